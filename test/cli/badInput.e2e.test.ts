@@ -251,58 +251,56 @@ const asked = Effect.runSync(
 
 describe.concurrent("bad input: prints one line, exits with the right status, loses nothing, and the session continues", () => {
   for (const [at, one] of cases.entries()) {
-    it.effect(one.name, () =>
-      Effect.gen(function* () {
-        const { folder } = yield* program
-        const first = yield* asked
-        const { cwd } = first
-        const home = path.join(folder, "bad-input", `home-${at}`)
-        cpSync(first.home, home, { recursive: true })
-        const own: Own = { home, cwd, log: path.join(home, "sessions", "work.jsonl") }
-        let attempts = 0
-        const fake = yield* FakeGemini.make(({ body }) => {
-          if (texts(body).at(-1) !== "two") return whole("Forty-two")
-          const { answers = [whole("Forty-two")] } = one
-          attempts += 1
-          return answers[attempts - 1] ?? answers.at(-1) ?? []
-        })
-        const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
-
-        const before = readFileSync(own.log, "utf8")
-        one.damage?.make(own)
-        const around: Around = one.around === undefined ? {} : yield* one.around(fake)
-        const ended =
-          one.blocks === undefined
-            ? yield* run(args("two"), { ...around, cwd, env: { ...env, ...around.env } })
-            : yield* limited(one.blocks, args("two"), env, cwd)
-        one.damage?.mend(own)
-
-        const isKept = one.status === 0
-        assert.strictEqual(ended.status, one.status, ended.stderr)
-        const printed = String(ended.stdout)
-        assert.isTrue(printed === (one.stdout ?? ""), `printed ${printed.slice(0, 100)}`)
-        assert.notMatch(ended.stderr, jargon)
-        assert.notInclude(ended.stderr, key)
-        const lines = ended.stderr.split("\n").slice(0, -1)
-        const retries = lines.filter((line) => askedAgain.test(line))
-        assert.strictEqual(retries.length, one.retries ?? 0, ended.stderr)
-        const rest = lines.slice(retries.length)
-        assert.strictEqual(rest.length, one.says === undefined ? 0 : 1, ended.stderr)
-        if (one.says !== undefined) assert.match((rest[0] ?? "").replace(/^palimpsest: /, ""), one.says)
-
-        const after = readFileSync(own.log, "utf8")
-        assert.isTrue(isKept ? after.startsWith(before) && after !== before : after === before, "the log")
-        const next = yield* run(args("three"), { cwd, env })
-        assert.deepStrictEqual([next.status, String(next.stdout), next.stderr], [0, "Forty-two\n", ""])
-        const kept = isKept ? ["two", (one.stdout ?? "").slice(0, -1)] : []
-        const sent = texts((yield* fake.requests).at(-1)?.body)
-        assert.strictEqual(sent.length, 3 + kept.length)
-        assert.isTrue(
-          ["one", "Forty-two", ...kept, "three"].every((text, index) => sent[index] === text),
-          "what is sent"
-        )
+    it.effect(one.name, function* () {
+      const { folder } = yield* program
+      const first = yield* asked
+      const { cwd } = first
+      const home = path.join(folder, "bad-input", `home-${at}`)
+      cpSync(first.home, home, { recursive: true })
+      const own: Own = { home, cwd, log: path.join(home, "sessions", "work.jsonl") }
+      let attempts = 0
+      const fake = yield* FakeGemini.make(({ body }) => {
+        if (texts(body).at(-1) !== "two") return whole("Forty-two")
+        const { answers = [whole("Forty-two")] } = one
+        attempts += 1
+        return answers[attempts - 1] ?? answers.at(-1) ?? []
       })
-    )
+      const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: fake.url }
+
+      const before = readFileSync(own.log, "utf8")
+      one.damage?.make(own)
+      const around: Around = one.around === undefined ? {} : yield* one.around(fake)
+      const ended =
+        one.blocks === undefined
+          ? yield* run(args("two"), { ...around, cwd, env: { ...env, ...around.env } })
+          : yield* limited(one.blocks, args("two"), env, cwd)
+      one.damage?.mend(own)
+
+      const isKept = one.status === 0
+      assert.strictEqual(ended.status, one.status, ended.stderr)
+      const printed = String(ended.stdout)
+      assert.isTrue(printed === (one.stdout ?? ""), `printed ${printed.slice(0, 100)}`)
+      assert.notMatch(ended.stderr, jargon)
+      assert.notInclude(ended.stderr, key)
+      const lines = ended.stderr.split("\n").slice(0, -1)
+      const retries = lines.filter((line) => askedAgain.test(line))
+      assert.strictEqual(retries.length, one.retries ?? 0, ended.stderr)
+      const rest = lines.slice(retries.length)
+      assert.strictEqual(rest.length, one.says === undefined ? 0 : 1, ended.stderr)
+      if (one.says !== undefined) assert.match((rest[0] ?? "").replace(/^palimpsest: /, ""), one.says)
+
+      const after = readFileSync(own.log, "utf8")
+      assert.isTrue(isKept ? after.startsWith(before) && after !== before : after === before, "the log")
+      const next = yield* run(args("three"), { cwd, env })
+      assert.deepStrictEqual([next.status, String(next.stdout), next.stderr], [0, "Forty-two\n", ""])
+      const kept = isKept ? ["two", (one.stdout ?? "").slice(0, -1)] : []
+      const sent = texts((yield* fake.requests).at(-1)?.body)
+      assert.strictEqual(sent.length, 3 + kept.length)
+      assert.isTrue(
+        ["one", "Forty-two", ...kept, "three"].every((text, index) => sent[index] === text),
+        "what is sent"
+      )
+    })
   }
 })
 

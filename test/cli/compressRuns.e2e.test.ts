@@ -88,41 +88,40 @@ describe("compress and the model", () => {
 
   it.live(
     "--failed calls no model: gemini shortens outputs or does nothing, palimpsest writes the snapshot by code",
-    () =>
-      Effect.gen(function* () {
-        const fake = yield* serving(true)
-        const args = ["--summarizer", "model", "--failed", "--limit", "4k", "--threshold", "0.1"]
-        const theirs = yield* compress(
-          yield* scene("failed-gemini", turns(30)),
-          [...args, "--strategy", "gemini"],
-          keyed(fake)
-        )
-        assert.deepStrictEqual([theirs.status, theirs.report?.status], [0, "NOOP"])
-        const ours = yield* compress(yield* scene("failed-own", turns(30)), args, keyed(fake))
-        assert.deepStrictEqual(
-          [ours.status, ours.report?.status, ours.report?.degraded?.reason],
-          [0, "COMPRESSED", "failed before"]
-        )
-        assert.deepStrictEqual(yield* methods(fake), [])
-        const large = [
-          { role: "user", parts: [{ text: "read it" }] },
-          { role: "model", parts: [{ functionCall: { id: "c1", name: "read_file", args: {} } }] },
-          {
-            role: "user",
-            parts: [
-              { functionResponse: { id: "c1", name: "read_file", response: { output: "a line\n".repeat(40_000) } } }
-            ]
-          },
-          { role: "model", parts: [{ text: "read" }] }
-        ]
-        const shortened = yield* compress(
-          yield* scene("failed-large", large),
-          ["--summarizer", "model", "--failed", "--strategy", "gemini", "--limit", "100k"],
-          keyed(fake)
-        )
-        assert.deepStrictEqual([shortened.status, shortened.report?.status], [0, "CONTENT_TRUNCATED"])
-        assert.deepStrictEqual(yield* methods(fake), [])
-      }).pipe(Effect.scoped)
+    function* () {
+      const fake = yield* serving(true)
+      const args = ["--summarizer", "model", "--failed", "--limit", "4k", "--threshold", "0.1"]
+      const theirs = yield* compress(
+        yield* scene("failed-gemini", turns(30)),
+        [...args, "--strategy", "gemini"],
+        keyed(fake)
+      )
+      assert.deepStrictEqual([theirs.status, theirs.report?.status], [0, "NOOP"])
+      const ours = yield* compress(yield* scene("failed-own", turns(30)), args, keyed(fake))
+      assert.deepStrictEqual(
+        [ours.status, ours.report?.status, ours.report?.degraded?.reason],
+        [0, "COMPRESSED", "failed before"]
+      )
+      assert.deepStrictEqual(yield* methods(fake), [])
+      const large = [
+        { role: "user", parts: [{ text: "read it" }] },
+        { role: "model", parts: [{ functionCall: { id: "c1", name: "read_file", args: {} } }] },
+        {
+          role: "user",
+          parts: [
+            { functionResponse: { id: "c1", name: "read_file", response: { output: "a line\n".repeat(40_000) } } }
+          ]
+        },
+        { role: "model", parts: [{ text: "read" }] }
+      ]
+      const shortened = yield* compress(
+        yield* scene("failed-large", large),
+        ["--summarizer", "model", "--failed", "--strategy", "gemini", "--limit", "100k"],
+        keyed(fake)
+      )
+      assert.deepStrictEqual([shortened.status, shortened.report?.status], [0, "CONTENT_TRUNCATED"])
+      assert.deepStrictEqual(yield* methods(fake), [])
+    }
   )
 })
 

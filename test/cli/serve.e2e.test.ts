@@ -1,4 +1,3 @@
-import { assert, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import { spawn } from "node:child_process"
 import { mkdtemp } from "node:fs/promises"
@@ -7,6 +6,7 @@ import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 import { needs } from "../support/machine.ts"
+import { assert, it } from "../support/vitest.ts"
 import { fits, open } from "./browserPage.ts"
 import { program, run } from "./program.ts"
 import { says } from "./scene.ts"
@@ -57,8 +57,9 @@ const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) 
 })
 
 needs("Chromium")("the page", () => {
-  it.live("shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard", () =>
-    Effect.gen(function* () {
+  it.live(
+    "shows sessions, one live, and the text behind a handle: light and dark, wide and narrow, by keyboard",
+    function* () {
       const { child, ended, token, url } = yield* serving(says(answer))
       const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
       yield* Effect.promise(async () => {
@@ -101,40 +102,36 @@ needs("Chromium")("the page", () => {
         child.kill("SIGTERM")
       })
       assert.strictEqual(yield* Effect.promise(() => ended), 143)
-    })
+    }
   )
 })
 
-it.live("a turn ends although the terminal is closed, which hangs up twice", () =>
-  Effect.gen(function* () {
-    const { child, ended, token, url } = yield* serving([FakeGemini.streamHead, FakeGemini.stall])
-    const asked = (place: string, body: unknown) =>
-      Effect.promise(() =>
-        fetch(new URL(`/v1/sessions${place}`, url), {
-          method: "POST",
-          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-          body: JSON.stringify(body)
-        })
-      )
-    yield* asked("", { id: "one" })
-    yield* asked("/one/messages", { text: "Hello" })
-    for (let hangUps = 0; hangUps < 2; hangUps += 1) {
-      child.kill("SIGHUP")
-      yield* Effect.sleep("400 millis")
-    }
-    assert.isNull(child.exitCode)
-    child.kill("SIGTERM")
-    assert.strictEqual(yield* Effect.promise(() => ended), 129)
-  }).pipe(Effect.scoped)
-)
+it.live("a turn ends although the terminal is closed, which hangs up twice", function* () {
+  const { child, ended, token, url } = yield* serving([FakeGemini.streamHead, FakeGemini.stall])
+  const asked = (place: string, body: unknown) =>
+    Effect.promise(() =>
+      fetch(new URL(`/v1/sessions${place}`, url), {
+        method: "POST",
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+        body: JSON.stringify(body)
+      })
+    )
+  yield* asked("", { id: "one" })
+  yield* asked("/one/messages", { text: "Hello" })
+  for (let hangUps = 0; hangUps < 2; hangUps += 1) {
+    child.kill("SIGHUP")
+    yield* Effect.sleep("400 millis")
+  }
+  assert.isNull(child.exitCode)
+  child.kill("SIGTERM")
+  assert.strictEqual(yield* Effect.promise(() => ended), 129)
+})
 
-it.live("an address that other machines reach needs tokens in the settings, which the command makes", () =>
-  Effect.gen(function* () {
-    const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
-    assert.strictEqual(status, 2)
-    assert.include(String(stderr), "--new-token")
-    const made = yield* run(["serve", "--new-token", "acme", "--json"])
-    const { hash, tenant, token } = JSON.parse(String(made.stdout))
-    assert.deepStrictEqual([tenant, yield* hashOf(Redacted.make(token))], ["acme", hash])
-  })
-)
+it.live("an address that other machines reach needs tokens in the settings, which the command makes", function* () {
+  const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
+  assert.strictEqual(status, 2)
+  assert.include(String(stderr), "--new-token")
+  const made = yield* run(["serve", "--new-token", "acme", "--json"])
+  const { hash, tenant, token } = JSON.parse(String(made.stdout))
+  assert.deepStrictEqual([tenant, yield* hashOf(Redacted.make(token))], ["acme", hash])
+})

@@ -35,17 +35,15 @@ describe("inspect for other people", () => {
       [["--share", "--no-redact"], true, true, /nothing was removed/]
     ]
   for (const [flags, isOwn, hasTexts, told] of rows) {
-    it.effect(flags.join(" "), () =>
-      Effect.gen(function* () {
-        const html = path.join((yield* program).folder, `share${flags.length}.html`)
-        const { status, stderr } = yield* run(["inspect", yield* recording, "--html", html, ...flags])
-        assert.strictEqual(status, 0, stderr)
-        assert.match(stderr, told)
-        const page = yield* Effect.promise(() => readFile(html, "utf8"))
-        assert.deepStrictEqual([own.test(page), page.includes("defmodule")], [isOwn, hasTexts])
-        assert.isBelow(page.length, 2_000_000)
-      })
-    )
+    it.effect(flags.join(" "), function* () {
+      const html = path.join((yield* program).folder, `share${flags.length}.html`)
+      const { status, stderr } = yield* run(["inspect", yield* recording, "--html", html, ...flags])
+      assert.strictEqual(status, 0, stderr)
+      assert.match(stderr, told)
+      const page = yield* Effect.promise(() => readFile(html, "utf8"))
+      assert.deepStrictEqual([own.test(page), page.includes("defmodule")], [isOwn, hasTexts])
+      assert.isBelow(page.length, 2_000_000)
+    })
   }
 
   it.effect("--share, as text and JSON", function* () {

@@ -1,4 +1,3 @@
-import { assert, describe, expect, it } from "@effect/vitest"
 import { ConfigProvider, Context, Effect, Layer, type Scope, Sink, Stdio } from "effect"
 import { TestClock } from "effect/testing"
 import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
@@ -18,6 +17,7 @@ import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { ChatTerminal } from "../../../src/services/terminal/ChatTerminal.ts"
 import { recorded } from "../../support/chatTerminal.ts"
 import * as Processes from "../../support/processes.ts"
+import { assert, describe, expect, it } from "../../support/vitest.ts"
 
 describe("sessionFlags", () => {
   const options = { model: "gemini-2.5-pro", session: "work", threshold: 0.5, plain: true }
@@ -122,30 +122,28 @@ const play = Effect.fnUntraced(function* (
 })
 
 describe("a chat", () => {
-  it.effect("does this on its terminal: see `test/golden/chat.txt`, and take a new one with `vitest -u`", () =>
-    Effect.gen(function* () {
-      const above = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "chat-"))
-      const folder = path.join(above, "work_1")
-      mkdirSync(folder)
-      const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
-      writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
-      const first = `
+  it.effect("does this on its terminal: see `test/golden/chat.txt`, and take a new one with `vitest -u`", function* () {
+    const above = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "chat-"))
+    const folder = path.join(above, "work_1")
+    mkdirSync(folder)
+    const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
+    writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
+    const first = `
         ?/comp; ?/export AG; ?see @AG; hello; go on; list; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2
         /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; clear this
         //third; /resume first; last; /export first_1.jsonl; /quit`
-      const shown = [
-        yield* play(here, first, { session: "first" }, ["y", "y", "n"]),
-        yield* play(here, "more", { resume: "" }, ["0"]),
-        yield* play(here, "", { resume: "" }, ["none"]),
-        yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),
-        yield* play(here, "hi; fail; hi", { resume: "piped" }, [], false),
-        yield* play(here, "", { resume: "nothing_1" }),
-        yield* play(here, "=; =; =; x; /clear; =", { model: `replay:${folder}/first_1.jsonl` }),
-        yield* play(here, "", { model: "replay:none" }),
-        yield* play(here, "", {}, [], true, {}),
-        yield* play(here, "", { model: "ollama/x" }, [], true, {})
-      ]
-      yield* Effect.promise(() => expect(shown.join("\n")).toMatchFileSnapshot("../../golden/chat.txt"))
-    })
-  )
+    const shown = [
+      yield* play(here, first, { session: "first" }, ["y", "y", "n"]),
+      yield* play(here, "more", { resume: "" }, ["0"]),
+      yield* play(here, "", { resume: "" }, ["none"]),
+      yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),
+      yield* play(here, "hi; fail; hi", { resume: "piped" }, [], false),
+      yield* play(here, "", { resume: "nothing_1" }),
+      yield* play(here, "=; =; =; x; /clear; =", { model: `replay:${folder}/first_1.jsonl` }),
+      yield* play(here, "", { model: "replay:none" }),
+      yield* play(here, "", {}, [], true, {}),
+      yield* play(here, "", { model: "ollama/x" }, [], true, {})
+    ]
+    yield* Effect.promise(() => expect(shown.join("\n")).toMatchFileSnapshot("../../golden/chat.txt"))
+  })
 })

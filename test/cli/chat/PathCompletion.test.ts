@@ -1,11 +1,11 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, layer } from "@effect/vitest"
 import { Effect, FileSystem, Schema } from "effect"
 import { mkdir, mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { completeMention, completePath } from "../../../src/cli/chat/PathCompletion.ts"
 import { parse } from "../../../src/domain/workspace/AtReference.ts"
+import { assert, layer } from "../../support/vitest.ts"
 
 const folder = Effect.promise(async () => {
   const made = await mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "paths-"))
@@ -24,28 +24,24 @@ layer(NodeServices.layer)("paths", (it) => {
     ["nothing in what is not a folder", "none/", []]
   ]
   for (const [rule, fragment, candidates] of cases) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const from = yield* folder
-        assert.deepStrictEqual(yield* completePath(fragment, from), { candidates, replaced: fragment })
-        assert.deepStrictEqual(yield* completeMention(`look at @${fragment}`, from), { candidates, replaced: fragment })
-        assert.deepStrictEqual(yield* completeMention(`↵@${fragment}`, from), { candidates, replaced: fragment })
-      })
-    )
+    it.effect(rule, function* () {
+      const from = yield* folder
+      assert.deepStrictEqual(yield* completePath(fragment, from), { candidates, replaced: fragment })
+      assert.deepStrictEqual(yield* completeMention(`look at @${fragment}`, from), { candidates, replaced: fragment })
+      assert.deepStrictEqual(yield* completeMention(`↵@${fragment}`, from), { candidates, replaced: fragment })
+    })
   }
 
-  it.effect("paths with the letters in their order follow", () =>
-    Effect.gen(function* () {
-      const all = Effect.succeed(["src/", "src/a.ts", "src/cli/main.ts", "docs/chat.md"])
-      const { candidates } = yield* completeMention("look at @smai", yield* folder, all)
-      assert.deepStrictEqual(candidates, ["src/cli/main.ts"])
-      const many = Effect.succeed(Array.from({ length: 21 }, (_, at) => `many/${at}`))
-      const found = yield* completeMention("look at @many", yield* folder, many)
-      assert.deepStrictEqual([found.candidates.length, found.replaced], [20, "many"])
-      const begun = yield* completeMention("look at @src", yield* folder, all)
-      assert.deepStrictEqual(begun.candidates, ["src/", "src/a.ts", "src/cli/main.ts"])
-    })
-  )
+  it.effect("paths with the letters in their order follow", function* () {
+    const all = Effect.succeed(["src/", "src/a.ts", "src/cli/main.ts", "docs/chat.md"])
+    const { candidates } = yield* completeMention("look at @smai", yield* folder, all)
+    assert.deepStrictEqual(candidates, ["src/cli/main.ts"])
+    const many = Effect.succeed(Array.from({ length: 21 }, (_, at) => `many/${at}`))
+    const found = yield* completeMention("look at @many", yield* folder, many)
+    assert.deepStrictEqual([found.candidates.length, found.replaced], [20, "many"])
+    const begun = yield* completeMention("look at @src", yield* folder, all)
+    assert.deepStrictEqual(begun.candidates, ["src/", "src/a.ts", "src/cli/main.ts"])
+  })
 
   /** Files of a folder with a space in its name. */
   const spaced = Effect.promise(async () => {
@@ -63,14 +59,12 @@ layer(NodeServices.layer)("paths", (it) => {
     ["a name with quotes further on", `my\\ docs/it's\\ \\"`, [`my\\ docs/it's\\ \\"q\\".md`]]
   ]
   for (const [rule, fragment, candidates] of odd) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* completeMention(`see @${fragment}`, yield* spaced), {
-          candidates,
-          replaced: fragment
-        })
+    it.effect(rule, function* () {
+      assert.deepStrictEqual(yield* completeMention(`see @${fragment}`, yield* spaced), {
+        candidates,
+        replaced: fragment
       })
-    )
+    })
   }
 
   it.effect.prop(
@@ -100,9 +94,7 @@ layer(NodeServices.layer)("paths", (it) => {
       })
   )
 
-  it.effect("an address is not a mention", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* completeMention("me@src", yield* folder), { candidates: [], replaced: "" })
-    })
-  )
+  it.effect("an address is not a mention", function* () {
+    assert.deepStrictEqual(yield* completeMention("me@src", yield* folder), { candidates: [], replaced: "" })
+  })
 })

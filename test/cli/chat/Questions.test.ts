@@ -1,4 +1,3 @@
-import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import {
   approvalInquiry,
@@ -12,6 +11,7 @@ import type { ChatTerminal, Inquiry } from "../../../src/services/terminal/ChatT
 import type { ApprovalQuestion } from "../../../src/services/tools/Approval.ts"
 import type { UserQuestion } from "../../../src/services/tools/UserPrompt.ts"
 import { recorded } from "../../support/chatTerminal.ts"
+import { assert, describe, expect, it } from "../../support/vitest.ts"
 
 const asked: ApprovalQuestion = {
   agent: "main",
@@ -131,37 +131,35 @@ describe("a question", () => {
     assert.strictEqual(back._tag === "Then" ? back.inquiry : undefined, inquiry)
   })
 
-  it.effect("is answered with no where nobody can answer", () =>
-    Effect.gen(function* () {
-      const rows: ReadonlyArray<
-        readonly [
-          ask: (terminal: ChatTerminal["Service"]) => Effect.Effect<unknown, unknown>,
-          keys: ReadonlyArray<string>
-        ]
-      > = [
-        [(terminal) => askApproval(terminal, "main")(asked), ["a"]],
-        [(terminal) => askQuestion(terminal)(question), ["2"]],
-        [(terminal) => askShorten(terminal)("a.ts"), ["Yes"]],
-        [(terminal) => askShorten(terminal)("a.ts"), ["n"]],
-        [(terminal) => askApproval(terminal, "main")(asked), []],
-        [(terminal) => askShorten(terminal)("a.ts"), []],
-        [(terminal) => askQuestion(terminal)(question), []]
+  it.effect("is answered with no where nobody can answer", function* () {
+    const rows: ReadonlyArray<
+      readonly [
+        ask: (terminal: ChatTerminal["Service"]) => Effect.Effect<unknown, unknown>,
+        keys: ReadonlyArray<string>
       ]
-      const given = yield* Effect.forEach(rows, ([ask, keys]) =>
-        Effect.match(ask(recorded({ picks: [...keys] }).terminal), {
-          onSuccess: (one) => one,
-          onFailure: () => "closed"
-        })
-      )
-      assert.deepStrictEqual(given, [
-        { _tag: "Always" },
-        "rolldown",
-        true,
-        false,
-        { _tag: "No", words: "" },
-        false,
-        "closed"
-      ])
-    })
-  )
+    > = [
+      [(terminal) => askApproval(terminal, "main")(asked), ["a"]],
+      [(terminal) => askQuestion(terminal)(question), ["2"]],
+      [(terminal) => askShorten(terminal)("a.ts"), ["Yes"]],
+      [(terminal) => askShorten(terminal)("a.ts"), ["n"]],
+      [(terminal) => askApproval(terminal, "main")(asked), []],
+      [(terminal) => askShorten(terminal)("a.ts"), []],
+      [(terminal) => askQuestion(terminal)(question), []]
+    ]
+    const given = yield* Effect.forEach(rows, ([ask, keys]) =>
+      Effect.match(ask(recorded({ picks: [...keys] }).terminal), {
+        onSuccess: (one) => one,
+        onFailure: () => "closed"
+      })
+    )
+    assert.deepStrictEqual(given, [
+      { _tag: "Always" },
+      "rolldown",
+      true,
+      false,
+      { _tag: "No", words: "" },
+      false,
+      "closed"
+    ])
+  })
 })

@@ -136,26 +136,41 @@ describe("agents from files", () => {
     assert.strictEqual((yield* all).agents[0]?.definition.description, "first")
   })
 
-  it.effect("report a file that is too large; a file in place of a folder is empty", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "report a file that is too large; a file in place of a folder is empty",
+    Layer.merge(
+      NodeServices.layer,
+      MemoryFileSystem.layer({
+        "/work/.gemini/agents/big.md": "x".repeat(1024 * 1024 + 1),
+        "/work/.palimpsest/agents/folder.md/inside.txt": "x"
+      })
+    ),
+    function* () {
       const { agents, problems } = yield* read
       assert.deepStrictEqual(agents, [builtIn])
       assert.deepStrictEqual(problems.map(unusableFileText), ["/work/.gemini/agents/big.md: expected at most 1 MiB"])
-    }).pipe(
-      Effect.provide(
-        Layer.merge(
-          NodeServices.layer,
-          MemoryFileSystem.layer({
-            "/work/.gemini/agents/big.md": "x".repeat(1024 * 1024 + 1),
-            "/work/.palimpsest/agents/folder.md/inside.txt": "x"
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("are limited to 100 per folder; the rest is reported", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "are limited to 100 per folder; the rest is reported",
+    Layer.merge(
+      NodeServices.layer,
+      MemoryFileSystem.layer({
+        ...Object.fromEntries(
+          Array.from({ length: 101 }, (_, i) => `file-${String(i).padStart(3, "0")}`).map((name) => [
+            `/work/.gemini/agents/${name}.md`,
+            definition(name, "x")
+          ])
+        ),
+        "/work/.palimpsest/agents/many.md": `---\n${Array.from(
+          { length: 101 },
+          (_, i) => `- kind: remote\n  name: listed-${i}\n  agent_card_url: https://example.org\n`
+        ).join("")}---\n`,
+        "/home/me/.gemini/agents/mine.md": definition("mine", "x")
+      })
+    ),
+    function* () {
       const { agents, problems } = yield* read
       assert.strictEqual(agents.length, 202)
       assert.isTrue(agents.some(({ definition: { name } }) => name === "file-099"))
@@ -163,25 +178,6 @@ describe("agents from files", () => {
         "/work/.gemini/agents: expected at most 100 agents; the rest is left out",
         "/work/.palimpsest/agents: expected at most 100 agents; the rest is left out"
       ])
-    }).pipe(
-      Effect.provide(
-        Layer.merge(
-          NodeServices.layer,
-          MemoryFileSystem.layer({
-            ...Object.fromEntries(
-              Array.from({ length: 101 }, (_, i) => `file-${String(i).padStart(3, "0")}`).map((name) => [
-                `/work/.gemini/agents/${name}.md`,
-                definition(name, "x")
-              ])
-            ),
-            "/work/.palimpsest/agents/many.md": `---\n${Array.from(
-              { length: 101 },
-              (_, i) => `- kind: remote\n  name: listed-${i}\n  agent_card_url: https://example.org\n`
-            ).join("")}---\n`,
-            "/home/me/.gemini/agents/mine.md": definition("mine", "x")
-          })
-        )
-      )
-    )
+    }
   )
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
@@ -10,6 +9,7 @@ import type { ProxiedRequest } from "../../../src/layers/gateway/ProxiedRequest.
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What an answer is charged with: every kind of tokens, in each provider's own words, once. */
 
@@ -63,47 +63,41 @@ const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].p
   })
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
-  it.effect("is charged with all that its provider counted, thoughts and caches too", () =>
-    Effect.gen(function* () {
-      const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated: 110 })
-      assert.deepStrictEqual(tokens, [["acme", 168]])
-      assert.deepStrictEqual(learned, [["m", 110, 123]])
-      const usage = usageOf(dialect, counts[dialect])
-      assert.deepInclude(
-        usage,
-        dialect === "anthropic"
-          ? { prompt: 123, answer: 45, thoughts: 0, cached: 20, cacheWrite: 3, cacheWriteHour: 2 }
-          : { prompt: 123, answer: 40, thoughts: 5, cached: 20 }
-      )
-    })
-  )
+  it.effect("is charged with all that its provider counted, thoughts and caches too", function* () {
+    const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated: 110 })
+    assert.deepStrictEqual(tokens, [["acme", 168]])
+    assert.deepStrictEqual(learned, [["m", 110, 123]])
+    const usage = usageOf(dialect, counts[dialect])
+    assert.deepInclude(
+      usage,
+      dialect === "anthropic"
+        ? { prompt: 123, answer: 45, thoughts: 0, cached: 20, cacheWrite: 3, cacheWriteHour: 2 }
+        : { prompt: 123, answer: 40, thoughts: 5, cached: 20 }
+    )
+  })
 
-  it.effect("is charged with the estimate where nothing is counted, or nothing that can be true", () =>
-    Effect.gen(function* () {
-      for (const none of [
-        undefined,
-        null,
-        {},
-        [],
-        "x",
-        { input_tokens: -1 },
-        { prompt_tokens: 1e12, input_tokens: 1e12, promptTokenCount: 1e12 }
-      ]) {
-        const estimated = yield* charged(dialect, { counts: none, estimated: 110 })
-        assert.deepStrictEqual(estimated, { tokens: [["acme", 117]], learned: [] })
-        assert.deepStrictEqual((yield* charged(dialect, { counts: none })).tokens, [["acme", 107]])
-      }
-    })
-  )
-})
-
-it.effect("a count of tokens, and what is no chat, is not charged", () =>
-  Effect.gen(function* () {
-    for (const path of ["/v1/messages/count_tokens", "/v1/files"]) {
-      assert.deepStrictEqual((yield* charged("anthropic", { counts: counts.anthropic }, path)).tokens, [])
+  it.effect("is charged with the estimate where nothing is counted, or nothing that can be true", function* () {
+    for (const none of [
+      undefined,
+      null,
+      {},
+      [],
+      "x",
+      { input_tokens: -1 },
+      { prompt_tokens: 1e12, input_tokens: 1e12, promptTokenCount: 1e12 }
+    ]) {
+      const estimated = yield* charged(dialect, { counts: none, estimated: 110 })
+      assert.deepStrictEqual(estimated, { tokens: [["acme", 117]], learned: [] })
+      assert.deepStrictEqual((yield* charged(dialect, { counts: none })).tokens, [["acme", 107]])
     }
   })
-)
+})
+
+it.effect("a count of tokens, and what is no chat, is not charged", function* () {
+  for (const path of ["/v1/messages/count_tokens", "/v1/files"]) {
+    assert.deepStrictEqual((yield* charged("anthropic", { counts: counts.anthropic }, path)).tokens, [])
+  }
+})
 
 describe("counts", () => {
   it("of several answers are added, and within one the latest hold", () => {

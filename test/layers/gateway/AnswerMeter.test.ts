@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { Readable } from "node:stream"
@@ -7,6 +6,7 @@ import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { meter, type Metered } from "../../../src/layers/gateway/AnswerMeter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What is read of an answer that passes by: whole or cut, encoded or damaged. */
 
@@ -57,11 +57,9 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     })
   )
 
-  it.live("is counted by its beginning and its end, however long it is", () =>
-    Effect.gen(function* () {
-      isCounted(dialect, yield* metered("gzip", [gzipSync(streamOf(dialect, "word ".repeat(20_000)))]))
-    })
-  )
+  it.live("is counted by its beginning and its end, however long it is", function* () {
+    isCounted(dialect, yield* metered("gzip", [gzipSync(streamOf(dialect, "word ".repeat(20_000)))]))
+  })
 })
 
 describe("an answer that breaks off or is damaged", () => {
@@ -82,14 +80,12 @@ describe("an answer that breaks off or is damaged", () => {
     })
   )
 
-  it.live("is estimated by its events, or by its bytes", () =>
-    Effect.gen(function* () {
-      const events = Buffer.from('data: {"a":1}\n\n'.repeat(30))
-      assert.strictEqual((yield* metered("identity", [events])).tokens, 30)
-      assert.strictEqual((yield* metered("br", [brotliCompressSync(events)])).tokens, 30)
-      assert.strictEqual((yield* metered("identity", [Buffer.alloc(401, "x")])).tokens, 101)
-      // No decoder of Node: what passes by is taken as it is.
-      assert.strictEqual((yield* metered("unheard-of", [Buffer.alloc(400, "x")])).tokens, 100)
-    })
-  )
+  it.live("is estimated by its events, or by its bytes", function* () {
+    const events = Buffer.from('data: {"a":1}\n\n'.repeat(30))
+    assert.strictEqual((yield* metered("identity", [events])).tokens, 30)
+    assert.strictEqual((yield* metered("br", [brotliCompressSync(events)])).tokens, 30)
+    assert.strictEqual((yield* metered("identity", [Buffer.alloc(401, "x")])).tokens, 101)
+    // No decoder of Node: what passes by is taken as it is.
+    assert.strictEqual((yield* metered("unheard-of", [Buffer.alloc(400, "x")])).tokens, 100)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted, Schema } from "effect"
 import { hash } from "node:crypto"
 import { isModelRequest, type Provider, providerOf, providers, routeOf } from "../../../src/domain/gateway/Dialect.ts"
@@ -12,6 +11,7 @@ import {
 } from "../../../src/layers/gateway/ClientAccess.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Who sends a request, who pays, and what goes upstream. */
 
@@ -212,56 +212,46 @@ describe("the key of a request", () => {
     })
   )
 
-  it.effect("owns what is stored, together with the tenant and the client's name for a conversation", () =>
-    Effect.gen(function* () {
-      const sent = { path: "/v1/messages", provider: "anthropic" as const }
-      const requests = [
-        ["X-Api-Key", "A"],
-        ["X-Api-Key", "B"],
-        ["X-Api-Key", `["acme","A",null]`],
-        ["X-Api-Key", "A", "X-Palimpsest-Session", "mine"],
-        ["X-Api-Key", "A", "X-Palimpsest-Token", "token-of-acme"],
-        ["X-Api-Key", "A", "X-Palimpsest-Token", "token-of-evil"],
-        ["X-Palimpsest-Token", "token-of-acme"],
-        ["X-Palimpsest-Token", "token-of-evil"],
-        ["X-Api-Key", "token-of-evil", "X-Palimpsest-Session", "mine"]
-      ]
-      const owners = yield* Effect.forEach(requests, (headers) =>
-        Effect.map(access(served, { ...sent, headers }), (got) => ("status" in got ? "" : got.owner))
-      )
-      assert.lengthOf(new Set(owners), requests.length)
-      assert.notInclude(owners, "")
-      // A tenant's tokens are one: each sees what the others have kept, wherever it stands.
-      const others = [
-        ["X-Palimpsest-Token", "second-of-evil"],
-        ["X-Api-Key", "second-of-evil"],
-        ["X-Api-Key", "second-of-evil", "X-Palimpsest-Session", "mine"],
-        ["X-Api-Key", "A", "X-Palimpsest-Token", "second-of-evil"]
-      ]
-      const same = yield* Effect.forEach(others, (headers) =>
-        Effect.map(access(served, { ...sent, headers }), (got) => ("status" in got ? "" : got.owner))
-      )
-      assert.deepStrictEqual(same, [owners[7], owners[7], owners[8], owners[5]])
-    })
-  )
+  it.effect("owns what is stored, together with the tenant and the client's name for a conversation", function* () {
+    const sent = { path: "/v1/messages", provider: "anthropic" as const }
+    const requests = [
+      ["X-Api-Key", "A"],
+      ["X-Api-Key", "B"],
+      ["X-Api-Key", `["acme","A",null]`],
+      ["X-Api-Key", "A", "X-Palimpsest-Session", "mine"],
+      ["X-Api-Key", "A", "X-Palimpsest-Token", "token-of-acme"],
+      ["X-Api-Key", "A", "X-Palimpsest-Token", "token-of-evil"],
+      ["X-Palimpsest-Token", "token-of-acme"],
+      ["X-Palimpsest-Token", "token-of-evil"],
+      ["X-Api-Key", "token-of-evil", "X-Palimpsest-Session", "mine"]
+    ]
+    const owners = yield* Effect.forEach(requests, (headers) =>
+      Effect.map(access(served, { ...sent, headers }), (got) => ("status" in got ? "" : got.owner))
+    )
+    assert.lengthOf(new Set(owners), requests.length)
+    assert.notInclude(owners, "")
+    // A tenant's tokens are one: each sees what the others have kept, wherever it stands.
+    const others = [
+      ["X-Palimpsest-Token", "second-of-evil"],
+      ["X-Api-Key", "second-of-evil"],
+      ["X-Api-Key", "second-of-evil", "X-Palimpsest-Session", "mine"],
+      ["X-Api-Key", "A", "X-Palimpsest-Token", "second-of-evil"]
+    ]
+    const same = yield* Effect.forEach(others, (headers) =>
+      Effect.map(access(served, { ...sent, headers }), (got) => ("status" in got ? "" : got.owner))
+    )
+    assert.deepStrictEqual(same, [owners[7], owners[7], owners[8], owners[5]])
+  })
 
-  it.effect("with a budget of tokens may ask for what is counted only", () =>
-    Effect.gen(function* () {
-      const ask = (method: string, path: string, limits: object) =>
-        Effect.map(access({}, { method, path, headers: ["X-Api-Key", "A"], provider: "anthropic" }, limits), statusOf)
-      const budget = { tokens: 1_000 }
-      assert.strictEqual(yield* ask("POST", "/v1/messages", budget), 200)
-      assert.strictEqual(yield* ask("GET", "/v1/files", budget), 200)
-      for (const path of [
-        "/v1/messages/batches",
-        "/v1/complete",
-        "/v1%2Fmessages",
-        "/v1/messages;x=1",
-        "/V1/MESSAGES"
-      ]) {
-        assert.strictEqual(yield* ask("POST", path, budget), 403, path)
-        assert.strictEqual(yield* ask("POST", path, { tokens: Infinity }), 200, path)
-      }
-    })
-  )
+  it.effect("with a budget of tokens may ask for what is counted only", function* () {
+    const ask = (method: string, path: string, limits: object) =>
+      Effect.map(access({}, { method, path, headers: ["X-Api-Key", "A"], provider: "anthropic" }, limits), statusOf)
+    const budget = { tokens: 1_000 }
+    assert.strictEqual(yield* ask("POST", "/v1/messages", budget), 200)
+    assert.strictEqual(yield* ask("GET", "/v1/files", budget), 200)
+    for (const path of ["/v1/messages/batches", "/v1/complete", "/v1%2Fmessages", "/v1/messages;x=1", "/V1/MESSAGES"]) {
+      assert.strictEqual(yield* ask("POST", path, budget), 403, path)
+      assert.strictEqual(yield* ask("POST", path, { tokens: Infinity }), 200, path)
+    }
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
@@ -19,55 +18,52 @@ import {
   small
 } from "../../support/GatewayScene.ts"
 import { fetchFrom, inMemory } from "../../support/memoryNet.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What the gateway does besides compressing: pass bytes, and tell both sides of failures. */
 
 const makeProvider = (model: FakeModel) => provider(model, inMemory)
 
 describe("a request that fits", () => {
-  it.live("goes out byte for byte, and so does its answer", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url)
-      const body = `{ "model":"claude-sonnet-4-5",\n "messages" : [ {"role":"user","content":"h\\u00e9\\ud83d\\ude00 é"} ],\t"max_tokens":1e2 }`
-      const headers = [
-        "X-Api-Key",
-        "k",
-        "Content-Type",
-        "application/json",
-        "x-Odd",
-        "1",
-        "content-length",
-        String(Buffer.byteLength(body))
-      ]
-      const direct = yield* raw(`${provider.url}/v1/messages`, headers, body)
-      const through = yield* raw(`${gateway.url}/v1/messages?beta=true`, headers, body)
-      const [one, other] = provider.requests
-      assert.strictEqual(other?.text, body)
-      assert.strictEqual(other?.url, "/v1/messages?beta=true")
-      const sent = (rawHeaders: ReadonlyArray<string> = []) =>
-        rawHeaders.filter((_, at) => !/^(?:host|connection)$/i.test(rawHeaders[at - (at % 2)] ?? ""))
-      assert.deepStrictEqual(sent(other?.rawHeaders), sent(one?.rawHeaders))
-      // The provider numbers its answers.
-      assert.strictEqual(through.body.replace("msg_2", "msg_1"), direct.body)
-    }).pipe(Effect.scoped)
-  )
+  it.live("goes out byte for byte, and so does its answer", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url)
+    const body = `{ "model":"claude-sonnet-4-5",\n "messages" : [ {"role":"user","content":"h\\u00e9\\ud83d\\ude00 é"} ],\t"max_tokens":1e2 }`
+    const headers = [
+      "X-Api-Key",
+      "k",
+      "Content-Type",
+      "application/json",
+      "x-Odd",
+      "1",
+      "content-length",
+      String(Buffer.byteLength(body))
+    ]
+    const direct = yield* raw(`${provider.url}/v1/messages`, headers, body)
+    const through = yield* raw(`${gateway.url}/v1/messages?beta=true`, headers, body)
+    const [one, other] = provider.requests
+    assert.strictEqual(other?.text, body)
+    assert.strictEqual(other?.url, "/v1/messages?beta=true")
+    const sent = (rawHeaders: ReadonlyArray<string> = []) =>
+      rawHeaders.filter((_, at) => !/^(?:host|connection)$/i.test(rawHeaders[at - (at % 2)] ?? ""))
+    assert.deepStrictEqual(sent(other?.rawHeaders), sent(one?.rawHeaders))
+    // The provider numbers its answers.
+    assert.strictEqual(through.body.replace("msg_2", "msg_1"), direct.body)
+  })
 
-  it.live("may go to any path, and may be larger than what is read", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, { maxBodyBytes: 1_000 })
-      const models = yield* raw(`${gateway.url}/v1/models?after=x`, [], "", "GET")
-      assert.deepStrictEqual(JSON.parse(models.body), { path: "/v1/models?after=x", text: "" })
-      const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user(filler(1).repeat(300)), false))
-      yield* raw(`${gateway.url}/v1/messages`, ["Content-Length", String(Buffer.byteLength(body))], body)
-      yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
-      assert.deepStrictEqual(
-        provider.requests.map(({ text }) => text === body),
-        [true, true]
-      )
-    }).pipe(Effect.scoped)
-  )
+  it.live("may go to any path, and may be larger than what is read", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url, { maxBodyBytes: 1_000 })
+    const models = yield* raw(`${gateway.url}/v1/models?after=x`, [], "", "GET")
+    assert.deepStrictEqual(JSON.parse(models.body), { path: "/v1/models?after=x", text: "" })
+    const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user(filler(1).repeat(300)), false))
+    yield* raw(`${gateway.url}/v1/messages`, ["Content-Length", String(Buffer.byteLength(body))], body)
+    yield* raw(`${gateway.url}/v1/messages`, ["Transfer-Encoding", "chunked"], body)
+    assert.deepStrictEqual(
+      provider.requests.map(({ text }) => text === body),
+      [true, true]
+    )
+  })
 })
 
 describe("failures", () => {
@@ -145,38 +141,34 @@ describe("failures", () => {
       }).pipe(Effect.scoped)
   )
 
-  it.live("of the store leave requests unchanged", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      class Gone extends Map<string, string> {
-        override set(): this {
-          throw new Error("no space left")
-        }
+  it.live("of the store leave requests unchanged", function* () {
+    const provider = yield* makeProvider(noted)
+    class Gone extends Map<string, string> {
+      override set(): this {
+        throw new Error("no space left")
       }
-      const gateway = yield* makeGateway(provider.url, small, new Gone())
-      const client = yield* compressedClient("chat", gateway.url)
-      const [last = ""] = provider.requests.slice(-1).map(({ text }) => text)
-      assert.lengthOf(codecs.chat.messages(last), client.history.length)
-      const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-      assert.match(metrics.body, /palimpsest_gateway_failures_total [1-9]/)
-    }).pipe(Effect.scoped)
-  )
+    }
+    const gateway = yield* makeGateway(provider.url, small, new Gone())
+    const client = yield* compressedClient("chat", gateway.url)
+    const [last = ""] = provider.requests.slice(-1).map(({ text }) => text)
+    assert.lengthOf(codecs.chat.messages(last), client.history.length)
+    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
+    assert.match(metrics.body, /palimpsest_gateway_failures_total [1-9]/)
+  })
 
-  it.live("caused by the gateway's changes do not reach the client", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(({ text }) =>
-        text.includes("left the window")
-          ? { status: 400, body: `{"error":{"message":"unknown field"}}` }
-          : [{ kind: "text", text: "Noted." }]
-      )
-      const gateway = yield* makeGateway(provider.url, { window: 8_192, threshold: 0.4 })
-      const client = makeClient("gemini", gateway.url, true)
-      for (let turn = 1; turn <= 4; turn += 1)
-        yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
-      assert.isTrue(provider.requests.some(({ text }) => text.includes("left the window")))
-      assert.lengthOf(client.history, 8)
-    }).pipe(Effect.scoped)
-  )
+  it.live("caused by the gateway's changes do not reach the client", function* () {
+    const provider = yield* makeProvider(({ text }) =>
+      text.includes("left the window")
+        ? { status: 400, body: `{"error":{"message":"unknown field"}}` }
+        : [{ kind: "text", text: "Noted." }]
+    )
+    const gateway = yield* makeGateway(provider.url, { window: 8_192, threshold: 0.4 })
+    const client = makeClient("gemini", gateway.url, true)
+    for (let turn = 1; turn <= 4; turn += 1)
+      yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`, () => ""))
+    assert.isTrue(provider.requests.some(({ text }) => text.includes("left the window")))
+    assert.lengthOf(client.history, 8)
+  })
 })
 
 describe("a request that a provider refuses as too long", () => {
@@ -197,22 +189,20 @@ describe("a request that a provider refuses as too long", () => {
   )
 })
 
-it.live("a request that is refused as too long again is told to the client, and not sent a third time", () =>
-  Effect.gen(function* () {
-    const refusal = `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}`
-    let isRefused = false
-    const provider = yield* makeProvider((request, at) =>
-      isRefused ? { status: 400, body: refusal } : noted(request, at)
-    )
-    const gateway = yield* makeGateway(provider.url, { window: 16_384 })
-    const client = yield* compressedClient("anthropic", gateway.url, false)
-    isRefused = true
-    const before = provider.requests.length
-    const said = yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
-    assert.include(String(said.cause), refusal)
-    assert.strictEqual(provider.requests.length - before, 2)
-  }).pipe(Effect.scoped)
-)
+it.live("a request that is refused as too long again is told to the client, and not sent a third time", function* () {
+  const refusal = `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum"}}`
+  let isRefused = false
+  const provider = yield* makeProvider((request, at) =>
+    isRefused ? { status: 400, body: refusal } : noted(request, at)
+  )
+  const gateway = yield* makeGateway(provider.url, { window: 16_384 })
+  const client = yield* compressedClient("anthropic", gateway.url, false)
+  isRefused = true
+  const before = provider.requests.length
+  const said = yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
+  assert.include(String(said.cause), refusal)
+  assert.strictEqual(provider.requests.length - before, 2)
+})
 
 describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect) => {
   it.live.each([true, false])("is answered with the client's own result (stream: %s)", (isStream) =>
@@ -314,129 +304,116 @@ describe("the operator", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("names tenants, whose keys count together", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
-      const gateway = yield* makeGateway(provider.url, {}, new Map(), {
-        tenants: { acme: { keys, budgets: { requests: 2 } } }
-      })
-      const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
-      const ask = (key: string) =>
-        Effect.map(
-          raw(`${gateway.url}/v1/chat/completions`, ["Authorization", `Bearer ${key}`], body),
-          (all) => all.status
-        )
-      const statuses = yield* Effect.forEach(["one", "two", "one", "two", "three"], ask)
-      assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
-      const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-      assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
-    }).pipe(Effect.scoped)
-  )
-
-  it.live("counts the cost by the operator's prices", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const prices = pricesWith({ "gpt-4o": { price: { input: 1_000_000, output: 1_000_000 } } })
-      const gateway = yield* makeGateway(provider.url, { prices })
-      const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
-      // The counters are those of the process.
-      const sums = Effect.map(
-        raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
-        (metrics) => {
-          const sum = (name: string): number =>
-            [
-              ...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))
-            ].reduce((total, [, value]) => total + Number(value), 0)
-          return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
-        }
+  it.live("names tenants, whose keys count together", function* () {
+    const provider = yield* makeProvider(noted)
+    const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
+    const gateway = yield* makeGateway(provider.url, {}, new Map(), {
+      tenants: { acme: { keys, budgets: { requests: 2 } } }
+    })
+    const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
+    const ask = (key: string) =>
+      Effect.map(
+        raw(`${gateway.url}/v1/chat/completions`, ["Authorization", `Bearer ${key}`], body),
+        (all) => all.status
       )
-      const before = yield* sums
-      yield* raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer one"], body)
-      const after = yield* sums
-      assert.isAbove(after.tokens, before.tokens)
-      // A dollar for each token.
-      assert.strictEqual(after.cost - before.cost, (after.tokens - before.tokens) * 1_000_000)
-    }).pipe(Effect.scoped)
-  )
+    const statuses = yield* Effect.forEach(["one", "two", "one", "two", "three"], ask)
+    assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
+    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
+    assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
+  })
 
-  it.live("sees what clients compacted themselves", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, small)
-      const client = makeClient("anthropic", gateway.url, true)
-      const summary = "This session is being continued from a previous conversation that ran out of context."
-      yield* Effect.promise(() => client.say(`${summary}\n${filler(1)}\n${filler(2)}`, () => ""))
-      yield* Effect.promise(() => client.say(filler(3), () => ""))
-      const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-      assert.match(metrics.body, /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
-    }).pipe(Effect.scoped)
-  )
+  it.live("counts the cost by the operator's prices", function* () {
+    const provider = yield* makeProvider(noted)
+    const prices = pricesWith({ "gpt-4o": { price: { input: 1_000_000, output: 1_000_000 } } })
+    const gateway = yield* makeGateway(provider.url, { prices })
+    const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
+    // The counters are those of the process.
+    const sums = Effect.map(
+      raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
+      (metrics) => {
+        const sum = (name: string): number =>
+          [...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
+            (total, [, value]) => total + Number(value),
+            0
+          )
+        return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
+      }
+    )
+    const before = yield* sums
+    yield* raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer one"], body)
+    const after = yield* sums
+    assert.isAbove(after.tokens, before.tokens)
+    // A dollar for each token.
+    assert.strictEqual(after.cost - before.cost, (after.tokens - before.tokens) * 1_000_000)
+  })
 
-  it.live("names the keys that may use it", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const key = `sha256:${hash("sha256", "good", "hex")}`
-      const gateway = yield* makeGateway(provider.url, { keys: [key] })
-      const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), true))
-      const ask = (given: string) => raw(`${gateway.url}/v1/messages`, ["X-Api-Key", given], body)
-      assert.strictEqual((yield* ask("bad")).status, 401)
-      assert.strictEqual((yield* ask("good")).status, 200)
-      assert.lengthOf(provider.requests, 1)
-    }).pipe(Effect.scoped)
-  )
+  it.live("sees what clients compacted themselves", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url, small)
+    const client = makeClient("anthropic", gateway.url, true)
+    const summary = "This session is being continued from a previous conversation that ran out of context."
+    yield* Effect.promise(() => client.say(`${summary}\n${filler(1)}\n${filler(2)}`, () => ""))
+    yield* Effect.promise(() => client.say(filler(3), () => ""))
+    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
+    assert.match(metrics.body, /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
+  })
+
+  it.live("names the keys that may use it", function* () {
+    const provider = yield* makeProvider(noted)
+    const key = `sha256:${hash("sha256", "good", "hex")}`
+    const gateway = yield* makeGateway(provider.url, { keys: [key] })
+    const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), true))
+    const ask = (given: string) => raw(`${gateway.url}/v1/messages`, ["X-Api-Key", given], body)
+    assert.strictEqual((yield* ask("bad")).status, 401)
+    assert.strictEqual((yield* ask("good")).status, 200)
+    assert.lengthOf(provider.requests, 1)
+  })
 })
 
 describe("what is kept", () => {
-  it.live("lets a restarted gateway send the same bytes", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const first = yield* makeGateway(provider.url, small)
-      const client = yield* compressedClient("responses", first.url)
-      const second = yield* makeGateway(provider.url, small, first.held)
-      yield* Effect.promise(() => client.say("Go on.", () => ""))
-      const again = makeClient("responses", second.url, true)
-      again.history.push(...client.history.slice(0, -2))
-      yield* Effect.promise(() => again.say("Go on.", () => ""))
-      const [one, other] = provider.requests.slice(-2)
-      assert.strictEqual(other?.text, one?.text)
-    }).pipe(Effect.scoped)
-  )
+  it.live("lets a restarted gateway send the same bytes", function* () {
+    const provider = yield* makeProvider(noted)
+    const first = yield* makeGateway(provider.url, small)
+    const client = yield* compressedClient("responses", first.url)
+    const second = yield* makeGateway(provider.url, small, first.held)
+    yield* Effect.promise(() => client.say("Go on.", () => ""))
+    const again = makeClient("responses", second.url, true)
+    again.history.push(...client.history.slice(0, -2))
+    yield* Effect.promise(() => again.say("Go on.", () => ""))
+    const [one, other] = provider.requests.slice(-2)
+    assert.strictEqual(other?.text, one?.text)
+  })
 
-  it.live("belongs to the key of the client", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, small)
-      yield* compressedClient("chat", gateway.url, true, "key-one")
-      const owners = () => new Set([...gateway.held.keys()].map((name) => name.split("/")[0]))
-      assert.strictEqual(owners().size, 1)
-      yield* compressedClient("chat", gateway.url, true, "key-two")
-      assert.strictEqual(owners().size, 2)
-      assert.notInclude([...gateway.held].flat().join(), "key-one")
-    }).pipe(Effect.scoped)
-  )
+  it.live("belongs to the key of the client", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url, small)
+    yield* compressedClient("chat", gateway.url, true, "key-one")
+    const owners = () => new Set([...gateway.held.keys()].map((name) => name.split("/")[0]))
+    assert.strictEqual(owners().size, 1)
+    yield* compressedClient("chat", gateway.url, true, "key-two")
+    assert.strictEqual(owners().size, 2)
+    assert.notInclude([...gateway.held].flat().join(), "key-one")
+  })
 
-  it.live("belongs to the conversation that the header names, which is not sent on", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, small)
-      const { history } = yield* compressedClient("chat", gateway.url)
-      const body = JSON.stringify(codecs.chat.body([...history, ...codecs.chat.user("Go on.")], true))
-      const ask = (headers: ReadonlyArray<string>) =>
-        Effect.map(
-          raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer secret-key", ...headers], body),
-          () => provider.requests.at(-1)
-        )
-      const unnamed = yield* ask([])
-      const named = yield* ask(["X-Palimpsest-Session", "another"])
-      const again = yield* ask(["X-Palimpsest-Session", "another"])
-      assert.include(unnamed?.text, "left the window")
-      // It has a compression of its own.
-      assert.notStrictEqual(named?.text, unnamed?.text)
-      assert.strictEqual(again?.text, named?.text)
-      assert.isUndefined(named?.headers["x-palimpsest-session"])
-    }).pipe(Effect.scoped)
-  )
+  it.live("belongs to the conversation that the header names, which is not sent on", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url, small)
+    const { history } = yield* compressedClient("chat", gateway.url)
+    const body = JSON.stringify(codecs.chat.body([...history, ...codecs.chat.user("Go on.")], true))
+    const ask = (headers: ReadonlyArray<string>) =>
+      Effect.map(
+        raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer secret-key", ...headers], body),
+        () => provider.requests.at(-1)
+      )
+    const unnamed = yield* ask([])
+    const named = yield* ask(["X-Palimpsest-Session", "another"])
+    const again = yield* ask(["X-Palimpsest-Session", "another"])
+    assert.include(unnamed?.text, "left the window")
+    // It has a compression of its own.
+    assert.notStrictEqual(named?.text, unnamed?.text)
+    assert.strictEqual(again?.text, named?.text)
+    assert.isUndefined(named?.headers["x-palimpsest-session"])
+  })
 
   it.live.each([
     ["anthropic", "/v1/messages/count_tokens"],
@@ -460,23 +437,21 @@ describe("what is kept", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("is left where the client goes back before it", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, small)
-      const client = yield* compressedClient("anthropic", gateway.url)
-      const back = makeClient("anthropic", gateway.url, true)
-      back.history.push(...client.history.slice(0, 2))
-      yield* Effect.promise(() => back.say("Something else.", () => ""))
-      const [last] = provider.requests.slice(-1)
-      assert.deepStrictEqual(
-        codecs.anthropic.messages(last?.text ?? ""),
-        back.history.slice(0, 3).map((message) => JSON.stringify(message))
-      )
-      yield* Effect.promise(() => client.say("The first again.", () => ""))
-      assert.include(provider.requests.at(-1)?.text ?? "", "left the window")
-    }).pipe(Effect.scoped)
-  )
+  it.live("is left where the client goes back before it", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url, small)
+    const client = yield* compressedClient("anthropic", gateway.url)
+    const back = makeClient("anthropic", gateway.url, true)
+    back.history.push(...client.history.slice(0, 2))
+    yield* Effect.promise(() => back.say("Something else.", () => ""))
+    const [last] = provider.requests.slice(-1)
+    assert.deepStrictEqual(
+      codecs.anthropic.messages(last?.text ?? ""),
+      back.history.slice(0, 3).map((message) => JSON.stringify(message))
+    )
+    yield* Effect.promise(() => client.say("The first again.", () => ""))
+    assert.include(provider.requests.at(-1)?.text ?? "", "left the window")
+  })
 })
 
 describe("the whole content of another conversation", () => {
@@ -557,16 +532,14 @@ describe("items of answers that a client refers to by id", () => {
     }).pipe(Effect.scoped)
   )
 
-  it.live("that never passed through here leave the request as it is", () =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, small)
-      const client = talker(gateway.url, false)
-      client.history.push({ type: "item_reference", id: "msg_elsewhere" })
-      yield* Effect.promise(() => client.say(filler(1).repeat(20)))
-      assert.include(provider.requests.at(-1)?.text ?? "", "msg_elsewhere")
-    }).pipe(Effect.scoped)
-  )
+  it.live("that never passed through here leave the request as it is", function* () {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url, small)
+    const client = talker(gateway.url, false)
+    client.history.push({ type: "item_reference", id: "msg_elsewhere" })
+    yield* Effect.promise(() => client.say(filler(1).repeat(20)))
+    assert.include(provider.requests.at(-1)?.text ?? "", "msg_elsewhere")
+  })
 })
 
 describe("images and files that left the window", () => {
@@ -648,27 +621,25 @@ describe("images and files that left the window", () => {
 })
 
 describe("connections", () => {
-  it.live("of a client that disconnects end the provider's answer", () =>
-    Effect.gen(function* () {
-      const closed = yield* Deferred.make<void>()
-      const url = yield* inMemory((request, response) => {
-        request.resume()
-        response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
-        response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write("event: ping\ndata: {}\n\n")
+  it.live("of a client that disconnects end the provider's answer", function* () {
+    const closed = yield* Deferred.make<void>()
+    const url = yield* inMemory((request, response) => {
+      request.resume()
+      response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
+      response.writeHead(200, { "content-type": "text/event-stream" })
+      response.write("event: ping\ndata: {}\n\n")
+    })
+    const gateway = yield* makeGateway(url)
+    const leaving = new AbortController()
+    const response = yield* Effect.promise(() =>
+      fetchFrom(`${gateway.url}/v1/messages`, {
+        method: "POST",
+        body: `{"messages":[{}],"stream":true}`,
+        signal: leaving.signal
       })
-      const gateway = yield* makeGateway(url)
-      const leaving = new AbortController()
-      const response = yield* Effect.promise(() =>
-        fetchFrom(`${gateway.url}/v1/messages`, {
-          method: "POST",
-          body: `{"messages":[{}],"stream":true}`,
-          signal: leaving.signal
-        })
-      )
-      yield* Effect.promise(async () => response.body?.getReader().read())
-      leaving.abort()
-      yield* Deferred.await(closed)
-    }).pipe(Effect.scoped)
-  )
+    )
+    yield* Effect.promise(async () => response.body?.getReader().read())
+    leaving.abort()
+    yield* Deferred.await(closed)
+  })
 })

@@ -1,5 +1,4 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import http from "node:http"
@@ -10,6 +9,7 @@ import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { gatewayLayer, raw } from "../../support/GatewayScene.ts"
 import { connector, inMemory, serve } from "../../support/memoryNet.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The gateway behind a router of Effect, as `serve` has it. */
 
@@ -48,21 +48,19 @@ const scene = Effect.gen(function* () {
 })
 
 describe("the gateway behind a router", () => {
-  it.live("passes what is under its prefix, for as long as a provider is silent", () =>
-    Effect.gen(function* () {
-      const { seen, sockets, url } = yield* scene
-      const models = yield* raw(`${url}/gateway/v1/models?after=x`, [], "", "GET")
-      assert.deepStrictEqual([models.status, models.body], [200, `{"path":"/v1/models?after=x"}`])
-      const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), false))
-      assert.strictEqual((yield* raw(`${url}/gateway/v1/messages`, [], body)).status, 200)
-      assert.deepStrictEqual(seen, [
-        ["GET", "/v1/models?after=x", 0],
-        ["POST", "/v1/messages", 0]
-      ])
-      // The server's own limit holds again for what comes next, once the answer is out.
-      const isRestored = Effect.sync(() => sockets.every(({ timeout }) => timeout === silentMillis))
-      assert.isTrue(yield* Effect.repeat(isRestored, { until: (restored) => restored, times: 1_000 }))
-      assert.strictEqual((yield* raw(`${url}/v1/messages`, [], body)).status, 404)
-    }).pipe(Effect.scoped)
-  )
+  it.live("passes what is under its prefix, for as long as a provider is silent", function* () {
+    const { seen, sockets, url } = yield* scene
+    const models = yield* raw(`${url}/gateway/v1/models?after=x`, [], "", "GET")
+    assert.deepStrictEqual([models.status, models.body], [200, `{"path":"/v1/models?after=x"}`])
+    const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), false))
+    assert.strictEqual((yield* raw(`${url}/gateway/v1/messages`, [], body)).status, 200)
+    assert.deepStrictEqual(seen, [
+      ["GET", "/v1/models?after=x", 0],
+      ["POST", "/v1/messages", 0]
+    ])
+    // The server's own limit holds again for what comes next, once the answer is out.
+    const isRestored = Effect.sync(() => sockets.every(({ timeout }) => timeout === silentMillis))
+    assert.isTrue(yield* Effect.repeat(isRestored, { until: (restored) => restored, times: 1_000 }))
+    assert.strictEqual((yield* raw(`${url}/v1/messages`, [], body)).status, 404)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Fiber, Schedule, Scope } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
@@ -7,6 +6,7 @@ import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** One server, and everything that a client can do wrong. */
 
@@ -251,364 +251,330 @@ const cases: ReadonlyArray<Case> = [
 
 describe("bad input", () => {
   for (const { body, headers, method = "GET", name, place, says, status, tag, token } of cases) {
-    it.live(name, () =>
-      Effect.gen(function* () {
-        const { ask, handle } = yield* started
-        const response = yield* Effect.promise(() =>
-          ask(method, typeof place === "string" ? place : place(handle), {
-            body,
-            ...(headers === undefined ? {} : { headers }),
-            ...(token === undefined ? {} : { token })
-          })
-        )
-        const text = yield* Effect.promise(() => response.text())
-        assert.strictEqual(response.status, status, text)
-        const answer: Record<string, unknown> = JSON.parse(text)
-        assert.strictEqual(answer["_tag"], tag)
-        assert.isString(answer["message"])
-        if (says !== undefined) assert.include(text, says)
-        assert.notInclude(text, home)
-        assert.notInclude(text, "node:")
-        if (token !== undefined)
-          for (const secret of ["secret", "plans", "answer of acme"]) assert.notInclude(text, secret)
-        assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
-      })
-    )
+    it.live(name, function* () {
+      const { ask, handle } = yield* started
+      const response = yield* Effect.promise(() =>
+        ask(method, typeof place === "string" ? place : place(handle), {
+          body,
+          ...(headers === undefined ? {} : { headers }),
+          ...(token === undefined ? {} : { token })
+        })
+      )
+      const text = yield* Effect.promise(() => response.text())
+      assert.strictEqual(response.status, status, text)
+      const answer: Record<string, unknown> = JSON.parse(text)
+      assert.strictEqual(answer["_tag"], tag)
+      assert.isString(answer["message"])
+      if (says !== undefined) assert.include(text, says)
+      assert.notInclude(text, home)
+      assert.notInclude(text, "node:")
+      if (token !== undefined)
+        for (const secret of ["secret", "plans", "answer of acme"]) assert.notInclude(text, secret)
+      assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
+    })
   }
 
-  it.live("a tenant that has spent its tokens is told when it may go on", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      const send = (token: string, place: string) =>
-        Effect.promise(async () => {
-          const response = await ask("POST", `${place}/messages`, { token, body: { text: "Hello" } })
-          const wait = response.headers.get("retry-after")
-          return { status: response.status, text: await response.text(), wait }
-        })
-      assert.strictEqual((yield* send(tokens.zeta, "/v1/sessions/zetas")).status, 200)
-      const refused = yield* send(tokens.zeta, "/v1/sessions/zetas")
-      assert.strictEqual(refused.status, 429, refused.text)
-      assert.include(refused.text, "tokens")
-      assert.isAbove(Number(JSON.parse(refused.text).retryAfter), 0)
-      assert.strictEqual(refused.wait, String(JSON.parse(refused.text).retryAfter))
-    })
-  )
+  it.live("a tenant that has spent its tokens is told when it may go on", function* () {
+    const { ask } = yield* started
+    const send = (token: string, place: string) =>
+      Effect.promise(async () => {
+        const response = await ask("POST", `${place}/messages`, { token, body: { text: "Hello" } })
+        const wait = response.headers.get("retry-after")
+        return { status: response.status, text: await response.text(), wait }
+      })
+    assert.strictEqual((yield* send(tokens.zeta, "/v1/sessions/zetas")).status, 200)
+    const refused = yield* send(tokens.zeta, "/v1/sessions/zetas")
+    assert.strictEqual(refused.status, 429, refused.text)
+    assert.include(refused.text, "tokens")
+    assert.isAbove(Number(JSON.parse(refused.text).retryAfter), 0)
+    assert.strictEqual(refused.wait, String(JSON.parse(refused.text).retryAfter))
+  })
 
-  it.live("a tenant's requests in a minute are bounded, the other tenants' are not", () =>
-    Effect.gen(function* () {
-      const settings = { tenants: { zeta: { limits: { requests: 3 } } } }
-      const { ask } = yield* startServer({ home: newHome(), settings })
-      const statuses = (token: string) =>
-        Effect.promise(async () => {
-          const made: Array<number> = []
-          for (let asked = 0; asked < 5; asked += 1) made.push((await ask("GET", "/v1/sessions", { token })).status)
-          return made
-        })
-      assert.deepStrictEqual(yield* statuses(tokens.zeta), [200, 200, 200, 429, 429])
-      assert.deepStrictEqual(yield* statuses(tokens.acme), [200, 200, 200, 200, 200])
-    })
-  )
+  it.live("a tenant's requests in a minute are bounded, the other tenants' are not", function* () {
+    const settings = { tenants: { zeta: { limits: { requests: 3 } } } }
+    const { ask } = yield* startServer({ home: newHome(), settings })
+    const statuses = (token: string) =>
+      Effect.promise(async () => {
+        const made: Array<number> = []
+        for (let asked = 0; asked < 5; asked += 1) made.push((await ask("GET", "/v1/sessions", { token })).status)
+        return made
+      })
+    assert.deepStrictEqual(yield* statuses(tokens.zeta), [200, 200, 200, 429, 429])
+    assert.deepStrictEqual(yield* statuses(tokens.acme), [200, 200, 200, 200, 200])
+  })
 
-  it.live("a list shows the tenant's sessions alone", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      const idsOf = (token: string) =>
-        Effect.map(
-          json<{ readonly sessions: ReadonlyArray<{ readonly id: string }> }>(() =>
-            ask("GET", "/v1/sessions?totals=true", { token })
-          ),
-          ({ sessions }) => sessions.map(({ id }) => id).sort()
-        )
-      assert.deepStrictEqual(yield* idsOf(tokens.acme), ["busy", "one"])
-      assert.deepStrictEqual(yield* idsOf(tokens.zeta), ["zetas"])
-      assert.deepStrictEqual(yield* idsOf(tokens.local), [])
-    })
-  )
+  it.live("a list shows the tenant's sessions alone", function* () {
+    const { ask } = yield* started
+    const idsOf = (token: string) =>
+      Effect.map(
+        json<{ readonly sessions: ReadonlyArray<{ readonly id: string }> }>(() =>
+          ask("GET", "/v1/sessions?totals=true", { token })
+        ),
+        ({ sessions }) => sessions.map(({ id }) => id).sort()
+      )
+    assert.deepStrictEqual(yield* idsOf(tokens.acme), ["busy", "one"])
+    assert.deepStrictEqual(yield* idsOf(tokens.zeta), ["zetas"])
+    assert.deepStrictEqual(yield* idsOf(tokens.local), [])
+  })
 
-  it.live("a body of 100 MB is refused before it is read", () =>
-    Effect.gen(function* () {
-      const { url } = yield* started
-      for (const length of ["content-length", "chunked"] as const) {
-        const { status, sent } = yield* Effect.promise(
-          () =>
-            new Promise<{ status: number | undefined; sent: number }>((resolve) => {
-              const piece = Buffer.alloc(65_536, 32)
-              let sent = 0
-              const asking = request(`${url}/v1/sessions/one/messages`, {
-                method: "POST",
-                headers: {
-                  authorization: `Bearer ${tokens.acme}`,
-                  "content-type": "application/json",
-                  ...(length === "chunked" ? {} : { "content-length": 100_000_000 })
-                }
-              })
-              asking.on("response", (response) => {
-                asking.destroy()
-                resolve({ status: response.statusCode, sent })
-              })
-              asking.on("error", () => resolve({ status: undefined, sent }))
-              const write = (): void => {
-                if (asking.destroyed || sent > 100_000_000) return
-                sent += piece.length
-                asking.write(piece, () => setImmediate(write))
-              }
-              write()
-            })
-        )
-        assert.strictEqual(status, 413)
-        assert.isBelow(sent, 50_000_000)
-      }
-    })
-  )
-
-  it.live("a request that is not HTTP is closed", () =>
-    Effect.gen(function* () {
-      const { url } = yield* started
-      const answer = yield* Effect.promise(
+  it.live("a body of 100 MB is refused before it is read", function* () {
+    const { url } = yield* started
+    for (const length of ["content-length", "chunked"] as const) {
+      const { status, sent } = yield* Effect.promise(
         () =>
-          new Promise<string>((resolve) => {
-            let text = ""
-            const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write("NONSENSE\r\n\r\n"))
-            socket.on("data", (data) => (text += String(data))).on("close", () => resolve(text))
+          new Promise<{ status: number | undefined; sent: number }>((resolve) => {
+            const piece = Buffer.alloc(65_536, 32)
+            let sent = 0
+            const asking = request(`${url}/v1/sessions/one/messages`, {
+              method: "POST",
+              headers: {
+                authorization: `Bearer ${tokens.acme}`,
+                "content-type": "application/json",
+                ...(length === "chunked" ? {} : { "content-length": 100_000_000 })
+              }
+            })
+            asking.on("response", (response) => {
+              asking.destroy()
+              resolve({ status: response.statusCode, sent })
+            })
+            asking.on("error", () => resolve({ status: undefined, sent }))
+            const write = (): void => {
+              if (asking.destroyed || sent > 100_000_000) return
+              sent += piece.length
+              asking.write(piece, () => setImmediate(write))
+            }
+            write()
           })
       )
-      assert.match(answer, /^HTTP\/1\.1 400 /)
-    })
-  )
+      assert.strictEqual(status, 413)
+      assert.isBelow(sent, 50_000_000)
+    }
+  })
+
+  it.live("a request that is not HTTP is closed", function* () {
+    const { url } = yield* started
+    const answer = yield* Effect.promise(
+      () =>
+        new Promise<string>((resolve) => {
+          let text = ""
+          const socket = connect(Number(new URL(url).port), "127.0.0.1", () => socket.write("NONSENSE\r\n\r\n"))
+          socket.on("data", (data) => (text += String(data))).on("close", () => resolve(text))
+        })
+    )
+    assert.match(answer, /^HTTP\/1\.1 400 /)
+  })
 })
 
 describe("streams", () => {
-  it.live("a client that disconnects finds its turn again, from the event after the last one", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      const events = eventsOf(
-        yield* Effect.promise(async () => (await ask("GET", "/v1/sessions/one/messages/m1/events")).text())
-      )
-      assert.deepStrictEqual(
-        events.map(({ event }) => event._tag),
-        ["TurnStarted", "ModelInfo", "Content", "Finished", "TurnEnded"]
-      )
-      const rest = yield* Effect.promise(async () =>
-        (
-          await ask("GET", "/v1/sessions/one/messages/m1/events", { headers: { "last-event-id": events[2]?.id ?? "" } })
-        ).text()
-      )
-      assert.deepStrictEqual(eventsOf(rest), events.slice(3))
-    })
-  )
+  it.live("a client that disconnects finds its turn again, from the event after the last one", function* () {
+    const { ask } = yield* started
+    const events = eventsOf(
+      yield* Effect.promise(async () => (await ask("GET", "/v1/sessions/one/messages/m1/events")).text())
+    )
+    assert.deepStrictEqual(
+      events.map(({ event }) => event._tag),
+      ["TurnStarted", "ModelInfo", "Content", "Finished", "TurnEnded"]
+    )
+    const rest = yield* Effect.promise(async () =>
+      (
+        await ask("GET", "/v1/sessions/one/messages/m1/events", { headers: { "last-event-id": events[2]?.id ?? "" } })
+      ).text()
+    )
+    assert.deepStrictEqual(eventsOf(rest), events.slice(3))
+  })
 
-  it.live("the same message is answered once", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      const again = yield* Effect.promise(async () =>
-        (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "the secret of acme" } })).text()
-      )
-      assert.strictEqual(eventsOf(again).at(-1)?.event._tag, "TurnEnded")
-      const view = yield* json<{ readonly totals: { readonly messages: number } }>(() => ask("GET", one))
-      assert.strictEqual(view.totals.messages, 2)
-    })
-  )
+  it.live("the same message is answered once", function* () {
+    const { ask } = yield* started
+    const again = yield* Effect.promise(async () =>
+      (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "the secret of acme" } })).text()
+    )
+    assert.strictEqual(eventsOf(again).at(-1)?.event._tag, "TurnEnded")
+    const view = yield* json<{ readonly totals: { readonly messages: number } }>(() => ask("GET", one))
+    assert.strictEqual(view.totals.messages, 2)
+  })
 
-  it.live("readers that do not read delay no other client, and are limited in number", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      const abort = new AbortController()
-      const statuses: Array<number> = []
-      for (let index = 0; index < 7; index += 1) {
-        const response = yield* Effect.promise(() => ask("GET", `${one}/events`, { signal: abort.signal }))
-        statuses.push(response.status)
-      }
-      const answered = yield* Effect.promise(() => ask("GET", "/v1/sessions"))
-      abort.abort()
-      assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 200, 429])
-      assert.strictEqual(answered.status, 200)
-      // The server notices after a moment that they have gone, and accepts others.
-      yield* Effect.promise(async () => {
-        const next = new AbortController()
-        const { status } = await ask("GET", `${one}/events`, { signal: next.signal })
-        next.abort()
-        return status
-      }).pipe(Effect.repeat({ until: (status) => status === 200, schedule: Schedule.spaced(20) }))
-    })
-  )
+  it.live("readers that do not read delay no other client, and are limited in number", function* () {
+    const { ask } = yield* started
+    const abort = new AbortController()
+    const statuses: Array<number> = []
+    for (let index = 0; index < 7; index += 1) {
+      const response = yield* Effect.promise(() => ask("GET", `${one}/events`, { signal: abort.signal }))
+      statuses.push(response.status)
+    }
+    const answered = yield* Effect.promise(() => ask("GET", "/v1/sessions"))
+    abort.abort()
+    assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 200, 429])
+    assert.strictEqual(answered.status, 200)
+    // The server notices after a moment that they have gone, and accepts others.
+    yield* Effect.promise(async () => {
+      const next = new AbortController()
+      const { status } = await ask("GET", `${one}/events`, { signal: next.signal })
+      next.abort()
+      return status
+    }).pipe(Effect.repeat({ until: (status) => status === 200, schedule: Schedule.spaced(20) }))
+  })
 
-  it.live("a turn is cancelled when its client disconnects, if the client asked for that", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "left" } }))
-      const abort = new AbortController()
-      yield* Effect.promise(() =>
-        ask("POST", "/v1/sessions/left/messages", {
-          body: { id: "m1", text: "hang", onDisconnect: "cancel" },
-          signal: abort.signal
-        })
-      )
-      abort.abort()
-      const events = eventsOf(
-        yield* Effect.promise(async () => (await ask("GET", "/v1/sessions/left/messages/m1/events")).text())
-      )
-      assert.include(JSON.stringify(events.at(-1)), `"status":"cancelled"`)
-    })
-  )
+  it.live("a turn is cancelled when its client disconnects, if the client asked for that", function* () {
+    const { ask } = yield* started
+    yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "left" } }))
+    const abort = new AbortController()
+    yield* Effect.promise(() =>
+      ask("POST", "/v1/sessions/left/messages", {
+        body: { id: "m1", text: "hang", onDisconnect: "cancel" },
+        signal: abort.signal
+      })
+    )
+    abort.abort()
+    const events = eventsOf(
+      yield* Effect.promise(async () => (await ask("GET", "/v1/sessions/left/messages/m1/events")).text())
+    )
+    assert.include(JSON.stringify(events.at(-1)), `"status":"cancelled"`)
+  })
 
-  it.live("a running turn is cancelled, and the session deleted with its streams", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* started
-      const watching = yield* Effect.promise(() => ask("GET", "/v1/sessions/busy/events"))
-      const cancelled = yield* Effect.promise(async () => (await ask("POST", "/v1/sessions/busy/cancel")).json())
-      assert.deepStrictEqual(cancelled, { cancelled: true })
-      assert.strictEqual((yield* Effect.promise(() => ask("DELETE", "/v1/sessions/busy"))).status, 204)
-      yield* Effect.promise(() => watching.text().catch(() => ""))
-      assert.strictEqual((yield* Effect.promise(() => ask("GET", "/v1/sessions/busy"))).status, 404)
-    })
-  )
+  it.live("a running turn is cancelled, and the session deleted with its streams", function* () {
+    const { ask } = yield* started
+    const watching = yield* Effect.promise(() => ask("GET", "/v1/sessions/busy/events"))
+    const cancelled = yield* Effect.promise(async () => (await ask("POST", "/v1/sessions/busy/cancel")).json())
+    assert.deepStrictEqual(cancelled, { cancelled: true })
+    assert.strictEqual((yield* Effect.promise(() => ask("DELETE", "/v1/sessions/busy"))).status, 204)
+    yield* Effect.promise(() => watching.text().catch(() => ""))
+    assert.strictEqual((yield* Effect.promise(() => ask("GET", "/v1/sessions/busy"))).status, 404)
+  })
 })
 
 describe("a restart", () => {
-  it.live("finds what was answered, and answers no message twice", () =>
-    Effect.gen(function* () {
-      const place = newHome()
-      const words = Effect.fnUntraced(function* (server: Effect.Success<ReturnType<typeof startServer>>) {
-        const text = yield* Effect.promise(async () =>
-          (await server.ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })).text()
-        )
-        return eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+  it.live("finds what was answered, and answers no message twice", function* () {
+    const place = newHome()
+    const words = Effect.fnUntraced(function* (server: Effect.Success<ReturnType<typeof startServer>>) {
+      const text = yield* Effect.promise(async () =>
+        (await server.ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })).text()
+      )
+      return eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+    })
+    const first = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const server = yield* startServer({ home: place, answers: ["first"] })
+        yield* Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+        return yield* words(server)
       })
-      const first = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const server = yield* startServer({ home: place, answers: ["first"] })
-          yield* Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } }))
-          return yield* words(server)
-        })
-      )
-      // A model without answers: to ask it would be a failure.
-      const second = yield* Effect.scoped(
-        Effect.flatMap(startServer({ home: place, answers: [] }), (server) => words(server))
-      )
-      assert.deepStrictEqual([first, second], [["first"], ["first"]])
-    })
-  )
+    )
+    // A model without answers: to ask it would be a failure.
+    const second = yield* Effect.scoped(
+      Effect.flatMap(startServer({ home: place, answers: [] }), (server) => words(server))
+    )
+    assert.deepStrictEqual([first, second], [["first"], ["first"]])
+  })
 
-  it.live("opens a session as soon as another server has closed it", () =>
-    Effect.gen(function* () {
-      const home = newHome()
-      const send = ({ ask }: Effect.Success<ReturnType<typeof startServer>>) =>
-        Effect.promise(async () => {
-          const response = await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })
-          await response.text()
-          return response.status
-        })
-      const second = yield* startServer({ home })
-      yield* Effect.scoped(
-        Effect.gen(function* () {
-          const first = yield* startServer({ home })
-          yield* Effect.promise(() => first.ask("POST", "/v1/sessions", { body: { id: "one" } }))
-          // Also one that it was still opening.
-          const { close, plan } = Context.get(first.context, ServedSessions)
-          for (let millis = 0; millis < 20; millis += 1) {
-            const opening = yield* Effect.forkChild(plan("acme", "one"), { startImmediately: true })
-            yield* Effect.sleep(millis)
-            yield* Fiber.interrupt(opening)
-            yield* close("acme", "one")
-            const { status } = yield* Effect.promise(() => second.ask("GET", `${one}/plan`))
-            assert.strictEqual(status, 200, `closed after ${millis} ms`)
-            yield* Context.get(second.context, ServedSessions).close("acme", "one")
-          }
-          assert.strictEqual(yield* send(first), 200)
-          assert.strictEqual(yield* send(second), 409)
-        })
-      )
-      assert.strictEqual(yield* send(second), 200)
-    })
-  )
+  it.live("opens a session as soon as another server has closed it", function* () {
+    const home = newHome()
+    const send = ({ ask }: Effect.Success<ReturnType<typeof startServer>>) =>
+      Effect.promise(async () => {
+        const response = await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })
+        await response.text()
+        return response.status
+      })
+    const second = yield* startServer({ home })
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const first = yield* startServer({ home })
+        yield* Effect.promise(() => first.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+        // Also one that it was still opening.
+        const { close, plan } = Context.get(first.context, ServedSessions)
+        for (let millis = 0; millis < 20; millis += 1) {
+          const opening = yield* Effect.forkChild(plan("acme", "one"), { startImmediately: true })
+          yield* Effect.sleep(millis)
+          yield* Fiber.interrupt(opening)
+          yield* close("acme", "one")
+          const { status } = yield* Effect.promise(() => second.ask("GET", `${one}/plan`))
+          assert.strictEqual(status, 200, `closed after ${millis} ms`)
+          yield* Context.get(second.context, ServedSessions).close("acme", "one")
+        }
+        assert.strictEqual(yield* send(first), 200)
+        assert.strictEqual(yield* send(second), 409)
+      })
+    )
+    assert.strictEqual(yield* send(second), 200)
+  })
 
-  it.live("says which version serves, and when to try again while it stops", () =>
-    Effect.gen(function* () {
-      const { ask, context } = yield* startServer({ home: newHome() })
-      const document = yield* json<{ readonly info: { readonly version: string } }>(() => ask("GET", "/openapi.json"))
-      assert.strictEqual(document.info.version, "0")
-      yield* Context.get(context, ServedSessions).drain
-      const { headers, status } = yield* Effect.promise(() => ask("GET", "/ready"))
-      assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
-    })
-  )
+  it.live("says which version serves, and when to try again while it stops", function* () {
+    const { ask, context } = yield* startServer({ home: newHome() })
+    const document = yield* json<{ readonly info: { readonly version: string } }>(() => ask("GET", "/openapi.json"))
+    assert.strictEqual(document.info.version, "0")
+    yield* Context.get(context, ServedSessions).drain
+    const { headers, status } = yield* Effect.promise(() => ask("GET", "/ready"))
+    assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
+  })
 
-  it.live("lets a running turn end first", () =>
-    Effect.gen(function* () {
-      const place = newHome()
-      const status = yield* Effect.scoped(
-        Effect.gen(function* () {
-          const { ask } = yield* startServer({
-            home: place,
-            settings: { drainSeconds: 0 },
-            answers: () => ({ _tag: "Hang" })
-          })
-          yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
-          const response = yield* Effect.promise(() => ask("POST", `${one}/messages`, { body: { text: "Hello" } }))
-          return response.text().catch(() => "")
+  it.live("lets a running turn end first", function* () {
+    const place = newHome()
+    const status = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { ask } = yield* startServer({
+          home: place,
+          settings: { drainSeconds: 0 },
+          answers: () => ({ _tag: "Hang" })
         })
-      )
-      const events = eventsOf(yield* Effect.promise(() => status))
-      assert.include(JSON.stringify(events.at(-1)), `"status":"stopped"`)
-    })
-  )
+        yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
+        const response = yield* Effect.promise(() => ask("POST", `${one}/messages`, { body: { text: "Hello" } }))
+        return response.text().catch(() => "")
+      })
+    )
+    const events = eventsOf(yield* Effect.promise(() => status))
+    assert.include(JSON.stringify(events.at(-1)), `"status":"stopped"`)
+  })
 })
 
 describe("a server whose user has windows and prices of models", () => {
-  it.live("counts sessions with them", () =>
-    Effect.gen(function* () {
-      const own = newHome()
-      const price = { input: 1_000_000, output: 1_000_000 }
-      writeFileSync(
-        join(own, "settings.json"),
-        JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
-      )
-      const { ask } = yield* startServer({ home: own })
-      yield* Effect.promise(async () => {
-        await ask("POST", "/v1/sessions", { body: { id: "one" } })
-        await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
-      })
-      interface Read {
-        readonly totals: { readonly window: number; readonly cost: { readonly total: number } }
-      }
-      const { totals } = yield* json<Read>(() => ask("GET", "/v1/sessions/one"))
-      const ledger = yield* json<Read>(() => ask("GET", "/v1/sessions/one/ledger"))
-      assert.strictEqual(totals.window, 50_000)
-      // One token of the message and two of the answer, at a dollar each.
-      assert.strictEqual(totals.cost.total, 3)
-      assert.deepStrictEqual(ledger.totals, totals)
-      const listed = Effect.map(
-        json<{ readonly sessions: ReadonlyArray<Read> }>(() => ask("GET", "/v1/sessions?totals=true")),
-        ({ sessions }) => sessions[0]?.totals.cost.total
-      )
-      assert.strictEqual(yield* listed, 3)
-      writeFileSync(
-        join(own, "settings.json"),
-        JSON.stringify({ models: { "gemini-2.5-flash": { price: { input: 500_000, output: 500_000 } } } })
-      )
-      assert.strictEqual(yield* listed, 1.5)
-    }).pipe(Effect.scoped)
-  )
+  it.live("counts sessions with them", function* () {
+    const own = newHome()
+    const price = { input: 1_000_000, output: 1_000_000 }
+    writeFileSync(
+      join(own, "settings.json"),
+      JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
+    )
+    const { ask } = yield* startServer({ home: own })
+    yield* Effect.promise(async () => {
+      await ask("POST", "/v1/sessions", { body: { id: "one" } })
+      await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
+    })
+    interface Read {
+      readonly totals: { readonly window: number; readonly cost: { readonly total: number } }
+    }
+    const { totals } = yield* json<Read>(() => ask("GET", "/v1/sessions/one"))
+    const ledger = yield* json<Read>(() => ask("GET", "/v1/sessions/one/ledger"))
+    assert.strictEqual(totals.window, 50_000)
+    // One token of the message and two of the answer, at a dollar each.
+    assert.strictEqual(totals.cost.total, 3)
+    assert.deepStrictEqual(ledger.totals, totals)
+    const listed = Effect.map(
+      json<{ readonly sessions: ReadonlyArray<Read> }>(() => ask("GET", "/v1/sessions?totals=true")),
+      ({ sessions }) => sessions[0]?.totals.cost.total
+    )
+    assert.strictEqual(yield* listed, 3)
+    writeFileSync(
+      join(own, "settings.json"),
+      JSON.stringify({ models: { "gemini-2.5-flash": { price: { input: 500_000, output: 500_000 } } } })
+    )
+    assert.strictEqual(yield* listed, 1.5)
+  })
 })
 
 describe("the limit of sessions", () => {
-  it.live("is exact", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* startServer({
-        home: newHome(),
-        settings: { tenants: { acme: { limits: { sessions: 11 } } } }
-      })
-      const create = (id: string) =>
-        Effect.map(
-          Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } })),
-          ({ status }) => status
-        )
-      const made = yield* Effect.forEach(Array.from({ length: 13 }), (_, at) => create(`s${at}`))
-      assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
-      yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
-      assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
-    }).pipe(Effect.scoped)
-  )
+  it.live("is exact", function* () {
+    const { ask } = yield* startServer({
+      home: newHome(),
+      settings: { tenants: { acme: { limits: { sessions: 11 } } } }
+    })
+    const create = (id: string) =>
+      Effect.map(
+        Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } })),
+        ({ status }) => status
+      )
+    const made = yield* Effect.forEach(Array.from({ length: 13 }), (_, at) => create(`s${at}`))
+    assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
+    yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
+    assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
+  })
 })
 
 describe("the tools of served sessions", () => {
@@ -633,17 +599,15 @@ describe("the tools of served sessions", () => {
     return { declared, isWritten: existsSync(join(folder, "made.txt")) }
   })
 
-  it.live("are off unless the settings allow them, and run what the settings approve", () =>
-    Effect.gen(function* () {
-      const off = yield* played({})
-      assert.isFalse(off.declared.has("write_file"))
-      assert.isFalse(off.isWritten)
-      const reading = yield* played({ tools: true })
-      assert.isTrue(reading.declared.has("read_file"))
-      assert.isFalse(reading.isWritten)
-      const all = yield* played({ tools: true, approve: "all" })
-      assert.isTrue(all.declared.has("write_file"))
-      assert.isTrue(all.isWritten)
-    }).pipe(Effect.scoped)
-  )
+  it.live("are off unless the settings allow them, and run what the settings approve", function* () {
+    const off = yield* played({})
+    assert.isFalse(off.declared.has("write_file"))
+    assert.isFalse(off.isWritten)
+    const reading = yield* played({ tools: true })
+    assert.isTrue(reading.declared.has("read_file"))
+    assert.isFalse(reading.isWritten)
+    const all = yield* played({ tools: true, approve: "all" })
+    assert.isTrue(all.declared.has("write_file"))
+    assert.isTrue(all.isWritten)
+  })
 })

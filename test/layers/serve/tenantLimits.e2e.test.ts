@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Redacted } from "effect"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { ServeStore } from "../../../src/layers/assembly/LiveServe.ts"
@@ -7,6 +6,7 @@ import { needs } from "../../support/machine.ts"
 import { databases, freePort } from "../../support/postgres.ts"
 import { untilThere } from "../../support/processGroups.ts"
 import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The limits of a tenant are the same whatever the store, and whichever processes carry a request. */
 
@@ -74,106 +74,96 @@ const queued = Effect.fnUntraced(function* (ask: Ask) {
 })
 
 const cases = (start: Start) => {
-  it.live("each event stream counts once, until its client has gone", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* start({ limits: { streams: 4 }, drainSeconds: 0 }, () => ScriptedModel.hang)
-      yield* create(ask, "one")
-      const aborts = Array.from({ length: 5 }, () => new AbortController())
-      const statuses: Array<number> = []
-      for (const { signal } of aborts) statuses.push((yield* watching(ask, signal)).status)
-      assert.deepStrictEqual(statuses, [200, 200, 200, 200, 429])
-      assert.strictEqual((yield* send(ask, "one", "m1")).status, 429)
-      for (const abort of aborts.slice(0, 2)) abort.abort()
-      const last = new AbortController()
-      yield* untilThere(Effect.map(watching(ask, last.signal), ({ status }) => status === 200))
-      // The stream of a message counts like any other.
-      yield* untilThere(Effect.map(send(ask, "one", "m1", last.signal), ({ status }) => status === 200))
-      assert.strictEqual((yield* watching(ask, last.signal)).status, 429)
-      for (const abort of [...aborts, last]) abort.abort()
-    }).pipe(Effect.scoped)
-  )
+  it.live("each event stream counts once, until its client has gone", function* () {
+    const { ask } = yield* start({ limits: { streams: 4 }, drainSeconds: 0 }, () => ScriptedModel.hang)
+    yield* create(ask, "one")
+    const aborts = Array.from({ length: 5 }, () => new AbortController())
+    const statuses: Array<number> = []
+    for (const { signal } of aborts) statuses.push((yield* watching(ask, signal)).status)
+    assert.deepStrictEqual(statuses, [200, 200, 200, 200, 429])
+    assert.strictEqual((yield* send(ask, "one", "m1")).status, 429)
+    for (const abort of aborts.slice(0, 2)) abort.abort()
+    const last = new AbortController()
+    yield* untilThere(Effect.map(watching(ask, last.signal), ({ status }) => status === 200))
+    // The stream of a message counts like any other.
+    yield* untilThere(Effect.map(send(ask, "one", "m1", last.signal), ({ status }) => status === 200))
+    assert.strictEqual((yield* watching(ask, last.signal)).status, 429)
+    for (const abort of [...aborts, last]) abort.abort()
+  })
 
-  it.live("each turn counts once", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* start({ limits: { turns: 2 }, drainSeconds: 0 }, () => ScriptedModel.hang)
-      for (const id of ["one", "two", "three"]) yield* create(ask, id)
-      const abort = new AbortController()
-      for (const id of ["one", "two"]) {
-        const { body, status } = yield* send(ask, id, "m1", abort.signal)
-        assert.strictEqual(status, 200)
-        // The turn runs once its first event is there.
-        const reader = body?.getReader() ?? assert.fail("no body")
-        yield* untilThere(
-          Effect.promise(async () => new TextDecoder().decode((await reader.read()).value).includes("TurnStarted"))
-        )
-      }
-      assert.strictEqual(yield* outcome(ask, "three", "m1"), "refused")
-      // Nothing was accepted, and a turn that runs is still found.
-      const found = (message: string) => ask("GET", `/v1/sessions/${message}/events`, { signal: abort.signal })
-      assert.strictEqual((yield* Effect.promise(() => found("three/messages/m1"))).status, 404)
-      assert.strictEqual((yield* Effect.promise(() => found("one/messages/m1"))).status, 200)
-      // Another message to a session whose turn runs takes no turn of its own: it waits, or conflicts.
-      assert.notStrictEqual(yield* queued(ask), 429)
-      abort.abort()
-    }).pipe(Effect.scoped)
-  )
+  it.live("each turn counts once", function* () {
+    const { ask } = yield* start({ limits: { turns: 2 }, drainSeconds: 0 }, () => ScriptedModel.hang)
+    for (const id of ["one", "two", "three"]) yield* create(ask, id)
+    const abort = new AbortController()
+    for (const id of ["one", "two"]) {
+      const { body, status } = yield* send(ask, id, "m1", abort.signal)
+      assert.strictEqual(status, 200)
+      // The turn runs once its first event is there.
+      const reader = body?.getReader() ?? assert.fail("no body")
+      yield* untilThere(
+        Effect.promise(async () => new TextDecoder().decode((await reader.read()).value).includes("TurnStarted"))
+      )
+    }
+    assert.strictEqual(yield* outcome(ask, "three", "m1"), "refused")
+    // Nothing was accepted, and a turn that runs is still found.
+    const found = (message: string) => ask("GET", `/v1/sessions/${message}/events`, { signal: abort.signal })
+    assert.strictEqual((yield* Effect.promise(() => found("three/messages/m1"))).status, 404)
+    assert.strictEqual((yield* Effect.promise(() => found("one/messages/m1"))).status, 200)
+    // Another message to a session whose turn runs takes no turn of its own: it waits, or conflicts.
+    assert.notStrictEqual(yield* queued(ask), 429)
+    abort.abort()
+  })
 
-  it.live("what does not exist is not found, and holds no stream", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* start({ limits: { streams: 1 } }, ["an answer", "another"])
-      const status = (place: string, method = "GET", body?: unknown) =>
-        Effect.promise(() => ask(method, place, { body, signal: AbortSignal.timeout(20_000) })).pipe(
-          Effect.map((response) => response.status)
-        )
-      yield* create(ask, "one")
-      assert.strictEqual(yield* outcome(ask, "one", "m1"), "answered")
-      const absent = ["/messages/m1/events", "/events", "/export", "/plan", "/ledger", "", "/recall?pattern=x"]
-      for (const place of [`${one}/messages/m2/events`, ...absent.map((end) => `/v1/sessions/none${end}`)]) {
-        assert.strictEqual(yield* status(place), 404, place)
-        assert.strictEqual(yield* status(place), 404, place)
-      }
-      for (const act of ["cancel", "undo", "redo", "compress", "fork", "messages"]) {
-        assert.strictEqual(yield* status(`/v1/sessions/none/${act}`, "POST", { text: "Hello" }), 404, act)
-      }
-      assert.strictEqual(yield* status(`${one}/fork`, "POST", { at: "e999" }), 404)
-      assert.strictEqual(yield* status(`${one}/recall/h_aaaaaaaaaaaa`), 404)
-      // A message of a deleted session is one of the session that has its name now only when it is sent again.
-      assert.strictEqual(yield* status(one, "DELETE"), 204)
-      yield* create(ask, "one")
-      assert.strictEqual(yield* status(`${one}/messages/m1/events`), 404)
-      assert.strictEqual(yield* outcome(ask, "one", "m1"), "answered")
-      const said = yield* Effect.promise(() => ask("GET", one).then((response) => response.text()))
-      assert.include(said, "another")
-    }).pipe(Effect.scoped)
-  )
+  it.live("what does not exist is not found, and holds no stream", function* () {
+    const { ask } = yield* start({ limits: { streams: 1 } }, ["an answer", "another"])
+    const status = (place: string, method = "GET", body?: unknown) =>
+      Effect.promise(() => ask(method, place, { body, signal: AbortSignal.timeout(20_000) })).pipe(
+        Effect.map((response) => response.status)
+      )
+    yield* create(ask, "one")
+    assert.strictEqual(yield* outcome(ask, "one", "m1"), "answered")
+    const absent = ["/messages/m1/events", "/events", "/export", "/plan", "/ledger", "", "/recall?pattern=x"]
+    for (const place of [`${one}/messages/m2/events`, ...absent.map((end) => `/v1/sessions/none${end}`)]) {
+      assert.strictEqual(yield* status(place), 404, place)
+      assert.strictEqual(yield* status(place), 404, place)
+    }
+    for (const act of ["cancel", "undo", "redo", "compress", "fork", "messages"]) {
+      assert.strictEqual(yield* status(`/v1/sessions/none/${act}`, "POST", { text: "Hello" }), 404, act)
+    }
+    assert.strictEqual(yield* status(`${one}/fork`, "POST", { at: "e999" }), 404)
+    assert.strictEqual(yield* status(`${one}/recall/h_aaaaaaaaaaaa`), 404)
+    // A message of a deleted session is one of the session that has its name now only when it is sent again.
+    assert.strictEqual(yield* status(one, "DELETE"), 204)
+    yield* create(ask, "one")
+    assert.strictEqual(yield* status(`${one}/messages/m1/events`), 404)
+    assert.strictEqual(yield* outcome(ask, "one", "m1"), "answered")
+    const said = yield* Effect.promise(() => ask("GET", one).then((response) => response.text()))
+    assert.include(said, "another")
+  })
 
-  it.live("each request counts once", () =>
-    Effect.gen(function* () {
-      const { ask } = yield* start({ limits: { requests: 4 } }, [])
-      yield* create(ask, "one")
-      const statuses: Array<number> = []
-      for (let asked = 0; asked < 4; asked += 1) statuses.push((yield* Effect.promise(() => ask("GET", one))).status)
-      assert.deepStrictEqual(statuses, [200, 200, 200, 429])
-    }).pipe(Effect.scoped)
-  )
+  it.live("each request counts once", function* () {
+    const { ask } = yield* start({ limits: { requests: 4 } }, [])
+    yield* create(ask, "one")
+    const statuses: Array<number> = []
+    for (let asked = 0; asked < 4; asked += 1) statuses.push((yield* Effect.promise(() => ask("GET", one))).status)
+    assert.deepStrictEqual(statuses, [200, 200, 200, 429])
+  })
 
-  it.live("the tokens of each answer count once", () =>
-    Effect.gen(function* () {
-      const answer = {
-        content: { role: "model", parts: [{ text: "an answer" }] },
-        finishReason: "STOP",
-        usage: { prompt: 60, answer: 30, thoughts: 10, cached: 0, total: 100 }
-      } as const
-      // A turn is free again once its client has the end.
-      const { ask } = yield* start({ limits: { tokens: 201, turns: 1 } }, () => answer)
-      const outcomes: Array<string> = []
-      for (const id of ["one", "two", "three", "four"]) {
-        yield* create(ask, id)
-        outcomes.push(yield* outcome(ask, id, "m1"))
-      }
-      assert.deepStrictEqual(outcomes, ["answered", "answered", "answered", "refused"])
-    }).pipe(Effect.scoped)
-  )
+  it.live("the tokens of each answer count once", function* () {
+    const answer = {
+      content: { role: "model", parts: [{ text: "an answer" }] },
+      finishReason: "STOP",
+      usage: { prompt: 60, answer: 30, thoughts: 10, cached: 0, total: 100 }
+    } as const
+    // A turn is free again once its client has the end.
+    const { ask } = yield* start({ limits: { tokens: 201, turns: 1 } }, () => answer)
+    const outcomes: Array<string> = []
+    for (const id of ["one", "two", "three", "four"]) {
+      yield* create(ask, id)
+      outcomes.push(yield* outcome(ask, id, "m1"))
+    }
+    assert.deepStrictEqual(outcomes, ["answered", "answered", "answered", "refused"])
+  })
 }
 
 // They wait more than they compute.

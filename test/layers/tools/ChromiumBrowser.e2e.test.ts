@@ -101,16 +101,15 @@ const live = Layer.provideMerge(ChromiumBrowser.layer, NodeServices.layer)
 needs("Chromium in its sandbox")("a browser", tests)
 
 describe("a browser", () => {
-  it.live("that is missing is reported in one sentence", () =>
-    Effect.gen(function* () {
+  it.live(
+    "that is missing is reported in one sentence",
+    Layer.merge(live, ConfigProvider.layer(ConfigProvider.fromUnknown({ PATH: "/nowhere" }))),
+    function* () {
       const { message } = yield* Browser.use((browser) => browser.open(targets)).pipe(Effect.flip)
       assert.strictEqual(
         message,
         "there is no Chromium on this machine; install Chromium or Chrome, or set CHROMIUM_PATH to it"
       )
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(Layer.merge(live, ConfigProvider.layer(ConfigProvider.fromUnknown({ PATH: "/nowhere" }))))
-    )
+    }
   )
 })

@@ -1,8 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { emptyOutcome, type HookEvent, type HookOutcome } from "../../../src/domain/hooks/Hook.ts"
 import { after, before, withAddition } from "../../../src/services/agent/HookedCall.ts"
 import type { CallAnswer } from "../../../src/services/agent/ToolAnswer.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const hooked = (outcome: Partial<HookOutcome> | undefined, told: Array<HookEvent> = []) => ({
   has: (name: string) => outcome !== undefined && name === "BeforeTool",
@@ -67,31 +67,29 @@ describe("after a call", () => {
   const result = { value: "v", display: "d" }
   const answer: CallAnswer = { status: "success", response: { output: "v" }, result } as unknown as CallAnswer
   const tail = { name: "h", args: { i: 1 } }
-  it.effect("hooks add, withhold, stop, and have another tool run", () =>
-    Effect.gen(function* () {
-      const told: Array<HookEvent> = []
-      const of = (outcome: Partial<HookOutcome>, given = answer) =>
-        after(hooked(outcome, told), { tool: "f", args, instead: undefined }, given)
-      assert.deepStrictEqual(yield* of({}), { answer, tail: undefined })
-      assert.deepStrictEqual(told, [{ _tag: "AfterTool", tool: "f", input: args, response: { output: "v" } }])
-      assert.deepStrictEqual(yield* of({ specific: { tailToolCallRequest: { ...tail, more: 1 } } }), { answer, tail })
-      for (const other of ["h", { name: 1 }, null]) {
-        assert.isUndefined((yield* of({ specific: { tailToolCallRequest: other } })).tail)
-      }
-      const added = (yield* of({ context: "said", specific: { tailToolCallRequest: tail } })).answer
-      assert.match(String(added.response["output"]), /^v\n\n[^]*said/)
-      const withheld = yield* of({ blocked: "why1", context: "said" })
-      assert.strictEqual(withheld.answer.status, "error")
-      assert.match(String(withheld.answer.response["error"]), / f: why1$/)
-      assert.deepStrictEqual(withheld.answer.result, {
-        value: String(withheld.answer.response["error"]),
-        display: "d"
-      } as unknown as CallAnswer["result"])
-      assert.isUndefined(withheld.answer.stops)
-      const stop = yield* of({ stopped: "why2", blocked: "why1" }, { ...answer, result: undefined })
-      assert.deepStrictEqual([stop.answer.stops, stop.answer.result, stop.tail], ["why2", undefined, undefined])
-    })
-  )
+  it.effect("hooks add, withhold, stop, and have another tool run", function* () {
+    const told: Array<HookEvent> = []
+    const of = (outcome: Partial<HookOutcome>, given = answer) =>
+      after(hooked(outcome, told), { tool: "f", args, instead: undefined }, given)
+    assert.deepStrictEqual(yield* of({}), { answer, tail: undefined })
+    assert.deepStrictEqual(told, [{ _tag: "AfterTool", tool: "f", input: args, response: { output: "v" } }])
+    assert.deepStrictEqual(yield* of({ specific: { tailToolCallRequest: { ...tail, more: 1 } } }), { answer, tail })
+    for (const other of ["h", { name: 1 }, null]) {
+      assert.isUndefined((yield* of({ specific: { tailToolCallRequest: other } })).tail)
+    }
+    const added = (yield* of({ context: "said", specific: { tailToolCallRequest: tail } })).answer
+    assert.match(String(added.response["output"]), /^v\n\n[^]*said/)
+    const withheld = yield* of({ blocked: "why1", context: "said" })
+    assert.strictEqual(withheld.answer.status, "error")
+    assert.match(String(withheld.answer.response["error"]), / f: why1$/)
+    assert.deepStrictEqual(withheld.answer.result, {
+      value: String(withheld.answer.response["error"]),
+      display: "d"
+    } as unknown as CallAnswer["result"])
+    assert.isUndefined(withheld.answer.stops)
+    const stop = yield* of({ stopped: "why2", blocked: "why1" }, { ...answer, result: undefined })
+    assert.deepStrictEqual([stop.answer.stops, stop.answer.result, stop.tail], ["why2", undefined, undefined])
+  })
 
   it("an addition stands where the answer's own text does, and is kept apart", () => {
     const plus = (response: object, added?: string) => {

@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { Layer } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
@@ -8,6 +7,7 @@ import { Approval } from "../../../src/services/tools/Approval.ts"
 import { atScales, countingBy } from "../../support/scales.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { agent, complete, runtime } from "../../support/subagents.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 const known = agent("mid", { tools: [] })
 const task = {
@@ -30,8 +30,10 @@ const started = Effect.fnUntraced(function* (parent: ParentAgent, context?: "for
   return inherited === undefined ? assert.fail("no agents were offered") : { started: made, inherited }
 })
 
-it.effect("an agent's own agents inherit its conversation and session, not those of its parent", () =>
-  Effect.gen(function* () {
+it.effect(
+  "an agent's own agents inherit its conversation and session, not those of its parent",
+  runtime([complete("done")]),
+  function* () {
     const { chat } = yield* begin()
     yield* chat.append([{ content: user(text("The word is palimpsest.")) }])
     const settings = chat.settings
@@ -52,7 +54,7 @@ it.effect("an agent's own agents inherit its conversation and session, not those
     assert.notStrictEqual(first.started.id, second.started.id)
     const alone = yield* started({ tools: [], settings })
     assert.isUndefined(alone.inherited.fork)
-  }).pipe(Effect.scoped, Effect.provide(runtime([complete("done")])))
+  }
 )
 
 it.effect("what an agent may begin with is measured in its model's tokens", () =>

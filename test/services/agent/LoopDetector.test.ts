@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
 import { call, type Content, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -6,6 +5,7 @@ import { defaults, loopDetectionOf } from "../../../src/domain/settings/Settings
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { defaultLoopSettings, fromNumbers, type LoopSettings, make } from "../../../src/services/agent/LoopDetector.ts"
 import { Model, ModelError, NetworkError } from "../../../src/services/model/Model.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const verdict = (confidence: unknown, analysis = "it reads the same file again and again") =>
   JSON.stringify({ unproductive_state_analysis: analysis, unproductive_state_confidence: confidence })
@@ -50,129 +50,119 @@ const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =
 const same = <E>(times: number, one: Effect.Effect<unknown, E>) => Effect.replicateEffect(one, times)
 
 describe("the loop detector of an agent", () => {
-  it.effect("counts a reported loop once until the next turn", () =>
-    Effect.gen(function* () {
-      const { call, content, strikes, turn } = yield* make({ check: false })
-      yield* same(4, call("read_file", { file_path: "a" }))
-      assert.strictEqual(yield* strikes, 0)
-      const loop = yield* call("read_file", { file_path: "a" })
-      assert.strictEqual(loop?.kind, "calls")
-      // The rest of the calls of the same answer, made before the model could be told.
-      assert.deepStrictEqual(yield* call("read_file", { file_path: "a" }), loop)
-      assert.deepStrictEqual(yield* content("more"), loop)
-      assert.strictEqual(yield* strikes, 1)
-      assert.isUndefined(yield* turn(contents, ""))
-      assert.isUndefined(yield* call("read_file", { file_path: "a" }))
-      yield* same(4, call("read_file", { file_path: "a" }))
-      assert.strictEqual(yield* strikes, 2)
-    }).pipe(Effect.provide(Model.layerUnavailable))
-  )
+  it.effect("counts a reported loop once until the next turn", Model.layerUnavailable, function* () {
+    const { call, content, strikes, turn } = yield* make({ check: false })
+    yield* same(4, call("read_file", { file_path: "a" }))
+    assert.strictEqual(yield* strikes, 0)
+    const loop = yield* call("read_file", { file_path: "a" })
+    assert.strictEqual(loop?.kind, "calls")
+    // The rest of the calls of the same answer, made before the model could be told.
+    assert.deepStrictEqual(yield* call("read_file", { file_path: "a" }), loop)
+    assert.deepStrictEqual(yield* content("more"), loop)
+    assert.strictEqual(yield* strikes, 1)
+    assert.isUndefined(yield* turn(contents, ""))
+    assert.isUndefined(yield* call("read_file", { file_path: "a" }))
+    yield* same(4, call("read_file", { file_path: "a" }))
+    assert.strictEqual(yield* strikes, 2)
+  })
 
-  it.effect("counts calls across turns", () =>
-    Effect.gen(function* () {
-      const detector = yield* make({ check: false })
-      for (let n = 0; n < 4; n += 1) {
-        yield* detector.turn(contents, "")
-        assert.isUndefined(yield* detector.call("read_file", {}))
-        yield* detector.result("read_file", {}, "the same")
-      }
+  it.effect("counts calls across turns", Model.layerUnavailable, function* () {
+    const detector = yield* make({ check: false })
+    for (let n = 0; n < 4; n += 1) {
       yield* detector.turn(contents, "")
-      assert.isDefined(yield* detector.call("read_file", {}))
-    }).pipe(Effect.provide(Model.layerUnavailable))
-  )
+      assert.isUndefined(yield* detector.call("read_file", {}))
+      yield* detector.result("read_file", {}, "the same")
+    }
+    yield* detector.turn(contents, "")
+    assert.isDefined(yield* detector.call("read_file", {}))
+  })
 
-  it.effect("does not treat calls with changing results as a loop", () =>
-    Effect.gen(function* () {
-      const detector = yield* make({ check: false })
-      for (let n = 0; n < 30; n += 1) {
-        assert.isUndefined(yield* detector.call("run_shell_command", { command: "gh run view" }))
-        yield* detector.result("run_shell_command", { command: "gh run view" }, `${n} of 30 jobs`)
-      }
-    }).pipe(Effect.provide(Model.layerUnavailable))
-  )
+  it.effect("does not treat calls with changing results as a loop", Model.layerUnavailable, function* () {
+    const detector = yield* make({ check: false })
+    for (let n = 0; n < 30; n += 1) {
+      assert.isUndefined(yield* detector.call("run_shell_command", { command: "gh run view" }))
+      yield* detector.result("run_shell_command", { command: "gh run view" }, `${n} of 30 jobs`)
+    }
+  })
 
-  it.effect("ignores the text of a discarded answer, and a code block open in it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "ignores the text of a discarded answer, and a code block open in it",
+    Model.layerUnavailable,
+    function* () {
       const detector = yield* make({ check: false })
       const words = "the words of an answer that has to be given again, as they are. "
       assert.isUndefined(yield* detector.content(`${words.repeat(9)}\n\`\`\`\n`))
       yield* detector.again
       assert.isUndefined(yield* detector.content(words.repeat(9)))
       assert.isDefined(yield* detector.content(words.repeat(9)))
-    }).pipe(Effect.provide(Model.layerUnavailable))
+    }
   )
 
-  it.effect("starts afresh with another run", () =>
-    Effect.gen(function* () {
-      const detector = yield* make({ check: false })
-      yield* same(5, detector.call("read_file", {}))
-      yield* detector.reset
-      assert.strictEqual(yield* detector.strikes, 0)
-      assert.isUndefined(yield* detector.call("read_file", {}))
-    }).pipe(Effect.provide(Model.layerUnavailable))
-  )
+  it.effect("starts afresh with another run", Model.layerUnavailable, function* () {
+    const detector = yield* make({ check: false })
+    yield* same(5, detector.call("read_file", {}))
+    yield* detector.reset
+    assert.strictEqual(yield* detector.strikes, 0)
+    assert.isUndefined(yield* detector.call("read_file", {}))
+  })
 
-  it.effect("when disabled, detects nothing and calls no model", () =>
-    Effect.gen(function* () {
-      const detector = yield* make({ enabled: false })
-      yield* same(50, detector.call("read_file", {}))
-      assert.isUndefined(yield* detector.content("again and ".repeat(500)))
-      assert.deepStrictEqual(yield* turns(100, detector), [])
-      assert.deepStrictEqual(yield* models, [])
-    }).pipe(Effect.provide(ScriptedModel.layer([])))
-  )
+  it.effect("when disabled, detects nothing and calls no model", ScriptedModel.layer([]), function* () {
+    const detector = yield* make({ enabled: false })
+    yield* same(50, detector.call("read_file", {}))
+    assert.isUndefined(yield* detector.content("again and ".repeat(500)))
+    assert.deepStrictEqual(yield* turns(100, detector), [])
+    assert.deepStrictEqual(yield* models, [])
+  })
 })
 
 describe("the check by a model", () => {
-  it.effect("happens first before the thirtieth turn, and again the sooner the surer the model was", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* askedAt(29), [])
-      assert.deepStrictEqual(
-        yield* askedAt(70, verdict(0), verdict(0.85), verdict(0.5), verdict(0), verdict(0)),
-        [30, 45, 52, 62]
-      )
-    })
-  )
+  it.effect("happens first before the thirtieth turn, and again the sooner the surer the model was", function* () {
+    assert.deepStrictEqual(yield* askedAt(29), [])
+    assert.deepStrictEqual(
+      yield* askedAt(70, verdict(0), verdict(0.85), verdict(0.5), verdict(0), verdict(0)),
+      [30, 45, 52, 62]
+    )
+  })
 
-  it.effect("a failed check is no loop, and the next keeps the interval", () =>
-    Effect.gen(function* () {
-      const broken = new ModelError({ reason: new NetworkError({ detail: "none" }) })
-      assert.deepStrictEqual(yield* askedAt(55, broken, "no idea", verdict("sure")), [30, 40, 50])
-    })
-  )
+  it.effect("a failed check is no loop, and the next keeps the interval", function* () {
+    const broken = new ModelError({ reason: new NetworkError({ detail: "none" }) })
+    assert.deepStrictEqual(yield* askedAt(55, broken, "no idea", verdict("sure")), [30, 40, 50])
+  })
 
-  it.effect("a confident answer is confirmed by the stronger model", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a confident answer is confirmed by the stronger model",
+    ScriptedModel.layer([verdict(0.9), verdict(0.95)]),
+    function* () {
       const detector = yield* make()
       assert.deepStrictEqual(yield* turns(30, detector), [30])
       assert.deepStrictEqual(yield* models, ["gemini-2.5-flash", "gemini-2.5-pro"])
       assert.strictEqual(yield* detector.strikes, 1)
-    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0.9), verdict(0.95)])))
+    }
   )
 
-  it.effect("without the stronger model's agreement there is no loop, and its answer sets the interval", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "without the stronger model's agreement there is no loop, and its answer sets the interval",
+    ScriptedModel.layer([verdict(1), verdict(0.1), verdict(0)]),
+    function* () {
       const detector = yield* make()
       assert.deepStrictEqual(yield* turns(44, detector), [])
       assert.deepStrictEqual(yield* models, ["gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash"])
-    }).pipe(Effect.provide(ScriptedModel.layer([verdict(1), verdict(0.1), verdict(0)])))
+    }
   )
 
-  it.effect("when the stronger model fails there is no loop", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* turns(30, yield* make()), [])
-    }).pipe(Effect.provide(ScriptedModel.layer([verdict(1), "?"])))
-  )
+  it.effect("when the stronger model fails there is no loop", ScriptedModel.layer([verdict(1), "?"]), function* () {
+    assert.deepStrictEqual(yield* turns(30, yield* make()), [])
+  })
 
-  it.effect("without a stronger model the first is trusted", () =>
-    Effect.gen(function* () {
-      const detector = yield* make({ confirm: false })
-      assert.deepStrictEqual(yield* turns(30, detector), [30])
-    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0.92)])))
-  )
+  it.effect("without a stronger model the first is trusted", ScriptedModel.layer([verdict(0.92)]), function* () {
+    const detector = yield* make({ confirm: false })
+    assert.deepStrictEqual(yield* turns(30, detector), [30])
+  })
 
-  it.effect("sends the request and the last messages as data, trimmed and short", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "sends the request and the last messages as data, trimmed and short",
+    ScriptedModel.layer([verdict(0)]),
+    function* () {
       yield* turns(30, yield* make())
       const [asked] = yield* ScriptedModel.Script.use(({ calls }) => calls)
       const [content] = asked?.request.contents ?? []
@@ -184,55 +174,49 @@ describe("the check by a model", () => {
       assert.strictEqual(shown.messages.length, 18)
       assert.deepStrictEqual(Object.keys(shown.messages.at(-1)?.parts[0] ?? {}), ["answer_of", "output"])
       assert.isBelow(JSON.stringify(shown).length, 40_000)
-    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0)])))
+    }
   )
 
-  it.effect("times out after thirty seconds: no loop", () =>
-    Effect.gen(function* () {
-      const fiber = yield* Effect.forkChild(Effect.flatMap(make(), (detector) => turns(30, detector)))
-      yield* TestClock.adjust("30 seconds")
-      assert.deepStrictEqual(yield* Fiber.join(fiber), [])
-      assert.strictEqual(yield* ScriptedModel.Script.use(({ interrupted }) => interrupted), 1)
-    }).pipe(Effect.provide(ScriptedModel.layer([ScriptedModel.hang])))
-  )
+  it.effect("times out after thirty seconds: no loop", ScriptedModel.layer([ScriptedModel.hang]), function* () {
+    const fiber = yield* Effect.forkChild(Effect.flatMap(make(), (detector) => turns(30, detector)))
+    yield* TestClock.adjust("30 seconds")
+    assert.deepStrictEqual(yield* Fiber.join(fiber), [])
+    assert.strictEqual(yield* ScriptedModel.Script.use(({ interrupted }) => interrupted), 1)
+  })
 
-  it.effect("builds its request only when due", () =>
-    Effect.gen(function* () {
-      const detector = yield* make()
-      let made = 0
-      const counting = Effect.sync(() => {
-        made += 1
-        return talk
-      })
-      for (let turn = 1; turn <= 31; turn += 1) yield* detector.turn(counting, "")
-      assert.strictEqual(made, 1)
-    }).pipe(Effect.provide(ScriptedModel.layer([verdict(0)])))
-  )
+  it.effect("builds its request only when due", ScriptedModel.layer([verdict(0)]), function* () {
+    const detector = yield* make()
+    let made = 0
+    const counting = Effect.sync(() => {
+      made += 1
+      return talk
+    })
+    for (let turn = 1; turn <= 31; turn += 1) yield* detector.turn(counting, "")
+    assert.strictEqual(made, 1)
+  })
 
-  it.effect("can be disabled alone", () =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual(yield* turns(100, yield* make({ check: false })), [])
-      assert.deepStrictEqual(yield* models, [])
-    }).pipe(Effect.provide(ScriptedModel.layer([])))
-  )
+  it.effect("can be disabled alone", ScriptedModel.layer([]), function* () {
+    assert.deepStrictEqual(yield* turns(100, yield* make({ check: false })), [])
+    assert.deepStrictEqual(yield* models, [])
+  })
 
   for (const [first, at] of [
     [1, [1, 16]],
     [12, [12, 27]],
     [29, [29]]
   ] as const) {
-    it.effect(`happens before turn ${first} first when that is set`, () =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* askedOf({ checkAfter: first }, 29, verdict(0), verdict(0)), [...at])
-      })
-    )
+    it.effect(`happens before turn ${first} first when that is set`, function* () {
+      assert.deepStrictEqual(yield* askedOf({ checkAfter: first }, 29, verdict(0), verdict(0)), [...at])
+    })
   }
 
-  it.effect("asks the conversation's own model where that is not Google's", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "asks the conversation's own model where that is not Google's",
+    Layer.fresh(ScriptedModel.layer([verdict(1), verdict(1)])),
+    function* () {
       yield* turns(30, yield* make({ family: "anthropic/claude-sonnet-4-5" }))
       assert.deepStrictEqual(yield* models, ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"])
-    }).pipe(Effect.provide(Layer.fresh(ScriptedModel.layer([verdict(1), verdict(1)]))))
+    }
   )
 })
 
@@ -244,25 +228,21 @@ describe("loop detection settings", () => {
     )
   })
 
-  it.effect("set numbers apply, and waiting tools stay exempt", () =>
-    Effect.gen(function* () {
-      const detector = yield* make(fromNumbers(loopDetectionOf({ calls: 2, content: 3, chunk: 10 })))
-      yield* detector.call("read_file", {})
-      assert.isDefined(yield* detector.call("read_file", {}))
-      yield* detector.reset
-      assert.isUndefined(yield* detector.content("0123456789".repeat(2)))
-      assert.isDefined(yield* detector.content("0123456789"))
-      yield* detector.reset
-      yield* same(9, detector.call("sessions_yield", {}))
-      assert.strictEqual(yield* detector.strikes, 0)
-    }).pipe(Effect.provide(Model.layerUnavailable))
-  )
+  it.effect("set numbers apply, and waiting tools stay exempt", Model.layerUnavailable, function* () {
+    const detector = yield* make(fromNumbers(loopDetectionOf({ calls: 2, content: 3, chunk: 10 })))
+    yield* detector.call("read_file", {})
+    assert.isDefined(yield* detector.call("read_file", {}))
+    yield* detector.reset
+    assert.isUndefined(yield* detector.content("0123456789".repeat(2)))
+    assert.isDefined(yield* detector.content("0123456789"))
+    yield* detector.reset
+    yield* same(9, detector.call("sessions_yield", {}))
+    assert.strictEqual(yield* detector.strikes, 0)
+  })
 
-  it.effect("false disables it", () =>
-    Effect.gen(function* () {
-      const detector = yield* make(fromNumbers(loopDetectionOf(false)))
-      yield* same(50, detector.call("read_file", {}))
-      assert.strictEqual(yield* detector.strikes, 0)
-    }).pipe(Effect.provide(Model.layerUnavailable))
-  )
+  it.effect("false disables it", Model.layerUnavailable, function* () {
+    const detector = yield* make(fromNumbers(loopDetectionOf(false)))
+    yield* same(50, detector.call("read_file", {}))
+    assert.strictEqual(yield* detector.strikes, 0)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { call } from "../../../src/domain/content/Content.ts"
@@ -11,6 +10,7 @@ import { Approval } from "../../../src/services/tools/Approval.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { calls, echo, runtime, saidIn } from "../../support/subagents.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Conversations in a window of 20,000 tokens, compressed from 10,000 on; facts are saved from 6,000 on. */
 const window = { window: 20_000, threshold: 0.5 }
@@ -60,89 +60,90 @@ const save = (fact: string) => calls(call("save_memory", { fact }))
 describe("the memory flush", () => {
   it.effect(
     "openclaw: saves facts shortly before a compression, once a cycle (OpenClaw 2026.9; ours: opening a session begins a cycle)",
-    () =>
-      Effect.gen(function* () {
-        const { chat, facts, flushes, say } = yield* remembering()
-        yield* say(about(2_000))
-        assert.lengthOf(yield* flushes, 0)
-        yield* say(about(4_500))
-        assert.deepStrictEqual(facts, ["The port is 8080"])
-        const count = (yield* flushes).length
-        yield* say("And?")
-        assert.lengthOf(yield* flushes, count)
-        assert.strictEqual((yield* Effect.orDie(chat.compress()))._tag, "Compressed")
-        yield* say(about(8_000))
-        assert.lengthOf(yield* flushes, count + 1)
-      }).pipe(Effect.provide(flushing(save("The port is 8080"), "NO_REPLY")))
+    flushing(save("The port is 8080"), "NO_REPLY"),
+    function* () {
+      const { chat, facts, flushes, say } = yield* remembering()
+      yield* say(about(2_000))
+      assert.lengthOf(yield* flushes, 0)
+      yield* say(about(4_500))
+      assert.deepStrictEqual(facts, ["The port is 8080"])
+      const count = (yield* flushes).length
+      yield* say("And?")
+      assert.lengthOf(yield* flushes, count)
+      assert.strictEqual((yield* Effect.orDie(chat.compress()))._tag, "Compressed")
+      yield* say(about(8_000))
+      assert.lengthOf(yield* flushes, count + 1)
+    }
   )
 
   it.effect(
     "openclaw: nothing of the hidden turn enters the conversation or is shown (OpenClaw 2026.9; ours: a line says that facts were saved)",
-    () =>
-      Effect.gen(function* () {
-        const { chat, log, say } = yield* remembering()
-        const { error, events } = yield* say(about(6_500))
-        assert.isUndefined(error)
-        const whole = JSON.stringify([yield* chat.contents, log])
-        for (const word of ["about to be compressed", "save_memory", "NO_REPLY", "8080"]) assert.notInclude(whole, word)
-        assert.deepStrictEqual(
-          events.flatMap((event) => (event._tag === "Notice" ? [`${event.source}: ${event.message}`] : [])),
-          ["memory: 1 fact was saved before the conversation is compressed"]
-        )
-        assert.isFalse(events.some(({ _tag }) => _tag === "ToolCallRequest" || _tag === "ToolCallStarted"))
-        assert.strictEqual(events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join(""), "Well.")
-      }).pipe(Effect.provide(flushing(save("The port is 8080"), "NO_REPLY")))
+    flushing(save("The port is 8080"), "NO_REPLY"),
+    function* () {
+      const { chat, log, say } = yield* remembering()
+      const { error, events } = yield* say(about(6_500))
+      assert.isUndefined(error)
+      const whole = JSON.stringify([yield* chat.contents, log])
+      for (const word of ["about to be compressed", "save_memory", "NO_REPLY", "8080"]) assert.notInclude(whole, word)
+      assert.deepStrictEqual(
+        events.flatMap((event) => (event._tag === "Notice" ? [`${event.source}: ${event.message}`] : [])),
+        ["memory: 1 fact was saved before the conversation is compressed"]
+      )
+      assert.isFalse(events.some(({ _tag }) => _tag === "ToolCallRequest" || _tag === "ToolCallStarted"))
+      assert.strictEqual(events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join(""), "Well.")
+    }
   )
 
   it.effect(
     "openclaw: an answer that means something is shown, NO_REPLY is not (OpenClaw 2026.9; ours: as one line beside the conversation)",
-    () =>
-      Effect.gen(function* () {
-        const { say } = yield* remembering()
-        const { events } = yield* say(about(6_500))
-        assert.deepStrictEqual(
-          events.flatMap((event) => (event._tag === "Notice" ? [event.message] : [])),
-          ["Memory is full."]
-        )
-      }).pipe(Effect.provide(flushing("Memory is full.")))
+    flushing("Memory is full."),
+    function* () {
+      const { say } = yield* remembering()
+      const { events } = yield* say(about(6_500))
+      assert.deepStrictEqual(
+        events.flatMap((event) => (event._tag === "Notice" ? [event.message] : [])),
+        ["Memory is full."]
+      )
+    }
   )
 
   it.effect(
     "openclaw: workspace files are read-only: only the memory tool runs (OpenClaw 2026.9; ours: all tools are declared as before, so that the provider's cache holds)",
-    () =>
-      Effect.gen(function* () {
-        const { facts, flushes, say } = yield* remembering()
-        yield* say(about(6_500))
-        assert.deepStrictEqual(facts, ["A fact"])
-        const [first, second] = yield* flushes
-        assert.isDefined(second)
-        assert.include(saidIn(second), "look is not available now")
-        const all = yield* Script.use((script) => script.calls)
-        const turn = all.map(({ request }) => request).find((request) => !isFlush(request))
-        assert.deepStrictEqual(first?.tools, turn?.tools)
-        assert.strictEqual(first?.systemInstruction, turn?.systemInstruction)
-      }).pipe(
-        Effect.provide(
-          flushing(calls(call("look", { word: "here" }), call("save_memory", { fact: "A fact" })), "NO_REPLY")
-        )
-      )
+    flushing(calls(call("look", { word: "here" }), call("save_memory", { fact: "A fact" })), "NO_REPLY"),
+    function* () {
+      const { facts, flushes, say } = yield* remembering()
+      yield* say(about(6_500))
+      assert.deepStrictEqual(facts, ["A fact"])
+      const [first, second] = yield* flushes
+      assert.isDefined(second)
+      assert.include(saidIn(second), "look is not available now")
+      const all = yield* Script.use((script) => script.calls)
+      const turn = all.map(({ request }) => request).find((request) => !isFlush(request))
+      assert.deepStrictEqual(first?.tools, turn?.tools)
+      assert.strictEqual(first?.systemInstruction, turn?.systemInstruction)
+    }
   )
 
-  it.effect("openclaw: 2 MB of log force it (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
-      let bytes = 500_000
-      const { flushes, say } = yield* remembering(() => bytes)
-      yield* say("Hello")
-      assert.lengthOf(yield* flushes, 0)
-      bytes += 2 * 1024 * 1024
-      yield* say("And?")
-      assert.lengthOf(yield* flushes, 1)
-    }).pipe(Effect.provide(flushing()))
-  )
+  it.effect("openclaw: 2 MB of log force it (OpenClaw 2026.9)", flushing(), function* () {
+    let bytes = 500_000
+    const { flushes, say } = yield* remembering(() => bytes)
+    yield* say("Hello")
+    assert.lengthOf(yield* flushes, 0)
+    bytes += 2 * 1024 * 1024
+    yield* say("And?")
+    assert.lengthOf(yield* flushes, 1)
+  })
 
   let tries = 0
-  it.effect("openclaw: at most 3 failed tries, and the reply comes whatever fails (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "openclaw: at most 3 failed tries, and the reply comes whatever fails (OpenClaw 2026.9)",
+    runtime((request) => {
+      if (!isFlush(request)) return "Well."
+      tries += 1
+      if (tries === 1) throw new Error("not foreseen")
+      return new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
+    }),
+    function* () {
       const { flushes, say } = yield* remembering()
       for (const message of [about(6_500), "One", "Two", "Three", "Four"]) {
         const { error, events } = yield* say(message)
@@ -150,26 +151,15 @@ describe("the memory flush", () => {
         assert.strictEqual(events.at(-1)?._tag, "Finished")
       }
       assert.lengthOf(yield* flushes, 3)
-    }).pipe(
-      Effect.provide(
-        runtime((request) => {
-          if (!isFlush(request)) return "Well."
-          tries += 1
-          if (tries === 1) throw new Error("not foreseen")
-          return new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
-        })
-      )
-    )
+    }
   )
 
-  it.effect("a flush that hangs ends after two minutes, and with the run", () =>
-    Effect.gen(function* () {
-      const { chat, flushes, say } = yield* remembering()
-      yield* Effect.forkChild(say(about(6_500)))
-      while ((yield* flushes).length === 0) yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
-      yield* TestClock.adjust("121 seconds")
-      while (entries(yield* chat.conversation).length < 2)
-        yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
-    }).pipe(Effect.provide(flushing(hang)))
-  )
+  it.effect("a flush that hangs ends after two minutes, and with the run", flushing(hang), function* () {
+    const { chat, flushes, say } = yield* remembering()
+    yield* Effect.forkChild(say(about(6_500)))
+    while ((yield* flushes).length === 0) yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+    yield* TestClock.adjust("121 seconds")
+    while (entries(yield* chat.conversation).length < 2)
+      yield* Effect.promise(() => new Promise((resume) => setImmediate(resume)))
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber, Stream } from "effect"
 import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/AgentDefaults.ts"
 import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/AgentDefaults.ts"
@@ -22,6 +21,7 @@ import {
   told,
   whose
 } from "../../support/subagents.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const limits = piAgentDefaults.subagents
 
@@ -55,8 +55,10 @@ const runs = (args: object) => [calls(call("run_agents", args)), "Thanks"]
 const taskOf = (request: ModelRequest): string => /(?:Find|Check|Write) [^\n]*/.exec(saidIn(request))?.[0] ?? "nothing"
 
 describe("run_agents", () => {
-  it.effect("pi: one call gives up to 8 tasks, and the results come in their order (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: one call gives up to 8 tasks, and the results come in their order (Pi 0.73)",
+    runtime(each({ main: runs({ tasks: list(8) }), finder: (request) => complete(`done: ${taskOf(request)}`) })),
+    function* () {
       const { answers } = yield* batched(["finder"])
       const [answer = ""] = answers
       assert.match(answer, /^8 of 8 tasks reached their goal\.\n\n1\. The agent finder ended with GOAL after 1 turn\./)
@@ -64,40 +66,38 @@ describe("run_agents", () => {
         [...answer.matchAll(/^done: Find (\d)$/gm)].map(([, number]) => number),
         ["1", "2", "3", "4", "5", "6", "7", "8"]
       )
-    }).pipe(
-      Effect.provide(
-        runtime(each({ main: runs({ tasks: list(8) }), finder: (request) => complete(`done: ${taskOf(request)}`) }))
-      )
-    )
+    }
   )
 
-  it.effect("a ninth task is refused before anything starts", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a ninth task is refused before anything starts",
+    runtime(each({ main: runs({ tasks: list(9) }) })),
+    function* () {
       const { answers } = yield* batched(["finder"])
       assert.match(answers[0] ?? "", /^error: .*tasks/)
       const all = yield* Script.use((script) => script.calls)
       assert.isFalse(all.some(({ request }) => whose(request) === "finder"))
-    }).pipe(Effect.provide(runtime(each({ main: runs({ tasks: list(9) }) }))))
+    }
   )
 
-  it.effect("takes either tasks or a chain", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "takes either tasks or a chain",
+    runtime(
+      each({
+        main: [calls(call("run_agents", {}), call("run_agents", { tasks: list(1), chain: list(1) })), "Thanks"]
+      })
+    ),
+    function* () {
       const { answers } = yield* batched(["finder"])
       assert.lengthOf(answers, 2)
       for (const answer of answers) assert.include(answer, "give either tasks or chain")
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [calls(call("run_agents", {}), call("run_agents", { tasks: list(1), chain: list(1) })), "Thanks"]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("pi: 4 tasks run at once, and cancelling ends all of them (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: 4 tasks run at once, and cancelling ends all of them (Pi 0.73)",
+    runtime(each({ main: runs({ tasks: list(8) }), finder: () => hang })),
+    function* () {
       const fiber = yield* batched(["finder"]).pipe(Effect.forkChild)
       yield* asked(5)
       // Nothing else begins while four are at work.
@@ -106,65 +106,77 @@ describe("run_agents", () => {
       assert.lengthOf(yield* Script.use((script) => script.calls), 5)
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 4)
-    }).pipe(Effect.provide(runtime(each({ main: runs({ tasks: list(8) }), finder: () => hang }))))
+    }
   )
 
-  it.effect("names failures in their place, and the other tasks go on", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "names failures in their place, and the other tasks go on",
+    runtime(
+      each({
+        main: runs({
+          tasks: [...list(2), { agent: "nobody", task: "Find it" }, { agent: "finder", task: "Find 4" }]
+        }),
+        finder: (request) => (taskOf(request) === "Find 2" ? "I stop here." : complete("found"))
+      })
+    ),
+    function* () {
       const { answers } = yield* batched(["finder"])
       const [answer = ""] = answers
       assert.match(answer, /^2 of 4 tasks reached their goal\./)
       assert.match(answer, /\n\n2\. The agent finder ended with ERROR_NO_COMPLETE_TASK_CALL/)
       assert.match(answer, /\n\n3\. nobody failed: there is no such agent; the agents are finder\n/)
       assert.match(answer, /\n\n4\. The agent finder ended with GOAL/)
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: runs({
-              tasks: [...list(2), { agent: "nobody", task: "Find it" }, { agent: "finder", task: "Find 4" }]
-            }),
-            finder: (request) => (taskOf(request) === "Find 2" ? "I stop here." : complete("found"))
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("fails where no task reached its goal", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "fails where no task reached its goal",
+    runtime(each({ main: runs({ tasks: list(1) }), finder: () => "No." })),
+    function* () {
       const { answers } = yield* batched(["finder"])
       assert.match(answers[0] ?? "", /^error: 0 of 1 tasks reached their goal\./)
-    }).pipe(Effect.provide(runtime(each({ main: runs({ tasks: list(1) }), finder: () => "No." }))))
+    }
   )
 
-  it.effect("pi: in a chain {previous} is the answer to the task before (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: in a chain {previous} is the answer to the task before (Pi 0.73)",
+    runtime(
+      each({
+        main: runs({
+          chain: [
+            { agent: "finder", task: "Find it" },
+            { agent: "writer", task: "Write about {previous}!" }
+          ]
+        }),
+        finder: [complete("a.ts, not {previous}")],
+        writer: [complete("It is written")]
+      })
+    ),
+    function* () {
       const { answers } = yield* batched(["finder", "writer"])
       assert.match(answers[0] ?? "", /^2 of 2 tasks reached their goal\.[^]*\n\nIt is written$/)
       const all = yield* Script.use((script) => script.calls)
       const writer = all.find(({ request }) => whose(request) === "writer")?.request
       assert.strictEqual(writer === undefined ? "" : taskOf(writer), "Write about a.ts, not {previous}!")
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: runs({
-              chain: [
-                { agent: "finder", task: "Find it" },
-                { agent: "writer", task: "Write about {previous}!" }
-              ]
-            }),
-            finder: [complete("a.ts, not {previous}")],
-            writer: [complete("It is written")]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("pi: a chain stops at the first failure (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: a chain stops at the first failure (Pi 0.73)",
+    runtime(
+      each({
+        main: runs({
+          chain: [
+            { agent: "finder", task: "Find it" },
+            { agent: "writer", task: "Write about {previous}!" },
+            { agent: "finder", task: "Check {previous}" }
+          ]
+        }),
+        finder: [complete("a.ts")],
+        writer: () => "I cannot."
+      })
+    ),
+    function* () {
       const { answers } = yield* batched(["finder", "writer"])
       assert.match(
         answers[0] ?? "",
@@ -176,27 +188,13 @@ describe("run_agents", () => {
         all.filter(({ request }) => whose(request) === "finder"),
         1
       )
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: runs({
-              chain: [
-                { agent: "finder", task: "Find it" },
-                { agent: "writer", task: "Write about {previous}!" },
-                { agent: "finder", task: "Check {previous}" }
-              ]
-            }),
-            finder: [complete("a.ts")],
-            writer: () => "I cannot."
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("is offered only where the options say so, and runs alone where an agent may change things", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is offered only where the options say so, and runs alone where an agent may change things",
+    runtime([]),
+    function* () {
       const { chat } = yield* begin()
       const made = (tools: ReadonlyArray<ReturnType<typeof echo>>, batch?: typeof limits) =>
         Effect.map(
@@ -206,7 +204,7 @@ describe("run_agents", () => {
       assert.isUndefined(yield* made([]))
       assert.strictEqual((yield* made([echo("look")], limits))?.kind, "read")
       assert.strictEqual((yield* made([echo("write", "edit")], limits))?.kind, "execute")
-    }).pipe(Effect.provide(runtime([])))
+    }
   )
 })
 
@@ -316,24 +314,22 @@ describe("a fork", () => {
 
   it.effect(
     "openclaw: the child begins with what its parent sees (OpenClaw 2026.9; ours: without calls that have no response)",
-    () =>
-      Effect.gen(function* () {
-        const { answer, finder } = yield* forking(openclawAgentDefaults.subagents.forkTokens)
-        assert.isDefined(finder)
-        assert.include(saidIn(finder), "The word is palimpsest")
-        assert.include(saidIn(finder), "look here")
-        assert.include(saidIn(finder), "Find it")
-        assert.notInclude(saidIn(finder), '"name":"run_agents"')
-        assert.notInclude(answer, "task alone")
-      }).pipe(
-        Effect.provide(
-          runtime(each({ main: [calls(call("look", { word: "here" })), ...spawn("fork")], finder: [complete("done")] }))
-        )
-      )
+    runtime(each({ main: [calls(call("look", { word: "here" })), ...spawn("fork")], finder: [complete("done")] })),
+    function* () {
+      const { answer, finder } = yield* forking(openclawAgentDefaults.subagents.forkTokens)
+      assert.isDefined(finder)
+      assert.include(saidIn(finder), "The word is palimpsest")
+      assert.include(saidIn(finder), "look here")
+      assert.include(saidIn(finder), "Find it")
+      assert.notInclude(saidIn(finder), '"name":"run_agents"')
+      assert.notInclude(answer, "task alone")
+    }
   )
 
-  it.effect("openclaw: above 100,000 tokens it begins isolated, with a note in the result (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "openclaw: above 100,000 tokens it begins isolated, with a note in the result (OpenClaw 2026.9)",
+    runtime(each({ main: spawn("fork"), finder: [complete("done")] })),
+    function* () {
       const { answer, finder } = yield* forking(5)
       assert.isDefined(finder)
       assert.notInclude(saidIn(finder), "The word is palimpsest")
@@ -341,14 +337,16 @@ describe("a fork", () => {
         answer,
         /It began with its task alone: the conversation has about \d+ tokens, and at most 5 are copied\./
       )
-    }).pipe(Effect.provide(runtime(each({ main: spawn("fork"), finder: [complete("done")] }))))
+    }
   )
 
-  it.effect("openclaw: isolated is the default (OpenClaw 2026.9)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "openclaw: isolated is the default (OpenClaw 2026.9)",
+    runtime(each({ main: runs({ tasks: list(1) }), finder: [complete("done")] })),
+    function* () {
       const { finder } = yield* forking(openclawAgentDefaults.subagents.forkTokens)
       assert.isDefined(finder)
       assert.notInclude(saidIn(finder), "The word is palimpsest")
-    }).pipe(Effect.provide(runtime(each({ main: runs({ tasks: list(1) }), finder: [complete("done")] }))))
+    }
   )
 })

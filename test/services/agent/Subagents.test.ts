@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
@@ -28,6 +27,7 @@ import {
   told,
   whose
 } from "../../support/subagents.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const ask = (name: string, query = "Find it") => calls(call(name, { query }))
 
@@ -46,8 +46,15 @@ const started = ({ runner }: Subagents.Subagents, name: string, prompt = "Do it"
   runner(name)?.start(task(prompt)) ?? Effect.die(new Error(`no agent ${name}`))
 
 describe("a subagent", () => {
-  it.effect("returns its submitted result and nothing else of its work", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "returns its submitted result and nothing else of its work",
+    runtime(
+      each({
+        main: [ask("finder"), "Thanks"],
+        finder: [calls(text("somewhere deep"), call("look", { word: "here" })), complete("It is in a.ts")]
+      })
+    ),
+    function* () {
       const { contents, events } = yield* told([agent("finder")], [echo("look")])
       const [answer = ""] = answersOf(contents, "finder")
       assert.match(
@@ -60,20 +67,13 @@ describe("a subagent", () => {
         ["finder CallStarted", "finder CallEnded", "finder CallStarted", "finder CallEnded"]
       )
       assert.strictEqual(events.at(-1)?._tag, "Finished")
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("finder"), "Thanks"],
-            finder: [calls(text("somewhere deep"), call("look", { word: "here" })), complete("It is in a.ts")]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("gets its task and environment, and nothing of its parent's conversation", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "gets its task and environment, and nothing of its parent's conversation",
+    runtime(each({ main: [ask("finder"), "Thanks"], finder: [complete("done")] })),
+    function* () {
       yield* told([agent("finder")], [echo("look")])
       const { calls: made } = yield* Script.use((script) => Effect.map(script.calls, (all) => ({ calls: all })))
       const own = made.find(({ request }) => whose(request) === "finder")?.request
@@ -83,11 +83,13 @@ describe("a subagent", () => {
       assert.notInclude(saidIn(own), "Begin with it")
       assert.match(own.systemInstruction ?? "", /^You are finder\.\n\n# How you work/)
       assert.deepInclude(own.generation, { temperature: 1, topP: 0.95 })
-    }).pipe(Effect.provide(runtime(each({ main: [ask("finder"), "Thanks"], finder: [complete("done")] }))))
+    }
   )
 
-  it.effect("may use the tools in its definition, and no agents", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "may use the tools in its definition, and no agents",
+    runtime(each({ main: [ask("some"), ask("all"), "Thanks"], some: [complete("a")], all: [complete("b")] })),
+    function* () {
       yield* told(
         [agent("some", { tools: ["look", "mcp_a_*", "gone"] }), agent("all")],
         ["look", "write", "mcp_a_x", "mcp_b_x"].map((name) => echo(name))
@@ -101,15 +103,18 @@ describe("a subagent", () => {
       }
       assert.deepStrictEqual(toolsOf("some"), ["look", "mcp_a_x", "recall", "complete_task"])
       assert.deepStrictEqual(toolsOf("all"), ["look", "mcp_a_x", "mcp_b_x", "write", "recall", "complete_task"])
-    }).pipe(
-      Effect.provide(
-        runtime(each({ main: [ask("some"), ask("all"), "Thanks"], some: [complete("a")], all: [complete("b")] }))
-      )
-    )
+    }
   )
 
-  it.effect("is told what is wrong with its result, and continues until it is valid", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is told what is wrong with its result, and continues until it is valid",
+    runtime(
+      each({
+        main: [ask("counter"), "Thanks"],
+        counter: [complete({ count: "three" }, "report"), complete({ count: 3 }, "report")]
+      })
+    ),
+    function* () {
       const { contents } = yield* told([
         agent("counter", {}, { name: "report", description: "The count", schema: Schema.Struct({ count: Schema.Int }) })
       ])
@@ -117,42 +122,33 @@ describe("a subagent", () => {
       const all = yield* Script.use((script) => script.calls)
       const second = all.filter(({ request }) => whose(request) === "counter")[1]?.request
       assert.match(second === undefined ? "" : saidIn(second), /complete_task was called wrongly: report\.count/)
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("counter"), "Thanks"],
-            counter: [complete({ count: "three" }, "report"), complete({ count: 3 }, "report")]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("submits one result: a second in the same turn is an error", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "submits one result: a second in the same turn is an error",
+    runtime(
+      each({
+        main: [ask("twice"), "Thanks"],
+        twice: [calls(call("complete_task", { result: "first" }), call("complete_task", { result: "second" }))]
+      })
+    ),
+    function* () {
       const { contents, events } = yield* told([agent("twice")])
       assert.match(answersOf(contents, "twice")[0] ?? "", /\n\nfirst$/)
       const ended = events.flatMap((event) =>
         event._tag === "SubagentActivity" && event.activity._tag === "CallEnded" ? [event.activity.status] : []
       )
       assert.deepStrictEqual(ended, ["success", "error"])
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("twice"), "Thanks"],
-            twice: [calls(call("complete_task", { result: "first" }), call("complete_task", { result: "second" }))]
-          })
-        )
-      )
-    )
+    }
   )
 })
 
 describe("a subagent without a result", () => {
-  it.effect("gets one more turn, and a late result is marked", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "gets one more turn, and a late result is marked",
+    runtime(each({ main: [ask("talker"), "Thanks"], talker: ["It is done, I think.", complete("here it is")] })),
+    function* () {
       const { contents } = yield* told([agent("talker")])
       assert.match(
         answersOf(contents, "talker")[0] ?? "",
@@ -164,48 +160,42 @@ describe("a subagent without a result", () => {
         last === undefined ? "" : saidIn(last),
         /written by the runtime, not by the user\] You stopped without/
       )
-    }).pipe(
-      Effect.provide(
-        runtime(each({ main: [ask("talker"), "Thanks"], talker: ["It is done, I think.", complete("here it is")] }))
-      )
-    )
+    }
   )
 
-  it.effect("fails with its last message in the error", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "fails with its last message in the error",
+    runtime(each({ main: [ask("talker"), "Thanks"], talker: ["The file is a.ts.", "Still thinking."] })),
+    function* () {
       const { contents } = yield* told([agent("talker")])
       assert.match(
         answersOf(contents, "talker")[0] ?? "",
         /^error: The agent talker ended with ERROR_NO_COMPLETE_TASK_CALL after 2 turns\. .*\n\nIt stopped without submitting a result with complete_task\. Its last text follows; it is not a finished result:\nStill thinking\.$/
       )
-    }).pipe(
-      Effect.provide(
-        runtime(each({ main: [ask("talker"), "Thanks"], talker: ["The file is a.ts.", "Still thinking."] }))
-      )
-    )
+    }
   )
 
-  it.effect("MAX_TURNS: after too many turns, the last turn may only submit", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "MAX_TURNS: after too many turns, the last turn may only submit",
+    runtime(
+      each({
+        main: [ask("busy"), "Thanks"],
+        busy: () => calls(text("I look once more"), call("look", { word: "again" }))
+      })
+    ),
+    function* () {
       const { contents } = yield* told([agent("busy", { maxTurns: 2 })], [echo("look")])
       const [answer = ""] = answersOf(contents, "busy")
       assert.match(answer, /^error: The agent busy ended with MAX_TURNS after 3 turns\./)
       assert.include(answer, "It reached its limit of 2 turns. Its last text follows")
       assert.include(answer, "I look once more")
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("busy"), "Thanks"],
-            busy: () => calls(text("I look once more"), call("look", { word: "again" }))
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("TIMEOUT: after its minutes, with one more for the last turn", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "TIMEOUT: after its minutes, with one more for the last turn",
+    runtime(each({ main: [ask("slow"), "Thanks"], slow: () => hang })),
+    function* () {
       const fiber = yield* told([agent("slow", { timeoutMinutes: 2 })]).pipe(Effect.forkChild)
       yield* asked(2)
       yield* TestClock.adjust("2 minutes")
@@ -214,40 +204,48 @@ describe("a subagent without a result", () => {
       const { contents } = yield* Fiber.join(fiber)
       assert.match(answersOf(contents, "slow")[0] ?? "", /^error: The agent slow ended with TIMEOUT after 2 turns/)
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 2)
-    }).pipe(Effect.provide(runtime(each({ main: [ask("slow"), "Thanks"], slow: () => hang }))))
+    }
   )
 
-  it.effect("reports the failure of its model, which is not a result", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "reports the failure of its model, which is not a result",
+    runtime(
+      each({
+        main: [ask("empty"), "Thanks"],
+        empty: () => ({ content: { role: "model", parts: [] }, finishReason: "SAFETY", usage: null })
+      })
+    ),
+    function* () {
       const { contents } = yield* told([agent("empty")])
       assert.match(answersOf(contents, "empty")[0] ?? "", /^error: The agent empty ended with ERROR after /)
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("empty"), "Thanks"],
-            empty: () => ({ content: { role: "model", parts: [] }, finishReason: "SAFETY", usage: null })
-          })
-        )
-      )
-    )
+    }
   )
 })
 
 describe("limits", () => {
-  it.effect("does not start without the inputs of its prompt", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "does not start without the inputs of its prompt",
+    runtime(each({ main: [ask("odd"), "Thanks"] })),
+    function* () {
       const { contents } = yield* told([agent("odd", { prompt: "You are odd. ${HOME} and ${query}" })])
       assert.match(
         answersOf(contents, "odd")[0] ?? "",
         /^error: the agent odd cannot start: its definition uses \$\{HOME\}, which it is not given; it is given query, model, cwd, today$/
       )
       assert.isFalse((yield* Script.use((script) => script.calls)).some(({ request }) => whose(request) === "odd"))
-    }).pipe(Effect.provide(runtime(each({ main: [ask("odd"), "Thanks"] }))))
+    }
   )
 
-  it.effect("starts another only when its definition names it, and within the depth limit", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "starts another only when its definition names it, and within the depth limit",
+    runtime(
+      each({
+        main: [ask("one"), "Thanks"],
+        one: [ask("two"), complete("two said: could not go on")],
+        two: [ask("three"), complete("could not go on")]
+      })
+    ),
+    function* () {
       const { contents } = yield* told([
         agent("one", { tools: ["two"] }),
         agent("two", { tools: ["three"] }),
@@ -262,21 +260,27 @@ describe("limits", () => {
         [...JSON.stringify(second?.tools).matchAll(/"name":"(\w+)"/g)].map(([, name]) => name),
         ["recall", "complete_task"]
       )
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("one"), "Thanks"],
-            one: [ask("two"), complete("two said: could not go on")],
-            two: [ask("three"), complete("could not go on")]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("may read the work of agents it started, and no other's", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "may read the work of agents it started, and no other's",
+    runtime(
+      each({
+        main: [ask("one"), "Thanks"],
+        one: (request) => {
+          const [recalled] = answersOf(request.contents, "recall")
+          const [report] = answersOf(request.contents, "two")
+          if (report === undefined) return ask("two")
+          const [handle] = mentions(report)
+          return recalled === undefined
+            ? calls(call("recall", { handle }))
+            : complete(`${handle} says: ${/deep in the work of two/.exec(recalled)?.[0]}`)
+        },
+        two: [calls(text("deep in the work of two"), call("nothing", {})), complete("done")]
+      })
+    ),
+    function* () {
       const { contents, offered } = yield* told([agent("one", { tools: ["two"] }), agent("two", { tools: [] })])
       const [report = ""] = answersOf(contents, "one")
       assert.include(report, "deep in the work of two")
@@ -290,25 +294,7 @@ describe("limits", () => {
         texts.map((text) => (Result.isSuccess(text) ? text.success.text.includes("deep in the work") : false)),
         [true, false]
       )
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("one"), "Thanks"],
-            one: (request) => {
-              const [recalled] = answersOf(request.contents, "recall")
-              const [report] = answersOf(request.contents, "two")
-              if (report === undefined) return ask("two")
-              const [handle] = mentions(report)
-              return recalled === undefined
-                ? calls(call("recall", { handle }))
-                : complete(`${handle} says: ${/deep in the work of two/.exec(recalled)?.[0]}`)
-            },
-            two: [calls(text("deep in the work of two"), call("nothing", {})), complete("done")]
-          })
-        )
-      )
-    )
+    }
   )
 
   it.effect("frees its place when it ends, and can still receive messages", () =>
@@ -337,8 +323,10 @@ describe("limits", () => {
     )
   )
 
-  it.effect("that only reads may run beside others; one that may change things, or start others, runs alone", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "that only reads may run beside others; one that may change things, or start others, runs alone",
+    runtime([]),
+    function* () {
       const tools = [echo("look"), echo("write", "edit")]
       const { tools: offered } = yield* offering(
         [
@@ -353,7 +341,7 @@ describe("limits", () => {
         offered.map(({ kind, name }) => `${name} ${kind}`),
         ["reads read", "writes execute", "all execute", "plans execute"]
       )
-    }).pipe(Effect.provide(runtime([])))
+    }
   )
 })
 
@@ -373,8 +361,15 @@ describe("the place of an agent", () => {
     )
   )
 
-  it.effect("is known to what it starts: its depth, and its parent's for one outside this process", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is known to what it starts: its depth, and its parent's for one outside this process",
+    runtime(
+      each({
+        one: [calls(call("look", {})), ask("far"), ask("two"), complete("done")],
+        two: [calls(call("look", {})), complete("done")]
+      })
+    ),
+    function* () {
       const seen: Array<string> = []
       const note = (who: string) => Effect.map(AgentDepth, (depth) => void seen.push(`${who} ${depth}`))
       const look: Tool.Tool = {
@@ -398,21 +393,13 @@ describe("the place of an agent", () => {
       assert.isDefined(one)
       yield* Effect.flatMap(one.start(task("Do it")), ({ result }) => result)
       assert.deepStrictEqual(seen, ["look 1", "far 1", "look 2"])
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        runtime(
-          each({
-            one: [calls(call("look", {})), ask("far"), ask("two"), complete("done")],
-            two: [calls(call("look", {})), complete("done")]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("outside this process has the tools that its definition and its parent have in common", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "outside this process has the tools that its definition and its parent have in common",
+    runtime(each({ reads: [ask("all"), ask("some"), complete("done")] })),
+    function* () {
       const shares: Array<unknown> = []
       const offered = yield* offering(
         [
@@ -441,7 +428,7 @@ describe("the place of an agent", () => {
         ["all", ["look"]],
         ["some", ["look", "all"]]
       ])
-    }).pipe(Effect.scoped, Effect.provide(runtime(each({ reads: [ask("all"), ask("some"), complete("done")] }))))
+    }
   )
 
   it.effect("of the main agent can be taken by an agent that is not counted again", () =>
@@ -477,46 +464,44 @@ describe("the place of an agent", () => {
 })
 
 describe("names", () => {
-  it.effect("do not replace a tool's; a name invalid for the API is changed", () =>
-    Effect.gen(function* () {
-      const { runner, tools } = yield* offering(
-        [agent("look"), agent("grep_it"), agent("recall"), agent("complete_task"), agent("2nd"), agent("good")],
-        [{ ...echo("look"), aliases: ["grep_it"] }]
-      )
-      assert.deepStrictEqual(
-        tools.map(({ name }) => name),
-        ["agent_2nd", "good"]
-      )
-      assert.isUndefined(runner("look"))
-      // By its own name, and by that of its tool.
-      assert.isDefined(runner("2nd"))
-      assert.isDefined(runner("agent_2nd"))
-    }).pipe(Effect.provide(runtime([])))
-  )
+  it.effect("do not replace a tool's; a name invalid for the API is changed", runtime([]), function* () {
+    const { runner, tools } = yield* offering(
+      [agent("look"), agent("grep_it"), agent("recall"), agent("complete_task"), agent("2nd"), agent("good")],
+      [{ ...echo("look"), aliases: ["grep_it"] }]
+    )
+    assert.deepStrictEqual(
+      tools.map(({ name }) => name),
+      ["agent_2nd", "good"]
+    )
+    assert.isUndefined(runner("look"))
+    // By its own name, and by that of its tool.
+    assert.isDefined(runner("2nd"))
+    assert.isDefined(runner("agent_2nd"))
+  })
 
-  it.effect("are unique: the first of two agents is offered", () =>
-    Effect.gen(function* () {
-      const long = "a".repeat(70)
-      const { runner, tools } = yield* offering([
-        agent("scout", { description: "The first." }),
-        agent("scout", { description: "The second." }),
-        agent(`${long}x`),
-        agent(long)
-      ])
-      assert.deepStrictEqual(
-        tools.map(({ description, name }) => `${name}: ${description.split(".", 1)[0]}`),
-        ["scout: The first", `${"a".repeat(64)}: ${long}x does things`]
-      )
-      assert.isDefined(runner("a".repeat(64)))
-      assert.isDefined(runner(`${long}x`))
-      assert.isUndefined(runner(long))
-    }).pipe(Effect.provide(runtime([])))
-  )
+  it.effect("are unique: the first of two agents is offered", runtime([]), function* () {
+    const long = "a".repeat(70)
+    const { runner, tools } = yield* offering([
+      agent("scout", { description: "The first." }),
+      agent("scout", { description: "The second." }),
+      agent(`${long}x`),
+      agent(long)
+    ])
+    assert.deepStrictEqual(
+      tools.map(({ description, name }) => `${name}: ${description.split(".", 1)[0]}`),
+      ["scout: The first", `${"a".repeat(64)}: ${long}x does things`]
+    )
+    assert.isDefined(runner("a".repeat(64)))
+    assert.isDefined(runner(`${long}x`))
+    assert.isUndefined(runner(long))
+  })
 })
 
 describe("cancelling", () => {
-  it.effect("the parent's end is its agents' end: requests are aborted, sessions closed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "the parent's end is its agents' end: requests are aborted, sessions closed",
+    runtime(each({ main: [ask("slow")], slow: () => hang })),
+    function* () {
       const store = yield* SessionStore
       const { chat } = yield* begin()
       const offered = yield* Subagents.make({
@@ -537,12 +522,25 @@ describe("cancelling", () => {
       // It can be opened again: nobody holds it any more.
       const opened = yield* Effect.scoped(store.open(id))
       assert.strictEqual(opened.session.started?.session, id)
-    }).pipe(Effect.provide(runtime(each({ main: [ask("slow")], slow: () => hang }))))
+    }
   )
 
   let questions = 0
-  it.effect("the time of a question to the user counts for no agent", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "the time of a question to the user counts for no agent",
+    Layer.merge(
+      runtime(each({ main: [ask("asker"), "Thanks"], asker: [calls(call("write", {})), complete("written")] })),
+      Approval.layer({
+        mode: "none",
+        granted: [],
+        ask: ({ agent: who }) =>
+          Effect.suspend(() => {
+            questions += who === "asker" ? 1 : 0
+            return Effect.delay(Effect.succeed({ _tag: "Once" }), "4 minutes")
+          })
+      })
+    ),
+    function* () {
       const fiber = yield* told([agent("asker", { timeoutMinutes: 1 })], [echo("write", "edit")].map(asking)).pipe(
         Effect.forkChild
       )
@@ -551,22 +549,7 @@ describe("cancelling", () => {
       const { contents } = yield* Fiber.join(fiber)
       assert.match(answersOf(contents, "asker")[0] ?? "", /GOAL after 2 turns/)
       assert.strictEqual(questions, 1)
-    }).pipe(
-      Effect.provide(
-        Layer.merge(
-          runtime(each({ main: [ask("asker"), "Thanks"], asker: [calls(call("write", {})), complete("written")] })),
-          Approval.layer({
-            mode: "none",
-            granted: [],
-            ask: ({ agent: who }) =>
-              Effect.suspend(() => {
-                questions += who === "asker" ? 1 : 0
-                return Effect.delay(Effect.succeed({ _tag: "Once" }), "4 minutes")
-              })
-          })
-        )
-      )
-    )
+    }
   )
 })
 
@@ -609,8 +592,15 @@ const asking = (tool: ReturnType<typeof echo>): ReturnType<typeof echo> => ({
 })
 
 describe("stored work", () => {
-  it.effect("is a session of its own where the parent's is stored, and a handle that recalls all of it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is a session of its own where the parent's is stored, and a handle that recalls all of it",
+    runtime(
+      each({
+        main: [ask("finder"), "Thanks"],
+        finder: [calls(text("somewhere deep"), call("look", {})), complete("found")]
+      })
+    ),
+    function* () {
       const store = yield* SessionStore
       const { contents, offered } = yield* told([agent("finder")], [echo("look")], { sessions: store })
       const [, handle = "", session = ""] =
@@ -621,20 +611,13 @@ describe("stored work", () => {
       const { value: work } = yield* run.run
       assert.include(work, "somewhere deep")
       assert.include(work, "complete_task")
-    }).pipe(
-      Effect.provide(
-        runtime(
-          each({
-            main: [ask("finder"), "Thanks"],
-            finder: [calls(text("somewhere deep"), call("look", {})), complete("found")]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("keeps all handles valid across further messages, each up to its own time", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "keeps all handles valid across further messages, each up to its own time",
+    runtime(each({ helper: [complete("did it"), complete("did the rest")] })),
+    function* () {
       const offered = yield* offering([agent("helper")])
       const running = yield* started(offered, "helper")
       const [handle] = mentions((yield* running.result).work ?? "")
@@ -645,7 +628,7 @@ describe("stored work", () => {
       assert.include(before, "did it")
       assert.strictEqual(yield* running.send("And the rest?"), "did the rest")
       assert.strictEqual((yield* source.recall(handle)).text, before)
-    }).pipe(Effect.scoped, Effect.provide(runtime(each({ helper: [complete("did it"), complete("did the rest")] }))))
+    }
   )
 })
 
@@ -675,8 +658,10 @@ describe("messages to an agent", () => {
     return { sessions, said }
   })
 
-  it.effect("never pass for the user's: the task, later messages and the last-turn notice", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "never pass for the user's: the task, later messages and the last-turn notice",
+    runtime(each({ helper: ["I think so.", complete("did it"), complete("did the rest")] })),
+    function* () {
       const { said, sessions } = yield* logged
       const offered = yield* offering([agent("helper")], [], { sessions })
       const runner = offered.runner("helper")
@@ -696,14 +681,13 @@ describe("messages to an agent", () => {
       const all = yield* Script.use((script) => script.calls)
       const last = all.at(-1)?.request
       assert.include(last === undefined ? "" : saidIn(last), "put here by a program, not by the user")
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(runtime(each({ helper: ["I think so.", complete("did it"), complete("did the rest")] })))
-    )
+    }
   )
 
-  it.effect("sent while it works are delivered once, before its next turn", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "sent while it works are delivered once, before its next turn",
+    runtime(each({ helper: [calls(call("gate", {})), complete("did it"), complete("once more")] })),
+    function* () {
       const { said, sessions } = yield* logged
       const gate = yield* makeGate
       const offered = yield* offering([agent("helper")], [gate.tool], { sessions })
@@ -716,14 +700,22 @@ describe("messages to an agent", () => {
       const all = yield* Script.use((script) => script.calls)
       const second = all[1]?.request
       assert.include(second === undefined ? "" : saidIn(second), "Look at b.ts, too")
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(runtime(each({ helper: [calls(call("gate", {})), complete("did it"), complete("once more")] })))
-    )
+    }
   )
 
-  it.effect("too late for its task are answered separately, each by its own reply", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "too late for its task are answered separately, each by its own reply",
+    runtime(
+      each({
+        helper: [
+          calls(call("gate", {}), call("complete_task", { result: "did it" })),
+          complete("one"),
+          complete("two"),
+          complete("three")
+        ]
+      })
+    ),
+    function* () {
       const gate = yield* makeGate
       const offered = yield* offering([agent("helper")], [gate.tool])
       const running = yield* started(offered, "helper")
@@ -733,25 +725,13 @@ describe("messages to an agent", () => {
       yield* gate.open
       assert.strictEqual((yield* running.result).text, "did it")
       assert.deepStrictEqual(yield* Effect.forEach(replies, Fiber.join), ["one", "two", "three"])
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        runtime(
-          each({
-            helper: [
-              calls(call("gate", {}), call("complete_task", { result: "did it" })),
-              complete("one"),
-              complete("two"),
-              complete("three")
-            ]
-          })
-        )
-      )
-    )
+    }
   )
 
-  it.effect("that could not be stored are delivered again", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "that could not be stored are delivered again",
+    runtime(each({ helper: [calls(call("gate", {})), complete("looked at b.ts")] })),
+    function* () {
       const store = yield* SessionStore
       const gate = yield* makeGate
       let isFull = false
@@ -777,14 +757,15 @@ describe("messages to an agent", () => {
       yield* gate.open
       assert.include((yield* running.result).text, "the disk is full")
       assert.strictEqual(yield* Fiber.join(reply), "looked at b.ts")
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(runtime(each({ helper: [calls(call("gate", {})), complete("looked at b.ts")] })))
-    )
+    }
   )
 
-  it.effect("that a compression dropped are repeated", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "that a compression dropped are repeated",
+    runtime((_, index) =>
+      index < 60 ? calls(call("look", { word: `file-${index} ${"line of output\n".repeat(60)}` })) : complete("found")
+    ),
+    function* () {
       const { chat } = yield* begin({ window: 12_000 })
       const offered = yield* Subagents.make({
         agents: [agent("helper", { maxTurns: 100 })],
@@ -803,15 +784,6 @@ describe("messages to an agent", () => {
       // The request with which it was compressed has left by then; the next one has it again.
       assert.isTrue(isTold.includes(false))
       assert.isTrue(isTold.every((is, index) => is || isTold[index + 1] === true))
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        runtime((_, index) =>
-          index < 60
-            ? calls(call("look", { word: `file-${index} ${"line of output\n".repeat(60)}` }))
-            : complete("found")
-        )
-      )
-    )
+    }
   )
 })

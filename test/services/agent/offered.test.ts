@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { call, text } from "../../../src/domain/content/Content.ts"
 import { Script } from "../../../src/layers/testing/ScriptedModel.ts"
@@ -8,6 +7,7 @@ import type * as Tool from "../../../src/services/tools/Tool.ts"
 import { brief } from "../../support/brief.ts"
 import { callTool } from "../../support/callTool.ts"
 import { agent, calls, complete, each, echo, runtime, told, whose } from "../../support/subagents.ts"
+import { describe, expect, it } from "../../support/vitest.ts"
 
 /** What a parent offers of its agents, and a run with all of them, whole. */
 
@@ -42,8 +42,30 @@ const query = (name: string, words: string) => call(name, { query: words })
 const task = (name: string, words: string, more: object = {}) => ({ agent: name, task: words, ...more })
 
 describe("the agents of a parent", () => {
-  it.effect("are offered and work like this: see `test/golden/agents.txt`, and take a new one with `vitest -u`", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "are offered and work like this: see `test/golden/agents.txt`, and take a new one with `vitest -u`",
+    runtime(
+      each({
+        main: [
+          calls(query("reader", "read"), query("writer", "write"), query("server", "serve")),
+          calls(query("agent_1st", "first"), query("process", "afar"), query("opted", "opt")),
+          "Thanks"
+        ],
+        reader: (request) =>
+          JSON.stringify(request.contents).includes("look read")
+            ? complete("read it")
+            : calls(text("I look."), call("look", { word: "read" })),
+        writer: [
+          calls(query("reader", "inner"), call("change", { word: "w" })),
+          calls(call("look", {})),
+          "I cannot",
+          "No"
+        ],
+        server: [calls(call("mcp_docs_own", { word: "s" }), call("change", {})), complete("served")],
+        opted: ["half a result", complete("late")]
+      })
+    ),
+    function* () {
       const ids = new Map<string, string>()
       const masked = (line: string) =>
         line
@@ -114,31 +136,6 @@ describe("the agents of a parent", () => {
       yield* Effect.promise(() =>
         expect(`${masked(lines.join("\n"))}\n`).toMatchFileSnapshot("../../golden/agents.txt")
       )
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        runtime(
-          each({
-            main: [
-              calls(query("reader", "read"), query("writer", "write"), query("server", "serve")),
-              calls(query("agent_1st", "first"), query("process", "afar"), query("opted", "opt")),
-              "Thanks"
-            ],
-            reader: (request) =>
-              JSON.stringify(request.contents).includes("look read")
-                ? complete("read it")
-                : calls(text("I look."), call("look", { word: "read" })),
-            writer: [
-              calls(query("reader", "inner"), call("change", { word: "w" })),
-              calls(call("look", {})),
-              "I cannot",
-              "No"
-            ],
-            server: [calls(call("mcp_docs_own", { word: "s" }), call("change", {})), complete("served")],
-            opted: ["half a result", complete("late")]
-          })
-        )
-      )
-    )
+    }
   )
 })

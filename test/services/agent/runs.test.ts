@@ -1,4 +1,3 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Loop } from "../../../src/domain/agent/LoopDetection.ts"
@@ -14,6 +13,7 @@ import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, type Work } from "../../support/agents.ts"
 import { brief } from "../../support/brief.ts"
 import { taken } from "../../support/sending.ts"
+import { describe, expect, it } from "../../support/vitest.ts"
 
 /** Runs of an agent, whole: each event, each hook, each request, and the conversation afterwards. */
 
@@ -213,11 +213,9 @@ const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...
 }, Effect.scoped)
 
 describe("runs of an agent", () => {
-  it.effect("go like this: see `test/golden/agent-runs.txt`, and take a new one with `vitest -u`", () =>
-    Effect.gen(function* () {
-      const lines: Array<string> = []
-      for (const [name, scene] of Object.entries(scenes)) lines.push(`# ${name}`, ...(yield* played(scene)))
-      yield* Effect.promise(() => expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/agent-runs.txt"))
-    })
-  )
+  it.effect("go like this: see `test/golden/agent-runs.txt`, and take a new one with `vitest -u`", function* () {
+    const lines: Array<string> = []
+    for (const [name, scene] of Object.entries(scenes)) lines.push(`# ${name}`, ...(yield* played(scene)))
+    yield* Effect.promise(() => expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/agent-runs.txt"))
+  })
 })

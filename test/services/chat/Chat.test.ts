@@ -1,4 +1,3 @@
-import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope } from "effect"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -18,6 +17,7 @@ import { Model } from "../../../src/services/model/Model.ts"
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { begin } from "../../support/sending.ts"
+import { assert, describe, it, layer } from "../../support/vitest.ts"
 
 const pairs = (count: number): Array<Draft> =>
   Array.from({ length: count }, (_, n) => [
@@ -63,38 +63,35 @@ const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
   )
 
 layer(Offline.layer)("Chat", (it) => {
-  it.effect("a single long prompt can be compressed between its calls, repeatedly", () =>
-    Effect.gen(function* () {
-      const chat = yield* filled("one-prompt")
-      const before = yield* chat.conversation
-      const outcome = yield* chat.compress(automatic)
-      assert.strictEqual(outcome._tag, "Compressed")
-      const after = yield* chat.conversation
-      assert.isBelow(viewTokens(after), policy.limit * policy.threshold)
-      assert.isBelow(view(after).length, view(before).length)
-      assert.strictEqual((yield* chat.compress(automatic))._tag, "Noop")
-    })
-  )
+  it.effect("a single long prompt can be compressed between its calls, repeatedly", function* () {
+    const chat = yield* filled("one-prompt")
+    const before = yield* chat.conversation
+    const outcome = yield* chat.compress(automatic)
+    assert.strictEqual(outcome._tag, "Compressed")
+    const after = yield* chat.conversation
+    assert.isBelow(viewTokens(after), policy.limit * policy.threshold)
+    assert.isBelow(view(after).length, view(before).length)
+    assert.strictEqual((yield* chat.compress(automatic))._tag, "Noop")
+  })
 
-  it.effect("undo and redo remove and reapply a compression, and keep later turns", () =>
-    Effect.gen(function* () {
-      const chat = yield* filled("undo")
-      const ids = Effect.map(chat.conversation, (now) => view(now).map(({ entry }) => entry.id))
-      const before = yield* ids
-      assert.isFalse(yield* chat.undo)
-      yield* chat.compress(forced)
-      const compressed = yield* ids
-      const [later] = yield* chat.append([{ content: user(text("And now the docs.")) }])
-      assert.isTrue(yield* chat.undo)
-      assert.deepStrictEqual(yield* ids, [...before, later?.id])
-      assert.isTrue(yield* chat.redo)
-      assert.deepStrictEqual(yield* ids, [...compressed, later?.id])
-      assert.isFalse(yield* chat.redo)
-    })
-  )
+  it.effect("undo and redo remove and reapply a compression, and keep later turns", function* () {
+    const chat = yield* filled("undo")
+    const ids = Effect.map(chat.conversation, (now) => view(now).map(({ entry }) => entry.id))
+    const before = yield* ids
+    assert.isFalse(yield* chat.undo)
+    yield* chat.compress(forced)
+    const compressed = yield* ids
+    const [later] = yield* chat.append([{ content: user(text("And now the docs.")) }])
+    assert.isTrue(yield* chat.undo)
+    assert.deepStrictEqual(yield* ids, [...before, later?.id])
+    assert.isTrue(yield* chat.redo)
+    assert.deepStrictEqual(yield* ids, [...compressed, later?.id])
+    assert.isFalse(yield* chat.redo)
+  })
 
-  it.effect("a snapshot names the messages that left; a later one, which stands for it too, names no first", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a snapshot names the messages that left; a later one, which stands for it too, names no first",
+    function* () {
       const chat = yield* filled("ranges")
       const opening = Effect.map(
         chat.conversation,
@@ -110,62 +107,55 @@ layer(Offline.layer)("Chat", (it) => {
       }
       yield* chat.compress(forced)
       assert.match(yield* opening, /The messages up to e\d+ left the window/)
-    })
+    }
   )
 
   it.effect(
     "after an undo to a view above the threshold, automatic compression waits for growth; a requested one runs",
-    () =>
-      Effect.gen(function* () {
-        const chat = yield* filled("after-undo")
-        yield* chat.compress(automatic)
-        yield* chat.undo
-        const waiting = yield* chat.compress(automatic)
-        assert.deepStrictEqual(
-          [waiting._tag, waiting._tag === "Noop" && waiting.reason],
-          ["Noop", "waiting for growth"]
-        )
-        yield* chat.append(pairs(4))
-        assert.strictEqual((yield* chat.compress(automatic))._tag, "Compressed")
-      })
+    function* () {
+      const chat = yield* filled("after-undo")
+      yield* chat.compress(automatic)
+      yield* chat.undo
+      const waiting = yield* chat.compress(automatic)
+      assert.deepStrictEqual([waiting._tag, waiting._tag === "Noop" && waiting.reason], ["Noop", "waiting for growth"])
+      yield* chat.append(pairs(4))
+      assert.strictEqual((yield* chat.compress(automatic))._tag, "Compressed")
+    }
   )
 
-  it.effect("everyone who opens an id shares one chat, closed with its last user", () =>
-    Effect.gen(function* () {
-      const chats = yield* Chats
-      const [one, two] = yield* Effect.all([Scope.make(), Scope.make()])
-      const first = yield* Scope.provide(chats.open("shared"), one)
-      const second = yield* Scope.provide(chats.open("shared"), two)
-      assert.strictEqual(first, second)
-      yield* first.append(conversation)
-      yield* Scope.close(one, Exit.void)
-      yield* second.append([{ content: user(text("still open")) }])
-      yield* Scope.close(two, Exit.void)
-      assert.strictEqual((yield* Effect.exit(second.append(conversation)))._tag, "Failure")
-      const again = yield* chats.open("shared")
-      assert.strictEqual(view(yield* again.conversation).length, conversation.length + 1)
-    })
-  )
+  it.effect("everyone who opens an id shares one chat, closed with its last user", function* () {
+    const chats = yield* Chats
+    const [one, two] = yield* Effect.all([Scope.make(), Scope.make()])
+    const first = yield* Scope.provide(chats.open("shared"), one)
+    const second = yield* Scope.provide(chats.open("shared"), two)
+    assert.strictEqual(first, second)
+    yield* first.append(conversation)
+    yield* Scope.close(one, Exit.void)
+    yield* second.append([{ content: user(text("still open")) }])
+    yield* Scope.close(two, Exit.void)
+    assert.strictEqual((yield* Effect.exit(second.append(conversation)))._tag, "Failure")
+    const again = yield* chats.open("shared")
+    assert.strictEqual(view(yield* again.conversation).length, conversation.length + 1)
+  })
 
-  it.effect("PreCompress fires with its trigger before the threshold check, and not without entries", () =>
-    Effect.gen(function* () {
-      const events = yield* Ref.make<ReadonlyArray<HookEvent>>([])
-      const hooks = yield* HookSystem
-      yield* hooks.subscribe("record", (event) => Ref.update(events, (before) => [...before, event]))
-      const empty = yield* filled("hooks-empty", [])
-      assert.strictEqual((yield* empty.compress(forced))._tag, "Noop")
-      const short = yield* filled("hooks", [{ content: user(text("hi")) }])
-      yield* short.compress(automatic)
-      yield* short.compress(forced)
-      const seen = (yield* Ref.get(events)).flatMap((event) => (event._tag === "PreCompress" ? [event.trigger] : []))
-      assert.deepStrictEqual(seen, ["auto", "manual"])
-    })
-  )
+  it.effect("PreCompress fires with its trigger before the threshold check, and not without entries", function* () {
+    const events = yield* Ref.make<ReadonlyArray<HookEvent>>([])
+    const hooks = yield* HookSystem
+    yield* hooks.subscribe("record", (event) => Ref.update(events, (before) => [...before, event]))
+    const empty = yield* filled("hooks-empty", [])
+    assert.strictEqual((yield* empty.compress(forced))._tag, "Noop")
+    const short = yield* filled("hooks", [{ content: user(text("hi")) }])
+    yield* short.compress(automatic)
+    yield* short.compress(forced)
+    const seen = (yield* Ref.get(events)).flatMap((event) => (event._tag === "PreCompress" ? [event.trigger] : []))
+    assert.deepStrictEqual(seen, ["auto", "manual"])
+  })
 })
 
 describe("Chat", () => {
-  it.effect("a change during a compression fails with ChatBusy, reading does not wait, a cancel changes nothing", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a change during a compression fails with ChatBusy, reading does not wait, a cancel changes nothing",
+    function* () {
       const asked = yield* Deferred.make<void>()
       const interrupted = yield* Deferred.make<void>()
       const slow = withSummarizer(() =>
@@ -190,140 +180,133 @@ describe("Chat", () => {
         assert.strictEqual(yield* chat.session, before)
         yield* chat.append([{ content: user(text("free again")) }])
       }).pipe(Effect.provide(slow))
-    })
+    }
   )
 
   it.effect(
     "a summarizer that fails, or returns nothing, ends as a typed outcome and changes only the failure memory",
-    () =>
-      Effect.gen(function* () {
-        const failing = withSummarizer(() =>
-          Effect.fail(
-            new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429", calls: [] })
-          )
+    function* () {
+      const failing = withSummarizer(() =>
+        Effect.fail(
+          new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429", calls: [] })
         )
-        const silent = withSummarizer(() =>
-          Effect.succeed({
-            text: " ",
-            audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-            by: "model",
-            degraded: null,
-            calls: [],
-            doubts: { removed: [], unknown: [] }
-          })
-        )
-        for (const [services, tag] of [
-          [failing, "FailedSummarizer"],
-          [silent, "FailedEmptySummary"]
-        ] as const) {
-          yield* Effect.gen(function* () {
-            const chat = yield* filled("fails")
-            const before = yield* chat.conversation
-            const outcome = yield* chat.compress({ policy: { ...policy, ladder: false }, forced: false })
-            assert.strictEqual(outcome._tag, tag)
-            assert.strictEqual(yield* chat.conversation, before)
-            assert.isAbove((yield* chat.session).memory.waitUntil, viewTokens(before))
-          }).pipe(Effect.provide(services))
-        }
-      })
-  )
-
-  it.effect("reports what was paid, whatever fallback it ended on, and the first failure", () =>
-    Effect.gen(function* () {
-      const answered = {
-        purpose: "generate",
-        model: "m",
-        messages: 3,
-        answer: "x",
-        finishReason: "STOP",
-        usage: null
-      } as const
-      // A snapshot so long that the first plan does not shrink anything; the stronger rungs go without the model.
-      const wordy = withSummarizer((request) =>
+      )
+      const silent = withSummarizer(() =>
         Effect.succeed({
-          text: request.by === "model" ? "word ".repeat(20_000) : "<state_snapshot>short</state_snapshot>",
+          text: " ",
           audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-          by: request.by,
+          by: "model",
           degraded: null,
-          calls: request.by === "model" ? [answered] : [],
+          calls: [],
           doubts: { removed: [], unknown: [] }
         })
       )
-      yield* Effect.gen(function* () {
-        const chat = yield* filled("paid")
-        // Within a smaller budget the snapshot would be cut.
-        const roomy = { ...policy, summarizer: "model", snapshotBudget: TokenCount.make(1_000_000) } as const
-        const outcome = yield* chat.compress({ policy: roomy, forced: true })
-        assert.strictEqual(outcome._tag, "Compressed")
-        if (outcome._tag !== "Compressed") return
-        assert.deepStrictEqual([outcome.by, outcome.degraded?.reason], ["ladder", "inflated"])
-        assert.deepStrictEqual(outcome.calls, [answered])
-      }).pipe(Effect.provide(wordy))
-    })
+      for (const [services, tag] of [
+        [failing, "FailedSummarizer"],
+        [silent, "FailedEmptySummary"]
+      ] as const) {
+        yield* Effect.gen(function* () {
+          const chat = yield* filled("fails")
+          const before = yield* chat.conversation
+          const outcome = yield* chat.compress({ policy: { ...policy, ladder: false }, forced: false })
+          assert.strictEqual(outcome._tag, tag)
+          assert.strictEqual(yield* chat.conversation, before)
+          assert.isAbove((yield* chat.session).memory.waitUntil, viewTokens(before))
+        }).pipe(Effect.provide(services))
+      }
+    }
   )
 
-  it.effect("an uncountable conversation ends as FailedTokenCountError, the seventh status", () =>
-    Effect.gen(function* () {
-      const counted = yield* Ref.make(0)
-      const counter = Layer.effect(
-        TokenCounter,
-        Effect.succeed({
-          count: (parts) =>
-            Ref.updateAndGet(counted, (n) => n + 1).pipe(
-              Effect.flatMap((n) =>
-                // What goes with every request is counted once, before the first result of a tool.
-                n > conversation.length + 1
-                  ? Effect.fail(new TokenCountError({ message: "no answer", cause: "offline" }))
-                  : Effect.succeed(parts.map(() => 400))
-              )
+  it.effect("reports what was paid, whatever fallback it ended on, and the first failure", function* () {
+    const answered = {
+      purpose: "generate",
+      model: "m",
+      messages: 3,
+      answer: "x",
+      finishReason: "STOP",
+      usage: null
+    } as const
+    // A snapshot so long that the first plan does not shrink anything; the stronger rungs go without the model.
+    const wordy = withSummarizer((request) =>
+      Effect.succeed({
+        text: request.by === "model" ? "word ".repeat(20_000) : "<state_snapshot>short</state_snapshot>",
+        audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+        by: request.by,
+        degraded: null,
+        calls: request.by === "model" ? [answered] : [],
+        doubts: { removed: [], unknown: [] }
+      })
+    )
+    yield* Effect.gen(function* () {
+      const chat = yield* filled("paid")
+      // Within a smaller budget the snapshot would be cut.
+      const roomy = { ...policy, summarizer: "model", snapshotBudget: TokenCount.make(1_000_000) } as const
+      const outcome = yield* chat.compress({ policy: roomy, forced: true })
+      assert.strictEqual(outcome._tag, "Compressed")
+      if (outcome._tag !== "Compressed") return
+      assert.deepStrictEqual([outcome.by, outcome.degraded?.reason], ["ladder", "inflated"])
+      assert.deepStrictEqual(outcome.calls, [answered])
+    }).pipe(Effect.provide(wordy))
+  })
+
+  it.effect("an uncountable conversation ends as FailedTokenCountError, the seventh status", function* () {
+    const counted = yield* Ref.make(0)
+    const counter = Layer.effect(
+      TokenCounter,
+      Effect.succeed({
+        count: (parts) =>
+          Ref.updateAndGet(counted, (n) => n + 1).pipe(
+            Effect.flatMap((n) =>
+              // What goes with every request is counted once, before the first result of a tool.
+              n > conversation.length + 1
+                ? Effect.fail(new TokenCountError({ message: "no answer", cause: "offline" }))
+                : Effect.succeed(parts.map(() => 400))
             )
-        })
-      )
-      const services = Chats.layer.pipe(
-        Layer.provideMerge(Compression.layer),
-        Layer.provideMerge(
-          Layer.mergeAll(
-            counter,
-            Summarizer.layerExtractive,
-            HookSystem.layer,
-            Model.layerUnavailable,
-            MemoryCalibrations.layer,
-            Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
           )
+      })
+    )
+    const services = Chats.layer.pipe(
+      Layer.provideMerge(Compression.layer),
+      Layer.provideMerge(
+        Layer.mergeAll(
+          counter,
+          Summarizer.layerExtractive,
+          HookSystem.layer,
+          Model.layerUnavailable,
+          MemoryCalibrations.layer,
+          Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
         )
       )
-      yield* Effect.gen(function* () {
-        const chat = yield* filled("uncounted")
-        const outcome = yield* chat.compress(forced)
-        assert.strictEqual(outcome._tag, "FailedTokenCountError")
-      }).pipe(Effect.provide(services))
-    })
-  )
+    )
+    yield* Effect.gen(function* () {
+      const chat = yield* filled("uncounted")
+      const outcome = yield* chat.compress(forced)
+      assert.strictEqual(outcome._tag, "FailedTokenCountError")
+    }).pipe(Effect.provide(services))
+  })
 })
 
 describe("recall", () => {
   layer(Chats.layer.pipe(Layer.provideMerge(Layer.merge(Offline.layer, MemoryCalibrations.layer))))((it) => {
-    it.effect("reads only its own conversation, even from a shared store", () =>
-      Effect.gen(function* () {
-        const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
-        const alpha = yield* filled("recall-alpha")
-        const [entry] = yield* alpha.append([{ content: user(text(secret)) }])
-        const [handle] = entry?.handles ?? []
-        if (handle === undefined) return assert.fail("no handle")
-        // As a strategy or a session on disk does with what is large.
-        yield* TempStore.use((store) => store.put(encode(secret)))
-        const beta = yield* filled("recall-beta")
-        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
-        const refused = yield* Effect.flip(beta.recall(handle))
-        assert.strictEqual(refused._tag === "TempStoreError" ? refused.reason._tag : "", "HandleNotHeld")
-        assert.match(refused.message, /^this conversation holds nothing under h_.*repeat the call that returned it$/)
-        // What leaves the window and comes back by an undo stays its own.
-        yield* alpha.compress(forced)
-        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
-        yield* alpha.undo
-        assert.strictEqual((yield* alpha.recall(handle)).text, secret)
-      })
-    )
+    it.effect("reads only its own conversation, even from a shared store", function* () {
+      const secret = `alpha ${"keeps this to itself. ".repeat(600)}`
+      const alpha = yield* filled("recall-alpha")
+      const [entry] = yield* alpha.append([{ content: user(text(secret)) }])
+      const [handle] = entry?.handles ?? []
+      if (handle === undefined) return assert.fail("no handle")
+      // As a strategy or a session on disk does with what is large.
+      yield* TempStore.use((store) => store.put(encode(secret)))
+      const beta = yield* filled("recall-beta")
+      assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+      const refused = yield* Effect.flip(beta.recall(handle))
+      assert.strictEqual(refused._tag === "TempStoreError" ? refused.reason._tag : "", "HandleNotHeld")
+      assert.match(refused.message, /^this conversation holds nothing under h_.*repeat the call that returned it$/)
+      // What leaves the window and comes back by an undo stays its own.
+      yield* alpha.compress(forced)
+      assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+      yield* alpha.undo
+      assert.strictEqual((yield* alpha.recall(handle)).text, secret)
+    })
   })
 })
 

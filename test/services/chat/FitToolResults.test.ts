@@ -1,10 +1,10 @@
-import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { type Part, response, text } from "../../../src/domain/content/Content.ts"
 import type { OutputBound } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import { entry } from "../../../src/layers/testing/SessionHistories.ts"
 import { withBounds } from "../../../src/services/chat/FitToolResults.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 const result = (words: number, name = "f") => response(name, { output: "word ".repeat(words) })
 const image: Part = { inlineData: { mimeType: "image/png", data: "A".repeat(4_000) } }
@@ -37,8 +37,10 @@ const cases: ReadonlyArray<
   ["a summary that is longer is not taken", sizes(10, 10, 10), 90_000, ""]
 ]
 
-it.effect("results get their share of the room, the small ones what they need", () =>
-  Effect.gen(function* () {
+it.effect(
+  "results get their share of the room, the small ones what they need",
+  TokenCounter.layerEstimate,
+  function* () {
     const counter = yield* TokenCounter
     const found = yield* Effect.forEach(cases, ([what, parts, room, , bound = chars]) =>
       Effect.gen(function* () {
@@ -54,5 +56,5 @@ it.effect("results get their share of the room, the small ones what they need", 
       found,
       cases.map(([what, , , shown]) => [what, shown])
     )
-  }).pipe(Effect.provide(TokenCounter.layerEstimate))
+  }
 )

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { plainText, model, text, user } from "../../../src/domain/content/Content.ts"
@@ -9,6 +8,7 @@ import { Chats } from "../../../src/services/chat/Chats.ts"
 import { cleanTitle, entitle, excerptOf } from "../../../src/services/chat/Titles.ts"
 import { ModelError, NetworkError } from "../../../src/services/model/Model.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const talk = Array.from({ length: 40 }, (_, n) => ({
   content: n % 2 === 0 ? user(text(`question ${n} ${"?".repeat(600)}`)) : model(text(`answer ${n}`))
@@ -29,8 +29,10 @@ const withModel = (...answers: ReadonlyArray<ScriptedModel.Step>) =>
   Offline.layerWithModel(ScriptedModel.layer(answers))
 
 describe("the title of a session", () => {
-  it.effect("is requested with the first and the last ten messages, 500 characters of each", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is requested with the first and the last ten messages, 500 characters of each",
+    Offline.layer,
+    function* () {
       const chat = yield* filled
       const content = excerptOf(entries(yield* chat.conversation))
       const shown: ReadonlyArray<{ role: string; text: string }> = JSON.parse(content ? plainText(content) : "[]")
@@ -40,47 +42,47 @@ describe("the title of a session", () => {
       )
       assert.isTrue(shown.every((one) => one.text.length <= 500))
       assert.strictEqual(excerptOf([]), undefined)
-    }).pipe(Effect.provide(Offline.layer))
+    }
   )
 
-  it.effect("is the small model's answer, on one line", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is the small model's answer, on one line",
+    withModel(`**"Fixing the build."**\nMore words.`),
+    function* () {
       yield* entitle("one", yield* filled)
       assert.deepStrictEqual(yield* titles, ["Fixing the build"])
       const [call] = yield* ScriptedModel.Script.use(({ calls }) => calls)
       assert.strictEqual(call?.request.model, "gemini-2.5-flash-lite")
-    }).pipe(Effect.provide(withModel(`**"Fixing the build."**\nMore words.`)))
+    }
   )
 
   for (const [rule, step] of [
     ["the model fails", new ModelError({ reason: new NetworkError({ detail: "none" }) })],
     ["the model's answer is blank", " \n "]
   ] as const) {
-    it.effect(`is the first prompt where ${rule}`, () =>
-      Effect.gen(function* () {
-        yield* entitle("one", yield* filled)
-        assert.deepStrictEqual(yield* titles, ["(question 0)"])
-      }).pipe(Effect.provide(withModel(step)))
-    )
+    it.effect(`is the first prompt where ${rule}`, withModel(step), function* () {
+      yield* entitle("one", yield* filled)
+      assert.deepStrictEqual(yield* titles, ["(question 0)"])
+    })
   }
 
-  it.effect("is the first prompt after five seconds, with the request aborted", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is the first prompt after five seconds, with the request aborted",
+    withModel(ScriptedModel.hang),
+    function* () {
       const fiber = yield* Effect.forkChild(Effect.flatMap(filled, (chat) => entitle("one", chat)))
       yield* TestClock.adjust("5 seconds")
       yield* Fiber.join(fiber)
       assert.deepStrictEqual(yield* titles, ["(question 0)"])
       assert.strictEqual(yield* ScriptedModel.Script.use(({ interrupted }) => interrupted), 1)
-    }).pipe(Effect.provide(withModel(ScriptedModel.hang)))
+    }
   )
 
-  it.effect("is not requested for an empty conversation", () =>
-    Effect.gen(function* () {
-      const chat = yield* Chats.use((chats) => chats.open("empty"))
-      yield* entitle("empty", chat)
-      assert.deepStrictEqual(yield* ScriptedModel.Script.use(({ calls }) => calls), [])
-    }).pipe(Effect.provide(withModel()))
-  )
+  it.effect("is not requested for an empty conversation", withModel(), function* () {
+    const chat = yield* Chats.use((chats) => chats.open("empty"))
+    yield* entitle("empty", chat)
+    assert.deepStrictEqual(yield* ScriptedModel.Script.use(({ calls }) => calls), [])
+  })
 
   for (const [rule, answer, title] of [
     ["one line of several", "\n\nFirst line\nSecond line", "First line"],

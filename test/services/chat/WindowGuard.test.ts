@@ -1,9 +1,9 @@
-import { describe, expect, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { Outcome } from "../../../src/domain/compression/Compression.ts"
 import { type Part, text } from "../../../src/domain/content/Content.ts"
 import { type GuardOptions, type SizedRequest, WindowGuard } from "../../../src/services/chat/WindowGuard.ts"
 import type { Calibrations } from "../../../src/services/tokens/Calibrations.ts"
+import { describe, expect, it } from "../../support/vitest.ts"
 
 /** A request of so many estimated tokens, of which `free` are known. */
 const sized = (tokens: number, free = 0): SizedRequest => ({
@@ -127,49 +127,45 @@ const cases: ReadonlyArray<
 ]
 
 describe("a request is fitted into the window", () => {
-  it.effect("by its cost at most and as expected", () =>
-    Effect.gen(function* () {
-      const found = yield* Effect.forEach(cases, ([what, ratios, sizes, more]) =>
-        Effect.map(fitted(guarded(ratios), sizes, more), (lines) => `${[what, ...lines].join("\n  ")}\n`)
-      )
-      yield* Effect.promise(() => expect(found.join("")).toMatchFileSnapshot("../../golden/window-guard-fit.txt"))
-    })
-  )
+  it.effect("by its cost at most and as expected", function* () {
+    const found = yield* Effect.forEach(cases, ([what, ratios, sizes, more]) =>
+      Effect.map(fitted(guarded(ratios), sizes, more), (lines) => `${[what, ...lines].join("\n  ")}\n`)
+    )
+    yield* Effect.promise(() => expect(found.join("")).toMatchFileSnapshot("../../golden/window-guard-fit.txt"))
+  })
 
-  it.effect("and by what answers and refusals taught", () =>
-    Effect.gen(function* () {
-      const small = (guard: WindowGuard, measured?: Parameters<WindowGuard["isSmall"]>[1]) =>
-        [100, 150, 199, 200, 201, 260, 299, 300, 301, 449, 599, 600]
-          .map((size) => (guard.isSmall(size, measured) ? 1 : 0))
-          .join("")
-      const found: Array<unknown> = []
-      const of = guarded({ most: 3 })
-      const { guard, told } = of
-      found.push(small(guard), small(guard, { tokens: 150, expectedTokens: 160, maxTokens: 170, revision: 0 }))
-      found.push(small(guard, { tokens: 150, expectedTokens: 160, maxTokens: 170, revision: 1 }))
-      found.push(
-        yield* guard.scaleOf(sized(100), false, true),
-        yield* guard.scaleOf(sized(100), true, false, 1.5),
-        small(guard)
-      )
-      yield* guard.learn(sized(100), 110)
-      found.push(small(guard), yield* guard.scaleOf(sized(100), false, true))
-      yield* guard.learn(sized(100), 301)
-      found.push(small(guard), yield* fitted(of, [sized(100)]))
-      yield* guard.learnTooLong(sized(250))
-      found.push(small(guard), yield* fitted(of, [sized(100)]))
-      yield* guard.learnTooLong(sized(150))
-      found.push(small(guard), yield* fitted(of, [sized(100), sized(10)]), [...told])
-      const counting = guarded({ most: 3, counted: 2, learned: 1.9 })
-      found.push(
-        yield* counting.guard.scaleOf(sized(10), false, false),
-        yield* counting.guard.scaleOf(sized(10), false, true)
-      )
-      const blind = guarded({ most: 3, counted: 2 })
-      found.push(yield* blind.guard.scaleOf(sized(10), false, true), yield* blind.guard.scaleOf(sized(10), false, true))
-      found.push(counting.told, blind.told)
-      const lines = found.map((one) => `${JSON.stringify(one) ?? "unknown"}\n`).join("")
-      yield* Effect.promise(() => expect(lines).toMatchFileSnapshot("../../golden/window-guard-learned.txt"))
-    })
-  )
+  it.effect("and by what answers and refusals taught", function* () {
+    const small = (guard: WindowGuard, measured?: Parameters<WindowGuard["isSmall"]>[1]) =>
+      [100, 150, 199, 200, 201, 260, 299, 300, 301, 449, 599, 600]
+        .map((size) => (guard.isSmall(size, measured) ? 1 : 0))
+        .join("")
+    const found: Array<unknown> = []
+    const of = guarded({ most: 3 })
+    const { guard, told } = of
+    found.push(small(guard), small(guard, { tokens: 150, expectedTokens: 160, maxTokens: 170, revision: 0 }))
+    found.push(small(guard, { tokens: 150, expectedTokens: 160, maxTokens: 170, revision: 1 }))
+    found.push(
+      yield* guard.scaleOf(sized(100), false, true),
+      yield* guard.scaleOf(sized(100), true, false, 1.5),
+      small(guard)
+    )
+    yield* guard.learn(sized(100), 110)
+    found.push(small(guard), yield* guard.scaleOf(sized(100), false, true))
+    yield* guard.learn(sized(100), 301)
+    found.push(small(guard), yield* fitted(of, [sized(100)]))
+    yield* guard.learnTooLong(sized(250))
+    found.push(small(guard), yield* fitted(of, [sized(100)]))
+    yield* guard.learnTooLong(sized(150))
+    found.push(small(guard), yield* fitted(of, [sized(100), sized(10)]), [...told])
+    const counting = guarded({ most: 3, counted: 2, learned: 1.9 })
+    found.push(
+      yield* counting.guard.scaleOf(sized(10), false, false),
+      yield* counting.guard.scaleOf(sized(10), false, true)
+    )
+    const blind = guarded({ most: 3, counted: 2 })
+    found.push(yield* blind.guard.scaleOf(sized(10), false, true), yield* blind.guard.scaleOf(sized(10), false, true))
+    found.push(counting.told, blind.told)
+    const lines = found.map((one) => `${JSON.stringify(one) ?? "unknown"}\n`).join("")
+    yield* Effect.promise(() => expect(lines).toMatchFileSnapshot("../../golden/window-guard-learned.txt"))
+  })
 })

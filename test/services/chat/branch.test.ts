@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Scope } from "effect"
 import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -18,6 +17,7 @@ import { ChatDefaults } from "../../../src/services/chat/ChatSettings.ts"
 import { AuthenticationError, ModelError } from "../../../src/services/model/Model.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { illegal } from "../../support/legal.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const talk: ReadonlyArray<Draft> = [
   { content: user(text("Fix the parser.")) },
@@ -53,8 +53,10 @@ const withModel = (answers: ScriptedModel.Answers) =>
 const summary = "## Goal\nWrite docs/parser.md.\n\n## Next Steps\n1. Nothing."
 
 describe("going back", () => {
-  it.effect("pi: going to a message of the user goes to just before it, and its text is for the editor (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: going to a message of the user goes to just before it, and its text is for the editor (Pi 0.73)",
+    Offline.layer,
+    function* () {
       const { chat } = yield* talked
       const outcome = yield* chat.branch({ to: entryId(5) })
       assert.deepStrictEqual(outcome, {
@@ -63,35 +65,33 @@ describe("going back", () => {
         summary: undefined
       })
       assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4"])
-    }).pipe(Effect.provide(Offline.layer))
+    }
   )
 
-  it.effect("pi: going to any other message continues after it (Pi 0.73)", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* talked
-      yield* chat.branch({ to: entryId(4) })
-      const [next] = yield* chat.append([{ content: user(text("Now write tests.")) }])
-      assert.strictEqual(next?.id, "e7")
-      assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4", "e7"])
-      assert.deepStrictEqual((yield* chat.tree).nodes.get(entryId(4))?.children, [entryId(5), entryId(7)])
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("pi: going to any other message continues after it (Pi 0.73)", Offline.layer, function* () {
+    const { chat } = yield* talked
+    yield* chat.branch({ to: entryId(4) })
+    const [next] = yield* chat.append([{ content: user(text("Now write tests.")) }])
+    assert.strictEqual(next?.id, "e7")
+    assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4", "e7"])
+    assert.deepStrictEqual((yield* chat.tree).nodes.get(entryId(4))?.children, [entryId(5), entryId(7)])
+  })
 
-  it.effect("pi: going to where the conversation stands changes nothing (Pi 0.73)", () =>
-    Effect.gen(function* () {
-      const { chat, events } = yield* talked
-      assert.strictEqual((yield* chat.branch({ to: entryId(6), summary: true }))._tag, "Stayed")
-      yield* chat.branch({ to: entryId(5) })
-      assert.deepStrictEqual(yield* chat.branch({ to: entryId(5) }), {
-        _tag: "Stayed",
-        text: "Now write the docs\nin docs/parser.md."
-      })
-      assert.lengthOf(events, 1)
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("pi: going to where the conversation stands changes nothing (Pi 0.73)", Offline.layer, function* () {
+    const { chat, events } = yield* talked
+    assert.strictEqual((yield* chat.branch({ to: entryId(6), summary: true }))._tag, "Stayed")
+    yield* chat.branch({ to: entryId(5) })
+    assert.deepStrictEqual(yield* chat.branch({ to: entryId(5) }), {
+      _tag: "Stayed",
+      text: "Now write the docs\nin docs/parser.md."
+    })
+    assert.lengthOf(events, 1)
+  })
 
-  it.effect("to the first message empties the window, and a call without its response is still sent legally", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "to the first message empties the window, and a call without its response is still sent legally",
+    Offline.layer,
+    function* () {
       const { chat } = yield* talked
       yield* chat.branch({ to: entryId(1) })
       assert.deepStrictEqual(yield* shown(chat), [])
@@ -100,35 +100,39 @@ describe("going back", () => {
       const sent = projectMessages(yield* chat.conversation).map(({ content }) => content)
       assert.isUndefined(illegal(sent))
       assert.lengthOf(sent, 3)
-    }).pipe(Effect.provide(Offline.layer))
+    }
   )
 
-  it.effect("keeps everything that was left recallable and searchable", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* talked
-      const handles = entries(yield* chat.conversation).map((entry) => entry.handles[0])
-      yield* chat.branch({ to: entryId(1) })
-      for (const handle of handles) {
-        assert.isDefined(handle)
-        if (handle !== undefined) assert.isNotEmpty((yield* chat.recall(handle)).text)
-      }
-      const found = yield* chat.search({ pattern: "docs/parser.md", maxTokens: 2_000, isRedacted: true })
-      assert.strictEqual(found.matched, 1)
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("keeps everything that was left recallable and searchable", Offline.layer, function* () {
+    const { chat } = yield* talked
+    const handles = entries(yield* chat.conversation).map((entry) => entry.handles[0])
+    yield* chat.branch({ to: entryId(1) })
+    for (const handle of handles) {
+      assert.isDefined(handle)
+      if (handle !== undefined) assert.isNotEmpty((yield* chat.recall(handle)).text)
+    }
+    const found = yield* chat.search({ pattern: "docs/parser.md", maxTokens: 2_000, isRedacted: true })
+    assert.strictEqual(found.matched, 1)
+  })
 
-  it.effect("refuses a message that is not in the session", () =>
-    Effect.gen(function* () {
-      const { chat, events } = yield* talked
-      for (const change of [chat.branch({ to: entryId(7) }), chat.label(entryId(7), "x")]) {
-        assert.strictEqual((yield* Effect.flip(Effect.asVoid(change)))._tag, "UnknownEntry")
-      }
-      assert.lengthOf(events, 0)
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("refuses a message that is not in the session", Offline.layer, function* () {
+    const { chat, events } = yield* talked
+    for (const change of [chat.branch({ to: entryId(7) }), chat.label(entryId(7), "x")]) {
+      assert.strictEqual((yield* Effect.flip(Effect.asVoid(change)))._tag, "UnknownEntry")
+    }
+    assert.lengthOf(events, 0)
+  })
 
-  it.effect("is there after the session is opened again from its file, with its labels, and so is what was left", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is there after the session is opened again from its file, with its labels, and so is what was left",
+    Layer.unwrap(
+      Effect.map(
+        Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()),
+        (folder) =>
+          Layer.merge(Offline.layer, FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders)))
+      )
+    ).pipe(Layer.provideMerge(NodeServices.layer)),
+    function* () {
       const store = yield* SessionStore
       const policy = { ...defaultPolicy, limit: TokenCount.make(200) }
       const first = yield* Scope.make()
@@ -151,18 +155,7 @@ describe("going back", () => {
       assert.strictEqual(tree.nodes.get(entryId(6))?.label, "docs done")
       yield* chat.branch({ to: entryId(6) })
       assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4", "e5", "e6"])
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(
-        Layer.unwrap(
-          Effect.map(
-            Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()),
-            (folder) =>
-              Layer.merge(Offline.layer, FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders)))
-          )
-        ).pipe(Layer.provideMerge(NodeServices.layer))
-      )
-    )
+    }
   )
 })
 
@@ -247,18 +240,16 @@ describe("the summary of a branch", () => {
     )
   }
 
-  it.effect("without a model, code chooses excerpts: the same in, the same out", () =>
-    Effect.gen(function* () {
-      const texts: Array<string> = []
-      for (let time = 0; time < 2; time += 1) {
-        const { chat } = yield* talked
-        const outcome = yield* chat.branch({ to: entryId(4), summary: true })
-        assert.isTrue(outcome._tag === "Branched" && outcome.summary?.by === "extractive")
-        texts.push(plainText(entries(yield* chat.conversation).at(-1)?.content ?? user()))
-      }
-      assert.strictEqual(texts[0], texts[1])
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("without a model, code chooses excerpts: the same in, the same out", Offline.layer, function* () {
+    const texts: Array<string> = []
+    for (let time = 0; time < 2; time += 1) {
+      const { chat } = yield* talked
+      const outcome = yield* chat.branch({ to: entryId(4), summary: true })
+      assert.isTrue(outcome._tag === "Branched" && outcome.summary?.by === "extractive")
+      texts.push(plainText(entries(yield* chat.conversation).at(-1)?.content ?? user()))
+    }
+    assert.strictEqual(texts[0], texts[1])
+  })
 
   it.effect("pi: a cancel leaves the conversation where it is (Pi 0.73)", () =>
     Effect.gen(function* () {
@@ -281,16 +272,14 @@ describe("the summary of a branch", () => {
 })
 
 describe("a label", () => {
-  it.effect("is one line, can be replaced, and is taken away by a blank one", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* talked
-      const now = Effect.map(chat.tree, ({ nodes }) => nodes.get(entryId(2))?.label)
-      yield* chat.label(entryId(2), "before\nthe rewrite")
-      assert.strictEqual(yield* now, "before the rewrite")
-      yield* chat.label(entryId(2), "start")
-      assert.strictEqual(yield* now, "start")
-      yield* chat.label(entryId(2), "  ")
-      assert.isUndefined(yield* now)
-    }).pipe(Effect.provide(Offline.layer))
-  )
+  it.effect("is one line, can be replaced, and is taken away by a blank one", Offline.layer, function* () {
+    const { chat } = yield* talked
+    const now = Effect.map(chat.tree, ({ nodes }) => nodes.get(entryId(2))?.label)
+    yield* chat.label(entryId(2), "before\nthe rewrite")
+    assert.strictEqual(yield* now, "before the rewrite")
+    yield* chat.label(entryId(2), "start")
+    assert.strictEqual(yield* now, "start")
+    yield* chat.label(entryId(2), "  ")
+    assert.isUndefined(yield* now)
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { ConfigProvider, Deferred, Effect, Exit, Fiber, Layer, Ref } from "effect"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -13,6 +12,7 @@ import { Compression } from "../../../src/services/compression/Compression.ts"
 import * as ModelSummarizer from "../../../src/services/compression/summary/ModelSummarizer.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
  * The abort-signal gap, closed: a compression cancelled at any place, over a real socket. Afterwards the conversation, the log and the
@@ -76,68 +76,60 @@ const world = Effect.gen(function* () {
 
 describe("a cancelled compression", () => {
   for (const [name, { hangs, script }] of Object.entries(places)) {
-    it.live(`in ${name}: returns Cancelled, closes the socket, changes nothing`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(script)
-        yield* Effect.gen(function* () {
-          const { chat, unchanged } = yield* world
-          const cancel = yield* Deferred.make<void>()
-          const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true, cancel: Deferred.await(cancel) }))
-          yield* fake.received(hangs)
-          yield* Deferred.succeed(cancel, undefined)
-          assert.isFalse(yield* fake.closed(hangs))
-          assert.strictEqual((yield* Fiber.join(fiber))._tag, "Cancelled")
-          yield* unchanged
-          assert.strictEqual((yield* fake.requests).length, hangs + 1)
-        }).pipe(Effect.provide(services(fake.url)))
-      })
-    )
+    it.live(`in ${name}: returns Cancelled, closes the socket, changes nothing`, function* () {
+      const fake = yield* FakeGemini.make(script)
+      yield* Effect.gen(function* () {
+        const { chat, unchanged } = yield* world
+        const cancel = yield* Deferred.make<void>()
+        const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true, cancel: Deferred.await(cancel) }))
+        yield* fake.received(hangs)
+        yield* Deferred.succeed(cancel, undefined)
+        assert.isFalse(yield* fake.closed(hangs))
+        assert.strictEqual((yield* Fiber.join(fiber))._tag, "Cancelled")
+        yield* unchanged
+        assert.strictEqual((yield* fake.requests).length, hangs + 1)
+      }).pipe(Effect.provide(services(fake.url)))
+    })
 
-    it.live(`in ${name}, from outside: stays an interruption`, () =>
-      Effect.gen(function* () {
-        const fake = yield* FakeGemini.make(script)
-        yield* Effect.gen(function* () {
-          const { chat, unchanged } = yield* world
-          const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true }))
-          yield* fake.received(hangs)
-          yield* Fiber.interrupt(fiber)
-          assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-          assert.isFalse(yield* fake.closed(hangs))
-          yield* unchanged
-          assert.strictEqual((yield* fake.requests).length, hangs + 1)
-        }).pipe(Effect.provide(services(fake.url)))
-      })
-    )
+    it.live(`in ${name}, from outside: stays an interruption`, function* () {
+      const fake = yield* FakeGemini.make(script)
+      yield* Effect.gen(function* () {
+        const { chat, unchanged } = yield* world
+        const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true }))
+        yield* fake.received(hangs)
+        yield* Fiber.interrupt(fiber)
+        assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+        assert.isFalse(yield* fake.closed(hangs))
+        yield* unchanged
+        assert.strictEqual((yield* fake.requests).length, hangs + 1)
+      }).pipe(Effect.provide(services(fake.url)))
+    })
   }
 
-  it.live("in the pause before a retry: does not retry", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => FakeGemini.rateLimited(5))
-      yield* Effect.gen(function* () {
-        const { chat, unchanged } = yield* world
-        const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true }))
-        yield* fake.closed(0)
-        yield* Fiber.interrupt(fiber)
-        yield* unchanged
-        assert.strictEqual((yield* fake.requests).length, 1)
-      }).pipe(Effect.provide(services(fake.url)))
-    })
-  )
+  it.live("in the pause before a retry: does not retry", function* () {
+    const fake = yield* FakeGemini.make(() => FakeGemini.rateLimited(5))
+    yield* Effect.gen(function* () {
+      const { chat, unchanged } = yield* world
+      const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true }))
+      yield* fake.closed(0)
+      yield* Fiber.interrupt(fiber)
+      yield* unchanged
+      assert.strictEqual((yield* fake.requests).length, 1)
+    }).pipe(Effect.provide(services(fake.url)))
+  })
 
-  it.live("in a slow hook: calls no model", () =>
-    Effect.gen(function* () {
-      const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
-      yield* Effect.gen(function* () {
-        const { chat, unchanged } = yield* world
-        const hooks = yield* HookSystem
-        const told = yield* Deferred.make<void>()
-        yield* hooks.subscribe("slow", () => Effect.andThen(Deferred.succeed(told, undefined), Effect.never))
-        const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true }))
-        yield* Deferred.await(told)
-        yield* Fiber.interrupt(fiber)
-        yield* unchanged
-        assert.isEmpty(yield* fake.requests)
-      }).pipe(Effect.provide(services(fake.url)))
-    })
-  )
+  it.live("in a slow hook: calls no model", function* () {
+    const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
+    yield* Effect.gen(function* () {
+      const { chat, unchanged } = yield* world
+      const hooks = yield* HookSystem
+      const told = yield* Deferred.make<void>()
+      yield* hooks.subscribe("slow", () => Effect.andThen(Deferred.succeed(told, undefined), Effect.never))
+      const fiber = yield* Effect.forkChild(chat.compress({ policy, forced: true }))
+      yield* Deferred.await(told)
+      yield* Fiber.interrupt(fiber)
+      yield* unchanged
+      assert.isEmpty(yield* fake.requests)
+    }).pipe(Effect.provide(services(fake.url)))
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Stream } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -11,6 +10,7 @@ import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { begin, brief, bytes, contentsOf, endingOf, google, quick, said, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
  * A turn that is given up, at any place and in either way: the conversation is what it was (or what a compression made of it),
@@ -130,76 +130,68 @@ const standing = Effect.fnUntraced(function* (place: Place, cancel?: Effect.Effe
 
 describe("a cancelled turn", () => {
   for (const [name, place] of Object.entries(places)) {
-    it.live(`${name}: ends with UserCancelled, without a failure`, () =>
-      Effect.gen(function* () {
-        const cancel = yield* Deferred.make<void>()
-        const { afterwards, fiber, seen } = yield* standing(place, Deferred.await(cancel))
-        yield* Deferred.succeed(cancel, undefined)
-        yield* Fiber.join(fiber)
-        assert.strictEqual(endingOf(seen)?._tag, "UserCancelled")
-        yield* afterwards
-      })
-    )
+    it.live(`${name}: ends with UserCancelled, without a failure`, function* () {
+      const cancel = yield* Deferred.make<void>()
+      const { afterwards, fiber, seen } = yield* standing(place, Deferred.await(cancel))
+      yield* Deferred.succeed(cancel, undefined)
+      yield* Fiber.join(fiber)
+      assert.strictEqual(endingOf(seen)?._tag, "UserCancelled")
+      yield* afterwards
+    })
 
-    it.live(`${name}, by interrupting the reader: stays an interruption`, () =>
-      Effect.gen(function* () {
-        const { afterwards, fiber, seen } = yield* standing(place)
-        yield* Fiber.interrupt(fiber)
-        assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
-        assert.isUndefined(endingOf(seen))
-        yield* afterwards
-      })
-    )
+    it.live(`${name}, by interrupting the reader: stays an interruption`, function* () {
+      const { afterwards, fiber, seen } = yield* standing(place)
+      yield* Fiber.interrupt(fiber)
+      assert.isTrue(Exit.hasInterrupts(yield* Fiber.await(fiber)))
+      assert.isUndefined(endingOf(seen))
+      yield* afterwards
+    })
   }
 
-  it.live("a reader may close the stream at any point", () =>
-    Effect.gen(function* () {
-      const fake = yield* Fake.make(only([Fake.streamHead, Fake.event(half), Fake.stall]))
-      const services = yield* Layer.build(google(fake.url))
-      const { chat, events: log } = yield* Effect.provide(begin(), services)
-      const events = yield* Stream.runCollect(Stream.take(chat.send(secret), 2))
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content half an answer"])
-      assert.isFalse(yield* fake.closed(0))
-      assert.isEmpty(log)
-      assert.strictEqual(endingOf((yield* taken(chat.send("The next one."))).events)?._tag, "Finished")
-    })
-  )
+  it.live("a reader may close the stream at any point", function* () {
+    const fake = yield* Fake.make(only([Fake.streamHead, Fake.event(half), Fake.stall]))
+    const services = yield* Layer.build(google(fake.url))
+    const { chat, events: log } = yield* Effect.provide(begin(), services)
+    const events = yield* Stream.runCollect(Stream.take(chat.send(secret), 2))
+    assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content half an answer"])
+    assert.isFalse(yield* fake.closed(0))
+    assert.isEmpty(log)
+    assert.strictEqual(endingOf((yield* taken(chat.send("The next one."))).events)?._tag, "Finished")
+  })
 
-  it.live("a cancel before the message: sends nothing", () =>
-    Effect.gen(function* () {
-      const fake = yield* Fake.make(only([Fake.stall]))
-      const services = yield* Layer.build(google(fake.url))
-      const { chat, events: log } = yield* Effect.provide(begin(), services)
-      const { error, events } = yield* taken(chat.send(secret, { cancel: Effect.void }))
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "UserCancelled"])
-      assert.isUndefined(error)
-      assert.isEmpty(log)
-    })
-  )
+  it.live("a cancel before the message: sends nothing", function* () {
+    const fake = yield* Fake.make(only([Fake.stall]))
+    const services = yield* Layer.build(google(fake.url))
+    const { chat, events: log } = yield* Effect.provide(begin(), services)
+    const { error, events } = yield* taken(chat.send(secret, { cancel: Effect.void }))
+    assert.deepStrictEqual(events.map(brief), ["ModelInfo", "UserCancelled"])
+    assert.isUndefined(error)
+    assert.isEmpty(log)
+  })
 
-  it.live("a cancel after the end changes nothing", () =>
-    Effect.gen(function* () {
-      const fake = yield* Fake.make(only())
-      const services = yield* Layer.build(google(fake.url))
-      const { chat, events: log } = yield* Effect.provide(begin(), services)
-      const cancel = yield* Deferred.make<void>()
-      const { events } = yield* taken(
-        chat
-          .send("question", { cancel: Deferred.await(cancel) })
-          .pipe(Stream.tap(({ _tag }) => (_tag === "Finished" ? Deferred.succeed(cancel, undefined) : Effect.void)))
-      )
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      assert.deepStrictEqual(
-        log.map(({ _tag }) => _tag),
-        ["Answered"]
-      )
-    })
-  )
+  it.live("a cancel after the end changes nothing", function* () {
+    const fake = yield* Fake.make(only())
+    const services = yield* Layer.build(google(fake.url))
+    const { chat, events: log } = yield* Effect.provide(begin(), services)
+    const cancel = yield* Deferred.make<void>()
+    const { events } = yield* taken(
+      chat
+        .send("question", { cancel: Deferred.await(cancel) })
+        .pipe(Stream.tap(({ _tag }) => (_tag === "Finished" ? Deferred.succeed(cancel, undefined) : Effect.void)))
+    )
+    assert.strictEqual(endingOf(events)?._tag, "Finished")
+    assert.deepStrictEqual(
+      log.map(({ _tag }) => _tag),
+      ["Answered"]
+    )
+  })
 })
 
 describe("a cancelled turn with a scripted model", () => {
-  it.effect("without a reader, ends once it is read", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "without a reader, ends once it is read",
+    Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)])),
+    function* () {
       const { chat, events: log } = yield* begin()
       const cancel = yield* Deferred.make<void>()
       const { error, events } = yield* taken(
@@ -211,11 +203,19 @@ describe("a cancelled turn with a scripted model", () => {
       assert.isUndefined(error)
       assert.isBelow(events.length, 600)
       assert.isEmpty(log)
-    }).pipe(Effect.provide(Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)]))))
+    }
   )
 
-  it.effect("with tool results, keeps them, since the tools have run", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "with tool results, keeps them, since the tools have run",
+    Offline.layerWithModel(
+      Scripted.layer([
+        { content: model(call("read_file", { path: "a" }, "1")), finishReason: "STOP", usage: null },
+        Scripted.hang,
+        "fine"
+      ])
+    ),
+    function* () {
       const { chat, events: log } = yield* begin()
       yield* taken(chat.send("read it"))
       const cancel = yield* Deferred.make<void>()
@@ -236,17 +236,7 @@ describe("a cancelled turn with a scripted model", () => {
         { role: "user", parts: results },
         user(text("go on"))
       ])
-    }).pipe(
-      Effect.provide(
-        Offline.layerWithModel(
-          Scripted.layer([
-            { content: model(call("read_file", { path: "a" }, "1")), finishReason: "STOP", usage: null },
-            Scripted.hang,
-            "fine"
-          ])
-        )
-      )
-    )
+    }
   )
 })
 
@@ -254,53 +244,49 @@ describe("ChatBusy", () => {
   // More events than a turn gets rid of before somebody takes them: it runs as long as it is read.
   const services = Offline.layerWithModel(Scripted.layer(["a line\n".repeat(600)]))
 
-  it.effect("fails for a compression, an undo or a new message during a turn", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin()
-      const refused: Array<string> = []
-      const busy = (work: Effect.Effect<unknown, { readonly message: string }>) =>
-        Effect.map(Effect.flip(work), ({ message }) => void refused.push(message))
-      const { events } = yield* taken(
-        chat
-          .send("question")
-          .pipe(
-            Stream.tap(({ _tag }) =>
-              _tag === "ModelInfo"
-                ? Effect.all([
-                    busy(chat.compress()),
-                    busy(chat.undo),
-                    busy(chat.append(long)),
-                    busy(chat.configure({ model: "gemini-2.5-pro" }))
-                  ])
-                : Effect.void
-            )
-          )
-      )
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      assert.lengthOf(refused, 4)
-      for (const message of refused) assert.include(message, "busy with a turn")
-    }).pipe(Effect.provide(services))
-  )
-
-  it.effect("fails for a second message, without effect on the first", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin()
-      const others: Array<string> = []
-      const { events } = yield* taken(
-        chat.send("first").pipe(
+  it.effect("fails for a compression, an undo or a new message during a turn", services, function* () {
+    const { chat } = yield* begin()
+    const refused: Array<string> = []
+    const busy = (work: Effect.Effect<unknown, { readonly message: string }>) =>
+      Effect.map(Effect.flip(work), ({ message }) => void refused.push(message))
+    const { events } = yield* taken(
+      chat
+        .send("question")
+        .pipe(
           Stream.tap(({ _tag }) =>
             _tag === "ModelInfo"
-              ? Effect.map(taken(chat.send("second")), ({ error, events: second }) => {
-                  others.push(...second.map(brief), error?._tag ?? "")
-                })
+              ? Effect.all([
+                  busy(chat.compress()),
+                  busy(chat.undo),
+                  busy(chat.append(long)),
+                  busy(chat.configure({ model: "gemini-2.5-pro" }))
+                ])
               : Effect.void
           )
         )
+    )
+    assert.strictEqual(endingOf(events)?._tag, "Finished")
+    assert.lengthOf(refused, 4)
+    for (const message of refused) assert.include(message, "busy with a turn")
+  })
+
+  it.effect("fails for a second message, without effect on the first", services, function* () {
+    const { chat } = yield* begin()
+    const others: Array<string> = []
+    const { events } = yield* taken(
+      chat.send("first").pipe(
+        Stream.tap(({ _tag }) =>
+          _tag === "ModelInfo"
+            ? Effect.map(taken(chat.send("second")), ({ error, events: second }) => {
+                others.push(...second.map(brief), error?._tag ?? "")
+              })
+            : Effect.void
+        )
       )
-      assert.deepStrictEqual(others, ["Error ChatBusy", "ChatBusy"])
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-    }).pipe(Effect.provide(services))
-  )
+    )
+    assert.deepStrictEqual(others, ["Error ChatBusy", "ChatBusy"])
+    assert.strictEqual(endingOf(events)?._tag, "Finished")
+  })
 })
 
 describe("a turn abandoned at every suspension point", () => {
@@ -353,60 +339,56 @@ describe("a turn abandoned at every suspension point", () => {
     return isSent
   })
 
-  it.effect("by interruption: is complete or absent, and the chat accepts the next message", () =>
-    Effect.gen(function* () {
-      const session = yield* prepared
-      const states = yield* statesOf(session)
-      let current: Effect.Success<ReturnType<typeof started>> | undefined
-      let sent = 0
-      const points = yield* interruptSweep(
-        () => Effect.suspend(() => (current === undefined ? Effect.void : Stream.runDrain(current.chat.send(secret)))),
-        Effect.fnUntraced(function* () {
-          if (current !== undefined && (yield* check(current, session, states))) sent += 1
-          current = yield* started(session)
-        })
-      )
-      assert.isAbove(points, 100)
-      assert.isAbove(sent, 0)
-    })
-  )
+  it.effect("by interruption: is complete or absent, and the chat accepts the next message", function* () {
+    const session = yield* prepared
+    const states = yield* statesOf(session)
+    let current: Effect.Success<ReturnType<typeof started>> | undefined
+    let sent = 0
+    const points = yield* interruptSweep(
+      () => Effect.suspend(() => (current === undefined ? Effect.void : Stream.runDrain(current.chat.send(secret)))),
+      Effect.fnUntraced(function* () {
+        if (current !== undefined && (yield* check(current, session, states))) sent += 1
+        current = yield* started(session)
+      })
+    )
+    assert.isAbove(points, 100)
+    assert.isAbove(sent, 0)
+  })
 
-  it.effect("by a cancel: the same, and reports UserCancelled or Finished", () =>
-    Effect.gen(function* () {
-      const session = yield* prepared
-      const states = yield* statesOf(session)
-      const ends = new Set<string>()
-      let ended: Effect.Success<ReturnType<typeof taken>> | undefined
-      let world: Effect.Success<ReturnType<typeof started>> | undefined
-      // Whoever is interrupted here hands it on as a cancel, and waits for the turn.
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            const current = yield* started(session)
-            const cancel = yield* Deferred.make<void>()
-            const fiber = yield* Effect.forkChild(taken(current.chat.send(secret, { cancel: Deferred.await(cancel) })))
-            yield* Effect.uninterruptibleMask((restore) =>
-              restore(Fiber.join(fiber)).pipe(
-                Effect.onInterrupt(() => Deferred.succeed(cancel, undefined)),
-                Effect.exit,
-                Effect.andThen(Fiber.join(fiber)),
-                Effect.map((told) => {
-                  ended = told
-                  world = current
-                })
-              )
+  it.effect("by a cancel: the same, and reports UserCancelled or Finished", function* () {
+    const session = yield* prepared
+    const states = yield* statesOf(session)
+    const ends = new Set<string>()
+    let ended: Effect.Success<ReturnType<typeof taken>> | undefined
+    let world: Effect.Success<ReturnType<typeof started>> | undefined
+    // Whoever is interrupted here hands it on as a cancel, and waits for the turn.
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          const current = yield* started(session)
+          const cancel = yield* Deferred.make<void>()
+          const fiber = yield* Effect.forkChild(taken(current.chat.send(secret, { cancel: Deferred.await(cancel) })))
+          yield* Effect.uninterruptibleMask((restore) =>
+            restore(Fiber.join(fiber)).pipe(
+              Effect.onInterrupt(() => Deferred.succeed(cancel, undefined)),
+              Effect.exit,
+              Effect.andThen(Fiber.join(fiber)),
+              Effect.map((told) => {
+                ended = told
+                world = current
+              })
             )
-          }),
-        Effect.fnUntraced(function* () {
-          if (world === undefined || ended === undefined) return
-          assert.isUndefined(ended.error)
-          ends.add(endingOf(ended.events)?._tag ?? "nothing")
-          yield* check(world, session, states)
-          world = undefined
-        })
-      )
-      assert.isAbove(points, 100)
-      assert.deepStrictEqual([...ends].sort(), ["Finished", "UserCancelled"])
-    })
-  )
+          )
+        }),
+      Effect.fnUntraced(function* () {
+        if (world === undefined || ended === undefined) return
+        assert.isUndefined(ended.error)
+        ends.add(endingOf(ended.events)?._tag ?? "nothing")
+        yield* check(world, session, states)
+        world = undefined
+      })
+    )
+    assert.isAbove(points, 100)
+    assert.deepStrictEqual([...ends].sort(), ["Finished", "UserCancelled"])
+  })
 })

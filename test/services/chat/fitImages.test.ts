@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { bytesOf } from "../../../src/domain/content/Base64Bytes.ts"
 import { call, isMedia, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -8,6 +7,7 @@ import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import { ImageReducer } from "../../../src/services/compression/strategies/ImageReducer.ts"
 import { begin, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Images are sent as large as the model's provider accepts them. */
 
@@ -73,11 +73,9 @@ describe("images of tools and of messages", () => {
     )
   }
 
-  it.effect("one that cannot be reduced is left out, with its handle", () =>
-    Effect.gen(function* () {
-      const { parts, sent } = yield* widths("claude-sonnet-4-5", [image(9_000, 20)], false)
-      assert.deepStrictEqual(sent, [])
-      assert.isTrue(parts.some((part) => /left out.*h_\w+/.test(part.text ?? "")))
-    }).pipe(Effect.provide(served(Layer.empty)))
-  )
+  it.effect("one that cannot be reduced is left out, with its handle", served(Layer.empty), function* () {
+    const { parts, sent } = yield* widths("claude-sonnet-4-5", [image(9_000, 20)], false)
+    assert.deepStrictEqual(sent, [])
+    assert.isTrue(parts.some((part) => /left out.*h_\w+/.test(part.text ?? "")))
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer, Stream } from "effect"
 import { bytesOf } from "../../../src/domain/content/Base64Bytes.ts"
 import { isMedia, type Part, text } from "../../../src/domain/content/Content.ts"
@@ -9,6 +8,7 @@ import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import { ImageReducer } from "../../../src/services/compression/strategies/ImageReducer.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Large images in a chat with the strategy openclaw. */
 
@@ -67,21 +67,17 @@ describe("a large image in a chat with openclaw", () => {
     })
   )
 
-  it.effect("is a note with its handle where it cannot be reduced", () =>
-    Effect.gen(function* () {
-      const { kept, seen } = yield* played(image(4_000, 3_000), Layer.empty)
-      // Before its answer is there, a message has no handles.
-      assert.deepStrictEqual(seen.map(sizes), [[{ width: 4_000, height: 3_000 }], []])
-      const note = seen[1]?.find((part) => part.text?.includes("4000 × 3000") === true)
-      assert.match(note?.text ?? "", /It is too large and cannot be reduced\. .*recall \S+/)
-      assert.deepStrictEqual(sizes(kept), [{ width: 4_000, height: 3_000 }])
-    })
-  )
+  it.effect("is a note with its handle where it cannot be reduced", function* () {
+    const { kept, seen } = yield* played(image(4_000, 3_000), Layer.empty)
+    // Before its answer is there, a message has no handles.
+    assert.deepStrictEqual(seen.map(sizes), [[{ width: 4_000, height: 3_000 }], []])
+    const note = seen[1]?.find((part) => part.text?.includes("4000 × 3000") === true)
+    assert.match(note?.text ?? "", /It is too large and cannot be reduced\. .*recall \S+/)
+    assert.deepStrictEqual(sizes(kept), [{ width: 4_000, height: 3_000 }])
+  })
 
-  it.effect("stays as it is when it is not too large", () =>
-    Effect.gen(function* () {
-      const { seen } = yield* played(image(1_200, 900), Layer.empty)
-      assert.deepStrictEqual(seen.map(sizes), [[{ width: 1_200, height: 900 }], [{ width: 1_200, height: 900 }]])
-    })
-  )
+  it.effect("stays as it is when it is not too large", function* () {
+    const { seen } = yield* played(image(1_200, 900), Layer.empty)
+    assert.deepStrictEqual(seen.map(sizes), [[{ width: 1_200, height: 900 }], [{ width: 1_200, height: 900 }]])
+  })
 })

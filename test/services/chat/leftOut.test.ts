@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import {
   call,
@@ -20,6 +19,7 @@ import {
   RequestBytesError
 } from "../../../src/services/model/Model.ts"
 import { begin, endingOf, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What a provider refuses does not stay in the way. */
 
@@ -106,8 +106,10 @@ describe("content that the provider refuses", () => {
     )
   )
 
-  it.effect("in the user's own message goes back with it, and takes nothing else along", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "in the user's own message goes back with it, and takes nothing else along",
+    served((request) => (dataOf(request).length > 1 ? refusing("image") : undefined)),
+    function* () {
       const { chat } = yield* begin()
       yield* chat.append(results("a", image))
       assert.isTrue((yield* sent(chat, [text("look")])).isAnswered)
@@ -115,11 +117,15 @@ describe("content that the provider refuses", () => {
       assert.deepStrictEqual([isAnswered, notices], [false, []])
       const { isAnswered: isNext, last } = yield* sent(chat, [text("never mind")])
       assert.deepStrictEqual([isNext, dataOf(last)], [true, ["image/png"]])
-    }).pipe(Effect.provide(served((request) => (dataOf(request).length > 1 ? refusing("image") : undefined))))
+    }
   )
 
-  it.effect("too many bytes: the oldest media go first, and no more than needed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "too many bytes: the oldest media go first, and no more than needed",
+    served((request) =>
+      dataOf(request).length > 3 ? new ModelError({ reason: new RequestBytesError({}) }) : undefined
+    ),
+    function* () {
       const { chat } = yield* begin()
       for (const id of ["a", "b", "c", "d", "e"]) yield* chat.append(results(id, image))
       const { isAnswered, last, notices } = yield* sent(chat, [text("look")])
@@ -127,17 +133,17 @@ describe("content that the provider refuses", () => {
       assert.lengthOf(notices, 2)
       assert.lengthOf(dataOf(last), 2)
       assert.isTrue(last.contents.at(-2)?.parts.some(isMedia))
-    }).pipe(
-      Effect.provide(
-        served((request) =>
-          dataOf(request).length > 3 ? new ModelError({ reason: new RequestBytesError({}) }) : undefined
-        )
-      )
-    )
+    }
   )
 
-  it.effect("signatures are left out of every later request", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "signatures are left out of every later request",
+    served((request) =>
+      partsOf(request).some(({ thoughtSignature }) => thoughtSignature === "foreign")
+        ? refusing("signature")
+        : undefined
+    ),
+    function* () {
       const { chat } = yield* begin()
       yield* chat.append([
         { content: user(text("hi")) },
@@ -146,14 +152,6 @@ describe("content that the provider refuses", () => {
       const first = yield* sent(chat, [text("go on")])
       assert.deepStrictEqual([first.isAnswered, first.notices.length, first.calls], [true, 1, 2])
       assert.strictEqual((yield* sent(chat, [text("again")])).calls, 3)
-    }).pipe(
-      Effect.provide(
-        served((request) =>
-          partsOf(request).some(({ thoughtSignature }) => thoughtSignature === "foreign")
-            ? refusing("signature")
-            : undefined
-        )
-      )
-    )
+    }
   )
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { adopt } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
@@ -19,6 +18,7 @@ import { Summarizer } from "../../../src/services/compression/summary/Summarizer
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { HandleIndex, makeEntry } from "../../../src/services/session/EntryBuilder.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const services = Compression.layer.pipe(
   Layer.provideMerge(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)),
@@ -64,28 +64,24 @@ const compress = Effect.fnUntraced(function* (conversation: Conversation) {
 })
 
 describe("the original request of a snapshot", () => {
-  it.effect("is the earliest of the log, also when earlier compactions dropped it", () =>
-    Effect.gen(function* () {
-      const begun = yield* extended(empty, work("hi", "Rename the port setting in all files."))
-      const first = yield* compacted(begun, 1, begun.next - 1)
-      const second = yield* extended(first, work("can leave it", "do the next one now"))
-      const { original, outcome } = yield* compress(second)
-      assert.deepStrictEqual(original, ["e26", "Rename the port setting in all files."])
-      // And again, from the snapshot that was just written.
-      const third = yield* extended(adopt(second, outcome), work("yes please go on", "and the last one too"))
-      assert.deepStrictEqual((yield* compress(third)).original, original)
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("is the earliest of the log, also when earlier compactions dropped it", services, function* () {
+    const begun = yield* extended(empty, work("hi", "Rename the port setting in all files."))
+    const first = yield* compacted(begun, 1, begun.next - 1)
+    const second = yield* extended(first, work("can leave it", "do the next one now"))
+    const { original, outcome } = yield* compress(second)
+    assert.deepStrictEqual(original, ["e26", "Rename the port setting in all files."])
+    // And again, from the snapshot that was just written.
+    const third = yield* extended(adopt(second, outcome), work("yes please go on", "and the last one too"))
+    assert.deepStrictEqual((yield* compress(third)).original, original)
+  })
 
-  it.effect("is unknown when a summary precedes everything", () =>
-    Effect.gen(function* () {
-      const begun = yield* extended(empty, [
-        { content: user(text("We talked about the port.")), author: "summary" },
-        ...work("can leave it", "do the next one now")
-      ])
-      const { original, outcome } = yield* compress(begun)
-      assert.deepStrictEqual(original, [undefined, undefined])
-      assert.include(outcome.snapshot, "latest request:")
-    }).pipe(Effect.provide(services))
-  )
+  it.effect("is unknown when a summary precedes everything", services, function* () {
+    const begun = yield* extended(empty, [
+      { content: user(text("We talked about the port.")), author: "summary" },
+      ...work("can leave it", "do the next one now")
+    ])
+    const { original, outcome } = yield* compress(begun)
+    assert.deepStrictEqual(original, [undefined, undefined])
+    assert.include(outcome.snapshot, "latest request:")
+  })
 })

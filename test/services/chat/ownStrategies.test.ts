@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
@@ -17,6 +16,7 @@ import { OwnStrategies } from "../../../src/services/compression/strategies/Stra
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { illegal } from "../../support/legal.ts"
 import { sizeOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Whole chats with a strategy that the program brought: `settings.policy.strategy` names it. */
 
@@ -92,22 +92,20 @@ const checkKept = Effect.fnUntraced(function* (chat: Chat["Service"], count: num
 })
 
 describe("a chat with a strategy of the program", () => {
-  it.effect("compresses with it, at its trigger", () =>
-    Effect.gen(function* () {
-      const chat = yield* begun
-      const found = compressions(yield* told(chat, 6))
-      assert.isAbove(found.length, 0)
-      assert.deepStrictEqual(
-        [...new Set(found.map(({ message, status }) => [status, message].join()))],
-        ["CONTENT_TRUNCATED,"]
-      )
-      assert.isTrue(
-        view(yield* chat.conversation).some(({ entry }) => entry.content.parts[0]?.text === "They told stories.")
-      )
-      assert.isAbove((yield* chat.usage).threshold, 0.49)
-      yield* checkKept(chat, 6)
-    }).pipe(Effect.provide(services(runnerWith({}))))
-  )
+  it.effect("compresses with it, at its trigger", services(runnerWith({})), function* () {
+    const chat = yield* begun
+    const found = compressions(yield* told(chat, 6))
+    assert.isAbove(found.length, 0)
+    assert.deepStrictEqual(
+      [...new Set(found.map(({ message, status }) => [status, message].join()))],
+      ["CONTENT_TRUNCATED,"]
+    )
+    assert.isTrue(
+      view(yield* chat.conversation).some(({ entry }) => entry.content.parts[0]?.text === "They told stories.")
+    )
+    assert.isAbove((yield* chat.usage).threshold, 0.49)
+    yield* checkKept(chat, 6)
+  })
 
   const bad: ReadonlyArray<readonly [what: string, parts: Partial<StrategyRunner>, told: string | undefined]> = [
     ["hangs", { compress: () => Effect.never }, "it took longer than 3m"],
@@ -267,44 +265,40 @@ describe("the session of a strategy in a chat", () => {
     )
   )
 
-  it.effect("closes after an interruption at any point", () =>
-    Effect.gen(function* () {
-      const opened = yield* Deferred.make<void>()
-      const closed = yield* Deferred.make<void>()
-      const runner = runnerWith({
-        open: () =>
-          Effect.as(
-            Effect.addFinalizer(() => Deferred.succeed(closed, undefined)),
-            { assemble: () => Effect.andThen(Deferred.succeed(opened, undefined), Effect.never) }
-          )
-      })
-      yield* Effect.gen(function* () {
-        const running = yield* Effect.forkChild(
-          Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runCollect(chat.send("hello"))))
+  it.effect("closes after an interruption at any point", function* () {
+    const opened = yield* Deferred.make<void>()
+    const closed = yield* Deferred.make<void>()
+    const runner = runnerWith({
+      open: () =>
+        Effect.as(
+          Effect.addFinalizer(() => Deferred.succeed(closed, undefined)),
+          { assemble: () => Effect.andThen(Deferred.succeed(opened, undefined), Effect.never) }
         )
-        yield* Deferred.await(opened)
-        yield* Fiber.interrupt(running)
-        yield* Deferred.await(closed)
-      }).pipe(Effect.provide(services(runner)))
     })
-  )
+    yield* Effect.gen(function* () {
+      const running = yield* Effect.forkChild(
+        Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runCollect(chat.send("hello"))))
+      )
+      yield* Deferred.await(opened)
+      yield* Fiber.interrupt(running)
+      yield* Deferred.await(closed)
+    }).pipe(Effect.provide(services(runner)))
+  })
 
-  it.live("is closed wherever a turn is interrupted", () =>
-    Effect.gen(function* () {
-      let open = 0
-      const acquired = Effect.sync(() => {
-        open += 1
-        return {}
-      })
-      const runner = runnerWith({
-        open: () => Effect.acquireRelease(acquired, () => Effect.sync(() => void (open -= 1)))
-      })
-      const program = () =>
-        Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runDrain(chat.send("hello")))).pipe(
-          Effect.provide(services(runner))
-        )
-      const points = yield* interruptSweep(program, () => Effect.sync(() => assert.strictEqual(open, 0)))
-      assert.isAbove(points, 20)
+  it.live("is closed wherever a turn is interrupted", function* () {
+    let open = 0
+    const acquired = Effect.sync(() => {
+      open += 1
+      return {}
     })
-  )
+    const runner = runnerWith({
+      open: () => Effect.acquireRelease(acquired, () => Effect.sync(() => void (open -= 1)))
+    })
+    const program = () =>
+      Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runDrain(chat.send("hello")))).pipe(
+        Effect.provide(services(runner))
+      )
+    const points = yield* interruptSweep(program, () => Effect.sync(() => assert.strictEqual(open, 0)))
+    assert.isAbove(points, 20)
+  })
 })

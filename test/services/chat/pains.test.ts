@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -9,6 +8,7 @@ import { ModelError, QuotaExhaustedError } from "../../../src/services/model/Mod
 import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
 import { sizeOf } from "../../support/runs.ts"
 import { begin, brief, bytes, endingOf, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What people complained of in long conversations, each as a conversation with a model that goes well here. */
 
@@ -36,8 +36,10 @@ const compressions = (events: ReadonlyArray<ChatEvent>): number =>
   events.filter(({ _tag }) => _tag === "ChatCompressed").length
 
 describe("solved complaints about coding agents", () => {
-  it.effect("a session over its limit continues, even when no model can summarise it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a session over its limit continues, even when no model can summarise it",
+    runtime(({ contents }) => (plainText(contents.at(-1) ?? user()) === "go on" ? "fine" : exhausted)),
+    function* () {
       const small = { window: 8_000, policy: { summarizer: "model" } } as const
       const { chat } = yield* begin(small)
       yield* chat.append(longRun(60))
@@ -49,24 +51,22 @@ describe("solved complaints about coding agents", () => {
       const { events } = yield* taken(chat.send("go on"))
       assert.strictEqual(endingOf(events)?._tag, "Finished", events.map(brief).join(", "))
       for (const request of yield* streams) assert.isBelow(yield* estimateContents(request), 8_000)
-    }).pipe(
-      Effect.provide(runtime(({ contents }) => (plainText(contents.at(-1) ?? user()) === "go on" ? "fine" : exhausted)))
-    )
+    }
   )
 
-  it.effect("does not retry on every turn what cannot become smaller", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin({ window: 20_000 })
-      // One message of the user's own words: nothing may be taken from it.
-      yield* chat.append([{ content: user(text("My own words, kept to the letter. ".repeat(1_500))) }])
-      let tried = 0
-      for (let turn = 0; turn < 10; turn += 1) tried += compressions((yield* taken(chat.send("and?"))).events)
-      assert.isAtMost(tried, 1)
-    }).pipe(Effect.provide(runtime()))
-  )
+  it.effect("does not retry on every turn what cannot become smaller", runtime(), function* () {
+    const { chat } = yield* begin({ window: 20_000 })
+    // One message of the user's own words: nothing may be taken from it.
+    yield* chat.append([{ content: user(text("My own words, kept to the letter. ".repeat(1_500))) }])
+    let tried = 0
+    for (let turn = 0; turn < 10; turn += 1) tried += compressions((yield* taken(chat.send("and?"))).events)
+    assert.isAtMost(tried, 1)
+  })
 
-  it.effect("the goal and the prohibitions are in every request, verbatim, after any number of compressions", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "the goal and the prohibitions are in every request, verbatim, after any number of compressions",
+    runtime(),
+    function* () {
       const { chat } = yield* begin({ window: 8_000 })
       yield* taken(chat.send(goal))
       let told = 0
@@ -77,7 +77,7 @@ describe("solved complaints about coding agents", () => {
       assert.isAbove(told, 3)
       for (const { contents } of yield* streams) assert.include(bytes(contents), "Never touch src/legacy.")
       assert.include(bytes(yield* chat.contents), "Make the build green.")
-    }).pipe(Effect.provide(runtime()))
+    }
   )
 
   /** Characters of all different strings that can be reached from a value. */
@@ -100,28 +100,28 @@ describe("solved complaints about coding agents", () => {
     return characters
   }
 
-  it.effect("a long conversation stores each text once, and its requests do not grow", () =>
-    Effect.gen(function* () {
-      const { chat, events } = yield* begin({ window: 8_000 })
-      let said = 0
-      let told = 0
-      for (let turn = 0; turn < sizeOf(150, 50); turn += 1) {
-        const words = `Turn ${turn}. ${`Look at part ${turn} of it with care. `.repeat(40)}`
-        said += words.length
-        events.length = 0
-        told += compressions((yield* taken(chat.send(words))).events)
-      }
-      assert.isAbove(told, 5)
-      assert.isBelow(viewTokens(yield* chat.conversation), 8_000)
-      assert.isBelow(bytes(yield* chat.contents).length, 60_000)
-      assert.isBelow(retained(yield* chat.session), 2.5 * said)
-      const sizes = (yield* streams).map(({ contents }) => bytes(contents).length)
-      assert.isBelow(Math.max(...sizes), 60_000)
-    }).pipe(Effect.provide(runtime()))
-  )
+  it.effect("a long conversation stores each text once, and its requests do not grow", runtime(), function* () {
+    const { chat, events } = yield* begin({ window: 8_000 })
+    let said = 0
+    let told = 0
+    for (let turn = 0; turn < sizeOf(150, 50); turn += 1) {
+      const words = `Turn ${turn}. ${`Look at part ${turn} of it with care. `.repeat(40)}`
+      said += words.length
+      events.length = 0
+      told += compressions((yield* taken(chat.send(words))).events)
+    }
+    assert.isAbove(told, 5)
+    assert.isBelow(viewTokens(yield* chat.conversation), 8_000)
+    assert.isBelow(bytes(yield* chat.contents).length, 60_000)
+    assert.isBelow(retained(yield* chat.session), 2.5 * said)
+    const sizes = (yield* streams).map(({ contents }) => bytes(contents).length)
+    assert.isBelow(Math.max(...sizes), 60_000)
+  })
 
-  it.effect("the user can choose what to keep, preview, see the result, and undo it", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "the user can choose what to keep, preview, see the result, and undo it",
+    runtime(() => "<state_snapshot><overall_goal>Make it green.</overall_goal></state_snapshot>"),
+    function* () {
       const settings = { window: 8_000, policy: { summarizer: "model" } } as const
       const { chat, events } = yield* begin(settings)
       yield* chat.append(longRun(12))
@@ -143,8 +143,6 @@ describe("solved complaints about coding agents", () => {
       assert.include((yield* chat.recall(compressed.dropped)).text, "src/file3.ts")
       assert.isTrue(yield* chat.undo)
       assert.deepStrictEqual(yield* chat.contents, before)
-    }).pipe(
-      Effect.provide(runtime(() => "<state_snapshot><overall_goal>Make it green.</overall_goal></state_snapshot>"))
-    )
+    }
   )
 })

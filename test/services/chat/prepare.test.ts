@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Clock, Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
@@ -16,6 +15,7 @@ import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { strideOf } from "../../support/runs.ts"
 import { endingOf, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A snapshot that is prepared while the chat goes on: when it begins, how it is used, and how it ends. */
 
@@ -111,24 +111,22 @@ const consistent = Effect.fnUntraced(function* ({ chat, events }: World) {
 })
 
 describe("a prepared snapshot", () => {
-  it.effect("takes no time at the threshold, with a model that takes 10 s", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      yield* settled(one)
-      assert.strictEqual((yield* one.chat.usage).preparation, "ready")
-      const before = yield* Clock.currentTimeMillis
-      const events = yield* untilThreshold(one)
-      assert.strictEqual((yield* Clock.currentTimeMillis) - before, 0)
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      const compressed = events.find((event) => event._tag === "ChatCompressed")
-      assert.strictEqual(compressed?.status, "COMPRESSED")
-      assert.isNull(compressed?.message ?? null)
-      yield* consistent(one)
-      // The next one is far away.
-      assert.isUndefined((yield* one.chat.usage).preparation)
-    })
-  )
+  it.effect("takes no time at the threshold, with a model that takes 10 s", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* settled(one)
+    assert.strictEqual((yield* one.chat.usage).preparation, "ready")
+    const before = yield* Clock.currentTimeMillis
+    const events = yield* untilThreshold(one)
+    assert.strictEqual((yield* Clock.currentTimeMillis) - before, 0)
+    assert.strictEqual(endingOf(events)?._tag, "Finished")
+    const compressed = events.find((event) => event._tag === "ChatCompressed")
+    assert.strictEqual(compressed?.status, "COMPRESSED")
+    assert.isNull(compressed?.message ?? null)
+    yield* consistent(one)
+    // The next one is far away.
+    assert.isUndefined((yield* one.chat.usage).preparation)
+  })
 
   it.effect.each([0, 1, 2])("is sent as any other compression, %d turns after it was ready", (turns) =>
     Effect.gen(function* () {
@@ -147,124 +145,110 @@ describe("a prepared snapshot", () => {
     })
   )
 
-  it.effect("is logged where it was paid for, and not again where it is used", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      yield* settled(one)
-      assert.isAbove(one.asked.answered, 0)
-      assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-      yield* untilThreshold(one)
-      assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-      const { requests } = one.asked
-      assert.strictEqual(requests.length, one.asked.answered)
-    })
-  )
+  it.effect("is logged where it was paid for, and not again where it is used", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* settled(one)
+    assert.isAbove(one.asked.answered, 0)
+    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
+    yield* untilThreshold(one)
+    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
+    const { requests } = one.asked
+    assert.strictEqual(requests.length, one.asked.answered)
+  })
 
-  it.effect("is undone like any other compression", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      yield* untilMark(one)
+  it.effect("is undone like any other compression", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* settled(one)
+    yield* untilThreshold(one)
+    assert.isTrue(yield* one.chat.undo)
+    const { conversation } = yield* one.chat.session
+    assert.deepStrictEqual(
+      (yield* one.chat.contents).length,
+      entries(conversation).length,
+      "every message is in the window again"
+    )
+    yield* consistent(one)
+  })
+
+  it.effect("is waited for when it is not ready in time, and a cancel ends the wait only", function* () {
+    const one = yield* world({ prepareAt: 1 })
+    // Above the threshold already when it begins.
+    yield* untilMark(one)
+    const cancel = yield* Deferred.make<void>()
+    const given = yield* Effect.forkChild(taken(one.chat.send("Cancel this.", { cancel: Deferred.await(cancel) })))
+    yield* TestClock.adjust(slow / 2)
+    yield* Deferred.succeed(cancel, undefined)
+    assert.strictEqual(endingOf((yield* Fiber.join(given)).events)?._tag, "UserCancelled")
+    assert.strictEqual((yield* one.chat.usage).preparation, "running")
+    assert.strictEqual(one.asked.interrupted, 0)
+    const turn = yield* Effect.forkChild(one.said(1))
+    const { events } = yield* ended(turn)
+    assert.include(kinds(events), "ChatCompressed")
+    assert.deepStrictEqual(states(events), ["running", "ready"])
+    assert.strictEqual(one.asked.requests.length, one.asked.answered, "asked once")
+    yield* consistent(one)
+  })
+
+  it.effect("is reported: begun at the end of a turn, ready at the beginning of the next", function* () {
+    const one = yield* world()
+    const all: Array<ReadonlyArray<string>> = []
+    while (all.flat().length < 2 && all.length < 30) {
+      all.push(states((yield* one.said(200)).events))
       yield* settled(one)
-      yield* untilThreshold(one)
-      assert.isTrue(yield* one.chat.undo)
-      const { conversation } = yield* one.chat.session
-      assert.deepStrictEqual(
-        (yield* one.chat.contents).length,
-        entries(conversation).length,
-        "every message is in the window again"
+    }
+    assert.deepStrictEqual(all.slice(-2), [["running"], ["ready"]])
+  })
+
+  it.effect("is used by /compress without a focus", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    const compressing = yield* Effect.forkChild(one.chat.compress())
+    assert.strictEqual((yield* ended(compressing))._tag, "Compressed")
+    assert.strictEqual(one.asked.requests.length, one.asked.answered)
+    assert.include(kinds(one.events), "Prepared")
+    yield* consistent(one)
+  })
+
+  it.effect("runs the PreCompress hooks when it begins, and uses their focus", function* () {
+    const one = yield* world()
+    let fired = 0
+    yield* one.hooks.subscribe("focus", (event) =>
+      Effect.sync(() => {
+        if (event._tag !== "PreCompress") return undefined
+        fired += 1
+        return { hookSpecificOutput: { focus: "the names of the files" } }
+      })
+    )
+    yield* untilMark(one)
+    yield* settled(one)
+    assert.include(JSON.stringify(one.asked.requests), "the names of the files")
+    const before = fired
+    assert.strictEqual((yield* one.chat.compress())._tag, "Compressed")
+    assert.strictEqual(fired, before, "not asked again")
+  })
+
+  it.effect("is not begun against the veto of a hook, nor for snapshots by code, nor when it is off", function* () {
+    for (const settings of [{}, { policy: { summarizer: "extractive" } }, { prepareAt: 0 }] as const) {
+      const one = yield* world(settings)
+      yield* one.hooks.subscribe("veto", (event) =>
+        Effect.succeed(
+          event._tag === "PreCompress" && !("prepareAt" in settings)
+            ? { decision: "block" as const, reason: "not now" }
+            : undefined
+        )
       )
-      yield* consistent(one)
-    })
-  )
-
-  it.effect("is waited for when it is not ready in time, and a cancel ends the wait only", () =>
-    Effect.gen(function* () {
-      const one = yield* world({ prepareAt: 1 })
-      // Above the threshold already when it begins.
-      yield* untilMark(one)
-      const cancel = yield* Deferred.make<void>()
-      const given = yield* Effect.forkChild(taken(one.chat.send("Cancel this.", { cancel: Deferred.await(cancel) })))
-      yield* TestClock.adjust(slow / 2)
-      yield* Deferred.succeed(cancel, undefined)
-      assert.strictEqual(endingOf((yield* Fiber.join(given)).events)?._tag, "UserCancelled")
-      assert.strictEqual((yield* one.chat.usage).preparation, "running")
-      assert.strictEqual(one.asked.interrupted, 0)
-      const turn = yield* Effect.forkChild(one.said(1))
-      const { events } = yield* ended(turn)
-      assert.include(kinds(events), "ChatCompressed")
-      assert.deepStrictEqual(states(events), ["running", "ready"])
-      assert.strictEqual(one.asked.requests.length, one.asked.answered, "asked once")
-      yield* consistent(one)
-    })
-  )
-
-  it.effect("is reported: begun at the end of a turn, ready at the beginning of the next", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      const all: Array<ReadonlyArray<string>> = []
-      while (all.flat().length < 2 && all.length < 30) {
-        all.push(states((yield* one.said(200)).events))
+      // Above the lower mark of 6,400, below the threshold of 8,000.
+      for (let turn = 0; (yield* one.chat.usage).tokens < 7_000; turn += 1) {
+        assert.isBelow(turn, 30)
+        yield* one.said(200)
         yield* settled(one)
       }
-      assert.deepStrictEqual(all.slice(-2), [["running"], ["ready"]])
-    })
-  )
-
-  it.effect("is used by /compress without a focus", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      const compressing = yield* Effect.forkChild(one.chat.compress())
-      assert.strictEqual((yield* ended(compressing))._tag, "Compressed")
-      assert.strictEqual(one.asked.requests.length, one.asked.answered)
-      assert.include(kinds(one.events), "Prepared")
-      yield* consistent(one)
-    })
-  )
-
-  it.effect("runs the PreCompress hooks when it begins, and uses their focus", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      let fired = 0
-      yield* one.hooks.subscribe("focus", (event) =>
-        Effect.sync(() => {
-          if (event._tag !== "PreCompress") return undefined
-          fired += 1
-          return { hookSpecificOutput: { focus: "the names of the files" } }
-        })
-      )
-      yield* untilMark(one)
-      yield* settled(one)
-      assert.include(JSON.stringify(one.asked.requests), "the names of the files")
-      const before = fired
-      assert.strictEqual((yield* one.chat.compress())._tag, "Compressed")
-      assert.strictEqual(fired, before, "not asked again")
-    })
-  )
-
-  it.effect("is not begun against the veto of a hook, nor for snapshots by code, nor when it is off", () =>
-    Effect.gen(function* () {
-      for (const settings of [{}, { policy: { summarizer: "extractive" } }, { prepareAt: 0 }] as const) {
-        const one = yield* world(settings)
-        yield* one.hooks.subscribe("veto", (event) =>
-          Effect.succeed(
-            event._tag === "PreCompress" && !("prepareAt" in settings)
-              ? { decision: "block" as const, reason: "not now" }
-              : undefined
-          )
-        )
-        // Above the lower mark of 6,400, below the threshold of 8,000.
-        for (let turn = 0; (yield* one.chat.usage).tokens < 7_000; turn += 1) {
-          assert.isBelow(turn, 30)
-          yield* one.said(200)
-          yield* settled(one)
-        }
-        assert.isEmpty(one.asked.requests)
-        assert.isUndefined((yield* one.chat.usage).preparation)
-      }
-    })
-  )
+      assert.isEmpty(one.asked.requests)
+      assert.isUndefined((yield* one.chat.usage).preparation)
+    }
+  })
 
   const ends: Readonly<Record<string, (one: World) => Effect.Effect<unknown, unknown>>> = {
     "the settings name another strategy": ({ chat }) => chat.configure({ policy: { strategy: "gemini" } }),
@@ -274,110 +258,98 @@ describe("a prepared snapshot", () => {
     "the chat is closed": ({ scope }) => Scope.close(scope, Exit.void)
   }
   for (const [name, end] of Object.entries(ends)) {
-    it.effect(`ends at once when ${name}`, () =>
-      Effect.gen(function* () {
-        const one = yield* world()
-        yield* untilMark(one)
-        yield* Effect.yieldNow
-        assert.strictEqual(one.asked.requests.length, 1)
-        yield* end(one)
-        yield* Effect.yieldNow
-        assert.strictEqual(one.asked.interrupted, 1)
-        yield* settled(one)
-        assert.strictEqual(one.asked.requests.length, 1)
-        yield* consistent(one)
-      })
-    )
-  }
-
-  it.effect("ends when a compression with a focus of its own is asked for", () =>
-    Effect.gen(function* () {
+    it.effect(`ends at once when ${name}`, function* () {
       const one = yield* world()
       yield* untilMark(one)
       yield* Effect.yieldNow
-      const compressing = yield* Effect.forkChild(one.chat.compress({ focus: "the names of the files" }))
-      assert.strictEqual((yield* ended(compressing))._tag, "Compressed")
+      assert.strictEqual(one.asked.requests.length, 1)
+      yield* end(one)
+      yield* Effect.yieldNow
       assert.strictEqual(one.asked.interrupted, 1)
-      assert.include(JSON.stringify(one.asked.requests.slice(1)), "the names of the files")
+      yield* settled(one)
+      assert.strictEqual(one.asked.requests.length, 1)
       yield* consistent(one)
     })
-  )
+  }
 
-  it.effect("is given up after an undo", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      yield* settled(one)
-      yield* untilThreshold(one)
-      yield* untilMark(one)
-      yield* settled(one)
-      assert.isTrue(yield* one.chat.undo)
-      assert.isUndefined((yield* one.chat.usage).preparation)
-      assert.include(states((yield* one.said(1)).events), "dropped")
-    })
-  )
+  it.effect("ends when a compression with a focus of its own is asked for", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* Effect.yieldNow
+    const compressing = yield* Effect.forkChild(one.chat.compress({ focus: "the names of the files" }))
+    assert.strictEqual((yield* ended(compressing))._tag, "Compressed")
+    assert.strictEqual(one.asked.interrupted, 1)
+    assert.include(JSON.stringify(one.asked.requests.slice(1)), "the names of the files")
+    yield* consistent(one)
+  })
 
-  it.effect("is given up when it would not make enough room", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      yield* untilMark(one)
-      yield* settled(one)
-      const turn = yield* Effect.forkChild(one.said(1_800))
-      const { events } = yield* ended(turn)
-      const told = events.flatMap((event) => (event._tag === "SnapshotPreparation" ? [event.message] : []))
-      assert.include(told, "it would not make enough room")
-      yield* consistent(one)
-      assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-    })
-  )
+  it.effect("is given up after an undo", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* settled(one)
+    yield* untilThreshold(one)
+    yield* untilMark(one)
+    yield* settled(one)
+    assert.isTrue(yield* one.chat.undo)
+    assert.isUndefined((yield* one.chat.usage).preparation)
+    assert.include(states((yield* one.said(1)).events), "dropped")
+  })
 
-  it.effect("is not tried again for the same view when it failed, and the failure is remembered", () =>
-    Effect.gen(function* () {
-      const one = yield* world()
-      one.asked.failing = true
-      yield* untilMark(one)
-      yield* settled(one)
-      const asked = one.asked.requests.length
-      assert.isAbove(asked, 0)
-      assert.isUndefined((yield* one.chat.usage).preparation)
-      yield* one.chat.append([{ content: user(text("One more.")) }])
-      yield* one.said(1)
-      yield* settled(one)
-      assert.strictEqual(one.asked.requests.length, asked)
-      yield* consistent(one)
-    })
-  )
+  it.effect("is given up when it would not make enough room", function* () {
+    const one = yield* world()
+    yield* untilMark(one)
+    yield* settled(one)
+    const turn = yield* Effect.forkChild(one.said(1_800))
+    const { events } = yield* ended(turn)
+    const told = events.flatMap((event) => (event._tag === "SnapshotPreparation" ? [event.message] : []))
+    assert.include(told, "it would not make enough room")
+    yield* consistent(one)
+    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
+  })
 
-  it.effect("leaves a conversation that works, wherever a turn is interrupted", () =>
-    Effect.gen(function* () {
-      let one: World | undefined
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            one = undefined
-            one = yield* world({ window: 6_000 })
-            yield* one.chat.append([
-              { content: user(text(`Look. ${"with care ".repeat(1_150)}`)) },
-              { content: modelSays(text("Done.")) }
-            ])
-            yield* one.said(60)
-            yield* settled(one)
-            yield* ended(yield* Effect.forkChild(one.said(140)))
-          }),
-        () =>
-          Effect.gen(function* () {
-            if (one === undefined) return
-            yield* consistent(one)
-            yield* settled(one)
-            const turn = yield* Effect.forkChild(one.said(200))
-            assert.strictEqual(endingOf((yield* ended(turn)).events)?._tag, "Finished")
-            yield* consistent(one)
-            assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-          }),
-        61 * strideOf(15, 5)
-      )
-      assert.isAbove(points, 1_000)
-      assert.include(kinds(one?.events ?? []), "Prepared")
-    })
-  )
+  it.effect("is not tried again for the same view when it failed, and the failure is remembered", function* () {
+    const one = yield* world()
+    one.asked.failing = true
+    yield* untilMark(one)
+    yield* settled(one)
+    const asked = one.asked.requests.length
+    assert.isAbove(asked, 0)
+    assert.isUndefined((yield* one.chat.usage).preparation)
+    yield* one.chat.append([{ content: user(text("One more.")) }])
+    yield* one.said(1)
+    yield* settled(one)
+    assert.strictEqual(one.asked.requests.length, asked)
+    yield* consistent(one)
+  })
+
+  it.effect("leaves a conversation that works, wherever a turn is interrupted", function* () {
+    let one: World | undefined
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          one = undefined
+          one = yield* world({ window: 6_000 })
+          yield* one.chat.append([
+            { content: user(text(`Look. ${"with care ".repeat(1_150)}`)) },
+            { content: modelSays(text("Done.")) }
+          ])
+          yield* one.said(60)
+          yield* settled(one)
+          yield* ended(yield* Effect.forkChild(one.said(140)))
+        }),
+      () =>
+        Effect.gen(function* () {
+          if (one === undefined) return
+          yield* consistent(one)
+          yield* settled(one)
+          const turn = yield* Effect.forkChild(one.said(200))
+          assert.strictEqual(endingOf((yield* ended(turn)).events)?._tag, "Finished")
+          yield* consistent(one)
+          assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
+        }),
+      61 * strideOf(15, 5)
+    )
+    assert.isAbove(points, 1_000)
+    assert.include(kinds(one?.events ?? []), "Prepared")
+  })
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Exit, Fiber, Layer, Schema, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { model as modelSays, text } from "../../../src/domain/content/Content.ts"
@@ -17,6 +16,7 @@ import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { described } from "../../support/generate.ts"
 import { illegal } from "../../support/legal.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What happens to a chat while a snapshot is prepared, in any order: nothing is lost, paid for twice or left running. */
 
@@ -192,21 +192,19 @@ describe("while a snapshot is prepared", () => {
     { arbitrary: { runs: runsOf(150, 8) } }
   )
 
-  it.effect("the cases prepare snapshots and use them", () =>
-    Effect.gen(function* () {
-      const step = (does: Case["steps"][number]["does"], after: 0 | 30) => ({ does, after })
-      const used = yield* play({
-        steps: [step("long", 30), step("long", 30), step("long", 30), step("long", 30)],
-        snapshots: ["good"],
-        leaves: false
-      })
-      assert.deepStrictEqual(
-        used.events
-          .map(({ _tag }) => _tag)
-          .filter((tag) => tag === "Prepared" || tag === "Compressed")
-          .slice(0, 2),
-        ["Prepared", "Compressed"]
-      )
+  it.effect("the cases prepare snapshots and use them", function* () {
+    const step = (does: Case["steps"][number]["does"], after: 0 | 30) => ({ does, after })
+    const used = yield* play({
+      steps: [step("long", 30), step("long", 30), step("long", 30), step("long", 30)],
+      snapshots: ["good"],
+      leaves: false
     })
-  )
+    assert.deepStrictEqual(
+      used.events
+        .map(({ _tag }) => _tag)
+        .filter((tag) => tag === "Prepared" || tag === "Compressed")
+        .slice(0, 2),
+      ["Prepared", "Compressed"]
+    )
+  })
 })

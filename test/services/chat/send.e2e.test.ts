@@ -544,8 +544,10 @@ describe("retries", () => {
     assert.strictEqual(yield* asked, 10)
   })
 
-  it.effect("wait for a reader of the turn, without losing events", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "wait for a reader of the turn, without losing events",
+    Offline.layerWithModel(Scripted.layer([Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")])),
+    function* () {
       const lines = Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")
       const { chat } = yield* begin(held)
       const events = yield* Stream.runCollect(
@@ -553,10 +555,6 @@ describe("retries", () => {
       )
       assert.strictEqual(textOf(events), lines)
       assert.strictEqual(endingOf(events)?._tag, "Finished")
-    }).pipe(
-      Effect.provide(
-        Offline.layerWithModel(Scripted.layer([Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")]))
-      )
-    )
+    }
   )
 })

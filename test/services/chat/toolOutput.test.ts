@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema, Stream } from "effect"
 import { agentDefaultsOf } from "../../../src/domain/compression/strategies/Strategies.ts"
 import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
@@ -12,6 +11,7 @@ import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { agent, asking, calling, saying, tool } from "../../support/agents.ts"
 import { isUnitTier, runsOf, sizeOf } from "../../support/runs.ts"
 import { begin, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Every result is bounded when it comes, and old ones are masked; the whole of each stays behind its handle. */
 
@@ -50,15 +50,14 @@ const long = (characters: number) => "0123456789abcdef ".repeat(Math.ceil(charac
 describe("tool results are bounded on arrival", () => {
   it.effect(
     "pi: a tool's output has at most 2,000 lines or 50 KB (Pi 0.73; ours: 51,200 characters, in any number of lines)",
-    () =>
-      Effect.gen(function* () {
-        const { toolOutput } = agentDefaultsOf("pi")
-        const of = (characters: number) => appended([response("t", { output: long(characters) })], { toolOutput })
-        assert.strictEqual((yield* of(51_200)).shown[0], long(51_200))
-        const { handles, shown } = yield* of(60_000)
-        assert.isBelow(shown[0]?.length ?? 0, 52_000)
-        assert.include(shown[0] ?? "", handles[0] ?? "no handle")
-      })
+    function* () {
+      const { toolOutput } = agentDefaultsOf("pi")
+      const of = (characters: number) => appended([response("t", { output: long(characters) })], { toolOutput })
+      assert.strictEqual((yield* of(51_200)).shown[0], long(51_200))
+      const { handles, shown } = yield* of(60_000)
+      assert.isBelow(shown[0]?.length ?? 0, 52_000)
+      assert.include(shown[0] ?? "", handles[0] ?? "no handle")
+    }
   )
 
   const rows: ReadonlyArray<
@@ -118,120 +117,104 @@ describe("tool results are bounded on arrival", () => {
     ["the user's text is not cut", text(long(90_000)), {}, (shown) => assert.strictEqual(shown.length, 90_000)]
   ]
   for (const [rule, part, settings, check] of rows) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const { chat, handles, shown } = yield* appended([part], settings)
-        check(shown[0] ?? "")
-        const [handle] = handles
-        if (handle === undefined) return assert.fail("no handle")
-        const whole = (yield* chat.recall(handle)).text
-        const output = part.functionResponse?.response
-        const texts = typeof output === "object" && output !== null ? Object.values(output) : [part.text]
-        assert.isTrue(texts.some((one) => whole === one || whole.includes(JSON.stringify(one))))
-      })
-    )
+    it.effect(rule, function* () {
+      const { chat, handles, shown } = yield* appended([part], settings)
+      check(shown[0] ?? "")
+      const [handle] = handles
+      if (handle === undefined) return assert.fail("no handle")
+      const whole = (yield* chat.recall(handle)).text
+      const output = part.functionResponse?.response
+      const texts = typeof output === "object" && output !== null ? Object.values(output) : [part.text]
+      assert.isTrue(texts.some((one) => whole === one || whole.includes(JSON.stringify(one))))
+    })
   }
 
-  it.effect("parallel results share one limit in any window; small ones stay whole", () =>
-    Effect.gen(function* () {
-      const parts = [
-        response("t", { output: long(30_000) }),
-        response("t", { output: "short" }),
-        response("t", { output: long(39_000) })
-      ]
-      const { shown, tokens } = yield* appended(parts, { window: 8_000 })
-      assert.isBelow(tokens, 8_000 * 0.75)
-      assert.strictEqual(shown[1], "short")
-      assert.isAbove(shown[0]?.length ?? 0, 1_000)
-    })
-  )
+  it.effect("parallel results share one limit in any window; small ones stay whole", function* () {
+    const parts = [
+      response("t", { output: long(30_000) }),
+      response("t", { output: "short" }),
+      response("t", { output: long(39_000) })
+    ]
+    const { shown, tokens } = yield* appended(parts, { window: 8_000 })
+    assert.isBelow(tokens, 8_000 * 0.75)
+    assert.strictEqual(shown[1], "short")
+    assert.isAbove(shown[0]?.length ?? 0, 1_000)
+  })
 
-  it.effect("media that do not fit become a note with their handle, and the conversation continues", () =>
-    Effect.gen(function* () {
-      const data = "A".repeat(sizeOf(4_000_000, 400_000))
-      const pdf: Part = { inlineData: { mimeType: "application/pdf", data } }
-      const { chat } = yield* conversing(["fine"], { window: 32_000 })
-      for (let n = 0; n < 3; n += 1) {
-        yield* chat.append([
-          { content: { role: "model", parts: [call("look", {}, `c${n}`)] } },
-          user(response("look", { output: "three" }, `c${n}`), pdf, pdf)
-        ])
-      }
-      const { error } = yield* taken(chat.send("and now?"))
-      assert.isUndefined(error)
-      const handle = entries(yield* chat.conversation)[1]?.handles[1]
-      if (handle === undefined) return assert.fail("no handle")
-      assert.strictEqual((yield* chat.recall(handle)).text, JSON.stringify(pdf))
-    })
-  )
+  it.effect("media that do not fit become a note with their handle, and the conversation continues", function* () {
+    const data = "A".repeat(sizeOf(4_000_000, 400_000))
+    const pdf: Part = { inlineData: { mimeType: "application/pdf", data } }
+    const { chat } = yield* conversing(["fine"], { window: 32_000 })
+    for (let n = 0; n < 3; n += 1) {
+      yield* chat.append([
+        { content: { role: "model", parts: [call("look", {}, `c${n}`)] } },
+        user(response("look", { output: "three" }, `c${n}`), pdf, pdf)
+      ])
+    }
+    const { error } = yield* taken(chat.send("and now?"))
+    assert.isUndefined(error)
+    const handle = entries(yield* chat.conversation)[1]?.handles[1]
+    if (handle === undefined) return assert.fail("no handle")
+    assert.strictEqual((yield* chat.recall(handle)).text, JSON.stringify(pdf))
+  })
 
-  it.effect("the lines shown fit their share of tokens", () =>
-    Effect.gen(function* () {
-      const output = "a line of some forty characters, or more\n".repeat(20_000)
-      const { shown } = yield* appended([response("t", { output })], {
-        window: 40_000,
-        toolOutput: { form: "head-tail-lines", most: 40_000 }
-      })
-      assert.isAbove(shown[0]?.length ?? 0, 20_000)
+  it.effect("the lines shown fit their share of tokens", function* () {
+    const output = "a line of some forty characters, or more\n".repeat(20_000)
+    const { shown } = yield* appended([response("t", { output })], {
+      window: 40_000,
+      toolOutput: { form: "head-tail-lines", most: 40_000 }
     })
-  )
+    assert.isAbove(shown[0]?.length ?? 0, 20_000)
+  })
 
-  it.effect("a full window still bounds", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* conversing([], { window: 20_000 })
-      yield* chat.append([user(text(long(60_000)))])
-      yield* chat.append([user(response("t", { output: long(100_000) }))])
-      const before = viewTokens(yield* chat.conversation)
-      yield* chat.append([user(response("t", { output: long(100_000) }))])
-      assert.isBelow(viewTokens(yield* chat.conversation) - before, 20_000 * 0.4)
-    })
-  )
+  it.effect("a full window still bounds", function* () {
+    const { chat } = yield* conversing([], { window: 20_000 })
+    yield* chat.append([user(text(long(60_000)))])
+    yield* chat.append([user(response("t", { output: long(100_000) }))])
+    const before = viewTokens(yield* chat.conversation)
+    yield* chat.append([user(response("t", { output: long(100_000) }))])
+    assert.isBelow(viewTokens(yield* chat.conversation) - before, 20_000 * 0.4)
+  })
 
-  it.effect("no byte is stored twice: the line stores how it is shown", () =>
-    Effect.gen(function* () {
-      const output = long(100_000)
-      const { events } = yield* appended([response("t", { output })])
-      const [event] = events
-      if (event === undefined) return assert.fail("no event")
-      assert.isBelow(encodeLine(event).length, output.length + 1_000)
-    })
-  )
+  it.effect("no byte is stored twice: the line stores how it is shown", function* () {
+    const output = long(100_000)
+    const { events } = yield* appended([response("t", { output })])
+    const [event] = events
+    if (event === undefined) return assert.fail("no event")
+    assert.isBelow(encodeLine(event).length, output.length + 1_000)
+  })
 
-  it.effect("the store has it, too", () =>
-    Effect.gen(function* () {
-      const store = yield* SessionStore
-      const { events } = yield* appended([response("t", { output: long(90_000) })])
-      const [event] = events
-      if (event === undefined) return assert.fail("no event")
-      yield* Effect.scoped(
-        Effect.flatMap(store.create({ _tag: "Started", version: 1, session: "s", at: 0, estimator: "x" }), (log) =>
-          log.append(event)
-        )
+  it.effect("the store has it, too", Offline.layer, function* () {
+    const store = yield* SessionStore
+    const { events } = yield* appended([response("t", { output: long(90_000) })])
+    const [event] = events
+    if (event === undefined) return assert.fail("no event")
+    yield* Effect.scoped(
+      Effect.flatMap(store.create({ _tag: "Started", version: 1, session: "s", at: 0, estimator: "x" }), (log) =>
+        log.append(event)
       )
-      const { session } = yield* Effect.scoped(store.open("s"))
-      assert.deepStrictEqual(
-        entries(session.conversation)[0]?.bounded,
-        event._tag === "Appended" ? event.entry.bounded : {}
-      )
-      assert.match(
-        JSON.stringify(view(session.conversation)[0]?.shortened.get(0)?.part),
-        /first 8000 and last 32000 of 90000/
-      )
-    }).pipe(Effect.provide(Offline.layer))
-  )
+    )
+    const { session } = yield* Effect.scoped(store.open("s"))
+    assert.deepStrictEqual(
+      entries(session.conversation)[0]?.bounded,
+      event._tag === "Appended" ? event.entry.bounded : {}
+    )
+    assert.match(
+      JSON.stringify(view(session.conversation)[0]?.shortened.get(0)?.part),
+      /first 8000 and last 32000 of 90000/
+    )
+  })
 
-  it.effect("an undo restores the shortened result, not the whole", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* appended([response("t", { output: long(90_000) })])
-      const before = viewTokens(yield* chat.conversation)
-      yield* chat.append(Array.from({ length: 40 }, (_, n) => user(text(`${n} ${long(400)}`))))
-      const grown = viewTokens(yield* chat.conversation)
-      yield* chat.compress({ forced: true })
-      yield* chat.undo
-      assert.strictEqual(viewTokens(yield* chat.conversation), grown)
-      assert.isBelow(before, 30_000)
-    })
-  )
+  it.effect("an undo restores the shortened result, not the whole", function* () {
+    const { chat } = yield* appended([response("t", { output: long(90_000) })])
+    const before = viewTokens(yield* chat.conversation)
+    yield* chat.append(Array.from({ length: 40 }, (_, n) => user(text(`${n} ${long(400)}`))))
+    const grown = viewTokens(yield* chat.conversation)
+    yield* chat.compress({ forced: true })
+    yield* chat.undo
+    assert.strictEqual(viewTokens(yield* chat.conversation), grown)
+    assert.isBelow(before, 30_000)
+  })
 })
 
 describe("old results are masked", () => {
@@ -244,48 +227,44 @@ describe("old results are masked", () => {
     usage: null
   })
 
-  it.effect("in batches, when that saves enough, and never the newest", () =>
-    Effect.gen(function* () {
-      const { calls, chat, log, run } = yield* agent({ tools: [reader], answers })
-      const { events } = yield* taken(run("go"))
-      const masked = events.filter(({ _tag }) => _tag === "ToolOutputMasked")
-      assert.isAtLeast(masked.length, 1)
-      assert.isBelow(masked.length, turns / 4)
-      for (const event of masked) {
-        if (event._tag === "ToolOutputMasked") assert.isAtLeast(event.before - event.after, 25_000)
-      }
-      assert.strictEqual(log.filter(({ _tag }) => _tag === "Masked").length, masked.length)
-      const last = JSON.stringify((yield* calls).at(-1)?.request.contents)
-      assert.include(last, "An old output")
-      assert.include(
-        last,
-        filler(turns - 1)
-          .slice(0, 200)
-          .replaceAll("\n", "\\n")
-      )
-      const [first] = entries(yield* chat.conversation).filter(({ content }) =>
-        content.parts.some((part) => part.functionResponse !== undefined)
-      )
-      const handle = first?.handles[0]
-      if (handle === undefined) return assert.fail("no handle")
-      assert.strictEqual((yield* chat.recall(handle)).text, filler(0))
-    })
-  )
+  it.effect("in batches, when that saves enough, and never the newest", function* () {
+    const { calls, chat, log, run } = yield* agent({ tools: [reader], answers })
+    const { events } = yield* taken(run("go"))
+    const masked = events.filter(({ _tag }) => _tag === "ToolOutputMasked")
+    assert.isAtLeast(masked.length, 1)
+    assert.isBelow(masked.length, turns / 4)
+    for (const event of masked) {
+      if (event._tag === "ToolOutputMasked") assert.isAtLeast(event.before - event.after, 25_000)
+    }
+    assert.strictEqual(log.filter(({ _tag }) => _tag === "Masked").length, masked.length)
+    const last = JSON.stringify((yield* calls).at(-1)?.request.contents)
+    assert.include(last, "An old output")
+    assert.include(
+      last,
+      filler(turns - 1)
+        .slice(0, 200)
+        .replaceAll("\n", "\\n")
+    )
+    const [first] = entries(yield* chat.conversation).filter(({ content }) =>
+      content.parts.some((part) => part.functionResponse !== undefined)
+    )
+    const handle = first?.handles[0]
+    if (handle === undefined) return assert.fail("no handle")
+    assert.strictEqual((yield* chat.recall(handle)).text, filler(0))
+  })
 
-  it.effect("the sent prefix is stable between two masks", () =>
-    Effect.gen(function* () {
-      const { calls, run } = yield* agent({ tools: [reader], answers })
-      yield* Stream.runDrain(run("go"))
-      const requests = (yield* calls).map(({ request }) => JSON.stringify(request.contents).slice(0, -1))
-      let broken = 0
-      requests.forEach((request, index) => {
-        const before = requests[index - 1]
-        if (before !== undefined && !request.startsWith(before)) broken += 1
-      })
-      assert.isAtMost(broken, 4)
-      assert.isAtLeast(broken, 1)
+  it.effect("the sent prefix is stable between two masks", function* () {
+    const { calls, run } = yield* agent({ tools: [reader], answers })
+    yield* Stream.runDrain(run("go"))
+    const requests = (yield* calls).map(({ request }) => JSON.stringify(request.contents).slice(0, -1))
+    let broken = 0
+    requests.forEach((request, index) => {
+      const before = requests[index - 1]
+      if (before !== undefined && !request.startsWith(before)) broken += 1
     })
-  )
+    assert.isAtMost(broken, 4)
+    assert.isAtLeast(broken, 1)
+  })
 
   it.effect.skipIf(isUnitTier)("masked results do not trigger another mask, also for commands", () =>
     Effect.gen(function* () {
@@ -301,16 +280,14 @@ describe("old results are masked", () => {
     })
   )
 
-  it.effect("false disables it; a tool's own kept results stay", () =>
-    Effect.gen(function* () {
-      const off = yield* agent({ tools: [reader], answers, settings: { masking: false } })
-      yield* Stream.runDrain(off.run("go"))
-      assert.isFalse(off.log.some(({ _tag }) => _tag === "Masked"))
-      const keeping = yield* agent({ tools: [{ ...reader, isNeverMasked: true }], answers })
-      yield* Stream.runDrain(keeping.run("go"))
-      assert.isFalse(keeping.log.some(({ _tag }) => _tag === "Masked"))
-    })
-  )
+  it.effect("false disables it; a tool's own kept results stay", function* () {
+    const off = yield* agent({ tools: [reader], answers, settings: { masking: false } })
+    yield* Stream.runDrain(off.run("go"))
+    assert.isFalse(off.log.some(({ _tag }) => _tag === "Masked"))
+    const keeping = yield* agent({ tools: [{ ...reader, isNeverMasked: true }], answers })
+    yield* Stream.runDrain(keeping.run("go"))
+    assert.isFalse(keeping.log.some(({ _tag }) => _tag === "Masked"))
+  })
 })
 
 describe("any tool result", () => {

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { call, model, response, text } from "../../../src/domain/content/Content.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -7,6 +6,7 @@ import { ContextLengthError, ModelError, type ModelRequest } from "../../../src/
 import { contentParts } from "../../../src/services/tokens/Calibrations.ts"
 import { estimated, estimateOf } from "../../support/scales.ts"
 import { begin, endingOf, taken } from "../../support/sending.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What people and triggers go by is what the server counts, not what the estimator thinks. */
 
@@ -48,28 +48,27 @@ describe("strategy gemini uses the last reported count", () => {
     [4_999, false],
     [5_000, true]
   ] as const) {
-    it.effect(`${reported} of 10,000: ${compresses ? "compressed" : "not compressed"} before the next message`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `${reported} of 10,000: ${compresses ? "compressed" : "not compressed"} before the next message`,
+      served({ prompt: (request) => (request.contents.length >= 7 ? reported : 100), summary: "" }),
+      function* () {
         const policy = { strategy: "gemini", summarizer: "model", minGain: 0 } as const
         const { chat } = yield* begin({ window: 10_000, policy })
         for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(400)}`))
         const before = yield* paid
         yield* taken(chat.send("and now?"))
         assert.strictEqual((yield* paid) - before, compresses ? 2 : 0)
-      }).pipe(
-        Effect.provide(
-          // What the estimator thinks is far below the threshold.
-          served({ prompt: (request) => (request.contents.length >= 7 ? reported : 100), summary: "" })
-        )
-      )
+      }
     )
   }
 })
 
 describe("a missing summary", () => {
   for (const strategy of ["gemini", "palimpsest"] as const) {
-    it.effect(`${strategy}: the conversation continues, nothing is paid for twice, and the model is given up`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `${strategy}: the conversation continues, nothing is paid for twice, and the model is given up`,
+      served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 }),
+      function* () {
         const { chat } = yield* begin({ window: 4_000, policy: { strategy, summarizer: "model" } })
         const costs: Array<number> = []
         const lines: Array<string> = []
@@ -90,7 +89,7 @@ describe("a missing summary", () => {
         const before = yield* paid
         yield* chat.compress()
         assert.isAbove((yield* paid) - before, 0)
-      }).pipe(Effect.provide(served({ prompt: (request) => Math.ceil(estimateOf(request) * 3), factor: 3 })))
+      }
     )
   }
 })
@@ -111,8 +110,10 @@ describe("the summarizing model", () => {
 })
 
 describe("learned counts", () => {
-  it.effect("ignore a refusal by a model with a window far smaller than assumed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "ignore a refusal by a model with a window far smaller than assumed",
+    served({ prompt: estimateOf, answer: new ModelError({ reason: new ContextLengthError({}) }) }),
+    function* () {
       const settings = { window: 1_000_000 }
       const one = yield* begin(settings)
       yield* taken(one.chat.send(words(9_000)))
@@ -121,13 +122,13 @@ describe("learned counts", () => {
       yield* other.chat.append([{ content: { role: "user", parts: [text(message)] } }, { content: model(text("ok")) }])
       const { tokens } = yield* other.chat.usage
       assert.isBelow(tokens, estimated([text(message)]) * 3)
-    }).pipe(
-      Effect.provide(served({ prompt: estimateOf, answer: new ModelError({ reason: new ContextLengthError({}) }) }))
-    )
+    }
   )
 
-  it.effect("of prompts that the server cut are not believed, and the user is told once", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "of prompts that the server cut are not believed, and the user is told once",
+    served({ prompt: (request) => Math.min(4_096, estimated(contentParts(request))) }),
+    function* () {
       const { chat } = yield* begin({ window: 100_000 })
       const notices: Array<string> = []
       for (let n = 0; n < 8; n += 1) {
@@ -138,11 +139,15 @@ describe("learned counts", () => {
       assert.isAbove(tokens, 7_500)
       assert.lengthOf(notices, 1)
       assert.include(notices[0], "num_ctx")
-    }).pipe(Effect.provide(served({ prompt: (request) => Math.min(4_096, estimated(contentParts(request))) })))
+    }
   )
 
-  it.effect("of one model do not apply to another, also after an undo", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "of one model do not apply to another, also after an undo",
+    served({
+      prompt: (request) => Math.ceil(estimateOf(request) * (request.model === "gemini-2.5-pro" ? 0.7 : 1.4))
+    }),
+    function* () {
       const { chat } = yield* begin({ window: 100_000 })
       for (let n = 0; n < 4; n += 1) yield* taken(chat.send(`${n} ${words(1_000)}`))
       yield* chat.compress()
@@ -152,30 +157,28 @@ describe("learned counts", () => {
       const { tokens } = yield* chat.usage
       const counted = estimated((yield* chat.contents).flatMap(({ parts }) => parts)) * 0.7
       assert.closeTo(tokens, counted, counted * 0.03)
-    }).pipe(
-      Effect.provide(
-        served({
-          prompt: (request) => Math.ceil(estimateOf(request) * (request.model === "gemini-2.5-pro" ? 0.7 : 1.4))
-        })
-      )
-    )
+    }
   )
 })
 
 describe("a refusal", () => {
-  it.effect("states what a message may take of the rest, where that is a share", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "states what a message may take of the rest, where that is a share",
+    served({ prompt: estimateOf }),
+    function* () {
       const { chat } = yield* begin({ window: 20_000, overflowFactor: 0.5 })
       yield* taken(chat.send(words(1_000)))
       const { error } = yield* taken(chat.send(words(15_000)))
       if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
       assert.isAtMost(error.remaining, 10_000)
       assert.isAbove(error.remaining, 8_000)
-    }).pipe(Effect.provide(served({ prompt: estimateOf })))
+    }
   )
 
-  it.effect("names a message with the server's count, and a smaller rest", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "names a message with the server's count, and a smaller rest",
+    served({ prompt: (request) => Math.ceil(estimateOf(request) * 1.4), factor: 1.4 }),
+    function* () {
       const { chat } = yield* begin({ window: 20_000 })
       yield* taken(chat.send(words(1_000)))
       const message = words(15_000)
@@ -184,25 +187,23 @@ describe("a refusal", () => {
       assert.closeTo(error.estimated, estimated([text(message)]) * 1.4, error.estimated * 0.03)
       assert.isBelow(error.remaining, error.estimated)
       assert.strictEqual(error.what, "message")
-    }).pipe(Effect.provide(served({ prompt: (request) => Math.ceil(estimateOf(request) * 1.4), factor: 1.4 })))
+    }
   )
 
-  it.effect("names the tool results, where these do not fit", () =>
-    Effect.gen(function* () {
-      const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
-      const { chat } = yield* begin({
-        window: 3_000,
-        systemInstruction: words(2_100),
-        toolOutput: { most: 1_000_000 }
-      })
-      yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
-      const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
-      const { error } = yield* taken(chat.send(results))
-      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-      assert.strictEqual(error.what, "tool results")
-      assert.isAbove(error.estimated, 0)
-      assert.isBelow(error.remaining, error.estimated)
-      assert.include(error.message, "the tools' results do not fit")
-    }).pipe(Effect.provide(served({ prompt: estimateOf })))
-  )
+  it.effect("names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
+    const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
+    const { chat } = yield* begin({
+      window: 3_000,
+      systemInstruction: words(2_100),
+      toolOutput: { most: 1_000_000 }
+    })
+    yield* chat.append([{ content: { role: "user", parts: [text("read them")] } }, { content: model(...calls) }])
+    const results = calls.map((_, at) => response("read_file", { output: words(2_000) }, `c${at}`))
+    const { error } = yield* taken(chat.send(results))
+    if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
+    assert.strictEqual(error.what, "tool results")
+    assert.isAbove(error.estimated, 0)
+    assert.isBelow(error.remaining, error.estimated)
+    assert.include(error.message, "the tools' results do not fit")
+  })
 })

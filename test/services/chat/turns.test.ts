@@ -1,4 +1,3 @@
-import { assert, describe, it, layer } from "@effect/vitest"
 import { Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, isResponse, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -19,6 +18,7 @@ import { sessionError, SessionNotFound, SessionStore } from "../../../src/servic
 import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { strideOf } from "../../support/runs.ts"
+import { assert, describe, it, layer } from "../../support/vitest.ts"
 
 const words = "a story of a river and a bridge, told at length. ".repeat(60)
 const offline = Offline.layerWithModel(
@@ -45,65 +45,57 @@ const contentsOf = (chat: Chat["Service"]) =>
   Effect.map(chat.conversation, (conversation) => entries(conversation).map(({ content }) => content))
 
 layer(offline)("a turn", (it) => {
-  it.effect("without a message and an open question is refused; nothing is sent", () =>
-    Effect.gen(function* () {
-      const chat = yield* begun()
-      assert.strictEqual(failureOf(yield* sent(chat, ""))?._tag, "NothingToAsk")
-      yield* sent(chat, "hello")
-      const { calls } = yield* ScriptedModel.Script
-      const before = (yield* calls).length
-      assert.strictEqual(failureOf(yield* sent(chat, "  \n"))?._tag, "NothingToAsk")
-      assert.strictEqual((yield* calls).length, before)
-      assert.strictEqual((yield* contentsOf(chat)).length, 2)
-    })
-  )
+  it.effect("without a message and an open question is refused; nothing is sent", function* () {
+    const chat = yield* begun()
+    assert.strictEqual(failureOf(yield* sent(chat, ""))?._tag, "NothingToAsk")
+    yield* sent(chat, "hello")
+    const { calls } = yield* ScriptedModel.Script
+    const before = (yield* calls).length
+    assert.strictEqual(failureOf(yield* sent(chat, "  \n"))?._tag, "NothingToAsk")
+    assert.strictEqual((yield* calls).length, before)
+    assert.strictEqual((yield* contentsOf(chat)).length, 2)
+  })
 
-  it.effect("without a message repeats the open question, and stores only the answer", () =>
-    Effect.gen(function* () {
-      const chat = yield* begun()
-      yield* chat.append([{ content: user(text("said before")) }])
-      yield* sent(chat, [])
-      assert.deepStrictEqual(
-        (yield* contentsOf(chat)).map(({ role }) => role),
-        ["user", "model"]
-      )
-    })
-  )
+  it.effect("without a message repeats the open question, and stores only the answer", function* () {
+    const chat = yield* begun()
+    yield* chat.append([{ content: user(text("said before")) }])
+    yield* sent(chat, [])
+    assert.deepStrictEqual(
+      (yield* contentsOf(chat)).map(({ role }) => role),
+      ["user", "model"]
+    )
+  })
 
-  it.effect("that fails keeps its tool results, and nothing attached to them", () =>
-    Effect.gen(function* () {
-      const chat = yield* begun()
-      yield* chat.append([{ content: user(text("look")) }, { content: model(call("read", {}, "c1")) }])
-      const exit = yield* sent(chat, [response("read", { output: "x" }, "c1"), text("and fail")])
-      assert.strictEqual(failureOf(exit)?._tag, "ModelError")
-      const kept = yield* contentsOf(chat)
-      assert.strictEqual(kept.length, 3)
-      assert.isTrue(kept[2]?.parts.every(isResponse))
-      yield* sent(chat, "and tell me")
-      const { calls } = yield* ScriptedModel.Script
-      const last = (yield* calls).at(-1)?.request.contents ?? []
-      assert.isFalse(JSON.stringify(last).includes("and fail"))
-    })
-  )
+  it.effect("that fails keeps its tool results, and nothing attached to them", function* () {
+    const chat = yield* begun()
+    yield* chat.append([{ content: user(text("look")) }, { content: model(call("read", {}, "c1")) }])
+    const exit = yield* sent(chat, [response("read", { output: "x" }, "c1"), text("and fail")])
+    assert.strictEqual(failureOf(exit)?._tag, "ModelError")
+    const kept = yield* contentsOf(chat)
+    assert.strictEqual(kept.length, 3)
+    assert.isTrue(kept[2]?.parts.every(isResponse))
+    yield* sent(chat, "and tell me")
+    const { calls } = yield* ScriptedModel.Script
+    const last = (yield* calls).at(-1)?.request.contents ?? []
+    assert.isFalse(JSON.stringify(last).includes("and fail"))
+  })
 
-  it.effect("cancelled during the commit of its compression reports the compression", () =>
-    Effect.gen(function* () {
-      const cancel = yield* Deferred.make<void>()
-      const committed = yield* Ref.make(0)
-      const append = (event: SessionEvent) =>
-        event._tag === "Compressed"
-          ? Effect.all([Ref.update(committed, (n) => n + 1), Deferred.succeed(cancel, undefined), Effect.yieldNow])
-          : Effect.void
-      const chat = yield* begun({ log: { append: (event) => Effect.asVoid(append(event)) } })
-      let tags: ReadonlyArray<string> = []
-      for (let n = 0; n < 12 && (yield* Ref.get(committed)) === 0; n += 1) {
-        const events = yield* Stream.runCollect(chat.send(`chapter ${n}`, { cancel: Deferred.await(cancel) }))
-        tags = events.map(({ _tag }) => _tag)
-      }
-      assert.deepStrictEqual(tags, ["ModelInfo", "ChatCompressed", "UserCancelled"])
-      assert.isTrue(view(yield* chat.conversation).some(({ entry }) => entry.author === "summary"))
-    })
-  )
+  it.effect("cancelled during the commit of its compression reports the compression", function* () {
+    const cancel = yield* Deferred.make<void>()
+    const committed = yield* Ref.make(0)
+    const append = (event: SessionEvent) =>
+      event._tag === "Compressed"
+        ? Effect.all([Ref.update(committed, (n) => n + 1), Deferred.succeed(cancel, undefined), Effect.yieldNow])
+        : Effect.void
+    const chat = yield* begun({ log: { append: (event) => Effect.asVoid(append(event)) } })
+    let tags: ReadonlyArray<string> = []
+    for (let n = 0; n < 12 && (yield* Ref.get(committed)) === 0; n += 1) {
+      const events = yield* Stream.runCollect(chat.send(`chapter ${n}`, { cancel: Deferred.await(cancel) }))
+      tags = events.map(({ _tag }) => _tag)
+    }
+    assert.deepStrictEqual(tags, ["ModelInfo", "ChatCompressed", "UserCancelled"])
+    assert.isTrue(view(yield* chat.conversation).some(({ entry }) => entry.author === "summary"))
+  })
 
   for (const [rule, begins, asked] of [
     ["of a session that was begun here asks its own model", { model: "my-model" }, "my-model"],
@@ -118,54 +110,48 @@ layer(offline)("a turn", (it) => {
       "gemini-2.5-pro"
     ]
   ] as const) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
-        const started = {
-          _tag: "Started",
-          version: logVersion,
-          session: "s",
-          at: 0,
-          estimator: "test",
-          ...begins
-        } as const
-        const chat = yield* begun({ session: applyEvent(emptySession, started) })
-        yield* sent(chat, "hello")
-        const { calls } = yield* ScriptedModel.Script
-        assert.strictEqual((yield* calls).at(-1)?.request.model, asked)
-      })
-    )
+    it.effect(rule, function* () {
+      const started = {
+        _tag: "Started",
+        version: logVersion,
+        session: "s",
+        at: 0,
+        estimator: "test",
+        ...begins
+      } as const
+      const chat = yield* begun({ session: applyEvent(emptySession, started) })
+      yield* sent(chat, "hello")
+      const { calls } = yield* ScriptedModel.Script
+      assert.strictEqual((yield* calls).at(-1)?.request.model, asked)
+    })
   }
 
-  it.effect("blank text cannot be pinned", () =>
-    Effect.gen(function* () {
-      const chat = yield* begun()
-      yield* sent(chat, "keep this")
-      assert.isUndefined(yield* chat.pin(" "))
-      assert.strictEqual((yield* chat.pin("this"))?.start, 5)
-    })
-  )
+  it.effect("blank text cannot be pinned", function* () {
+    const chat = yield* begun()
+    yield* sent(chat, "keep this")
+    assert.isUndefined(yield* chat.pin(" "))
+    assert.strictEqual((yield* chat.pin("this"))?.start, 5)
+  })
 
-  it.effect("pinned text from nowhere becomes a pinned message of the user", () =>
-    Effect.gen(function* () {
-      const chat = yield* begun()
-      yield* sent(chat, "keep this")
-      const before = (yield* chat.conversation).next
-      const found = yield* chat.pin("always use tabs")
-      const all = entries(yield* chat.conversation)
-      assert.strictEqual(all.at(-1)?.id, found?.entry)
-      assert.deepStrictEqual(all.at(-1)?.content, user(text("always use tabs")))
-      // No author: the user wrote it.
-      assert.isUndefined(all.at(-1)?.author)
-      assert.deepStrictEqual([found?.start, found?.end], [0, "always use tabs".length])
-      // The same words once more are a span of that message.
-      assert.deepStrictEqual(yield* chat.pin("use tabs"), { entry: all.at(-1)?.id, part: 0, start: 7, end: 15 })
-      assert.strictEqual((yield* chat.conversation).next, before + 1)
-      yield* sent(chat, "go on")
-      const { calls } = yield* ScriptedModel.Script
-      const asked = (yield* calls).at(-1)?.request.contents ?? []
-      assert.include(JSON.stringify(asked), "always use tabs")
-    })
-  )
+  it.effect("pinned text from nowhere becomes a pinned message of the user", function* () {
+    const chat = yield* begun()
+    yield* sent(chat, "keep this")
+    const before = (yield* chat.conversation).next
+    const found = yield* chat.pin("always use tabs")
+    const all = entries(yield* chat.conversation)
+    assert.strictEqual(all.at(-1)?.id, found?.entry)
+    assert.deepStrictEqual(all.at(-1)?.content, user(text("always use tabs")))
+    // No author: the user wrote it.
+    assert.isUndefined(all.at(-1)?.author)
+    assert.deepStrictEqual([found?.start, found?.end], [0, "always use tabs".length])
+    // The same words once more are a span of that message.
+    assert.deepStrictEqual(yield* chat.pin("use tabs"), { entry: all.at(-1)?.id, part: 0, start: 7, end: 15 })
+    assert.strictEqual((yield* chat.conversation).next, before + 1)
+    yield* sent(chat, "go on")
+    const { calls } = yield* ScriptedModel.Script
+    const asked = (yield* calls).at(-1)?.request.contents ?? []
+    assert.include(JSON.stringify(asked), "always use tabs")
+  })
 })
 
 describe("the last event of a turn that failed", () => {
@@ -263,70 +249,64 @@ describe("a change interrupted anywhere is in the log and in the conversation, o
 })
 
 describe("a turn interrupted anywhere leaves a complete conversation", () => {
-  it.effect("loading omitted entries is done, or still to do", () =>
-    Effect.gen(function* () {
-      const full = yield* Effect.gen(function* () {
-        const chat = yield* begun()
-        yield* sent(chat, "one")
-        return yield* chat.session
-      })
-      let chat: Chat["Service"] | undefined
-      const read = Effect.andThen(Effect.yieldNow, Effect.succeed(full))
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            const log = { ...nowhere, whole: read }
-            chat = yield* Effect.uninterruptible(begun({ log, complete: false }))
-            return yield* chat.whole
-          }),
-        () =>
-          Effect.gen(function* () {
-            if (chat !== undefined) assert.strictEqual(yield* chat.whole, full)
-          }),
-        1
-      )
-      assert.isAbove(points, 5)
-    }).pipe(Effect.provide(offline))
-  )
+  it.effect("loading omitted entries is done, or still to do", offline, function* () {
+    const full = yield* Effect.gen(function* () {
+      const chat = yield* begun()
+      yield* sent(chat, "one")
+      return yield* chat.session
+    })
+    let chat: Chat["Service"] | undefined
+    const read = Effect.andThen(Effect.yieldNow, Effect.succeed(full))
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          const log = { ...nowhere, whole: read }
+          chat = yield* Effect.uninterruptible(begun({ log, complete: false }))
+          return yield* chat.whole
+        }),
+      () =>
+        Effect.gen(function* () {
+          if (chat !== undefined) assert.strictEqual(yield* chat.whole, full)
+        }),
+      1
+    )
+    assert.isAbove(points, 5)
+  })
 
-  it.effect("changing model and window is atomic", () =>
-    Effect.gen(function* () {
-      let chat: Chat["Service"] | undefined
-      let changed = 0
-      const points = yield* interruptSweep(
-        () =>
-          Effect.gen(function* () {
-            chat = yield* Effect.uninterruptible(begun())
-            return yield* chat.configure({ model: "gemini-2.5-pro", window: 9_000 })
-          }),
-        () =>
-          Effect.gen(function* () {
-            if (chat === undefined) return
-            const now = yield* chat.settings
-            assert.strictEqual(now.model === "gemini-2.5-pro", now.window === 9_000)
-            if (now.window === 9_000) changed += 1
-          }),
-        1
-      )
-      assert.isAbove(points, 5)
-      assert.isAbove(changed, 0)
-    }).pipe(Effect.provide(offline))
-  )
+  it.effect("changing model and window is atomic", offline, function* () {
+    let chat: Chat["Service"] | undefined
+    let changed = 0
+    const points = yield* interruptSweep(
+      () =>
+        Effect.gen(function* () {
+          chat = yield* Effect.uninterruptible(begun())
+          return yield* chat.configure({ model: "gemini-2.5-pro", window: 9_000 })
+        }),
+      () =>
+        Effect.gen(function* () {
+          if (chat === undefined) return
+          const now = yield* chat.settings
+          assert.strictEqual(now.model === "gemini-2.5-pro", now.window === 9_000)
+          if (now.window === 9_000) changed += 1
+        }),
+      1
+    )
+    assert.isAbove(points, 5)
+    assert.isAbove(changed, 0)
+  })
 })
 
 describe("Chats", () => {
-  it.effect("can open a session after a failed attempt, in the same scope too", () =>
-    Effect.gen(function* () {
-      const chats = yield* Chats
-      const store = yield* SessionStore
-      yield* Effect.scoped(chats.open("taken"))
-      const holder = yield* Scope.make()
-      yield* Scope.provide(store.open("taken"), holder)
-      const refused = yield* Effect.exit(chats.open("taken"))
-      assert.isTrue(Exit.isFailure(refused))
-      yield* Scope.close(holder, Exit.void)
-      const chat = yield* chats.open("taken")
-      assert.strictEqual((yield* chat.contents).length, 0)
-    }).pipe(Effect.scoped, Effect.provide(Layer.fresh(offline)))
-  )
+  it.effect("can open a session after a failed attempt, in the same scope too", Layer.fresh(offline), function* () {
+    const chats = yield* Chats
+    const store = yield* SessionStore
+    yield* Effect.scoped(chats.open("taken"))
+    const holder = yield* Scope.make()
+    yield* Scope.provide(store.open("taken"), holder)
+    const refused = yield* Effect.exit(chats.open("taken"))
+    assert.isTrue(Exit.isFailure(refused))
+    yield* Scope.close(holder, Exit.void)
+    const chat = yield* chats.open("taken")
+    assert.strictEqual((yield* chat.contents).length, 0)
+  })
 })

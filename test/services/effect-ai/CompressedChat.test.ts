@@ -508,8 +508,10 @@ describe("streamText", () => {
     )
   )
 
-  it.effect("locks the conversation until its end or interruption", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "locks the conversation until its end or interruption",
+    over((_, n) => (n === 0 ? [{ type: "text", text: "half" }, ScriptedLanguageModel.hang] : "ok")),
+    function* () {
       const chat = yield* open()
       const came = yield* Deferred.make<void>()
       const stream = yield* chat.streamText({ prompt: "Tell." }).pipe(
@@ -527,9 +529,7 @@ describe("streamText", () => {
       yield* Fiber.interrupt(stream)
       assert.strictEqual((yield* Fiber.join(waiting)).text, "ok")
       assert.deepStrictEqual(yield* latest, [system, says("Tell."), answers("half"), says("Me too.")])
-    }).pipe(
-      Effect.provide(over((_, n) => (n === 0 ? [{ type: "text", text: "half" }, ScriptedLanguageModel.hang] : "ok")))
-    )
+    }
   )
 })
 

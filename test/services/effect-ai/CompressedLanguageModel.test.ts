@@ -653,8 +653,16 @@ describe("a prompt that cannot be made to fit", () => {
     }).pipe(Effect.provide(withSummarizer(small, layer)))
   })
 
-  it.effect("costs no second summary when repeated", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "costs no second summary when repeated",
+    CompressedLanguageModel.layer(small).pipe(
+      Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+      Layer.provide(Layer.fresh(Compression.layer)),
+      Layer.provide(ModelSummarizer.layer),
+      Layer.provideMerge(ScriptedModel.layer(() => "I would rather not.")),
+      Layer.provide(services)
+    ),
+    function* () {
       const paid = Effect.map(
         ScriptedModel.Script.use((script) => script.calls),
         (calls) => calls.filter(({ method }) => method !== "countTokens").length
@@ -665,17 +673,7 @@ describe("a prompt that cannot be made to fit", () => {
       assert.isAbove(once, 0)
       assert.strictEqual((yield* Effect.flip(ask(prompt))).reason._tag, "InvalidUserInputError")
       assert.strictEqual(yield* paid, once)
-    }).pipe(
-      Effect.provide(
-        CompressedLanguageModel.layer(small).pipe(
-          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
-          Layer.provide(Layer.fresh(Compression.layer)),
-          Layer.provide(ModelSummarizer.layer),
-          Layer.provideMerge(ScriptedModel.layer(() => "I would rather not.")),
-          Layer.provide(services)
-        )
-      )
-    )
+    }
   )
 
   it.effect("is not retried when nothing can be gained", function* () {
@@ -841,27 +839,25 @@ describe("options", () => {
     })
   }
 
-  it.effect("let a model write the snapshot when its layer is provided", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "let a model write the snapshot when its layer is provided",
+    CompressedLanguageModel.layer(small).pipe(
+      Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+      Layer.provide(Layer.fresh(Compression.layer)),
+      Layer.provide(ModelSummarizer.layer),
+      Layer.provideMerge(
+        ScriptedModel.layer(
+          () =>
+            "<state_snapshot><overall_goal>A model wrote this.</overall_goal><active_constraints>none</active_constraints><key_knowledge>none</key_knowledge><artifact_trail>none</artifact_trail><file_system_state>none</file_system_state><recent_actions>none</recent_actions><task_state>none</task_state></state_snapshot>"
+        )
+      ),
+      Layer.provide(services)
+    ),
+    function* () {
       yield* ask(long)
       assert.include(snapshotOf(yield* latest) ?? "", "A model wrote this.")
       assert.isAbove((yield* ScriptedModel.Script.use((script) => script.calls)).length, 0)
-    }).pipe(
-      Effect.provide(
-        CompressedLanguageModel.layer(small).pipe(
-          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
-          Layer.provide(Layer.fresh(Compression.layer)),
-          Layer.provide(ModelSummarizer.layer),
-          Layer.provideMerge(
-            ScriptedModel.layer(
-              () =>
-                "<state_snapshot><overall_goal>A model wrote this.</overall_goal><active_constraints>none</active_constraints><key_knowledge>none</key_knowledge><artifact_trail>none</artifact_trail><file_system_state>none</file_system_state><recent_actions>none</recent_actions><task_state>none</task_state></state_snapshot>"
-            )
-          ),
-          Layer.provide(services)
-        )
-      )
-    )
+    }
   )
 })
 
@@ -910,8 +906,19 @@ describe("a system prompt", () => {
 })
 
 describe("recall", () => {
-  it.effect("is a tool that the model can call, with errors as results", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is a tool that the model can call, with errors as results",
+    Layer.mergeAll(layerRecallTool, layerAdding).pipe(
+      Layer.provideMerge(
+        over(small, (request, index) => {
+          if (index === 0) return "ok"
+          const asked = /Recall (.*)$/.exec(wordsOf(request.prompt.content).replaceAll('\\"', '"'))?.[1] ?? ""
+          const params = JSON.parse(asked.slice(0, asked.indexOf("}") + 1))
+          return [{ type: "tool-call", id: "r1", name: "recall", params }]
+        })
+      )
+    ),
+    function* () {
       yield* ask(long)
       const [, handle] = mentions(snapshotOf(yield* latest) ?? "")
       const toolkit = Toolkit.merge(Adding, recallToolkit)
@@ -934,20 +941,7 @@ describe("recall", () => {
       assert.deepStrictEqual(yield* call({ handle, from: 2 }), [false, ""])
       const other = yield* LanguageModel.generateText({ prompt: `Recall ${JSON.stringify({ handle })}`, toolkit })
       assert.match(String(other.toolResults[0]?.result), /^this conversation holds nothing under h_.*send the whole/)
-    }).pipe(
-      Effect.provide(
-        Layer.mergeAll(layerRecallTool, layerAdding).pipe(
-          Layer.provideMerge(
-            over(small, (request, index) => {
-              if (index === 0) return "ok"
-              const asked = /Recall (.*)$/.exec(wordsOf(request.prompt.content).replaceAll('\\"', '"'))?.[1] ?? ""
-              const params = JSON.parse(asked.slice(0, asked.indexOf("}") + 1))
-              return [{ type: "tool-call", id: "r1", name: "recall", params }]
-            })
-          )
-        )
-      )
-    )
+    }
   )
 })
 
@@ -1023,25 +1017,23 @@ describe("the recall tool", () => {
 })
 
 describe("failures", () => {
-  it.effect("of counting are model errors", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "of counting are model errors",
+    CompressedLanguageModel.layer(small).pipe(
+      Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+      Layer.provide(
+        Layer.succeed(TokenCounter, {
+          count: () => Effect.fail(new TokenCountError({ message: "no counter today", cause: "test" }))
+        })
+      ),
+      Layer.provide(services)
+    ),
+    function* () {
       const error = yield* Effect.flip(ask([says("Hello.")]))
       assert.isTrue(AiError.isAiError(error))
       assert.include(error.message, "no counter today")
       assert.deepStrictEqual(yield* requests, [])
-    }).pipe(
-      Effect.provide(
-        CompressedLanguageModel.layer(small).pipe(
-          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
-          Layer.provide(
-            Layer.succeed(TokenCounter, {
-              count: () => Effect.fail(new TokenCountError({ message: "no counter today", cause: "test" }))
-            })
-          ),
-          Layer.provide(services)
-        )
-      )
-    )
+    }
   )
 
   it.effect("leave an interrupted call before or after its change", function* () {

@@ -142,8 +142,17 @@ describe("a request as a prompt", () => {
 })
 
 describe("generate", () => {
-  it.effect("maps parts, finish reason and usage", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "maps parts, finish reason and usage",
+    answering(
+      { type: "reasoning", text: "Hm.", metadata: { fake: { signature: "s" } } },
+      { type: "text", text: "Reading." },
+      { type: "tool-call", id: "c1", name: "read_file", params: { path: "a.ts" } },
+      { type: "tool-call", id: "c2", name: "unknown", params: { any: 1 } },
+      { type: "file", mediaType: "image/png", data: "AQID" },
+      finish("tool-calls")
+    ),
+    function* () {
       const answer = yield* generate()
       assert.deepStrictEqual(answer, {
         content: model(
@@ -157,18 +166,7 @@ describe("generate", () => {
         finishReason: "STOP",
         usage
       })
-    }).pipe(
-      Effect.provide(
-        answering(
-          { type: "reasoning", text: "Hm.", metadata: { fake: { signature: "s" } } },
-          { type: "text", text: "Reading." },
-          { type: "tool-call", id: "c1", name: "read_file", params: { path: "a.ts" } },
-          { type: "tool-call", id: "c2", name: "unknown", params: { any: 1 } },
-          { type: "file", mediaType: "image/png", data: "AQID" },
-          finish("tool-calls")
-        )
-      )
-    )
+    }
   )
 
   it.effect("declares the tools, as JSON Schema", () => {
@@ -240,15 +238,17 @@ describe("generate", () => {
     }).pipe(Effect.provide(answering({ type: "finish", reason: "stop", usage: { inputTokens, outputTokens } })))
   )
 
-  it.effect("refuses another model than its own, and tools that are not functions", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "refuses another model than its own, and tools that are not functions",
+    over({ generateText: () => Effect.succeed([finish("stop")]) }, "fake-1"),
+    function* () {
       const other = yield* Effect.flip(generate())
       assert.strictEqual(other.reason._tag, "InvalidRequestError")
       assert.include(other.message, "fake-1")
       const search = { ...request, model: "fake-1", tools: [{ googleSearch: {} }] }
       assert.strictEqual((yield* Effect.flip(generate(search))).reason._tag, "InvalidRequestError")
       assert.strictEqual((yield* generate({ ...request, model: "fake-1" })).finishReason, "STOP")
-    }).pipe(Effect.provide(over({ generateText: () => Effect.succeed([finish("stop")]) }, "fake-1")))
+    }
   )
 
   it.effect("interrupts the provider", function* () {
@@ -271,8 +271,20 @@ describe("generate", () => {
 })
 
 describe("stream", () => {
-  it.effect("yields texts, thoughts and calls as they arrive, then the end", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "yields texts, thoughts and calls as they arrive, then the end",
+    streaming(
+      { type: "reasoning-start", id: "r" },
+      { type: "reasoning-delta", id: "r", delta: "Hm." },
+      { type: "reasoning-end", id: "r", metadata: { fake: { signature: "s" } } },
+      { type: "text-start", id: "t" },
+      { type: "text-delta", id: "t", delta: "Read" },
+      { type: "text-delta", id: "t", delta: "ing." },
+      { type: "text-end", id: "t" },
+      { type: "tool-call", id: "c1", name: "read_file", params: { path: "a.ts" } },
+      finish("tool-calls")
+    ),
+    function* () {
       assert.deepStrictEqual(yield* streamed, [
         { parts: [{ text: "Hm.", thought: true }] },
         { parts: [{ text: "", thought: true, providerMetadata: { fake: { signature: "s" } } }] },
@@ -281,21 +293,7 @@ describe("stream", () => {
         { parts: [call("read_file", { path: "a.ts" }, "c1")] },
         { parts: [], finishReason: "STOP", usage }
       ])
-    }).pipe(
-      Effect.provide(
-        streaming(
-          { type: "reasoning-start", id: "r" },
-          { type: "reasoning-delta", id: "r", delta: "Hm." },
-          { type: "reasoning-end", id: "r", metadata: { fake: { signature: "s" } } },
-          { type: "text-start", id: "t" },
-          { type: "text-delta", id: "t", delta: "Read" },
-          { type: "text-delta", id: "t", delta: "ing." },
-          { type: "text-end", id: "t" },
-          { type: "tool-call", id: "c1", name: "read_file", params: { path: "a.ts" } },
-          finish("tool-calls")
-        )
-      )
-    )
+    }
   )
 
   it.effect(
@@ -400,9 +398,11 @@ describe("failures", () => {
     assert.isTrue(reason._tag === "RateLimitError" && Duration.toMillis(reason.retryAfter ?? 0) === 3_000)
   })
 
-  it.effect("of a call are mapped", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "of a call are mapped",
+    over({ generateText: () => Effect.fail(failing(new AiError.QuotaExhaustedError({}))) }),
+    function* () {
       assert.strictEqual((yield* Effect.flip(generate())).reason._tag, "QuotaExhaustedError")
-    }).pipe(Effect.provide(over({ generateText: () => Effect.fail(failing(new AiError.QuotaExhaustedError({}))) })))
+    }
   )
 })

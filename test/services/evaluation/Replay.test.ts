@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Effect, Layer, Schema } from "effect"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { compressions as compressionsOf, type Draft, entries } from "../../../src/domain/conversation/Conversation.ts"
@@ -13,6 +12,7 @@ import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { openingDrafts, type Script, talks, thousand } from "../../support/generate.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const stores = Layer.mergeAll(
   Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer),
@@ -111,65 +111,57 @@ describe("Replay", () => {
     { arbitrary: thousand("replay", 100) }
   )
 
-  it.effect("distinguishes the guard's compressions from those by the threshold", () =>
-    Effect.gen(function* () {
-      const { compressions, requests } = yield* played(
-        [...work(6, 300), ask(`Here is the whole log. ${"It went on and on. ".repeat(1_100)}`), ...work(6, 300)],
-        { window: 8_000 }
-      )
-      assert.includeMembers(
-        compressions.map(({ trigger }) => trigger),
-        ["threshold", "guard"]
-      )
-      const [guarded] = compressions.filter(({ trigger }) => trigger === "guard")
-      assert.isAbove(guarded?.before ?? 0, 8_000)
-      assert.isBelow(guarded?.after ?? 0, 8_000)
-      assert.isTrue(requests.every(({ tokens }) => tokens <= 8_000))
-    })
-  )
+  it.effect("distinguishes the guard's compressions from those by the threshold", function* () {
+    const { compressions, requests } = yield* played(
+      [...work(6, 300), ask(`Here is the whole log. ${"It went on and on. ".repeat(1_100)}`), ...work(6, 300)],
+      { window: 8_000 }
+    )
+    assert.includeMembers(
+      compressions.map(({ trigger }) => trigger),
+      ["threshold", "guard"]
+    )
+    const [guarded] = compressions.filter(({ trigger }) => trigger === "guard")
+    assert.isAbove(guarded?.before ?? 0, 8_000)
+    assert.isBelow(guarded?.after ?? 0, 8_000)
+    assert.isTrue(requests.every(({ tokens }) => tokens <= 8_000))
+  })
 
-  it.effect("skips a message that cannot fit, keeps its recorded answer, and continues", () =>
-    Effect.gen(function* () {
-      const huge = "Every word of this counts. ".repeat(2_000)
-      const { refused, requests } = yield* played(
-        [ask("Begin."), says("Begun."), ask(huge), says("Read."), ask("Go on."), says("Done.")],
-        { window: 4_000 }
-      )
-      assert.deepStrictEqual(refused, [2])
-      assert.lengthOf(requests, 2)
-      // The answer to what was refused is part of the last request.
-      assert.isAbove(requests[1]?.tokens ?? 0, (requests[0]?.tokens ?? 0) + 2)
-    })
-  )
+  it.effect("skips a message that cannot fit, keeps its recorded answer, and continues", function* () {
+    const huge = "Every word of this counts. ".repeat(2_000)
+    const { refused, requests } = yield* played(
+      [ask("Begin."), says("Begun."), ask(huge), says("Read."), ask("Go on."), says("Done.")],
+      { window: 4_000 }
+    )
+    assert.deepStrictEqual(refused, [2])
+    assert.lengthOf(requests, 2)
+    // The answer to what was refused is part of the last request.
+    assert.isAbove(requests[1]?.tokens ?? 0, (requests[0]?.tokens ?? 0) + 2)
+  })
 
-  it.effect("skips calls that no request could hold with their message, and continues", () =>
-    Effect.gen(function* () {
-      const { refused, requests, unanswered } = yield* played(
-        [
-          ask("Begin."),
-          says("Begun."),
-          ask("Write it."),
-          { content: model(call("write_file", { content: "Every word of this counts. ".repeat(2_000) }, "c1")) },
-          { content: user(response("write_file", { output: "written" }, "c1")) },
-          says("Written."),
-          ask("Go on."),
-          says("Done.")
-        ],
-        { window: 4_000 }
-      )
-      assert.deepStrictEqual(refused, [2])
-      assert.deepStrictEqual(unanswered, [2])
-      assert.lengthOf(requests, 4)
-      assert.isTrue(requests.every(({ tokens }) => tokens < 200))
-    })
-  )
+  it.effect("skips calls that no request could hold with their message, and continues", function* () {
+    const { refused, requests, unanswered } = yield* played(
+      [
+        ask("Begin."),
+        says("Begun."),
+        ask("Write it."),
+        { content: model(call("write_file", { content: "Every word of this counts. ".repeat(2_000) }, "c1")) },
+        { content: user(response("write_file", { output: "written" }, "c1")) },
+        says("Written."),
+        ask("Go on."),
+        says("Done.")
+      ],
+      { window: 4_000 }
+    )
+    assert.deepStrictEqual(refused, [2])
+    assert.deepStrictEqual(unanswered, [2])
+    assert.lengthOf(requests, 4)
+    assert.isTrue(requests.every(({ tokens }) => tokens < 200))
+  })
 
-  it.effect("ends at a first message that cannot fit", () =>
-    Effect.gen(function* () {
-      const error = yield* Effect.flip(played([ask("word ".repeat(5_000)), says("Read.")], { window: 2_000 }))
-      assert.strictEqual(error._tag, "ContextOverflow")
-    })
-  )
+  it.effect("ends at a first message that cannot fit", function* () {
+    const error = yield* Effect.flip(played([ask("word ".repeat(5_000)), says("Read.")], { window: 2_000 }))
+    assert.strictEqual(error._tag, "ContextOverflow")
+  })
 
   it.effect("writes to a new session of the store, with compressions", () =>
     Effect.gen(function* () {
@@ -191,24 +183,22 @@ describe("Replay", () => {
     }).pipe(Effect.scoped, Effect.provide(stores, { local: true }))
   )
 
-  it.effect("keeps facts that the agent used again in the context or behind a handle, without loss", () =>
-    Effect.gen(function* () {
-      const facts = Array.from({ length: 40 }, (_, n) => `src/parser/module${n}.ts`)
-      const { kept } = yield* played(
-        [
-          ask(`The files are ${facts.join(", ")}.`),
-          says("Understood."),
-          ...work(20, 300),
-          ask("Which ones?"),
-          says(`I use ${facts.slice(0, 30).join(", ")}.`)
-        ],
-        { window: 4_000 }
-      )
-      assert.isAtLeast(kept.used, 30)
-      assert.strictEqual(kept.inContext + kept.behindHandle, kept.used)
-      assert.strictEqual(kept.lost, 0)
-    })
-  )
+  it.effect("keeps facts that the agent used again in the context or behind a handle, without loss", function* () {
+    const facts = Array.from({ length: 40 }, (_, n) => `src/parser/module${n}.ts`)
+    const { kept } = yield* played(
+      [
+        ask(`The files are ${facts.join(", ")}.`),
+        says("Understood."),
+        ...work(20, 300),
+        ask("Which ones?"),
+        says(`I use ${facts.slice(0, 30).join(", ")}.`)
+      ],
+      { window: 4_000 }
+    )
+    assert.isAtLeast(kept.used, 30)
+    assert.strictEqual(kept.inContext + kept.behindHandle, kept.used)
+    assert.strictEqual(kept.lost, 0)
+  })
 
   it.effect("is isolated from the program: fires none of its hooks, calls none of its models", () => {
     const asked = Effect.die("the program's own summarizer was asked")

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import type { HiddenExchange } from "../../../src/domain/gateway/HiddenExchange.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
@@ -7,6 +6,7 @@ import { nextStep, type Rounds } from "../../../src/services/gateway/AnswerRound
 import type { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import type { SentView } from "../../../src/services/gateway/GatewayPlan.ts"
 import { GatewayStoreError } from "../../../src/services/gateway/GatewayStore.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const sent = { body: { dialect: "chat" }, limit: 1_000, tokens: 300 } as unknown as SentView
 const call = (id: string, args: unknown) => ({ id, name: "palimpsest_recall", args, json: `{"id":"${id}"}` })
@@ -129,10 +129,8 @@ describe("after an answer of the provider", () => {
     })
   )
 
-  it.effect("seven rounds are followed by another", () =>
-    Effect.gen(function* () {
-      const { step } = yield* stepped({ rounds: rounds(7) })
-      assert.strictEqual(step._tag === "Ask" ? step.rounds.rounds.length : 0, 8)
-    })
-  )
+  it.effect("seven rounds are followed by another", function* () {
+    const { step } = yield* stepped({ rounds: rounds(7) })
+    assert.strictEqual(step._tag === "Ask" ? step.rounds.rounds.length : 0, 8)
+  })
 })

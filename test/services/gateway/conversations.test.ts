@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Context, Effect, Layer, type Scope, Schema } from "effect"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
 import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
@@ -20,6 +19,7 @@ import type {
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 import { gatewayLayer } from "../../support/GatewayScene.ts"
 import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
  * The law of the gateway, over generated conversations: between compressions each request extends the one before it byte for byte;
@@ -299,64 +299,56 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
 
-  it.effect("is made for no request that only counts", () =>
-    Effect.gen(function* () {
-      const gateway = yield* opened({}, new Map())
-      const due = yield* threshold(yield* opened({}, new Map()))
-      if (route === undefined) return assert.fail("no route")
-      for (const count of [due - 1, due]) {
-        const text = JSON.stringify(codec.body(turns(count), true, more))
-        const plan = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
-        assert.deepStrictEqual([plan._tag, plan.next], ["Unchanged", undefined])
+  it.effect("is made for no request that only counts", function* () {
+    const gateway = yield* opened({}, new Map())
+    const due = yield* threshold(yield* opened({}, new Map()))
+    if (route === undefined) return assert.fail("no route")
+    for (const count of [due - 1, due]) {
+      const text = JSON.stringify(codec.body(turns(count), true, more))
+      const plan = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+      assert.deepStrictEqual([plan._tag, plan.next], ["Unchanged", undefined])
+    }
+    // What was compressed stays so where it is counted, without another compression and without the tool.
+    const made = yield* planned(gateway, due)
+    const text = JSON.stringify(codec.body(turns(due + 40), true, more))
+    const counted = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+    if (made._tag !== "Changed" || counted._tag !== "Changed") return assert.fail("it is not compressed")
+    assert.strictEqual(counted.sent.view, made.sent.view)
+    assert.deepStrictEqual([counted.isNew, counted.next, counted.sent.declaration], [false, undefined, undefined])
+  })
+
+  it.effect("is made by code while the client works", function* () {
+    const { near, plan } = yield* prepared({}, () => Effect.die("a model is asked"))
+    assert.strictEqual(near._tag, "Unchanged")
+    if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+    assert.deepInclude(plan, { isNew: true, by: "code" })
+    assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
+  })
+
+  it.effect("is written by the client's model, which is asked with the client's own request", function* () {
+    const asked: Array<string> = []
+    const { near, plan } = yield* prepared({ snapshots: "model" }, writing(asked))
+    if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+    assert.strictEqual(plan.by, "model")
+    assert.include(plan.text, writtenGoal)
+    assert.lengthOf(asked, 1)
+    const [question = ""] = asked
+    const seen = near.next?.body.messages ?? []
+    assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
+    assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
+  })
+
+  it.effect("is written by code where the model has not answered, failed or wrote something else", function* () {
+    const talking: AskUpstream = (text) =>
+      Effect.map(writing()(text), (answer) =>
+        answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
+      )
+    const asks: ReadonlyArray<AskUpstream> = [() => Effect.never, () => Effect.undefined, talking]
+    for (const ask of asks) {
+      for (const isQuick of [true, false]) {
+        const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
+        assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
       }
-      // What was compressed stays so where it is counted, without another compression and without the tool.
-      const made = yield* planned(gateway, due)
-      const text = JSON.stringify(codec.body(turns(due + 40), true, more))
-      const counted = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
-      if (made._tag !== "Changed" || counted._tag !== "Changed") return assert.fail("it is not compressed")
-      assert.strictEqual(counted.sent.view, made.sent.view)
-      assert.deepStrictEqual([counted.isNew, counted.next, counted.sent.declaration], [false, undefined, undefined])
-    }).pipe(Effect.scoped)
-  )
-
-  it.effect("is made by code while the client works", () =>
-    Effect.gen(function* () {
-      const { near, plan } = yield* prepared({}, () => Effect.die("a model is asked"))
-      assert.strictEqual(near._tag, "Unchanged")
-      if (plan._tag !== "Changed") return assert.fail("it is not compressed")
-      assert.deepInclude(plan, { isNew: true, by: "code" })
-      assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
-    })
-  )
-
-  it.effect("is written by the client's model, which is asked with the client's own request", () =>
-    Effect.gen(function* () {
-      const asked: Array<string> = []
-      const { near, plan } = yield* prepared({ snapshots: "model" }, writing(asked))
-      if (plan._tag !== "Changed") return assert.fail("it is not compressed")
-      assert.strictEqual(plan.by, "model")
-      assert.include(plan.text, writtenGoal)
-      assert.lengthOf(asked, 1)
-      const [question = ""] = asked
-      const seen = near.next?.body.messages ?? []
-      assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
-      assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
-    })
-  )
-
-  it.effect("is written by code where the model has not answered, failed or wrote something else", () =>
-    Effect.gen(function* () {
-      const talking: AskUpstream = (text) =>
-        Effect.map(writing()(text), (answer) =>
-          answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
-        )
-      const asks: ReadonlyArray<AskUpstream> = [() => Effect.never, () => Effect.undefined, talking]
-      for (const ask of asks) {
-        for (const isQuick of [true, false]) {
-          const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
-          assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
-        }
-      }
-    })
-  )
+    }
+  })
 })

@@ -74,8 +74,10 @@ describe("the router", () => {
     ["the messages that are looked at", { search: 4 }, ["Hi", "It is there."]],
     ["neither", {}, ["Hello", "Hi", "It is there."]]
   ] as const) {
-    it.effect(`settings override: ${rule}`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `settings override: ${rule}`,
+      Layer.provideMerge(Router.layerClassifier({ flash: "f", pro: "p", ...size }), ScriptedModel.layer(["{}"])),
+      function* () {
         yield* pick(text("Go on"))
         const [asked] = yield* calls
         const [content] = asked?.request.contents ?? []
@@ -86,11 +88,7 @@ describe("the router", () => {
           messages.flatMap(({ parts }) => parts.map((part) => part.text)),
           [...shown]
         )
-      }).pipe(
-        Effect.provide(
-          Layer.provideMerge(Router.layerClassifier({ flash: "f", pro: "p", ...size }), ScriptedModel.layer(["{}"]))
-        )
-      )
+      }
     )
   }
 

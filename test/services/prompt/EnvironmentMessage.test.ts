@@ -76,20 +76,18 @@ describe("a git repository", () => {
     ["beside does not count", { "other/.git/HEAD": "", "work/a": "" }, "work", undefined]
   ]
   for (const [rule, files, from, found] of cases) {
-    it.effect(rule, () =>
-      Effect.gen(function* () {
+    it.effect(
+      rule,
+      Layer.merge(
+        MemoryFileSystem.layer(Object.fromEntries(Object.entries(files).map(([name, text]) => [`/${name}`, text]))),
+        Path.layer
+      ),
+      function* () {
         const folder = `/${from}`
         const expected = found === undefined ? undefined : `/${found}`
         assert.strictEqual(yield* EnvironmentMessage.repositoryOf(folder), expected)
         assert.strictEqual(yield* EnvironmentMessage.isGit(folder), found !== undefined)
-      }).pipe(
-        Effect.provide(
-          Layer.merge(
-            MemoryFileSystem.layer(Object.fromEntries(Object.entries(files).map(([name, text]) => [`/${name}`, text]))),
-            Path.layer
-          )
-        )
-      )
+      }
     )
   }
 })

@@ -109,24 +109,22 @@ describe("resolving a reference", () => {
     assert.deepStrictEqual(read(yield* expand("@.")), read(expanded))
   })
 
-  it.effect("searches all folders of the workspace, in order", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "searches all folders of the workspace, in order",
+    FileWorkspace.layer({ root: "/work", added: ["/more"] }).pipe(
+      Layer.provideMerge(
+        Layer.effectDiscard(
+          writeFiles("/more", { "a.ts": "of more", "only.ts": "o", "y.txt": "y", "sub/hidden.ts": "h" })
+        ).pipe(Layer.provideMerge(memory({ "a.ts": "of work", "x.txt": "x" })))
+      )
+    ),
+    function* () {
       const expanded = yield* expand("@a.ts @only.ts @*.txt @hidden")
       assert.deepStrictEqual(read(expanded), ["a.ts", "/more/only.ts", "x.txt", "/more/y.txt", "/more/sub/hidden.ts"])
       assert.strictEqual(expanded.text, "@a.ts @only.ts @*.txt @/more/sub/hidden.ts")
       assert.include(said(expanded), "of work")
       assert.notInclude(said(expanded), "of more")
-    }).pipe(
-      Effect.provide(
-        FileWorkspace.layer({ root: "/work", added: ["/more"] }).pipe(
-          Layer.provideMerge(
-            Layer.effectDiscard(
-              writeFiles("/more", { "a.ts": "of more", "only.ts": "o", "y.txt": "y", "sub/hidden.ts": "h" })
-            ).pipe(Layer.provideMerge(memory({ "a.ts": "of work", "x.txt": "x" })))
-          )
-        )
-      )
-    )
+    }
   )
 })
 

@@ -129,8 +129,17 @@ describe("rewinding files", () => {
     }
   )
 
-  it.effect("names the files that other programs wrote since, except ignored ones and those that tools changed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "names the files that other programs wrote since, except ignored ones and those that tools changed",
+    here({
+      "old.txt": "",
+      "shell.txt": "",
+      "sub/made.txt": "",
+      "noise.log": "",
+      ".gitignore": "*.log\n",
+      ".git/HEAD": ""
+    }),
+    function* () {
       const { fs, rewind, say, write } = yield* working
       yield* say
       yield* write("tool.txt", "tool\n")
@@ -141,18 +150,7 @@ describe("rewinding files", () => {
       for (const name of ["shell.txt", "sub/made.txt", "noise.log"]) yield* fs.utimes(`/work/${name}`, 9, 9)
       assert.deepStrictEqual(yield* rewind.unrecorded(target, 5_000), ["shell.txt", "sub/made.txt"])
       assert.deepStrictEqual(yield* rewind.unrecorded(target, 9_000), [])
-    }).pipe(
-      Effect.provide(
-        here({
-          "old.txt": "",
-          "shell.txt": "",
-          "sub/made.txt": "",
-          "noise.log": "",
-          ".gitignore": "*.log\n",
-          ".git/HEAD": ""
-        })
-      )
-    )
+    }
   )
 
   it.effect(

@@ -1,9 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { assert, it } from "@effect/vitest"
 import { Effect, Layer, Predicate } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 import { type McpOffer, McpServers } from "../../../src/services/tools/McpServers.ts"
+import { assert, it } from "../../support/vitest.ts"
 
 /** Several servers over HTTP, in memory. Each says its host when its tool is called. */
 
@@ -65,8 +65,10 @@ const saidBy = ({ tools }: McpOffer) =>
     })
   )
 
-it.effect("servers whose names look alike have tools of different names, and each call reaches its own", () =>
-  Effect.gen(function* () {
+it.effect(
+  "servers whose names look alike have tools of different names, and each call reaches its own",
+  network({ one: ["read"], two: ["read", "write"], three: ["b_read", "b read"] }),
+  function* () {
     const offer = yield* McpServers.start(
       {
         "a b": { url: "http://one/mcp" },
@@ -87,8 +89,5 @@ it.effect("servers whose names look alike have tools of different names, and eac
       offer.problems.map(({ _tag, server }) => [_tag, server]),
       [["LeftOut", "broken"]]
     )
-  }).pipe(
-    Effect.scoped,
-    Effect.provide(network({ one: ["read"], two: ["read", "write"], three: ["b_read", "b read"] }))
-  )
+  }
 )

@@ -129,8 +129,10 @@ describe("RedactSession", () => {
     })
   }
 
-  it.effect("our own log: no file of a copy holds a secret, and nothing recalls one", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "our own log: no file of a copy holds a secret, and nothing recalls one",
+    FileTempStore.folders.pipe(Layer.provideMerge(Layer.merge(services, NodeServices.layer))),
+    function* () {
       const fs = yield* FileSystem.FileSystem
       const events = yield* importTranscript(transcript)
       const { secrets } = collected(linesOf(writeClaude, transcript))
@@ -154,10 +156,7 @@ describe("RedactSession", () => {
         if (JSON.stringify(entry.content) === JSON.stringify(before[at]?.content)) continue
         for (const handle of before[at]?.handles ?? []) assert.isFalse(kept.has(handle))
       }
-    }).pipe(
-      Effect.scoped,
-      Effect.provide(FileTempStore.folders.pipe(Layer.provideMerge(Layer.merge(services, NodeServices.layer))))
-    )
+    }
   )
 
   it("sees through escapes, JSON within JSON and base64, and gives a value the same name everywhere", () => {

@@ -137,14 +137,14 @@ describe("settings for ignored files", () => {
     ] as const) {
       it.effect(
         `${name}: git's rules ${git ? "apply" : "do not apply"}, the workspace's own ${own ? "apply" : "do not apply"}`,
-        () =>
-          Effect.gen(function* () {
-            const made = yield* having({ respectGitIgnore: git, respectGeminiIgnore: own }, tool)
-            assert.deepStrictEqual(shown(yield* answerOf(made, args)), [...expected])
-            // A call has the last word.
-            assert.deepStrictEqual(shown(yield* answerOf(made, { ...args, ...asked(true, true) })), [])
-            assert.deepStrictEqual(shown(yield* answerOf(made, { ...args, ...asked(false, false) })).length, 2)
-          }).pipe(Effect.provide(inMemory(files)))
+        inMemory(files),
+        function* () {
+          const made = yield* having({ respectGitIgnore: git, respectGeminiIgnore: own }, tool)
+          assert.deepStrictEqual(shown(yield* answerOf(made, args)), [...expected])
+          // A call has the last word.
+          assert.deepStrictEqual(shown(yield* answerOf(made, { ...args, ...asked(true, true) })), [])
+          assert.deepStrictEqual(shown(yield* answerOf(made, { ...args, ...asked(false, false) })).length, 2)
+        }
       )
     }
   }

@@ -72,8 +72,24 @@ describe("the tree of a folder", () => {
     }
   )
 
-  it.effect("honours ignore files; a folder with ignored content is shown closed", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "honours ignore files; a folder with ignored content is shown closed",
+    inMemory({
+      ".git/HEAD": "",
+      ".gitignore": "*.log\n!keep.log\n/out/\n",
+      ".geminiignore": "secret.txt\n",
+      "a.log": "",
+      "keep.log": "",
+      "secret.txt": "",
+      "out/x": "",
+      "dist/x": "",
+      "build/x": "",
+      "node_modules/x/y": "",
+      "src/.gitignore": "a.ts\n",
+      "src/a.ts": "",
+      "src/b.ts": ""
+    }),
+    function* () {
       assert.deepStrictEqual(linesOf(yield* scanned(200)), [
         "  .git/…",
         "  build/…",
@@ -87,25 +103,7 @@ describe("the tree of a folder", () => {
         "  .gitignore",
         "  keep.log"
       ])
-    }).pipe(
-      Effect.provide(
-        inMemory({
-          ".git/HEAD": "",
-          ".gitignore": "*.log\n!keep.log\n/out/\n",
-          ".geminiignore": "secret.txt\n",
-          "a.log": "",
-          "keep.log": "",
-          "secret.txt": "",
-          "out/x": "",
-          "dist/x": "",
-          "build/x": "",
-          "node_modules/x/y": "",
-          "src/.gitignore": "a.ts\n",
-          "src/a.ts": "",
-          "src/b.ts": ""
-        })
-      )
-    )
+    }
   )
 
   it.effect(
@@ -160,24 +158,22 @@ describe("a huge tree", () => {
     assert.deepStrictEqual(read, ["/work"])
   })
 
-  it.effect("100,000 files in memory, most of them in ignored folders", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "100,000 files in memory, most of them in ignored folders",
+    inMemory({
+      ".geminiignore": "out/\n",
+      "a.ts": "",
+      ...Object.fromEntries(
+        Object.keys(countFiles(sizeOf(50_000, 1_000))).flatMap((name) => [
+          [`node_modules/${name}`, ""],
+          [`out/${name}`, ""]
+        ])
+      )
+    }),
+    function* () {
       const tree = yield* scanned(200)
       assert.deepStrictEqual(linesOf(tree), ["  node_modules/…", "  out/…", "  .geminiignore", "  a.ts"])
-    }).pipe(
-      Effect.provide(
-        inMemory({
-          ".geminiignore": "out/\n",
-          "a.ts": "",
-          ...Object.fromEntries(
-            Object.keys(countFiles(sizeOf(50_000, 1_000))).flatMap((name) => [
-              [`node_modules/${name}`, ""],
-              [`out/${name}`, ""]
-            ])
-          )
-        })
-      )
-    )
+    }
   )
 
   it.effect("endlessly nested folders: reads no more than it shows", function* () {

@@ -1,5 +1,4 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { describe, expect, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer, Ref } from "effect"
 import path from "node:path"
 import { type ChatSession, make, type NextSession } from "../../../../src/cli/chat/slash/ChatSession.ts"
@@ -21,6 +20,7 @@ import { BlobFolder } from "../../../../src/services/session/TempStore.ts"
 import { Settings } from "../../../../src/services/settings/Settings.ts"
 import { facts, recorded } from "../../../support/chatTerminal.ts"
 import { begin } from "../../../support/sending.ts"
+import { describe, expect, it } from "../../../support/vitest.ts"
 
 /** What each command does to the session and the terminal. Of its sentences only names, numbers and ids are looked at. */
 
@@ -159,8 +159,10 @@ rewind > 0 > 0 > 1
 `
 
 describe("the commands of a chat", () => {
-  it.effect("do this, in this order: see `test/golden/commands.txt`, and take a new one with `vitest -u`", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "do this, in this order: see `test/golden/commands.txt`, and take a new one with `vitest -u`",
+    services,
+    function* () {
       const picks: Array<string> = []
       const { look, session } = yield* opened(picks)
       const shown: Array<string> = []
@@ -186,6 +188,6 @@ describe("the commands of a chat", () => {
       yield* look
       yield* play(lines)
       yield* Effect.promise(() => expect(`${shown.join("\n")}\n`).toMatchFileSnapshot("../../../golden/commands.txt"))
-    }).pipe(Effect.scoped, Effect.provide(services))
+    }
   )
 })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, Result } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import path from "node:path"
@@ -13,6 +12,7 @@ import { Browser } from "../../../../src/services/tools/Browser.ts"
 import { root } from "../../../support/paths.ts"
 import { begin } from "../../../support/sending.ts"
 import { runtime } from "../../../support/subagents.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const sources = (pattern: string) =>
   globSync(pattern, { cwd: root }).map((file) => readFileSync(path.join(root, file), "utf8"))
@@ -44,16 +44,14 @@ describe("built-in agents", () => {
     }
   })
 
-  it.effect("the browser is offered only when enabled", () =>
-    Effect.gen(function* () {
-      const { chat } = yield* begin()
-      const options = { agents: builtIn, tools: [], settings: chat.settings }
-      const names = ({ tools }: Subagents.Subagents) => tools.map(({ name }) => name)
-      assert.deepStrictEqual(names(yield* Subagents.make(options)), ["codebase_investigator", "generalist", "cli_help"])
-      const all = yield* Subagents.make({ ...options, include: ["browser_agent"] })
-      assert.include(names(all), "browser_agent")
-    }).pipe(Effect.provide(runtime([])))
-  )
+  it.effect("the browser is offered only when enabled", runtime([]), function* () {
+    const { chat } = yield* begin()
+    const options = { agents: builtIn, tools: [], settings: chat.settings }
+    const names = ({ tools }: Subagents.Subagents) => tools.map(({ name }) => name)
+    assert.deepStrictEqual(names(yield* Subagents.make(options)), ["codebase_investigator", "generalist", "cli_help"])
+    const all = yield* Subagents.make({ ...options, include: ["browser_agent"] })
+    assert.include(names(all), "browser_agent")
+  })
 })
 
 const context = {
@@ -67,15 +65,13 @@ const docs = (args: unknown) =>
   Effect.flatMap(getInternalDocs.call(args, context), ({ run }) => Effect.map(run, ({ value }) => String(value)))
 
 describe("the manual tool", () => {
-  it.effect("reads a topic, and lists the topics without one or for an unknown one", () =>
-    Effect.gen(function* () {
-      assert.include(yield* docs({}), "agents: built-in ones")
-      assert.include(yield* docs({ topic: "agents" }), "palimpsest agents run NAME PROMPT")
-      for (const topic of ["nothing", "toString"]) {
-        assert.match((yield* Effect.flip(docs({ topic }))).message, /^there is no topic \w+; there are: overview, /)
-      }
-    })
-  )
+  it.effect("reads a topic, and lists the topics without one or for an unknown one", function* () {
+    assert.include(yield* docs({}), "agents: built-in ones")
+    assert.include(yield* docs({ topic: "agents" }), "palimpsest agents run NAME PROMPT")
+    for (const topic of ["nothing", "toString"]) {
+      assert.match((yield* Effect.flip(docs({ topic }))).message, /^there is no topic \w+; there are: overview, /)
+    }
+  })
 
   const pages = Object.values(manual)
     .map(({ text }) => text)

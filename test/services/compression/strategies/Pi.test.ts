@@ -402,8 +402,15 @@ describe("a chat under pi", () => {
     }
   )
 
-  it.effect("pi: after an overflow one compaction and one retry, and no third request (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: after an overflow one compaction and one retry, and no third request (Pi 0.73)",
+    Offline.layerWithModel(
+      ScriptedModel.layer(
+        () => tooLong,
+        () => noCount
+      )
+    ),
+    function* () {
       const chat = yield* begun()
       yield* chat.append(drafts(turns(38, 130)))
       const events = yield* sent(chat, "and now?")
@@ -413,16 +420,7 @@ describe("a chat under pi", () => {
       assert.strictEqual(calls.length, 2)
       const [first = 0, second = 0] = calls.map(({ request }) => JSON.stringify(request.contents).length)
       assert.isBelow(second, first)
-    }).pipe(
-      Effect.provide(
-        Offline.layerWithModel(
-          ScriptedModel.layer(
-            () => tooLong,
-            () => noCount
-          )
-        )
-      )
-    )
+    }
   )
 
   it.effect(
@@ -440,8 +438,15 @@ describe("a chat under pi", () => {
     }
   )
 
-  it.effect("pi: usage from before a compaction does not cause another one (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: usage from before a compaction does not cause another one (Pi 0.73)",
+    Offline.layerWithModel(
+      ScriptedModel.layer(
+        ({ contents }) => counted(Math.round(JSON.stringify(contents).length * 0.8)),
+        () => noCount
+      )
+    ),
+    function* () {
       const chat = yield* begun()
       yield* chat.append(drafts(turns(38, 130)))
       // The provider counts more than the estimate, above the trigger.
@@ -449,43 +454,30 @@ describe("a chat under pi", () => {
       assert.isAbove(end?._tag === "Finished" ? end.tokens : 0, pi.trigger(100_000))
       assert.strictEqual(compactions(yield* sent(chat, "second")), 1)
       assert.strictEqual(compactions(yield* sent(chat, "third")), 0)
-    }).pipe(
-      Effect.provide(
-        Offline.layerWithModel(
-          ScriptedModel.layer(
-            ({ contents }) => counted(Math.round(JSON.stringify(contents).length * 0.8)),
-            () => noCount
-          )
-        )
-      )
-    )
+    }
   )
 
   it.effect(
     "pi: the trigger is checked after the tool loop and before a prompt (Pi 0.73; ours: before every request, also within a long loop)",
-    () =>
-      Effect.gen(function* () {
-        const chat = yield* begun({ window: 40_000 })
-        let compacted = 0
-        yield* sent(chat, "Do everything that is left.")
-        for (let n = 0; n < 30; n += 1) {
-          const output = `part ${n} is done\n`.repeat(400)
-          const events = yield* sent(chat, [response("edit", { output }, `t${n}`)])
-          assert.strictEqual(events.at(-1)?._tag, "Finished")
-          compacted += compactions(events)
-        }
-        assert.isAbove(compacted, 0)
-        assert.isBelow(viewTokens(yield* chat.conversation), 30_001)
-      }).pipe(
-        Effect.provide(
-          Offline.layerWithModel(
-            ScriptedModel.layer((_request, index) => ({
-              content: model(call("edit", { path: `src/part${index}.ts` }, `t${index}`)),
-              finishReason: "STOP",
-              usage: null
-            }))
-          )
-        )
-      )
+    Offline.layerWithModel(
+      ScriptedModel.layer((_request, index) => ({
+        content: model(call("edit", { path: `src/part${index}.ts` }, `t${index}`)),
+        finishReason: "STOP",
+        usage: null
+      }))
+    ),
+    function* () {
+      const chat = yield* begun({ window: 40_000 })
+      let compacted = 0
+      yield* sent(chat, "Do everything that is left.")
+      for (let n = 0; n < 30; n += 1) {
+        const output = `part ${n} is done\n`.repeat(400)
+        const events = yield* sent(chat, [response("edit", { output }, `t${n}`)])
+        assert.strictEqual(events.at(-1)?._tag, "Finished")
+        compacted += compactions(events)
+      }
+      assert.isAbove(compacted, 0)
+      assert.isBelow(viewTokens(yield* chat.conversation), 30_001)
+    }
   )
 })

@@ -117,19 +117,14 @@ describe("the edit corrector", () => {
     assert.strictEqual(yield* count, 0)
   })
 
-  it.effect("a failed call is not cached", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "a failed call is not cached",
+    ScriptedModel.layer([new ModelError({ reason: new NetworkError({ detail: "none" }) }), JSON.stringify(correction)]),
+    function* () {
       const { correct } = yield* make()
       assert.strictEqual(yield* correct(failed), undefined)
       assert.deepStrictEqual(yield* correct(failed), correction)
-    }).pipe(
-      Effect.provide(
-        ScriptedModel.layer([
-          new ModelError({ reason: new NetworkError({ detail: "none" }) }),
-          JSON.stringify(correction)
-        ])
-      )
-    )
+    }
   )
 
   it.effect("times out after forty seconds", ScriptedModel.layer([ScriptedModel.hang]), function* () {

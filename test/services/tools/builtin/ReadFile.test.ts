@@ -250,10 +250,12 @@ describe("a file that changes while it is read", () => {
     ["is replaced by one of the same size", (fs) => fs.rename("/work/b.txt", "/work/a.txt"), "other"]
   ]
   for (const [name, change, then] of changes) {
-    it.effect(`that ${name} is read again, completely`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `that ${name} is read again, completely`,
+      meddled((fs, opened) => (opened === 1 ? change(fs) : Effect.void)),
+      function* () {
         assert.strictEqual(yield* answerOf(yield* readFile, { file_path: "a.txt" }), then)
-      }).pipe(Effect.provide(meddled((fs, opened) => (opened === 1 ? change(fs) : Effect.void))))
+      }
     )
   }
 

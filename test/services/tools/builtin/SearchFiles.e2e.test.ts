@@ -172,20 +172,18 @@ describe("search_file_content", () => {
     assert.strictEqual(here(answer)[2], `L1: ${"x".repeat(2_000)}... [truncated]`)
   })
 
-  it.effect("keeps line numbers across chunks, also within a line", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "keeps line numbers across chunks, also within a line",
+    inMemory({
+      "big.txt": Array.from({ length: 100_000 }, (_, i) => `${"é".repeat(12)} line ${i + 1}\n`).join("")
+    }),
+    function* () {
       const answer = yield* answerOf(yield* byHand, { pattern: "line 39999$|line 100000$" })
       assert.deepStrictEqual(here(answer).slice(2, 4), [
         `L39999: ${"é".repeat(12)} line 39999`,
         `L100000: ${"é".repeat(12)} line 100000`
       ])
-    }).pipe(
-      Effect.provide(
-        inMemory({
-          "big.txt": Array.from({ length: 100_000 }, (_, i) => `${"é".repeat(12)} line ${i + 1}\n`).join("")
-        })
-      )
-    )
+    }
   )
 
   const refused: ReadonlyArray<readonly [rule: string, args: unknown, said: string]> = [
@@ -246,11 +244,11 @@ describe("search_file_content", () => {
     for (const args of [{}, { dir_path: "e.bin" }, { dir_path: "i.txt" }, { total_max_matches: 2 }]) {
       it.effect(
         `reads names that imitate ripgrep's output, binary files and wide lines alike: ${JSON.stringify(args)}`,
-        () =>
-          Effect.gen(function* () {
-            const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
-            assert.strictEqual(yield* answerOf(yield* byRipgrep, { pattern: "one", ...args }), answer)
-          }).pipe(Effect.provide(onDisk(oddly)))
+        onDisk(oddly),
+        function* () {
+          const answer = yield* answerOf(yield* byHand, { pattern: "one", ...args })
+          assert.strictEqual(yield* answerOf(yield* byRipgrep, { pattern: "one", ...args }), answer)
+        }
       )
     }
   })

@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import type { ChildProcess } from "effect/process"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
@@ -6,6 +5,7 @@ import { searchFiles } from "../../../../src/services/tools/builtin/SearchFiles.
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
 import { answerOf } from "../../../support/callTool.ts"
 import * as Processes from "../../../support/processes.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 import { inMemory } from "../../../support/workspaces.ts"
 
 const environment = (variables: Record<string, string>) =>
@@ -128,21 +128,19 @@ describe("a search with ripgrep", () => {
     })
   )
 
-  it.effect("lists the files first where there are more matches than it takes, and ends at the total", () =>
-    Effect.gen(function* () {
-      const many = Object.fromEntries(
-        Array.from({ length: 30 }, (_, at) => [`m${String(at).padStart(2, "0")}.txt`, "one\n".repeat(100)])
-      )
-      const args = { pattern: "one", total_max_matches: 450 }
-      const own = yield* searched(many, args)
-      const { answer, started } = yield* searched(many, args, ripgrep(many))
-      assert.strictEqual(answer, own.answer)
-      assert.deepStrictEqual(
-        started.map((each) => each.slice(each.indexOf("--") + 1).map((place) => place.replace("/work/", ""))),
-        [["./"], ["./"], ["m00.txt", "m01.txt", "m02.txt", "m03.txt"], ["m04.txt", "m05.txt", "m06.txt", "m07.txt"]]
-      )
-    })
-  )
+  it.effect("lists the files first where there are more matches than it takes, and ends at the total", function* () {
+    const many = Object.fromEntries(
+      Array.from({ length: 30 }, (_, at) => [`m${String(at).padStart(2, "0")}.txt`, "one\n".repeat(100)])
+    )
+    const args = { pattern: "one", total_max_matches: 450 }
+    const own = yield* searched(many, args)
+    const { answer, started } = yield* searched(many, args, ripgrep(many))
+    assert.strictEqual(answer, own.answer)
+    assert.deepStrictEqual(
+      started.map((each) => each.slice(each.indexOf("--") + 1).map((place) => place.replace("/work/", ""))),
+      [["./"], ["./"], ["m00.txt", "m01.txt", "m02.txt", "m03.txt"], ["m04.txt", "m05.txt", "m06.txt", "m07.txt"]]
+    )
+  })
 
   const first = "src/a.ts\u00001:const one = 1\nsrc/a.ts\u00002:const two = one + 1\n"
   it.effect.each<readonly [rule: string, played: Processes.Played, shown: "all" | "src/a.ts"]>([
@@ -173,14 +171,12 @@ describe("a search with ripgrep", () => {
     })
   )
 
-  it.effect("is not made where its rules could not be those of the workspace", () =>
-    Effect.gen(function* () {
-      const negated = { ...files, ".geminiignore": "own/*\n!own/e.txt\n" }
-      const { answer, started } = yield* searched(negated, { pattern: "one", names_only: true }, ripgrep(negated))
-      assert.deepStrictEqual(started, [])
-      assert.include(answer, "own/e.txt")
-    })
-  )
+  it.effect("is not made where its rules could not be those of the workspace", function* () {
+    const negated = { ...files, ".geminiignore": "own/*\n!own/e.txt\n" }
+    const { answer, started } = yield* searched(negated, { pattern: "one", names_only: true }, ripgrep(negated))
+    assert.deepStrictEqual(started, [])
+    assert.include(answer, "own/e.txt")
+  })
 })
 
 /** A workspace of these folders, on a machine without ripgrep. */

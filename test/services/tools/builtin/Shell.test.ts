@@ -1,4 +1,3 @@
-import { assert, describe, it } from "@effect/vitest"
 import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import type { ChildProcess } from "effect/process"
 import { TestClock } from "effect/testing"
@@ -9,6 +8,7 @@ import { shell } from "../../../../src/services/tools/builtin/Shell.ts"
 import { ShellSettings } from "../../../../src/services/tools/builtin/ShellProcess.ts"
 import { context } from "../../../support/callTool.ts"
 import * as Processes from "../../../support/processes.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 import { inMemory } from "../../../support/workspaces.ts"
 
 /** The shell tool over processes that are not started: what each is started with, and what the model and the user get. */
@@ -115,8 +115,9 @@ describe("a command in the foreground", () => {
     })
   )
 
-  it.effect("is started in its folder, in its own group, without secrets and folders that a program could choose", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "is started in its folder, in its own group, without secrets and folders that a program could choose",
+    function* () {
       const { call, started } = yield* opened(() => ({ third: "101 0\n" }))
       const { question, result } = yield* call({ command: "make it", dir_path: "sub" })
       assert.strictEqual(result.value, answered({ Directory: "sub", "Exit Code": 0 }))
@@ -141,36 +142,32 @@ describe("a command in the foreground", () => {
         GIT_CONFIG_KEY_2: "core.fsmonitor",
         GIT_CONFIG_VALUE_2: "false"
       })
-    })
+    }
   )
 
-  it.effect("is shown each second while it prints, and stopped when it has been silent for too long", () =>
-    Effect.gen(function* () {
-      const { call, shown } = yield* opened(() => ({ out: "half", err: "no", ends: Effect.never }))
-      const fiber = yield* Effect.forkChild(call({ command: "make it" }))
-      yield* TestClock.adjust("9999 millis")
-      assert.deepStrictEqual(shown, ["half\nno"])
-      assert.isUndefined(fiber.pollUnsafe())
-      yield* TestClock.adjust("1 millis")
-      yield* TestClock.adjust("1 second")
-      const { result } = yield* Fiber.join(fiber)
-      const error = "it printed nothing for 10s and was stopped; what it printed before is kept"
-      assert.deepStrictEqual(result, {
-        value: answered({ Stdout: "half", Stderr: "no", Error: error, Signal: "SIGTERM" }),
-        display: { _tag: "Text", text: `half\nno\n${error}` }
-      })
+  it.effect("is shown each second while it prints, and stopped when it has been silent for too long", function* () {
+    const { call, shown } = yield* opened(() => ({ out: "half", err: "no", ends: Effect.never }))
+    const fiber = yield* Effect.forkChild(call({ command: "make it" }))
+    yield* TestClock.adjust("9999 millis")
+    assert.deepStrictEqual(shown, ["half\nno"])
+    assert.isUndefined(fiber.pollUnsafe())
+    yield* TestClock.adjust("1 millis")
+    yield* TestClock.adjust("1 second")
+    const { result } = yield* Fiber.join(fiber)
+    const error = "it printed nothing for 10s and was stopped; what it printed before is kept"
+    assert.deepStrictEqual(result, {
+      value: answered({ Stdout: "half", Stderr: "no", Error: error, Signal: "SIGTERM" }),
+      display: { _tag: "Text", text: `half\nno\n${error}` }
     })
-  )
+  })
 
-  it.effect("keeps its output where it is cancelled", () =>
-    Effect.gen(function* () {
-      const { call, shown } = yield* opened(() => ({ out: "half", ends: Effect.never }))
-      const fiber = yield* Effect.forkChild(call({ command: "make it" }))
-      yield* TestClock.adjust("500 millis")
-      yield* Fiber.interrupt(fiber)
-      assert.deepStrictEqual(shown, [answered({ Stdout: "half", Error: "it was cancelled before it ended" })])
-    })
-  )
+  it.effect("keeps its output where it is cancelled", function* () {
+    const { call, shown } = yield* opened(() => ({ out: "half", ends: Effect.never }))
+    const fiber = yield* Effect.forkChild(call({ command: "make it" }))
+    yield* TestClock.adjust("500 millis")
+    yield* Fiber.interrupt(fiber)
+    assert.deepStrictEqual(shown, [answered({ Stdout: "half", Error: "it was cancelled before it ended" })])
+  })
 })
 
 describe("the question before a command", () => {
@@ -216,39 +213,37 @@ describe("a command in the background", () => {
     })
   )
 
-  it.effect("is listed while it runs, and ends when it is stopped, or with the session", () =>
-    Effect.gen(function* () {
-      const over = yield* Deferred.make<number>()
-      const { call, close, commands } = yield* opened(({ args: words }) => ({
-        out: "ready\n",
-        ends: words.includes("make it") ? Effect.never : Deferred.await(over)
-      }))
-      yield* TestClock.adjust("5 seconds")
-      for (const [at, command] of ["make it", "watch it", "make it"].entries()) {
-        const fiber = yield* Effect.forkChild(call({ ...args, command }))
-        yield* TestClock.adjust("200 millis")
-        const { result } = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(result, {
-          value: answered({ Command: command, Stdout: "ready\n", "Background PIDs": 101 + at }, 101 + at),
-          display: { _tag: "Text", text: `ready\nruns in the background, process group ${101 + at}` }
-        })
-      }
-      const all = yield* commands.all
-      assert.deepStrictEqual(
-        all.map(({ command, id, startedAt }) => [command, id, startedAt]),
-        [
-          ["make it", 101, 5_200],
-          ["watch it", 102, 5_400],
-          ["make it", 103, 5_600]
-        ]
-      )
-      const ends = Effect.forEach(all, ({ ended }) => ended)
-      assert.deepStrictEqual(yield* ends, [undefined, undefined, undefined])
-      yield* all[0]?.stop ?? Effect.void
-      yield* Deferred.succeed(over, 7)
-      assert.deepStrictEqual(yield* ends, ["ended by SIGTERM", "exit code 7", undefined])
-      yield* close
-      assert.deepStrictEqual((yield* ends)[2], "ended by SIGTERM")
-    })
-  )
+  it.effect("is listed while it runs, and ends when it is stopped, or with the session", function* () {
+    const over = yield* Deferred.make<number>()
+    const { call, close, commands } = yield* opened(({ args: words }) => ({
+      out: "ready\n",
+      ends: words.includes("make it") ? Effect.never : Deferred.await(over)
+    }))
+    yield* TestClock.adjust("5 seconds")
+    for (const [at, command] of ["make it", "watch it", "make it"].entries()) {
+      const fiber = yield* Effect.forkChild(call({ ...args, command }))
+      yield* TestClock.adjust("200 millis")
+      const { result } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(result, {
+        value: answered({ Command: command, Stdout: "ready\n", "Background PIDs": 101 + at }, 101 + at),
+        display: { _tag: "Text", text: `ready\nruns in the background, process group ${101 + at}` }
+      })
+    }
+    const all = yield* commands.all
+    assert.deepStrictEqual(
+      all.map(({ command, id, startedAt }) => [command, id, startedAt]),
+      [
+        ["make it", 101, 5_200],
+        ["watch it", 102, 5_400],
+        ["make it", 103, 5_600]
+      ]
+    )
+    const ends = Effect.forEach(all, ({ ended }) => ended)
+    assert.deepStrictEqual(yield* ends, [undefined, undefined, undefined])
+    yield* all[0]?.stop ?? Effect.void
+    yield* Deferred.succeed(over, 7)
+    assert.deepStrictEqual(yield* ends, ["ended by SIGTERM", "exit code 7", undefined])
+    yield* close
+    assert.deepStrictEqual((yield* ends)[2], "ended by SIGTERM")
+  })
 })

@@ -32,8 +32,21 @@ const answer = (said: string, grounding?: ModelAnswer["grounding"]): ModelAnswer
 const network = new ModelError({ reason: new NetworkError({ detail: "none" }) })
 
 describe("google_web_search", () => {
-  it.effect("returns the model's findings with numbered sources, marked as foreign", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "returns the model's findings with numbered sources, marked as foreign",
+    ScriptedModel.layer([
+      answer("É is a letter. So is B.", {
+        sources: [
+          { uri: "https://one.example/", title: "One\n" },
+          { uri: "https://two.example/", title: "" }
+        ],
+        supports: [
+          { end: 24, sources: [1, 1, 7] },
+          { end: 15, sources: [0, 1] }
+        ]
+      })
+    ]),
+    function* () {
       const found = yield* search("what is it?")
       assert.strictEqual(
         found,
@@ -46,22 +59,7 @@ describe("google_web_search", () => {
         contents: [{ role: "user", parts: [{ text: "what is it?" }] }],
         tools: [{ googleSearch: {} }]
       })
-    }).pipe(
-      Effect.provide(
-        ScriptedModel.layer([
-          answer("É is a letter. So is B.", {
-            sources: [
-              { uri: "https://one.example/", title: "One\n" },
-              { uri: "https://two.example/", title: "" }
-            ],
-            supports: [
-              { end: 24, sources: [1, 1, 7] },
-              { end: 15, sources: [0, 1] }
-            ]
-          })
-        ])
-      )
-    )
+    }
   )
 
   it.effect(
@@ -73,22 +71,20 @@ describe("google_web_search", () => {
     }
   )
 
-  it.effect("retries where that may help, and reports the failure otherwise", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "retries where that may help, and reports the failure otherwise",
+    ScriptedModel.layer([
+      network,
+      "found",
+      new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
+    ]),
+    function* () {
       const fiber = yield* Effect.forkChild(search("a"))
       yield* TestClock.adjust("1 minute")
       assert.match(yield* Fiber.join(fiber), /found/)
       const failure = yield* Effect.flip(search("b"))
       assert.match(failure.message, /^the search failed: no model is configured, or it has no key/)
-    }).pipe(
-      Effect.provide(
-        ScriptedModel.layer([
-          network,
-          "found",
-          new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
-        ])
-      )
-    )
+    }
   )
 
   it.effect("refuses an empty query", ScriptedModel.layer([]), function* () {
