@@ -13,6 +13,12 @@ export interface ProviderFault {
   readonly limit?: number | undefined
   /** A page of a proxy or of another server, which is no answer of an API. */
   readonly isPage?: boolean
+  /** Milliseconds after which the server allows another attempt. */
+  readonly retryMillis?: number | undefined
+  /** The name of a quota that does not refill within minutes: a daily one, or one of zero. */
+  readonly exhaustedQuota?: string | undefined
+  /** Whether the key is not valid, in an error that names another cause by its status. */
+  readonly isKeyRefused?: boolean
 }
 
 const nullish = Schema.optionalKey(Schema.NullOr(Schema.Union([Schema.String, Schema.Finite])))
@@ -22,6 +28,8 @@ const Fault = Schema.Struct({
   type: nullish,
   code: nullish,
   status: nullish,
+  /** Google's servers. */
+  details: Schema.optionalKey(Schema.Unknown),
   /** llama.cpp: the size of the request and of the window. */
   n_prompt_tokens: Schema.optionalKey(Schema.Natural),
   n_ctx: Schema.optionalKey(Schema.Natural)
@@ -33,6 +41,31 @@ const readFault = Schema.decodeUnknownOption(
 )
 const readJson = Schema.decodeUnknownOption(fromJson(Schema.Unknown))
 
+const Detail = Schema.Struct({
+  reason: Schema.optionalKey(Schema.String),
+  retryDelay: Schema.optionalKey(Schema.String),
+  violations: Schema.optionalKey(
+    Schema.Array(
+      Schema.Struct({ quotaId: Schema.optionalKey(Schema.String), quotaValue: Schema.optionalKey(Schema.String) })
+    )
+  )
+})
+const readDetail = Schema.decodeUnknownOption(Detail)
+
+/** What the details of an error of Google's servers say. */
+const detailsOf = (details: unknown, message: string): Partial<ProviderFault> => {
+  const read = Array.isArray(details) ? details.flatMap((detail) => Option.toArray(readDetail(detail))) : []
+  const seconds = read.flatMap(({ retryDelay = "" }) => /^(\d+(?:\.\d+)?)s$/.exec(retryDelay)?.[1] ?? [])[0]
+  return {
+    isKeyRefused:
+      read.some(({ reason }) => reason === "API_KEY_INVALID") || /api key (not valid|expired)/i.test(message),
+    retryMillis: seconds === undefined ? undefined : Number(seconds) * 1_000,
+    exhaustedQuota: read
+      .flatMap(({ violations = [] }) => violations)
+      .find(({ quotaId = "", quotaValue }) => /per_?day|daily/i.test(quotaId) || quotaValue === "0")?.quotaId
+  }
+}
+
 /** Returns the error in a value; undefined if it contains none. */
 export const faultIn = (value: unknown): ProviderFault | undefined =>
   Option.match(readFault(value), {
@@ -40,8 +73,13 @@ export const faultIn = (value: unknown): ProviderFault | undefined =>
     onSome: (read) => {
       const fault = "error" in read ? read.error : read
       if (typeof fault === "string") return { message: fault, kind: "" }
+      const message = fault.message ?? ""
+      // Google's servers wrap an error again that was not declared as JSON.
+      const inner = message.trimStart().startsWith("{") ? faultOf(message) : undefined
+      if (inner !== undefined && inner.message !== message) return inner
       return {
-        message: fault.message ?? "",
+        ...detailsOf(fault.details, message),
+        message,
         kind: [fault.type, fault.code, fault.status].filter(Predicate.isNotNullish).join(" "),
         tokens: fault.n_prompt_tokens,
         limit: fault.n_ctx

@@ -12,9 +12,9 @@ import { clipped } from "../../domain/text/Bytes.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { AgentFailure } from "../../services/agent/AgentRunner.ts"
-import { bounded } from "../model/BoundedResponse.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
 import { type Header, withoutSecret } from "./A2aAuth.ts"
+import { bounded } from "./BoundedResponse.ts"
 
 /** Connects to a remote agent: loads its card, restricts the hosts of its requests, and limits their size and time. */
 

@@ -1,9 +1,10 @@
-import { type Config, Effect, Layer, Schema, Stream } from "effect"
+import { type Config, Effect, type Layer, Schema, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
-import { Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { makeReader } from "./AnthropicAnswer.ts"
+import type { Send } from "./HttpSend.ts"
 import { hideKey, unusable } from "./ModelFailures.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import {
@@ -11,6 +12,7 @@ import {
   chunks,
   collect,
   events,
+  modelLayer,
   naming,
   opened,
   optionsConfig,
@@ -68,9 +70,9 @@ const countTokens = Effect.fn("Model.countTokens")(function* (
   return tokens
 })
 
-const make = (options: ProviderOptions): Model["Service"] => {
+const make = (options: ProviderOptions, send: Send): Model["Service"] => {
   const provider: Provider = {
-    ...providerOf(options, defaultBaseUrl),
+    ...providerOf(options, defaultBaseUrl, send),
     names,
     needsKey: true,
     headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key === undefined ? {} : { "x-api-key": key }) })
@@ -88,10 +90,7 @@ const make = (options: ProviderOptions): Model["Service"] => {
  * Anthropic's models, with your own options. Building the layer connects to nothing; without a key every call fails with `AuthenticationError`.
  * The key appears in no error, log or span.
  */
-export const layer = (options: ProviderOptions): Layer.Layer<Model> => Layer.sync(Model, () => make(options))
+export const layer = (options: ProviderOptions): Layer.Layer<Model> => modelLayer(Effect.succeed(options), make)
 
 /** Anthropic's models. The key is ANTHROPIC_API_KEY; ANTHROPIC_BASE_URL names another endpoint, without `/v1`. */
-export const layerConfig: Layer.Layer<Model, Config.ConfigError> = Layer.effect(
-  Model,
-  Effect.map(optionsConfig(names), make)
-)
+export const layerConfig: Layer.Layer<Model, Config.ConfigError> = modelLayer(optionsConfig(names), make)

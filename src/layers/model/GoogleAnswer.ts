@@ -1,9 +1,10 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Option, Predicate, Schema } from "effect"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import { model, type Part } from "../../domain/content/Content.ts"
 import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
 import { type Citations, readGenerateResponse, usageIn } from "../../domain/wire/gemini/Answer.ts"
 import { carriedState, type Target } from "../../domain/wire/ModelState.ts"
+import { faultIn } from "../../domain/wire/ProviderFault.ts"
 import {
   AnswerTooLargeError,
   ContentPolicyError,
@@ -13,6 +14,8 @@ import {
   type ModelError
 } from "../../services/model/Model.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
+import { reasonOfEvent } from "./ProviderErrors.ts"
+import { type EventReader, type Reading, unfinished } from "./ProviderExchange.ts"
 
 /** Decodes the answers of the Gemini API. */
 
@@ -102,11 +105,15 @@ const signedPart = (part: Part, target: Target): Part =>
     ? part
     : { ...part, thoughtSignature: carriedState(target, part.thoughtSignature) }
 
-/** Converts a response or a piece of one. Fails if the provider refused to answer. `hide` removes the key from a text. */
-export const toChunk = Effect.fnUntraced(function* (
+/** Converts a response or a piece of one. Fails if the provider refused to answer. */
+const toChunk = Effect.fnUntraced(function* (
   response: unknown,
-  { hide, target }: { readonly hide: (text: string) => string; readonly target: Target }
+  { hide, names, target }: Omit<Reading, "tools">
 ): Effect.fn.Return<ModelChunk, ModelError> {
+  const fault = Predicate.hasProperty(response, "error") ? faultIn(response) : undefined
+  if (fault !== undefined) {
+    return yield* failed(reasonOfEvent({ ...fault, message: hide(fault.message) }, names))
+  }
   if (hasTooManyParts(response)) {
     return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
   }
@@ -129,21 +136,24 @@ export const toChunk = Effect.fnUntraced(function* (
   }
 })
 
-/** The detail of an answer that did not end properly. */
-export const unfinished = "it ended without a finish reason"
+/** Reads one streamed answer of the Gemini API. */
+export const makeGeminiReader = (reading: Omit<Reading, "tools">): EventReader => ({
+  read: (event) => toChunk(event, reading),
+  end: () => Effect.undefined
+})
 
-/** Converts a whole answer from its only piece. */
-export const toAnswer = ({
-  finishReason,
-  grounding,
-  parts,
-  usage
-}: ModelChunk): Effect.Effect<ModelAnswer, ModelError> =>
-  finishReason === undefined
-    ? Effect.fail(unusable(parts.length === 0 ? "it has no candidates" : unfinished))
-    : Effect.succeed({
-        content: model(...parts),
-        finishReason,
-        usage: usage ?? null,
-        ...(grounding === undefined ? {} : { grounding })
-      })
+/** Reads a whole answer. */
+export const wholeAnswer = (
+  response: unknown,
+  reading: Omit<Reading, "tools">
+): Effect.Effect<ModelAnswer, ModelError> =>
+  Effect.flatMap(toChunk(response, reading), ({ finishReason, grounding, parts, usage }) =>
+    finishReason === undefined
+      ? Effect.fail(unusable(parts.length === 0 ? "it has no candidates" : unfinished))
+      : Effect.succeed({
+          content: model(...parts),
+          finishReason,
+          usage: usage ?? null,
+          ...(grounding === undefined ? {} : { grounding })
+        })
+  )

@@ -12,8 +12,7 @@ import {
   ModelError,
   type ModelErrorReason,
   NetworkError,
-  RequestBytesError,
-  TimeoutError
+  RequestBytesError
 } from "../../services/model/Model.ts"
 
 /** Error handling that all providers share. */
@@ -51,9 +50,6 @@ export const hideKey =
   (text: string): string =>
     key === undefined || key.length < minHiddenKey ? text : text.replaceAll(key, "<key>")
 
-/** Node's own time limits, for a head and between two pieces of a body. */
-const isNodeTimeout = (code: string): boolean => /^UND_ERR_(HEADERS|BODY)_TIMEOUT$/.test(code)
-
 /** The reason of a connection that failed with this code. */
 export const ofConnection = (code: string, host: string): ModelErrorReason =>
-  isNodeTimeout(code) ? new TimeoutError({ seconds: 300 }) : new NetworkError({ detail: `${code}, ${host}` })
+  new NetworkError({ detail: `${code}, ${host}` })

@@ -1,8 +1,9 @@
-import { type Config, Effect, Layer, Stream } from "effect"
+import { type Config, Effect, type Layer, Stream } from "effect"
 import { chatBody, responsesBody } from "../../domain/wire/OpenAiRequest.ts"
-import { Model, type ModelRequest } from "../../services/model/Model.ts"
+import { type Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
+import type { Send } from "./HttpSend.ts"
 import { hideKey } from "./ModelFailures.ts"
 import { makeChatReader, makeResponsesReader } from "./OpenAiAnswer.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
@@ -10,6 +11,7 @@ import {
   chunks,
   collect,
   events,
+  modelLayer,
   naming,
   opened,
   optionsConfig,
@@ -46,8 +48,8 @@ const stream = (server: Server, request: ModelRequest) =>
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 
-const make = (options: Options): Model["Service"] => {
-  const provider = providerOf(options, defaultBaseUrl)
+const make = (options: Options, send: Send): Model["Service"] => {
+  const provider = providerOf(options, defaultBaseUrl, send)
   const isOpenAi = provider.baseUrl.host === new URL(defaultBaseUrl).host
   const server: Server = {
     ...provider,
@@ -71,10 +73,7 @@ const make = (options: Options): Model["Service"] => {
  * OpenAI's models or those of a compatible server, with your own options. Building the layer connects to nothing; without a key every call to
  * OpenAI fails with `AuthenticationError`. Tokens are estimated, because these servers count none. The key appears in no error, log or span.
  */
-export const layer = (options: Options): Layer.Layer<Model> => Layer.sync(Model, () => make(options))
+export const layer = (options: Options): Layer.Layer<Model> => modelLayer(Effect.succeed(options), make)
 
 /** OpenAI's models. The key is OPENAI_API_KEY; OPENAI_BASE_URL names another endpoint, with its `/v1`. */
-export const layerConfig: Layer.Layer<Model, Config.ConfigError> = Layer.effect(
-  Model,
-  Effect.map(optionsConfig(names), make)
-)
+export const layerConfig: Layer.Layer<Model, Config.ConfigError> = modelLayer(optionsConfig(names), make)

@@ -13,30 +13,34 @@ import {
 import { codeOf } from "../platform/ConnectionCode.ts"
 import { clip, ofConnection, reasonOfExcess, reasonOfRefusal } from "./ModelFailures.ts"
 
-/** Turns failures of providers that speak the dialects of Anthropic and OpenAI, and of the connection, into reasons of a `ModelError`. */
+/** Turns failures of providers and of the connection into reasons of a `ModelError`. */
 
-const isQuota = ({ kind, message }: ProviderFault): boolean =>
-  /insufficient_quota|billing|credit balance|exceeded your current quota/i.test(`${kind} ${message}`)
+/** Whether a quota is used up that does not refill within minutes. The Gemini API says the same of a rate, in details. */
+const isQuota = ({ exhaustedQuota, kind, message }: ProviderFault): boolean =>
+  exhaustedQuota !== undefined ||
+  (!/RESOURCE_EXHAUSTED/.test(kind) &&
+    /insufficient_quota|billing|credit balance|exceeded your current quota/i.test(`${kind} ${message}`))
 
 const isPolicy = ({ kind }: ProviderFault): boolean =>
   /content_policy|content_filter|moderation|invalid_prompt/i.test(kind)
 
 /** The header `retry-after` (seconds, or a date by the server's clock) or `retry-after-ms`. */
 export const retryAfter = (
-  header: (name: "date" | "retry-after" | "retry-after-ms") => ReadonlyArray<string> | string | null | undefined
+  header: (name: "date" | "retry-after" | "retry-after-ms") => string | undefined
 ): Duration.Duration | undefined => {
-  const millis = String(header("retry-after-ms") ?? "")
+  const millis = header("retry-after-ms") ?? ""
   if (/^\d+(?:\.\d+)?$/.test(millis)) return Duration.millis(Number(millis))
-  const value = String(header("retry-after") ?? "")
+  const value = header("retry-after") ?? ""
   if (value === "") return undefined
   const seconds = /^\d+(?:\.\d+)?$/.test(value)
     ? Number(value)
-    : (Date.parse(value) - Date.parse(String(header("date") ?? ""))) / 1000
+    : (Date.parse(value) - Date.parse(header("date") ?? "")) / 1000
   return Number.isFinite(seconds) ? Duration.seconds(Math.max(0, seconds)) : undefined
 }
 
-/** The delay in a message: `Please try again in 1.2s`. */
-const statedDelay = (message: string): Duration.Duration | undefined => {
+/** The delay that an error states, also in a message: `Please try again in 1.2s`. */
+const statedDelay = ({ message, retryMillis }: ProviderFault): Duration.Duration | undefined => {
+  if (retryMillis !== undefined) return Duration.millis(retryMillis)
   const [, number, unit] = /try again in (\d+(?:\.\d+)?)(ms|s)\b/.exec(message) ?? []
   return number === undefined ? undefined : Duration.millis(Number(number) * (unit === "ms" ? 1 : 1_000))
 }
@@ -63,7 +67,7 @@ export const reasonOfStatus = (
 ): ModelErrorReason => {
   const { isPage = false, kind, message } = fault
   const detail = clip(message.trim() === "" ? `HTTP ${status}` : message)
-  const retryDelay = delay ?? statedDelay(message)
+  const retryDelay = delay ?? statedDelay(fault)
   const waiting = retryDelay === undefined ? {} : { retryAfter: retryDelay }
   if (status >= 300 && status < 400) return new InvalidResponseError({ detail: `a redirection (${status})` })
   const excess = excessOf(status, fault)
@@ -74,11 +78,11 @@ export const reasonOfStatus = (
       detail: `this address does not serve the ${names.api} API (HTTP ${status} and a page); ${place}`
     })
   }
-  if (status === 401) return keyError("InvalidKey", names)
+  if (status === 401 || fault.isKeyRefused === true) return keyError("InvalidKey", names)
   if (isPolicy(fault)) return new ContentPolicyError({ finishReason: clip(kind) })
   const refusal = reasonOfRefusal(status, fault, detail)
   if (refusal.refused !== undefined) return refusal
-  if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail })
+  if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
   if (status === 429) return new RateLimitError(waiting)
   if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...waiting })

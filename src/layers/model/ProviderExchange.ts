@@ -1,29 +1,30 @@
-import { Config, Duration, Effect, Option, Redacted, Result, Schema, Stream } from "effect"
+import { Config, type Context, Duration, Effect, Layer, Option, Redacted, Result, Schema, Scope, Stream } from "effect"
+import * as Sse from "effect/encoding/Sse"
 import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
-import { faultOf } from "../../domain/wire/ProviderFault.ts"
+import { faultOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
 import { toolDeclarations, type ToolNames, toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import {
   AnswerTooLargeError,
+  InvalidRequestError,
+  InvalidResponseError,
+  Model,
   type ModelAnswer,
   type ModelChunk,
   type ModelError,
-  type ModelErrorReason,
   type ModelRequest,
-  InvalidRequestError,
   TimeoutError
 } from "../../services/model/Model.ts"
-import { bounded } from "./BoundedResponse.ts"
-import { failed, hideKey, unusable } from "./ModelFailures.ts"
+import { type ProviderRequest, type Reply, send, type Send } from "./HttpSend.ts"
+import { clip, failed, hideKey, unusable } from "./ModelFailures.ts"
 import { keyError, type ProviderNames, reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors.ts"
-import { ServerEvents } from "./ServerEvents.ts"
 
 /**
- * One HTTP exchange with a provider: sends a JSON body, receives JSON or server-sent events. It uses the platform's `fetch`: the signal of a fiber closes
- * its socket at once, and the whole exchange is this file. The vendors' SDKs weigh megabytes and retry by themselves; Effect's HTTP client is built
- * on the same `fetch` and bounds nothing that a server sends.
+ * One exchange with a provider of any dialect: sends a JSON body, receives JSON or server-sent events, within bounds of bytes, parts and time. A
+ * socket closes when its caller is interrupted.
  */
 
 /** Bytes of an answer, images included. An endless answer is ended there. */
@@ -64,6 +65,7 @@ export interface Provider {
   readonly headers: (key: string | undefined) => Readonly<Record<string, string>>
   /** Whether every call needs a key. */
   readonly needsKey: boolean
+  readonly send: Send
 }
 
 /** Names the one model that answers all requests, if there is one. */
@@ -92,13 +94,20 @@ export const opened = (
 /** Returns the parts of a provider that its options determine. */
 export const providerOf = (
   { apiKey, baseUrl, model, timeouts }: ProviderOptions,
-  defaultBaseUrl: string
-): Pick<Provider, "baseUrl" | "key" | "model" | "timeouts"> => {
+  defaultBaseUrl: string,
+  send: Send
+): Pick<Provider, "baseUrl" | "key" | "model" | "send" | "timeouts"> => {
   const key = (apiKey === undefined || typeof apiKey === "string" ? (apiKey ?? "") : Redacted.value(apiKey)).trim()
   const url = new URL(baseUrl ?? defaultBaseUrl)
   // A relative path would replace the last folder of a base without a slash.
   if (!url.pathname.endsWith("/")) url.pathname += "/"
-  return { key: key === "" ? undefined : key, baseUrl: url, model, timeouts: { ...defaultTimeouts, ...timeouts } }
+  return {
+    key: key === "" ? undefined : key,
+    baseUrl: url,
+    model,
+    send,
+    timeouts: { ...defaultTimeouts, ...timeouts }
+  }
 }
 
 /** Without its scheme, `localhost:8080` would be a URL of the scheme `localhost`. */
@@ -107,154 +116,212 @@ const Endpoint = Schema.Union([
   Schema.URL.check(Schema.makeFilter(({ protocol }) => /^https?:$/.test(protocol) || "a URL that starts with http"))
 ])
 
-/** The options in two variables. A blank value counts as not set. */
-export const optionsConfig = (names: ProviderNames): Config.Config<ProviderOptions> =>
+/** The first value that is not blank: shells and env files leave blank what is not set. */
+const firstFilled = (values: ReadonlyArray<Option.Option<Redacted.Redacted<string>>>) =>
+  values.flatMap(Option.toArray).find((value) => Redacted.value(value).trim() !== "")
+
+/** The options in variables: that of the key, else the others, and that of the address. A blank value counts as not set. */
+export const optionsConfig = (
+  names: ProviderNames,
+  ...otherKeys: ReadonlyArray<string>
+): Config.Config<ProviderOptions> =>
   Config.all({
-    key: Config.option(Config.Redacted(names.key)),
+    keys: Config.all([names.key, ...otherKeys].map((name) => Config.option(Config.Redacted(name)))),
     endpoint: Config.schema(Endpoint, names.baseUrl).pipe(Config.withDefault(""))
   }).pipe(
-    Config.map(({ endpoint, key }) => ({
-      apiKey: Option.getOrUndefined(key),
+    Config.map(({ endpoint, keys }) => ({
+      apiKey: firstFilled(keys),
       baseUrl: endpoint === "" ? undefined : endpoint
     }))
   )
 
+/** A layer of a provider, with options of its own or from the environment. Building it connects to nothing. */
+export const modelLayer = <E>(
+  options: Effect.Effect<ProviderOptions, E>,
+  make: (options: ProviderOptions, send: Send) => Model["Service"]
+): Layer.Layer<Model, E> => Layer.effect(Model, Effect.zipWith(options, send, make))
+
 /** Whether a key can be a header. `fetch` would refuse any other, with the key in its message. */
 const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
-/** The state of an exchange, for its error. Mutable. */
-interface Exchange {
-  isBegun: boolean
-  excess: ModelErrorReason | undefined
-}
-
-const within = (duration: Duration.Input) =>
+/** Fails with a `TimeoutError` after this time. */
+export const within = (duration: Duration.Input) =>
   Effect.timeoutOrElse({
     duration,
     orElse: () => Effect.fail(failed(new TimeoutError({ seconds: Duration.toSeconds(duration) })))
   })
 
-/** Reads a promise of the exchange, whose failures are those of the connection. */
-const run = <A>(provider: Provider, exchange: Exchange, promise: () => Promise<A>): Effect.Effect<A, ModelError> =>
-  Effect.tryPromise({
-    try: promise,
-    catch: (error) => failed(exchange.excess ?? reasonOfConnection(error, exchange.isBegun, provider.baseUrl.host))
-  })
+const tooLarge = (unit: "bytes" | "parts", limit: number) => failed(new AnswerTooLargeError({ unit, limit }))
 
-const exceeded =
-  (exchange: Exchange) =>
-  (what: "bytes" | "events"): Error => {
-    exchange.excess =
-      what === "bytes"
-        ? new AnswerTooLargeError({ unit: "bytes", limit: maxAnswerBytes })
-        : new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts })
-    return exchange.excess
-  }
+/** The next bytes of an answer; undefined at its end. */
+const nextBytes = ({ baseUrl }: Provider, { next }: Reply) =>
+  Effect.mapError(next, (error) => failed(reasonOfConnection(error, true, baseUrl.host)))
 
-/** Sends a request. Fails if the answer has the status of an error; follows no redirection, because the key is for this server alone. */
-const open = Effect.fnUntraced(function* (
+/** The text of a whole body. */
+const textOf = Effect.fnUntraced(function* (
   provider: Provider,
-  exchange: Exchange,
-  path: string,
-  body: unknown,
-  signal: AbortSignal
-): Effect.fn.Return<Response, ModelError> {
-  const { baseUrl, headers, key, names, needsKey } = provider
-  if (key === undefined && needsKey) return yield* failed(keyError("MissingKey", names))
-  if (key !== undefined && !isSendable(key)) return yield* failed(keyError("InvalidKey", names))
-  const response = yield* run(provider, exchange, () =>
-    fetch(new URL(path, baseUrl), {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers(key) },
-      body: wellFormedJson(JSON.stringify(body)),
-      redirect: "manual",
-      signal
-    })
-  )
-  exchange.isBegun = true
-  const { headers: answered, status } = response
-  if (response.ok && answered.get("content-type")?.startsWith("text/html") === true) {
+  reply: Reply,
+  maxBytes: number
+): Effect.fn.Return<string, ModelError> {
+  const decoder = new TextDecoder()
+  let text = ""
+  let size = 0
+  for (;;) {
+    const bytes = yield* nextBytes(provider, reply)
+    if (bytes === undefined) return text + decoder.decode()
+    size += bytes.length
+    if (size > maxBytes) return yield* tooLarge("bytes", maxBytes)
+    text += decoder.decode(bytes, { stream: true })
+  }
+})
+
+/** The key, if a request can be sent with it. */
+export const keyOf = ({ key, names, needsKey }: Provider): Effect.Effect<string | undefined, ModelError> => {
+  if (key === undefined) return needsKey ? Effect.fail(failed(keyError("MissingKey", names))) : Effect.undefined
+  return isSendable(key) ? Effect.succeed(key) : Effect.fail(failed(keyError("InvalidKey", names)))
+}
+
+/** An answer with the status of an error. */
+export interface Refusal {
+  readonly status: number
+  readonly fault: ProviderFault
+}
+
+/**
+ * Sends a request. Fails if the answer has the status of an error, and notes it with `refused`; follows no redirection, because the key is for this
+ * server alone.
+ */
+const exchanged = Effect.fnUntraced(function* (
+  provider: Provider,
+  request: ProviderRequest,
+  refused?: (refusal: Refusal) => void
+): Effect.fn.Return<Reply, ModelError, Scope.Scope> {
+  const { baseUrl, names } = provider
+  const reply = yield* provider
+    .send(request)
+    .pipe(Effect.mapError((error) => failed(reasonOfConnection(error, false, baseUrl.host))))
+  const { header, status } = reply
+  if (status >= 200 && status < 300) {
+    if (header("content-type")?.startsWith("text/html") !== true) return reply
     const detail = `${baseUrl.host} answers with a web page, where its API was expected; check ${names.baseUrl}`
     return yield* failed(new InvalidRequestError({ detail }))
   }
-  if (response.ok) return response
-  // The status alone is enough where the body cannot be read.
-  const text = yield* Effect.promise(() =>
-    bounded(response, maxErrorBytes, () => new Error("the body of the error is too large"), signal)
-      .text()
-      .catch(() => "")
+  const fault = yield* textOf(provider, reply, maxErrorBytes).pipe(
+    Effect.map((text) => faultOf(hideKey(provider)(text))),
+    // The status alone is enough where the body cannot be read.
+    Effect.orElseSucceed((): ProviderFault => ({ message: `HTTP ${status}, and its body cannot be read`, kind: "" }))
   )
-  return yield* failed(
-    reasonOfStatus(
-      status,
-      faultOf(hideKey(provider)(text)),
-      retryAfter((name) => answered.get(name)),
-      names
-    )
-  )
+  refused?.({ status, fault })
+  return yield* failed(reasonOfStatus(status, fault, retryAfter(header), names))
+})
+
+/** The bytes of a JSON body. */
+const bytesOf = (body: unknown): ReadonlyArray<Uint8Array> => [Buffer.from(wellFormedJson(JSON.stringify(body)))]
+
+/** Sends bytes of JSON to a path of the API. */
+const open = Effect.fnUntraced(function* (provider: Provider, path: string, body: ReadonlyArray<Uint8Array>) {
+  const key = yield* keyOf(provider)
+  const headers = { "content-type": "application/json", ...provider.headers(key) }
+  return yield* exchanged(provider, { url: new URL(path, provider.baseUrl), method: "POST", headers, body })
 })
 
 /** Asks for JSON. */
 export const call = (provider: Provider, path: string, body: unknown): Effect.Effect<unknown, ModelError> =>
   Effect.gen(function* () {
-    const exchange: Exchange = { isBegun: false, excess: undefined }
-    const signal = yield* Effect.abortSignal
-    const response = yield* open(provider, exchange, path, body, signal)
-    const text = yield* run(provider, exchange, () =>
-      bounded(response, maxAnswerBytes, () => exceeded(exchange)("bytes"), signal).text()
-    )
+    const reply = yield* open(provider, path, bytesOf(body))
+    const text = yield* textOf(provider, reply, maxAnswerBytes)
     return yield* Effect.fromResult(Result.mapError(parseJson(text), () => unusable("it is not JSON")))
   }).pipe(Effect.scoped, within(provider.timeouts.countTokens))
 
-/** The data of a server-sent event; empty if it has none. */
-const dataOf = (event: string): string =>
-  event
-    .split(/\r\n|\r|\n/)
-    .flatMap((line) => (line.startsWith("data:") ? [line.slice(line.startsWith("data: ") ? 6 : 5)] : []))
-    .join("\n")
-
-/** The events of a body, read piece by piece. */
-const eventsIn = (exchange: Exchange, { body }: Response) => {
+/** Returns the data of the next event of an answer; undefined at its end. */
+const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | undefined, ModelError> => {
   const arrived: Array<string> = []
   const decoder = new TextDecoder()
-  const take = (event: Uint8Array) => void arrived.push(dataOf(decoder.decode(event)).trim())
-  const bounds = { bytes: maxAnswerBytes, events: maxAnswerParts }
-  const split = new ServerEvents(bounds, take, exceeded(exchange))
-  const reader = body?.getReader()
-  let isOver = reader === undefined
-  /** Returns the data of the next event; undefined at the end. */
-  return async (): Promise<string | undefined> => {
+  const parser = Sse.makeParser((event) => void (event._tag === "Event" && arrived.push(event.data)), {
+    maxEventSize: maxAnswerBytes
+  })
+  let [size, count] = [0, 0]
+  let isOver = false
+  return Effect.gen(function* () {
     while (arrived.length === 0 && !isOver) {
-      const { value } = (await reader?.read()) ?? {}
-      if (value !== undefined) split.push(value)
-      else {
-        isOver = true
-        const rest = split.end()
-        if (rest !== undefined) take(rest)
-      }
+      const bytes = yield* nextBytes(provider, reply)
+      isOver = bytes === undefined
+      size += bytes?.length ?? 0
+      if (size > maxAnswerBytes) return yield* tooLarge("bytes", maxAnswerBytes)
+      // Some servers leave out the blank line after the last event.
+      parser.feed(isOver ? `${decoder.decode()}\n\n` : decoder.decode(bytes, { stream: true }))
     }
-    return arrived.shift()
-  }
+    if (arrived.length > 0) count += 1
+    return count > maxAnswerParts ? yield* tooLarge("parts", maxAnswerParts) : arrived.shift()
+  })
 }
 
-/** Asks for server-sent events, each with JSON. The socket closes with the stream's scope. */
-export const events = (provider: Provider, path: string, body: unknown): Stream.Stream<unknown, ModelError> =>
-  Effect.map(Effect.abortSignal, (signal) => {
-    const exchange: Exchange = { isBegun: false, excess: undefined }
-    const start = Effect.map(open(provider, exchange, path, body, signal), (response) => eventsIn(exchange, response))
+const isBytes = (body: object): body is ReadonlyArray<Uint8Array> => Array.isArray(body)
+
+/** Asks for server-sent events, each with JSON. `body` is a value, or its bytes. The socket closes with the stream's scope. */
+export const events = (
+  provider: Provider,
+  path: string,
+  body: ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
+): Stream.Stream<unknown, ModelError> =>
+  Effect.map(Effect.scope, (scope) => {
+    const start = open(provider, path, isBytes(body) ? body : bytesOf(body)).pipe(
+      Effect.map((reply) => eventsIn(provider, reply)),
+      Scope.provide(scope)
+    )
     const next = Effect.fnUntraced(function* (opening: typeof start) {
       const read = yield* opening
-      for (;;) {
-        const data = yield* run(provider, exchange, read)
-        if (data === undefined || data === "[DONE]") return undefined
-        if (data === "") continue
-        const event = parseJson(data)
-        if (Result.isFailure(event)) return yield* unusable("it contains an event that is not JSON")
-        return [event.success, Effect.succeed(read)] as const
-      }
+      const data = yield* read
+      if (data === undefined || data === "[DONE]") return undefined
+      const event = parseJson(data)
+      if (Result.isSuccess(event)) return [event.success, Effect.succeed(read)] as const
+      const { _tag, message } = event.failure
+      return yield* unusable(_tag === "TooDeep" ? message : "it contains an event that is not JSON")
     }, within(provider.timeouts.chunk))
     return Stream.unfold(start, next)
   }).pipe(Stream.unwrap)
+
+/** What came of the requests of one call of a vendor's SDK, which would wrap its failures. Mutable. */
+export interface SdkCall {
+  isSent: boolean
+  failure?: ModelError
+  refusal?: Refusal
+}
+
+/** The `fetch` of a vendor's SDK, over the same exchange, as a part of the fiber with this context. */
+export const sdkFetch =
+  (provider: Provider, sdkCall: SdkCall, context: Context.Context<never>): typeof fetch =>
+  (input, init) => {
+    sdkCall.isSent = true
+    const request: ProviderRequest = {
+      url: new URL(input instanceof Request ? input.url : input),
+      method: init?.method === "GET" ? "GET" : "POST",
+      headers: Object.fromEntries(new Headers(init?.headers)),
+      body: typeof init?.body === "string" ? [Buffer.from(wellFormedJson(init.body))] : []
+    }
+    return exchanged(provider, request, (refusal) => (sdkCall.refusal = refusal)).pipe(
+      Effect.flatMap((reply) => textOf(provider, reply, maxAnswerBytes)),
+      Effect.map((text) => new Response(text, { headers: { "content-type": "application/json" } })),
+      Effect.tapError((error) => Effect.sync(() => (sdkCall.failure = error))),
+      Effect.scoped,
+      (exchange) => Effect.runPromiseWith(context)(exchange, { signal: init?.signal ?? undefined })
+    )
+  }
+
+/** Calls a vendor's SDK. The signal that it gives aborts the request until the promise settles, no longer. */
+export const callSdk = <A>(
+  provider: Provider,
+  sdkCall: SdkCall,
+  use: (signal: AbortSignal) => Promise<A>
+): Effect.Effect<A, ModelError> =>
+  Effect.tryPromise({
+    try: (signal) => use(signal),
+    catch: (error) => {
+      if (sdkCall.failure !== undefined) return sdkCall.failure
+      const detail = clip(hideKey(provider)(errorText(error)))
+      return failed(sdkCall.isSent ? new InvalidResponseError({ detail }) : new InvalidRequestError({ detail }))
+    }
+  })
 
 /** What the events of an answer are read with. */
 export interface Reading {
@@ -274,7 +341,8 @@ export interface EventReader {
   readonly end: () => Effect.Effect<ModelChunk | undefined, ModelError>
 }
 
-const unfinished = "it ended without a finish reason"
+/** The detail of an answer that did not end properly. */
+export const unfinished = "it ended without a finish reason"
 
 /** The chunks of an answer. Fails at its end if no finish reason came. */
 export const chunks = (

@@ -1,4 +1,7 @@
-import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream } from "effect"
+import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream, Tracer } from "effect"
+import * as FetchHttpClient from "effect/http/FetchHttpClient"
+import * as HttpClient from "effect/http/HttpClient"
+import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import { inspect } from "node:util"
 import { call, isThought, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as AnthropicModel from "../../../src/layers/model/AnthropicModel.ts"
@@ -363,4 +366,41 @@ describe("an address that is not the API's", () => {
       assert.match(JSON.stringify(reason), /"InvalidRequestError".+answers with a web page.+; check \w+_BASE_URL/)
     })
   }
+})
+
+it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {
+  const spans: Array<Tracer.NativeSpan> = []
+  const tracer = Tracer.make({
+    span: (options) => {
+      const span = new Tracer.NativeSpan(options)
+      spans.push(span)
+      return span
+    }
+  })
+  for (const dialect of allDialects) {
+    const server = yield* Server.make(({ path }) =>
+      path.endsWith("/count_tokens") || path.endsWith(":countTokens")
+        ? Server.json({ input_tokens: 3, totalTokens: 3 })
+        : path.endsWith(":generateContent")
+          ? inOnePiece(dialect.answer([{ text: "Hello" }]))
+          : dialect.answer([{ text: "Hello" }])
+    )
+    const marked = Layer.effect(
+      HttpClient.HttpClient,
+      Effect.map(HttpClient.HttpClient, HttpClient.mapRequest(HttpClientRequest.setHeader("x-recorded", "yes")))
+    ).pipe(Layer.provide(FetchHttpClient.layer))
+    const ask = Effect.gen(function* () {
+      const model = yield* Model
+      const { content } = yield* model.generate(question(dialect))
+      assert.deepStrictEqual(content.parts, [{ text: "Hello" }])
+      yield* Stream.runDrain(model.stream(question(dialect)))
+      yield* model.countTokens(question(dialect))
+    })
+    yield* ask.pipe(Effect.provide(Layer.provide(dialect.layer(server.url, key), marked)), Effect.withTracer(tracer))
+    assert.isAtLeast(server.requests.length, 2)
+    for (const { headers } of server.requests) assert.strictEqual(headers["x-recorded"], "yes")
+  }
+  assert.isAtLeast(spans.filter(({ kind }) => kind === "client").length, 10)
+  for (const { attributes, events, name } of spans)
+    assert.notInclude(inspect({ attributes, events, name }, { depth: 20 }), key)
 })
