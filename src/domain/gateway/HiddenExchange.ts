@@ -1,9 +1,9 @@
 import { objectSpans } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { Dialect } from "../wire/Dialect.ts"
+import type { Dialect, TurnForm } from "../wire/Dialect.ts"
 import { isJson, type Json, textAt } from "../wire/MessageCodec.ts"
 import type { VisibleBlock } from "../wire/RelayedAnswer.ts"
-import { visibleItem } from "../wire/responses/RelayedAnswer.ts"
+import { wire } from "./WireDialects.ts"
 
 /**
  * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in
@@ -41,10 +41,12 @@ interface Blocks {
   readonly write: (blocks: ReadonlyArray<Json>) => Json
 }
 
-const contentKey = (dialect: Dialect): string => (dialect === "gemini" ? "parts" : "content")
+/** How a message of a model is laid out, and how its blocks are seen. */
+interface MessageForm extends Extract<TurnForm, { readonly _tag: "Message" }> {
+  readonly visible: (block: Json) => VisibleBlock
+}
 
-const blocksOf = (dialect: Dialect, message: Json): Blocks => {
-  const key = contentKey(dialect)
+const blocksOf = ({ blocksKey: key }: MessageForm, message: Json): Blocks => {
   const content = message[key]
   if (typeof content === "string") {
     return {
@@ -56,13 +58,6 @@ const blocksOf = (dialect: Dialect, message: Json): Blocks => {
     blocks: Array.isArray(content) ? content.filter(isJson) : [],
     write: (blocks) => ({ ...message, [key]: blocks })
   }
-}
-
-const visibleBlock = (block: Json): VisibleBlock => {
-  if (block["thought"] === true || block["type"] === "thinking" || block["type"] === "redacted_thinking") {
-    return { kind: "thought", text: "" }
-  }
-  return typeof block["text"] === "string" ? { kind: "text", text: block["text"] } : { kind: "other", text: "" }
 }
 
 /**
@@ -94,11 +89,11 @@ const stripped = <A>(
 }
 
 /** Returns the answer of a round without the text that the client's own message still contains. */
-const withoutWords = (dialect: Dialect, { sent: [answer = "", ...results] }: HiddenRound): ReadonlyArray<string> => {
+const withoutWords = (form: MessageForm, { sent: [answer = "", ...results] }: HiddenRound): ReadonlyArray<string> => {
   const message = parsedOrUndefined(answer)
   if (!isJson(message)) return [answer, ...results]
-  const { blocks, write } = blocksOf(dialect, message)
-  return [JSON.stringify(write(blocks.filter((block) => visibleBlock(block).kind !== "text"))), ...results]
+  const { blocks, write } = blocksOf(form, message)
+  return [JSON.stringify(write(blocks.filter((block) => form.visible(block).kind !== "text"))), ...results]
 }
 
 /**
@@ -125,49 +120,45 @@ const elementsOf = (message: string, key: string): ReadonlyArray<string> => {
   return (array?.elements ?? []).map(({ end, start }) => message.slice(start, end))
 }
 
-const hasResult = (dialect: Dialect, message: string): boolean =>
-  dialect === "gemini" ? message.includes('"functionResponse"') : message.includes('"tool_result"')
-
 /** Puts calls beside the client's calls, and their results beside the client's results. */
 const besideClientCalls = (
-  dialect: Dialect,
+  { blocksKey, callsKey, resultMark }: MessageForm,
   answer: string,
   next: string | undefined,
   { calls, results }: NonNullable<HiddenExchange["beside"]>
 ): Woven => {
   const untouched: Woven = { sent: [answer], consumed: 1 }
-  if (dialect === "chat") {
-    const withCalls = withElements(answer, "tool_calls", calls, "behind")
+  if (callsKey !== undefined) {
+    const withCalls = withElements(answer, callsKey, calls, "behind")
     return withCalls === undefined || next === undefined ? untouched : { sent: [withCalls, ...results], consumed: 1 }
   }
-  const key = contentKey(dialect)
-  const withCalls = withElements(answer, key, calls, "behind")
-  const own = results.flatMap((result) => elementsOf(result, key))
-  if (withCalls === undefined || next === undefined || !hasResult(dialect, next)) return untouched
-  const withResults = withElements(next, key, own, "before")
+  const withCalls = withElements(answer, blocksKey, calls, "behind")
+  const own = results.flatMap((result) => elementsOf(result, blocksKey))
+  if (withCalls === undefined || next?.includes(resultMark) !== true) return untouched
+  const withResults = withElements(next, blocksKey, own, "before")
   return withResults === undefined ? untouched : { sent: [withCalls, withResults], consumed: 2 }
 }
 
 /** Merges a hidden exchange into a message of the model. */
 const wovenMessage = (
-  dialect: Dialect,
+  form: MessageForm,
   { beside, rounds }: HiddenExchange,
   messages: ReadonlyArray<string>
 ): Woven | undefined => {
   const [raw = "", next] = messages
   const message = parsedOrUndefined(raw)
-  if (!isJson(message) || message["role"] !== (dialect === "gemini" ? "model" : "assistant")) return undefined
-  const { blocks, write } = blocksOf(dialect, message)
+  if (!isJson(message) || message["role"] !== form.role) return undefined
+  const { blocks, write } = blocksOf(form, message)
   const visible = rounds.flatMap((round) => round.visible)
-  const left = stripped(blocks, visible, visibleBlock, (block, text) => ({ ...block, text }))
-  const before = rounds.flatMap((round) => (left === undefined ? withoutWords(dialect, round) : round.sent))
+  const left = stripped(blocks, visible, form.visible, (block, text) => ({ ...block, text }))
+  const before = rounds.flatMap((round) => (left === undefined ? withoutWords(form, round) : round.sent))
   const isSame =
     left === undefined || (left.rest.length === blocks.length && left.rest.every((one, at) => one === blocks[at]))
-  const hasCalls = Array.isArray(message["tool_calls"])
+  const hasCalls = form.callsKey !== undefined && Array.isArray(message[form.callsKey])
   if (!isSame && left.rest.length === 0 && !hasCalls) return { sent: before, consumed: 1 }
   const answer = isSame ? raw : JSON.stringify(write(left.rest))
   const last: Woven =
-    beside === undefined ? { sent: [answer], consumed: 1 } : besideClientCalls(dialect, answer, next, beside)
+    beside === undefined ? { sent: [answer], consumed: 1 } : besideClientCalls(form, answer, next, beside)
   return { sent: [...before, ...last.sent], consumed: last.consumed }
 }
 
@@ -176,8 +167,12 @@ const itemOf = (raw: string): Json => {
   return isJson(item) ? item : {}
 }
 
-/** Merges a hidden exchange into items of the Responses API. */
-const wovenItems = ({ beside, rounds }: HiddenExchange, messages: ReadonlyArray<string>): Woven => {
+/** Merges a hidden exchange into items in a row. */
+const wovenItems = (
+  visibleItem: (item: Json) => VisibleBlock,
+  { beside, rounds }: HiddenExchange,
+  messages: ReadonlyArray<string>
+): Woven => {
   const visible = rounds.flatMap((round) => round.visible)
   const left = stripped(
     messages,
@@ -203,5 +198,13 @@ const wovenItems = ({ beside, rounds }: HiddenExchange, messages: ReadonlyArray<
  * Puts a hidden exchange back. `messages` are the client's messages from the answer on. Returns undefined when there
  * is no answer of the model at this place.
  */
-export const woven = (dialect: Dialect, exchange: HiddenExchange, messages: ReadonlyArray<string>): Woven | undefined =>
-  dialect === "responses" ? wovenItems(exchange, messages) : wovenMessage(dialect, exchange, messages)
+export const woven = (
+  dialect: Dialect,
+  exchange: HiddenExchange,
+  messages: ReadonlyArray<string>
+): Woven | undefined => {
+  const { answers, turn } = wire[dialect]
+  return turn._tag === "Items"
+    ? wovenItems(answers.visible, exchange, messages)
+    : wovenMessage({ ...turn, visible: answers.visible }, exchange, messages)
+}

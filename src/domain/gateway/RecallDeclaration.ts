@@ -1,4 +1,5 @@
 import type { Dialect } from "../wire/Dialect.ts"
+import { wire } from "./WireDialects.ts"
 
 /**
  * The declaration of the recall tool, with which a model reads content that left its window, in the form of each
@@ -6,7 +7,7 @@ import type { Dialect } from "../wire/Dialect.ts"
  */
 export interface RecallDeclaration {
   readonly name: string
-  /** The JSON of the function alone, as an element of Gemini's list of functions. */
+  /** The JSON of the function alone, as an element of a list of functions. */
   readonly plain: string
   /** The JSON of the whole tool. */
   readonly inDialect: string
@@ -28,27 +29,10 @@ const parameters = {
   }
 }
 
-const declared = (dialect: Dialect, name: string): unknown => {
-  const plain = { name, description, parameters }
-  switch (dialect) {
-    case "anthropic":
-      return { name, description, input_schema: parameters }
-    case "chat":
-      return { type: "function", function: plain }
-    case "responses":
-      return { type: "function", ...plain, strict: false }
-    case "gemini":
-      return { functionDeclarations: [plain] }
-  }
-}
-
 /** Declares the tool for a request. `others` is the JSON of the client's tools; the name differs from all of theirs. */
 export const recallDeclaration = (dialect: Dialect, others: string): RecallDeclaration => {
   let name = recallName
   for (let count = 2; others.includes(`"${name}"`); count += 1) name = `${recallName}_${count}`
-  return {
-    name,
-    plain: JSON.stringify({ name, description, parameters }),
-    inDialect: JSON.stringify(declared(dialect, name))
-  }
+  const tool = { name, description, parameters }
+  return { name, plain: JSON.stringify(tool), inDialect: JSON.stringify(wire[dialect].declaredTool(tool)) }
 }

@@ -1,9 +1,10 @@
-import { afterSpace, type ArraySpans, type MemberSpan, objectSpans, type Span } from "../text/JsonSpans.ts"
+import { afterSpace, type ArraySpans, objectSpans, type Span } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Dialect } from "../wire/Dialect.ts"
 import { isJson } from "../wire/MessageCodec.ts"
 import type { Route } from "./Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
+import { wire } from "./WireDialects.ts"
 
 /** The text of a request's body, and where its messages and tools are. Only the necessary parts are parsed. */
 export interface RequestBody {
@@ -26,14 +27,6 @@ export interface RequestBody {
   readonly keepsAnswer: boolean
 }
 
-/** The key of the array of messages in each dialect. */
-const messagesKey: Readonly<Record<Dialect, string>> = {
-  anthropic: "messages",
-  chat: "messages",
-  responses: "input",
-  gemini: "contents"
-}
-
 /** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
 const statefulKeys = ["previous_response_id", "conversation", "cachedContent", "cached_content", "prompt", "container"]
 
@@ -51,7 +44,7 @@ const isNull = (text: string, { end, start }: Span): boolean => text.slice(start
  * within texts are escaped.
  */
 export const storesAnswer = (dialect: Dialect, body: { readonly includes: (text: string) => boolean }): boolean =>
-  dialect === "responses" && !body.includes('"store":false') && !body.includes('"store": false')
+  wire[dialect].request.isStored && !body.includes('"store":false') && !body.includes('"store": false')
 
 /**
  * Whether a request may refer to state that a provider keeps for the account of the key, whoever wrote it. True for a body that is no
@@ -63,22 +56,14 @@ export const mayNameState = (text: string): boolean => {
   return [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span)))
 }
 
-/** Whether the settings of a Gemini request allow additional functions. */
-const geminiAllows = (text: string, config: MemberSpan | undefined, tools: string): boolean => {
-  const value = config === undefined ? undefined : parsedOrUndefined(text.slice(config.start, config.end))
-  const isJsonAnswer =
-    isJson(value) && (value["responseMimeType"] ?? value["response_mime_type"]) === "application/json"
-  return !isJsonAnswer && (tools === "" || /"function_?[dD]eclarations"/.test(tools))
-}
-
 /**
  * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, or with only
  * a part of the conversation.
  */
 export const readBody = ({ dialect, isArray, isStream, model }: Route, text: string): RequestBody | undefined => {
-  const key = messagesKey[dialect]
-  const members = objectSpans(text, afterSpace(text, 0), [key, "tools"])
-  const array = members?.get(key)?.array
+  const form = wire[dialect].request
+  const members = objectSpans(text, afterSpace(text, 0), [form.messagesKey, "tools"])
+  const array = members?.get(form.messagesKey)?.array
   if (members === undefined || array === undefined || array.elements.length === 0) return undefined
   if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
   const value = (name: string): unknown => {
@@ -87,7 +72,7 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
   }
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
   let leading = 0
-  if (dialect === "chat" || dialect === "responses") {
+  if (form.hasInstructions) {
     while (leading < slices.length && isInstruction(slices[leading] ?? "")) leading += 1
   }
   const tools = members.get("tools")
@@ -100,8 +85,7 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     !members.has("functions") &&
     (value("n") ?? 1) === 1 &&
     value("background") !== true &&
-    (dialect !== "gemini" ||
-      geminiAllows(text, members.get("generationConfig") ?? members.get("generation_config"), toolText))
+    form.allowsTools(value, toolText)
   return {
     dialect,
     text,
@@ -158,12 +142,11 @@ const declaring = ({ dialect, text, tools }: RequestBody, { inDialect, plain }: 
     const at = text.indexOf("{") + 1
     return { start: at, end: at, by: `"tools":[${inDialect}],` }
   }
-  if (dialect === "gemini") {
-    for (const { start } of tools.elements) {
-      const members = objectSpans(text, start, ["functionDeclarations", "function_declarations"])
-      const functions = (members?.get("functionDeclarations") ?? members?.get("function_declarations"))?.array
-      if (functions !== undefined) return appending(functions, plain)
-    }
+  const { functionsKeys } = wire[dialect].request
+  for (const { start } of functionsKeys.length === 0 ? [] : tools.elements) {
+    const members = objectSpans(text, start, functionsKeys)
+    const functions = functionsKeys.map((key) => members?.get(key)?.array).find((array) => array !== undefined)
+    if (functions !== undefined) return appending(functions, plain)
   }
   return appending(tools, inDialect)
 }

@@ -2,12 +2,12 @@ import { valueEnd } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { latestCounts } from "./AddedCounts.ts"
-import type { Dialect } from "./Dialect.ts"
 import { isJson, type Json } from "./MessageCodec.ts"
 
 /** The tokens of an answer, as counted by the provider. */
 
-const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
+/** A count at a path; zero if there is none. */
+export const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
   let at: unknown = value
   for (const key of path) at = isJson(at) ? at[key] : undefined
   return typeof at === "number" && Number.isFinite(at) && at > 0 ? Math.round(at) : 0
@@ -16,52 +16,25 @@ const numberAt = (value: Json, ...path: ReadonlyArray<string>): number => {
 /** Tokens above which the count of one request is taken for an error: more than the largest windows hold (ten million). */
 const maxBelievable = 20_000_000
 
-/** Reads the counts of a provider. Returns undefined when there are none, or none that can be true. */
-export const usageOf = (dialect: Dialect, counts: unknown): Usage | undefined => {
-  const usage = isJson(counts) ? read(dialect, counts) : undefined
+/** Reads the counts of a provider, as its dialect has them. Returns undefined when there are none, or none that can be true. */
+export const usageOf = (read: (counts: Json) => Usage, counts: unknown): Usage | undefined => {
+  const usage = isJson(counts) ? read(counts) : undefined
   const total = usage === undefined ? 0 : usage.prompt + usage.answer + usage.thoughts
   return total > 0 && total <= maxBelievable ? usage : undefined
 }
 
-const read = (dialect: Dialect, counts: Json): Usage => {
-  switch (dialect) {
-    case "anthropic": {
-      const cached = numberAt(counts, "cache_read_input_tokens")
-      const cacheWrite = numberAt(counts, "cache_creation_input_tokens")
-      const cacheWriteHour = numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens")
-      return {
-        prompt: numberAt(counts, "input_tokens") + cached + cacheWrite,
-        answer: numberAt(counts, "output_tokens"),
-        thoughts: 0,
-        cached,
-        ...(cacheWrite === 0 ? {} : { cacheWrite }),
-        ...(cacheWriteHour === 0 ? {} : { cacheWriteHour })
-      }
-    }
-    case "gemini":
-      return {
-        prompt: numberAt(counts, "promptTokenCount"),
-        answer: numberAt(counts, "candidatesTokenCount"),
-        thoughts: numberAt(counts, "thoughtsTokenCount"),
-        cached: numberAt(counts, "cachedContentTokenCount")
-      }
-    case "chat":
-      return openAiUsage(counts, "prompt", "completion")
-    case "responses":
-      return openAiUsage(counts, "input", "output")
-  }
-}
-
 /** The counts of OpenAI, whose two dialects call them differently. */
-const openAiUsage = (counts: Json, sent: string, answered: string): Usage => {
-  const thoughts = numberAt(counts, `${answered}_tokens_details`, "reasoning_tokens")
-  return {
-    prompt: numberAt(counts, `${sent}_tokens`),
-    answer: Math.max(0, numberAt(counts, `${answered}_tokens`) - thoughts),
-    thoughts,
-    cached: numberAt(counts, `${sent}_tokens_details`, "cached_tokens")
+export const openAiUsage =
+  (sent: string, answered: string) =>
+  (counts: Json): Usage => {
+    const thoughts = numberAt(counts, `${answered}_tokens_details`, "reasoning_tokens")
+    return {
+      prompt: numberAt(counts, `${sent}_tokens`),
+      answer: Math.max(0, numberAt(counts, `${answered}_tokens`) - thoughts),
+      thoughts,
+      cached: numberAt(counts, `${sent}_tokens_details`, "cached_tokens")
+    }
   }
-}
 
 const countsKey = /"usage(?:Metadata)?"\s*:\s*(?=\{)/g
 

@@ -1,4 +1,5 @@
 import type { Part } from "../content/Content.ts"
+import type { Json } from "./MessageCodec.ts"
 import type { SseEvent } from "./SseEvents.ts"
 
 /** What the gateway reads from an answer: the calls of its own tool, which are hidden from the client. */
@@ -80,6 +81,8 @@ export interface AnswerDialect {
   readonly stream: (tool: string) => AnswerStream
   /** Begins to read an answer that is not streamed. */
   readonly whole: (tool: string) => WholeAnswer
+  /** How the client sees a block of an answer. */
+  readonly visible: (block: Json) => VisibleBlock
   /** The messages that answer the calls, to be sent after `ReadAnswer.sent`. */
   readonly results: (
     calls: ReadonlyArray<RecallCall>,

@@ -1,4 +1,5 @@
 import { Effect, Metric } from "effect"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { priceOf, requestCost } from "../../domain/tokens/Prices.ts"
 import { estimateText, type Usage } from "../../domain/tokens/Tokens.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
@@ -42,7 +43,7 @@ export const accountAnswer = Effect.fnUntraced(
     if (route?.asks !== "answer") return
     const { learn, prices } = yield* Gateway
     const limiter = yield* TenantLimiter
-    const counted = usageOf(route.dialect, counts)
+    const counted = usageOf(wire[route.dialect].usage, counts)
     if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const usage: Usage = counted ?? {
       prompt: Math.ceil(estimated ?? bodyBytes / bytesPerToken),

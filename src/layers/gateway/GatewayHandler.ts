@@ -2,9 +2,9 @@ import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingMessage, ServerResponse } from "node:http"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
-import { failureBody } from "../../domain/gateway/FailureBody.ts"
 import { mayNameState, storesAnswer } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
@@ -134,9 +134,13 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
     Metric.update(requestsRefused, 1),
     Effect.sync(() => {
       const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
-      sendJson(response, status, failureBody(route?.dialect, status, message), headers)
+      sendJson(response, status, failureBody(route, status, message), headers)
     })
   )
+
+/** The body for a failure of the gateway itself, in the form that the client expects. */
+const failureBody = (route: Route | undefined, status: number, message: string): string =>
+  JSON.stringify(wire[route?.dialect ?? "chat"].failure(status, message))
 
 const work = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
@@ -216,7 +220,7 @@ export const handle = (
       const message = `palimpsest gateway: ${errorText(Cause.squash(cause))}`
       return Effect.andThen(
         upstream === undefined ? reportFailure(cause, `the client gets status ${status}`) : Effect.void,
-        Effect.sync(() => sendJson(response, status, failureBody(route?.dialect, status, message)))
+        Effect.sync(() => sendJson(response, status, failureBody(route, status, message)))
       )
     })
   )

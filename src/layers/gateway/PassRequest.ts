@@ -2,9 +2,9 @@ import { Cause, Effect, Metric, type Scope } from "effect"
 import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import type { Route } from "../../domain/gateway/Dialect.ts"
-import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { headerOf } from "../../domain/gateway/HeaderList.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
@@ -48,7 +48,7 @@ const keepAnswer = Effect.fnUntraced(
   function* (owner: string, text: string) {
     const { keep } = yield* Gateway
     const read = text.startsWith("{")
-      ? answerDialects.responses.whole(recallName).push(text)
+      ? wire.responses.answers.whole(recallName).push(text)
       : readEvents("responses", text)
     if (read !== undefined) yield* keep(owner, read)
   },

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
@@ -32,7 +32,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
         }
         const read = typeOf(answer).includes("event-stream")
           ? readEvents(dialect, body)
-          : answerDialects[dialect].whole(recallName).push(body)
+          : wire[dialect].answers.whole(recallName).push(body)
         yield* accountAnswer(passing, {
           model,
           estimated: undefined,

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { AnswerStream, ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../domain/wire/SseEvents.ts"
@@ -32,7 +32,7 @@ const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: AnswerSt
 
 /** Reads the events of a whole answer. */
 export const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
-  const stream = answerDialects[dialect].stream(recallName)
+  const stream = wire[dialect].answers.stream(recallName)
   const splitter = new SseSplitter()
   for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
   return stream.read()
@@ -49,7 +49,7 @@ export const passStream = Effect.fnUntraced(function* (
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const stream = answerDialects[sent.body.dialect].stream(tool)
+  const stream = wire[sent.body.dialect].answers.stream(tool)
   writeHead(passing, first, ["content-length"])
   let rounds = noRounds
   let answer = first

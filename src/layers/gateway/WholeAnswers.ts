@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
-import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import { withoutHeaders } from "../../domain/gateway/HeaderList.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
@@ -18,7 +18,7 @@ export const passWhole = Effect.fnUntraced(function* (
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const whole = answerDialects[sent.body.dialect].whole(tool)
+  const whole = wire[sent.body.dialect].answers.whole(tool)
   let rounds = noRounds
   let answer = first
   for (;;) {

@@ -2,7 +2,13 @@ import { Effect, Option, Schema } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { latestCounts } from "../../domain/wire/AddedCounts.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
-import { AnthropicBlocks, finishReasons, isState, isToolCall } from "../../domain/wire/anthropic/Answer.ts"
+import {
+  AnthropicBlocks,
+  finishReasons,
+  isState,
+  isToolCall,
+  usage as readUsage
+} from "../../domain/wire/anthropic/Answer.ts"
 import { type Json, textAt } from "../../domain/wire/MessageCodec.ts"
 import { carriedState, isCompaction } from "../../domain/wire/ModelState.ts"
 import { faultIn } from "../../domain/wire/ProviderFault.ts"
@@ -62,7 +68,7 @@ export const makeReader = ({ hide, names, target, tools }: Reading): EventReader
     // Some servers do not end the block in which the answer was cut off.
     const open = blocks.indexes.flatMap(endBlock)
     const end = calls.end(finishReasons[reason] ?? clip(hide(reason)))
-    const counted = usageOf("anthropic", counts)
+    const counted = usageOf(readUsage, counts)
     return Effect.succeed({
       parts: [...open, ...end.parts],
       finishReason: end.finishReason,

@@ -2,10 +2,12 @@ import { Effect, Option, Schema } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
 import { addedToCall, ChatMessage, functionOf } from "../../domain/wire/chat/Answer.ts"
-import type { Dialect } from "../../domain/wire/Dialect.ts"
+import { chat } from "../../domain/wire/chat/Chat.ts"
+import type { WireDialect } from "../../domain/wire/Dialect.ts"
 import { type Json, textAt } from "../../domain/wire/MessageCodec.ts"
 import { carriedState, isCompaction, type Target } from "../../domain/wire/ModelState.ts"
 import { faultIn } from "../../domain/wire/ProviderFault.ts"
+import { responses } from "../../domain/wire/responses/Responses.ts"
 import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
 import { AnswerCalls } from "./AnswerCalls.ts"
 import { clip, failed, unusable } from "./ModelFailures.ts"
@@ -23,8 +25,8 @@ const refused = (reason: string) => Effect.fail(failed(new ContentPolicyError({ 
 
 const chunkOf = (parts: ReadonlyArray<Part>) => Effect.succeed(parts.length === 0 ? undefined : { parts })
 
-const counted = (dialect: Dialect, counts: unknown): Pick<ModelChunk, "usage"> => {
-  const usage = usageOf(dialect, counts)
+const counted = ({ usage: read }: WireDialect, counts: unknown): Pick<ModelChunk, "usage"> => {
+  const usage = usageOf(read, counts)
   return usage === undefined ? {} : { usage }
 }
 
@@ -73,7 +75,7 @@ const lastChunk = ({ response, type }: ResponseEvent, calls: AnswerCalls): Effec
     type === "response.completed" ? "completed" : textAt(response?.incomplete_details ?? {}, "reason") || "incomplete"
   if (reason === "content_filter") return refused(reason)
   const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? "MAX_TOKENS" : "OTHER"
-  return Effect.succeed({ ...calls.end(finishReason), ...counted("responses", response?.usage) })
+  return Effect.succeed({ ...calls.end(finishReason), ...counted(responses, response?.usage) })
 }
 
 /** Reads one answer of the Responses API. */
@@ -159,7 +161,7 @@ export const makeChatReader = (reading: Reading): EventReader => {
       message.push(delta ?? {})
       if (reason === "content_filter") return refused(reason)
       if (reason) finishReason = chatFinishReasons[reason] ?? clip(reading.hide(reason))
-      const chunk = { parts: shownIn(delta ?? {}), ...counted("chat", event.usage) }
+      const chunk = { parts: shownIn(delta ?? {}), ...counted(chat, event.usage) }
       return Effect.succeed(chunk.parts.length === 0 && !("usage" in chunk) ? undefined : chunk)
     },
     end: () => Effect.sync(() => (finishReason === undefined ? undefined : callsChunk(message, reading, finishReason)))

@@ -1,5 +1,6 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
-import { chatBody, responsesBody } from "../../domain/wire/OpenAiRequest.ts"
+import { chatBody } from "../../domain/wire/chat/Request.ts"
+import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"

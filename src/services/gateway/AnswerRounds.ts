@@ -1,6 +1,6 @@
 import { type Cause, Effect, Metric } from "effect"
-import { answerDialects } from "../../domain/gateway/DialectCodecs.ts"
 import type { HiddenExchange, HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
@@ -93,7 +93,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
     )
   )
   yield* Metric.update(recallsAnswered, calls.length)
-  const results = answerDialects[sent.body.dialect].results(calls, recalled)
+  const results = wire[sent.body.dialect].answers.results(calls, recalled)
   if (hasOthers) {
     yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }

@@ -14,8 +14,8 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import { type DroppedRange, droppedEntries } from "../../domain/conversation/Recall.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
-import { codecs } from "../../domain/gateway/DialectCodecs.ts"
 import { withoutCacheMarks } from "../../domain/gateway/MessageChain.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { type MessageGroup, shortenedMessages } from "../../domain/wire/MessageCodec.ts"
@@ -66,7 +66,7 @@ export const withMessages = Effect.fnUntraced(function* (
 ) {
   const { dialect, handles } = log
   const values = messages.map(({ json }) => parsedOrUndefined(json))
-  const groups = codecs[dialect].read(values)
+  const groups = wire[dialect].messages.read(values)
   const sources = new Map(log.sources)
   let { conversation } = log
   let last = 0
@@ -158,7 +158,7 @@ export const withPatch = (
 /** Returns the messages of an item as they are sent: the client's own, unless parts are shown shorter. */
 const itemMessages = ({ dialect, sources }: ConversationLog, { entry, shortened }: ViewItem): ReadonlyArray<string> => {
   const source = sources.get(entry.id)
-  if (source === undefined) return [JSON.stringify(codecs[dialect].write(entry.content))]
+  if (source === undefined) return [JSON.stringify(wire[dialect].messages.write(entry.content))]
   if (shortened.size === 0) return source.own
   const { group, values } = source
   // The group counts from the first message that it was read with.

@@ -1,6 +1,6 @@
 import { outputText } from "../../domain/content/Content.ts"
-import { codecs } from "../../domain/gateway/DialectCodecs.ts"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
@@ -20,7 +20,7 @@ const factorWeight = 0.3
 
 /** Returns the tokens of one message, as they are counted in a conversation. */
 const messageTokens = (dialect: Dialect, json: string): number => {
-  const [group] = codecs[dialect].read([parsedOrUndefined(json)])
+  const [group] = wire[dialect].messages.read([parsedOrUndefined(json)])
   if (group === undefined) return frameTokens + estimateText(json)
   return group.content.parts.reduce((sum, part) => sum + Work.runSync(partTokens(part, outputText(part))), frameTokens)
 }

@@ -2,8 +2,8 @@ import { Context, Effect, Layer } from "effect"
 import { isSnapshot, parseSnapshot } from "../../domain/compression/Snapshot.ts"
 import { summaryInstruction, summaryRequest } from "../../domain/compression/SummaryPrompts.ts"
 import { text, user } from "../../domain/content/Content.ts"
-import { codecs } from "../../domain/gateway/DialectCodecs.ts"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { extractiveSummary, Summarizer, SummarizerError } from "../compression/summary/Summarizer.ts"
 import type { AskUpstream, Preparable } from "./GatewayPlan.ts"
 
@@ -26,7 +26,7 @@ export const snapshotQuestion = (
   ask: AskUpstream
 ): Effect.Effect<string> => {
   const messages = [...(view?.sent ?? []), ...rest.map(({ json }) => json)]
-  const questionJson = JSON.stringify(codecs[body.dialect].write(user(text(question))))
+  const questionJson = JSON.stringify(wire[body.dialect].messages.write(user(text(question))))
   return Effect.map(ask(withMessages(body, [...messages, questionJson], declaration)), (answer) =>
     (answer?.visible ?? []).map((block) => (block.kind === "text" ? block.text : "")).join("")
   )

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type Content, type Part } from "../../../src/domain/content/Content.ts"
 import { blockMedia, responseContent, responseText, splitMedia } from "../../../src/domain/content/MediaBlocks.ts"
-import { codecs } from "../../../src/domain/gateway/DialectCodecs.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { partTokens } from "../../../src/domain/tokens/Tokens.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
@@ -95,7 +95,7 @@ describe("media in a tool's result", () => {
     assert.strictEqual(responseText(answered({ a: [1, { b: 2 }] })), '{"a":[1,{"b":2}]}')
   })
 
-  it.each<readonly [dialect: keyof typeof codecs, messages: ReadonlyArray<object>]>([
+  it.each<readonly [dialect: keyof typeof wire, messages: ReadonlyArray<object>]>([
     ["anthropic", [{ role: "user", content: [{ type: "tool_result", tool_use_id: "c", content: [blocks[0]?.[1]] }] }]],
     ["responses", [{ type: "function_call_output", call_id: "c", output: [blocks[4]?.[1]] }]],
     ["responses", [{ role: "user", content: [blocks[6]?.[1]] }]],
@@ -107,7 +107,7 @@ describe("media in a tool's result", () => {
       [{ role: "user", parts: [{ functionResponse: { name: "look", response: {}, parts: [inline("image/png")] } }] }]
     ]
   ])("is counted as media in %s", (dialect, messages) => {
-    const contents = codecs[dialect].read(messages).map(({ content }): Content => content)
+    const contents = wire[dialect].messages.read(messages).map(({ content }): Content => content)
     const counted = contents.flatMap(({ parts }) => parts).reduce((sum, part) => sum + tokens(part), 0)
     assert.isAbove(counted, 0)
     assert.isBelow(counted, 40_000)

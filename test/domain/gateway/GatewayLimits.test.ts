@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { failureBody } from "../../../src/domain/gateway/FailureBody.ts"
 import { compressFrom, gatewayPolicy, requestLimit, retryAfter } from "../../../src/domain/gateway/GatewayLimits.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { dialects } from "../../../src/domain/wire/Dialect.ts"
 
 it.each([
   ["at the threshold", {}, 750],
@@ -53,13 +54,10 @@ it.each([
 ])("a failure with the status %i has the form of its dialect", (code, anthropic, gemini, openAi) => {
   const message = "m"
   const other = { error: { message, type: openAi, param: null, code: null } }
-  const bodies = (["anthropic", "gemini", "chat", "responses", undefined] as const).map((dialect) =>
-    JSON.parse(failureBody(dialect, code, message))
-  )
+  const bodies = dialects.map((dialect) => wire[dialect].failure(code, message))
   assert.deepStrictEqual(bodies, [
     { type: "error", error: { type: anthropic, message } },
     { error: { code, message, status: gemini } },
-    other,
     other,
     other
   ])

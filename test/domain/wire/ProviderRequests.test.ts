@@ -3,11 +3,12 @@ import { Result, Schema } from "effect"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { wellFormedJson } from "../../../src/domain/text/JsonText.ts"
 import * as Anthropic from "../../../src/domain/wire/anthropic/Request.ts"
+import { chatBody } from "../../../src/domain/wire/chat/Request.ts"
 import { dialects as everyDialect } from "../../../src/domain/wire/Dialect.ts"
 import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
-import * as OpenAi from "../../../src/domain/wire/OpenAiRequest.ts"
+import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { runsOf } from "../../support/runs.ts"
 import { strict } from "../../support/StrictProviders.ts"
@@ -94,9 +95,9 @@ const signatureOf = (dialect: keyof typeof models, state: unknown, name = models
 const anthropic = (contents: ReadonlyArray<Content>, extra: Partial<Anthropic.AnthropicRequest> = {}) =>
   Anthropic.requestBody({ model: models.anthropic, server, contents, tools: [], maxTokens: 1_000, ...extra }, names)
 const responses = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
-  OpenAi.responsesBody({ model: models.responses, server, contents, tools: [], ...extra }, names)
+  responsesBody({ model: models.responses, server, contents, tools: [], ...extra }, names)
 const chat = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
-  OpenAi.chatBody({ model: models.chat, server, contents, tools: [], ...extra }, names, false)
+  chatBody({ model: models.chat, server, contents, tools: [], ...extra }, names, false)
 
 const unique = (values: ReadonlyArray<unknown>) => assert.strictEqual(new Set(values).size, values.length)
 const valid = (id: unknown) => assert.match(String(id), /^[A-Za-z0-9_-]{1,64}$/)
@@ -439,12 +440,12 @@ describe("requests", () => {
       thinkingBudget: 1_000,
       maxOutputTokens: 5
     }
-    const body = OpenAi.responsesBody({ ...request, model: "gpt-5.1" }, names)
+    const body = responsesBody({ ...request, model: "gpt-5.1" }, names)
     assert.notProperty(body, "temperature")
     assert.deepStrictEqual(body["reasoning"], { effort: "low" })
     assert.strictEqual(body["max_output_tokens"], 16)
-    assert.strictEqual(OpenAi.chatBody({ ...request, model: "gpt-4o" }, names, true)["max_completion_tokens"], 5)
-    assert.strictEqual(OpenAi.chatBody({ ...request, model: "llama" }, names, false)["max_tokens"], 5)
+    assert.strictEqual(chatBody({ ...request, model: "gpt-4o" }, names, true)["max_completion_tokens"], 5)
+    assert.strictEqual(chatBody({ ...request, model: "llama" }, names, false)["max_tokens"], 5)
   })
 
   it.each([
@@ -505,7 +506,7 @@ describe("requests", () => {
     const fn = { name: "look", description: "Looks.", parameters: { type: "object" } }
     const openAi = { stream: true, tool_choice: "required" }
     const marked = { cache_control: { type: "ephemeral" } }
-    assert.deepStrictEqual(OpenAi.responsesBody({ ...sampled, model: "gpt-4o" }, names), {
+    assert.deepStrictEqual(responsesBody({ ...sampled, model: "gpt-4o" }, names), {
       ...openAi,
       model: "gpt-4o",
       instructions: "be brief",
@@ -516,7 +517,7 @@ describe("requests", () => {
       temperature: 0.5,
       top_p: 0.9
     })
-    assert.deepStrictEqual(OpenAi.chatBody({ ...sampled, model: "gpt-4o" }, names, true), {
+    assert.deepStrictEqual(chatBody({ ...sampled, model: "gpt-4o" }, names, true), {
       ...openAi,
       model: "gpt-4o",
       messages: [
@@ -580,7 +581,7 @@ describe("requests", () => {
       temperature: 1,
       topP: 1
     }
-    const [whole, chats] = [OpenAi.responsesBody(request, names), OpenAi.chatBody(request, names, true)]
+    const [whole, chats] = [responsesBody(request, names), chatBody(request, names, true)]
     const thinks = effort !== undefined || thinkingBudget === 0
     assert.deepStrictEqual(whole["reasoning"], effort === undefined ? undefined : { effort })
     assert.strictEqual(chats["reasoning_effort"], effort)

@@ -1,6 +1,6 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
 import { type HiddenExchange, woven } from "../../../src/domain/gateway/HiddenExchange.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
@@ -59,7 +59,7 @@ const written: Array<string> = []
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   const codec = codecs[dialect]
-  const answering = answerDialects[dialect]
+  const answering = wire[dialect].answers
   /** What the provider gets back of an answer. Gemini wants no thoughts. */
   const sentBack = (blocks: ReadonlyArray<Block>) =>
     codec.assistant(dialect === "gemini" ? blocks.filter(({ kind }) => kind !== "thought") : blocks)
@@ -98,7 +98,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
         read.hasOthers,
         blocks.some((block) => block.kind === "call" && !isOwn(block))
       )
-      assert.deepInclude(usageOf(dialect, read.usage), { prompt: 11, answer: 3 })
+      assert.deepInclude(usageOf(wire[dialect].usage, read.usage), { prompt: 11, answer: 3 })
       assert.deepStrictEqual(plain(read.sent), sentBack(blocks))
       visible.push(...blocks.filter((block) => !isOwn(block)))
       const results = own.map(resultOf)

@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { Readable } from "node:stream"
 import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { meter, type Metered } from "../../../src/layers/gateway/AnswerMeter.ts"
@@ -39,7 +40,7 @@ const streamOf = (dialect: Dialect, filling = "") =>
     codecs[dialect].events({ blocks: [{ kind: "text", text: `It is so. ${filling}` }], counts, number: 1 }).join("")
   )
 const isCounted = (dialect: Dialect, found: Metered) => {
-  const usage = usageOf(dialect, found.counts)
+  const usage = usageOf(wire[dialect].usage, found.counts)
   assert.deepStrictEqual({ input: usage?.prompt, output: usage?.answer }, counts)
 }
 

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, type Scope, Schema } from "effect"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
 import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
-import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
@@ -161,7 +161,7 @@ const session = Effect.fnUntraced(function* (
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
-    const stream = answerDialects[dialect].stream(tool)
+    const stream = wire[dialect].answers.stream(tool)
     const visible: Array<Block> = []
     let client = ""
     let counts = 0

@@ -1,4 +1,6 @@
 import { parsedOrUndefined } from "../../text/JsonText.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { numberAt } from "../AnswerUsage.ts"
 import { isJson, type Json, textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 
@@ -61,4 +63,19 @@ export class AnthropicBlocks {
 
   /** The pieces of JSON of a call's arguments. */
   readonly argumentsAt = (index: number): string => textAt(this.blocks.get(index) ?? {}, "partial_json")
+}
+
+/** The counts of an answer. Those of a cache are tokens that were sent. */
+export const usage = (counts: Json): Usage => {
+  const cached = numberAt(counts, "cache_read_input_tokens")
+  const cacheWrite = numberAt(counts, "cache_creation_input_tokens")
+  const cacheWriteHour = numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens")
+  return {
+    prompt: numberAt(counts, "input_tokens") + cached + cacheWrite,
+    answer: numberAt(counts, "output_tokens"),
+    thoughts: 0,
+    cached,
+    ...(cacheWrite === 0 ? {} : { cacheWrite }),
+    ...(cacheWriteHour === 0 ? {} : { cacheWriteHour })
+  }
 }

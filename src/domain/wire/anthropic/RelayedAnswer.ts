@@ -162,6 +162,7 @@ const form: BlockForm = {
 export const anthropicAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => wholeBlocks(form, tool),
+  visible: visibleOf,
   results: (calls, recalled) => [
     JSON.stringify({
       role: "user",

@@ -141,6 +141,13 @@ const samplingOptions = ({ model, temperature, topK, topP }: AnthropicRequest): 
       }
     : {}
 
+/** A tool, as a request declares it. */
+export const declaredTool = ({ description, name, parameters }: ToolDeclaration): Block => ({
+  name,
+  ...(description === undefined ? {} : { description }),
+  input_schema: parameters
+})
+
 /** Returns the part of a request that is counted, and the messages without cache marks. */
 const prepared = (request: AnthropicRequest, names: ToolNames) => {
   const { contents, model, mustCall, systemInstruction = "", tools } = request
@@ -149,11 +156,7 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
   const isSilent = system.trim() === ""
   const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names))
-  const declared = tools.map(({ description, name, parameters }): Block => ({
-    name: names.sent(name),
-    ...(description === undefined ? {} : { description }),
-    input_schema: parameters
-  }))
+  const declared = tools.map((tool) => declaredTool({ ...tool, name: names.sent(tool.name) }))
   const body: Block = {
     model,
     ...(tools.length === 0 ? {} : { tools: isSilent ? withMark(declared) : declared }),

@@ -222,6 +222,8 @@ class Whole implements WholeAnswer {
 export const chatAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => new Whole(tool),
+  visible: (block) =>
+    block["type"] === "text" ? { kind: "text", text: textAt(block, "text") } : { kind: "other", text: "" },
   // The result of a tool is a text in this dialect.
   results: (calls, recalled) =>
     calls.map(({ id }, at) => JSON.stringify({ role: "tool", tool_call_id: id, content: recalled[at]?.text ?? "" }))

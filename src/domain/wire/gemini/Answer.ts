@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import { Part } from "../../content/Content.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { usageOf } from "../AnswerUsage.ts"
+import { numberAt, usageOf } from "../AnswerUsage.ts"
+import type { Json } from "../MessageCodec.ts"
 
 /** Answers of the Gemini API, whole or a piece of a stream. */
 
@@ -28,6 +29,14 @@ const GenerateResponse = Schema.Struct({
 /** Decodes a response. */
 export const readGenerateResponse = Schema.decodeUnknownEffect(GenerateResponse)
 
+/** The counts of an answer. */
+export const usage = (counts: Json): Usage => ({
+  prompt: numberAt(counts, "promptTokenCount"),
+  answer: numberAt(counts, "candidatesTokenCount"),
+  thoughts: numberAt(counts, "thoughtsTokenCount"),
+  cached: numberAt(counts, "cachedContentTokenCount")
+})
+
 /** The usage of a response. */
 export const usageIn = ({ usageMetadata }: typeof GenerateResponse.Type): Usage | undefined =>
-  usageOf("gemini", usageMetadata)
+  usageOf(usage, usageMetadata)

@@ -159,6 +159,7 @@ const form: BlockForm = {
 export const geminiAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => wholeBlocks(form, tool),
+  visible: visibleOf,
   results: (calls, recalled) => [
     JSON.stringify({
       role: "user",

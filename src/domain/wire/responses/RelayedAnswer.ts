@@ -2,10 +2,10 @@ import type { Part } from "../../content/Content.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { addedCounts } from "../AddedCounts.ts"
 import { isJson, type Json, textAt } from "../MessageCodec.ts"
-import { inputPart } from "../OpenAiRequest.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { type BlockForm, wholeBlocks } from "../WholeBlocks.ts"
+import { inputPart } from "./Request.ts"
 
 /** Answers of OpenAI's Responses API. */
 
@@ -22,8 +22,7 @@ const itemText = ({ content }: Json): string =>
       ? content.map((block: unknown) => (isJson(block) ? textAt(block, "text") : "")).join("")
       : ""
 
-/** Returns an item as the client sees it. */
-export const visibleItem = (item: Json): VisibleBlock => {
+const visibleItem = (item: Json): VisibleBlock => {
   if (item["type"] === "reasoning") return { kind: "thought", text: "" }
   return (item["type"] ?? "message") === "message"
     ? { kind: "text", text: itemText(item) }
@@ -230,6 +229,7 @@ const form: BlockForm = {
 export const responsesAnswers: AnswerDialect = {
   stream: (tool) => new Stream(tool),
   whole: (tool) => wholeBlocks(form, tool),
+  visible: visibleItem,
   results: (calls, recalled) =>
     calls.map(({ id }, at) => {
       const { media = [], text = "" } = recalled[at] ?? {}

@@ -1,0 +1,92 @@
+import type { Part } from "../../content/Content.ts"
+import { mediaText } from "../../content/MediaBlocks.ts"
+import { type DialogueTurn, dialogueOf, type ModelBlock, noWords } from "../Dialogue.ts"
+import { isJson, type Json } from "../MessageCodec.ts"
+import {
+  argumentsOf,
+  choice,
+  declared,
+  effortOf,
+  type OpenAiRequest,
+  sampling,
+  sendable,
+  systemOf
+} from "../OpenAiRequest.ts"
+import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
+
+/** Requests to servers of Chat Completions. */
+
+/** A tool, as a request declares it. */
+export const declaredTool = (tool: ToolDeclaration): Json => ({ type: "function", function: tool })
+
+const chatPart = (part: Part): Json => {
+  const media = sendable(part)
+  if (media === undefined) return { type: "text", text: part.text ?? mediaText(part) }
+  return media.isImage
+    ? { type: "image_url", image_url: { url: media.url } }
+    : media.url.startsWith("data:")
+      ? { type: "file", file: { filename: "file.pdf", file_data: media.url } }
+      : { type: "text", text: mediaText(part) }
+}
+
+/** Content of nothing but text is sent as a text: some servers accept nothing else. */
+const chatContent = (parts: ReadonlyArray<Json>): unknown =>
+  parts.every(({ type }) => type === "text") ? parts.map(({ text }) => text).join("\n\n") : parts
+
+/** The fields that the server added to a message. Servers whose models reason require them with calls; with a text alone some refuse them. */
+const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
+  Object.assign({}, ...blocks.map((block) => (block._tag === "State" && isJson(block.state) ? block.state : {})))
+
+const chatMessages =
+  (names: ToolNames) =>
+  (turn: DialogueTurn): ReadonlyArray<Json> => {
+    if (turn.role === "user") {
+      // The result of a tool is a text in this dialect, so that its media follows.
+      const parts = [...turn.results.flatMap(({ media }) => media), ...turn.parts].map(chatPart)
+      return [
+        ...turn.results.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text })),
+        ...(parts.length === 0 ? [] : [{ role: "user", content: chatContent(parts) }])
+      ]
+    }
+    const calls = turn.blocks.filter((block) => block._tag === "Call")
+    const text = turn.blocks.flatMap((block) => (block._tag === "Text" ? [block.text] : [])).join("")
+    return [
+      {
+        role: "assistant",
+        // A turn that contains only what a server compacted has no text in this dialect.
+        content: text !== "" ? text : calls.length === 0 ? noWords.model : null,
+        ...(calls.length === 0
+          ? {}
+          : {
+              ...fieldsOf(turn.blocks),
+              tool_calls: calls.map(({ args, id, name, state }) => ({
+                ...(isJson(state) ? state : {}),
+                id,
+                type: "function",
+                function: { name: names.sent(name), arguments: argumentsOf(args) }
+              }))
+            })
+      }
+    ]
+  }
+
+/** The body of a request to a server of Chat Completions. `isOpenAi`: OpenAI's own, which wants another key for the length of an answer. */
+export const chatBody = (request: OpenAiRequest, names: ToolNames, isOpenAi: boolean): Json => {
+  const { contents, maxOutputTokens, model, server } = request
+  const system = systemOf(request)
+  const effort = effortOf(request)
+  return {
+    model,
+    messages: [
+      ...(system === undefined ? [] : [{ role: "system", content: system }]),
+      ...dialogueOf(contents, { dialect: "chat", model, server }).flatMap(chatMessages(names))
+    ],
+    ...declared(request, names, declaredTool),
+    stream: true,
+    stream_options: { include_usage: true },
+    ...(effort === undefined ? {} : { reasoning_effort: effort }),
+    ...(maxOutputTokens === undefined ? {} : { [isOpenAi ? "max_completion_tokens" : "max_tokens"]: maxOutputTokens }),
+    ...sampling(request),
+    ...choice(request)
+  }
+}
