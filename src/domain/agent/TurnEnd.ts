@@ -1,6 +1,6 @@
-import { outputLimit } from "../chat/Answer.ts"
 import type { ChatEvent } from "../chat/ChatEvent.ts"
 import type { Usage } from "../tokens/Tokens.ts"
+import { outputLimit } from "../wire/AnswerReader.ts"
 
 /** How a turn ended, read from its events. */
 export interface TurnEnd {

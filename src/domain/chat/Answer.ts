@@ -3,6 +3,7 @@ import type { EntryId } from "../conversation/Conversation.ts"
 import { withoutHiddenText } from "../text/HiddenText.ts"
 import { isTooDeep, maxDepth } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
+import { maxAnswerParts, outputLimit } from "../wire/AnswerReader.ts"
 import type { AnswerFault } from "./ChatEvent.ts"
 
 /** The Gemini API's word for a missing finish reason: an answer that calls a tool may lack one. */
@@ -32,9 +33,6 @@ export const callId = ({ id }: FunctionCall, answer: EntryId, part: number): str
  * what nobody intended.
  */
 const maxAnswerCalls = 256
-/** Parts of an answer, thoughts included: one for each token of the longest answers that models give. */
-export const maxAnswerParts = 128_000
-
 /** Characters of a call's name or id. Nothing shortens these later, and a name is sent again with its result. */
 const maxCallName = 1_024
 
@@ -152,9 +150,6 @@ const extrasOf = ({ functionCall: _call, inlineData: _data, text: _text, ...rest
 
 const isPlain = (part: Part): part is { readonly text: string } =>
   part.text !== undefined && Object.keys(part).length === 1
-
-/** The finish reason of an answer that ended at the output limit of its model. */
-export const outputLimit = "MAX_TOKENS"
 
 const blockedBy: Readonly<Record<string, AnswerFault>> = {
   [outputLimit]: "MAX_TOKENS_EXCEEDED",

@@ -23,6 +23,12 @@ export const usageOf = (read: (counts: Json) => Usage, counts: unknown): Usage |
   return total > 0 && total <= maxBelievable ? usage : undefined
 }
 
+/** The usage of a piece of an answer, where it has any. */
+export const counted = (read: (counts: Json) => Usage, counts: unknown): { readonly usage?: Usage } => {
+  const usage = usageOf(read, counts)
+  return usage === undefined ? {} : { usage }
+}
+
 /** The counts of OpenAI, whose two dialects call them differently. */
 export const openAiUsage =
   (sent: string, answered: string) =>

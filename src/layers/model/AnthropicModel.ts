@@ -1,11 +1,11 @@
 import { type Config, Effect, type Layer, Schema, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
+import { anthropicReader } from "../../domain/wire/anthropic/Reader.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { makeReader } from "./AnthropicAnswer.ts"
 import type { Send } from "./HttpSend.ts"
-import { hideKey, unusable } from "./ModelFailures.ts"
+import { unusable } from "./ModelFailures.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import {
   call,
@@ -47,8 +47,8 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 
 const stream = (provider: Provider, request: ModelRequest) =>
   Effect.map(requestOf(provider, request), ({ request, tools }) =>
-    chunks(events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
-      makeReader({ tools, names, hide: hideKey(provider), target: targetOf(request) })
+    chunks(provider, events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
+      anthropicReader({ tools, target: targetOf(request) })
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 

@@ -1,5 +1,7 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
-import { type Config, type Duration, Effect, type Layer, Stream } from "effect"
+import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
+import { model } from "../../domain/content/Content.ts"
+import { geminiReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
 import { geminiContent } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import {
@@ -12,12 +14,12 @@ import {
   type ModelRequest
 } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { makeGeminiReader, readCountResponse, readModelResponse, wholeAnswer } from "./GoogleAnswer.ts"
 import type { Send } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import type { ProviderNames } from "./ProviderErrors.ts"
 import {
   callSdk,
+  chunkOf,
   chunks,
   events,
   keyOf,
@@ -30,6 +32,7 @@ import {
   type Refusal,
   type SdkCall,
   sdkFetch,
+  unfinished,
   within
 } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
@@ -65,6 +68,17 @@ export interface Options extends Omit<ProviderOptions, "timeouts"> {
 const names: ProviderNames = { key: "GEMINI_API_KEY", baseUrl: "GOOGLE_GEMINI_BASE_URL", api: "Gemini" }
 const defaultBaseUrl = "https://generativelanguage.googleapis.com"
 
+const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
+/** Decodes the answer of `countTokens`. */
+const readCountResponse = Schema.decodeUnknownEffect(CountResponse)
+
+const ModelResponse = Schema.Struct({
+  inputTokenLimit: Schema.optionalKey(Schema.Natural),
+  outputTokenLimit: Schema.optionalKey(Schema.Natural)
+})
+/** Decodes the description of a model. */
+const readModelResponse = Schema.decodeUnknownEffect(ModelResponse)
+
 /** The body of a request in the wire shape. The SDK's own shape would lose keys that the SDK does not know. */
 const extraBody = ({ contents, ...rest }: ModelRequest, target: Target): Record<string, unknown> => ({
   contents: contents.map((content) => geminiContent(content, target)),
@@ -91,8 +105,6 @@ interface Client extends Provider {
 /** The model that answers. */
 const targetOf = ({ baseUrl }: Client, model: string): Target => ({ dialect: "gemini", server: baseUrl.host, model })
 
-const readingOf = (client: Client, model: string) => ({ hide: hideKey(client), names, target: targetOf(client, model) })
-
 /** One call of the SDK. `sdkCall` tells what came of its request. */
 const openCall = Effect.fnUntraced(function* (client: Client) {
   const apiKey = yield* keyOf(client)
@@ -113,9 +125,12 @@ const openCall = Effect.fnUntraced(function* (client: Client) {
 const generate = (client: Client, request: ModelRequest): Effect.Effect<ModelAnswer, ModelError> =>
   Effect.gen(function* () {
     const { run } = yield* openCall(client)
-    const reading = readingOf(client, request.model)
-    const response = yield* run((models, signal) => models.generateContent(parameters(request, reading.target, signal)))
-    return yield* wholeAnswer(response, reading)
+    const target = targetOf(client, request.model)
+    const response = yield* run((models, signal) => models.generateContent(parameters(request, target, signal)))
+    const chunk = yield* chunkOf(client, readGemini(response, target))
+    const { finishReason, grounding, parts = [], usage = null } = chunk ?? {}
+    if (finishReason === undefined) return yield* unusable(parts.length === 0 ? "it has no candidates" : unfinished)
+    return { content: model(...parts), finishReason, usage, ...(grounding === undefined ? {} : { grounding }) }
   }).pipe(within(client.timeouts.generate))
 
 const countTokens = Effect.fn("Model.countTokens")(
@@ -183,9 +198,9 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
   Stream.suspend(() => {
     const path = modelPath(request.model)
     if (path === undefined) return Stream.fail(failed(new InvalidRequestError({ detail: "invalid model parameter" })))
-    const reading = readingOf(client, request.model)
-    const body = bodyOf(request, reading.target)
-    return chunks(events(client, `v1beta/${path}:streamGenerateContent?alt=sse`, body), () => makeGeminiReader(reading))
+    const target = targetOf(client, request.model)
+    const answer = events(client, `v1beta/${path}:streamGenerateContent?alt=sse`, bodyOf(request, target))
+    return chunks(client, answer, () => geminiReader({ target }))
   }).pipe(streamSpan("gcp.gemini", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {

@@ -1,12 +1,12 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
+import { chatReader } from "../../domain/wire/chat/Reader.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
+import { responsesReader } from "../../domain/wire/responses/Reader.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import type { Send } from "./HttpSend.ts"
-import { hideKey } from "./ModelFailures.ts"
-import { makeChatReader, makeResponsesReader } from "./OpenAiAnswer.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import {
   chunks,
@@ -41,11 +41,11 @@ interface Server extends Provider {
 const stream = (server: Server, request: ModelRequest) =>
   Effect.map(opened(server, request), ({ shared, tools }) => {
     const target = { dialect: server.api, server: shared.server, model: shared.model }
-    const reading = { tools, names, hide: hideKey(server), target }
+    const reading = { tools, target }
     return server.api === "responses"
-      ? chunks(events(server, "responses", responsesBody(shared, tools)), () => makeResponsesReader(reading))
-      : chunks(events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
-          makeChatReader(reading)
+      ? chunks(server, events(server, "responses", responsesBody(shared, tools)), () => responsesReader(reading))
+      : chunks(server, events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
+          chatReader(reading)
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 

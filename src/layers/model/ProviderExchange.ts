@@ -1,14 +1,19 @@
 import { Config, type Context, Duration, Effect, Layer, Option, Redacted, Result, Schema, Scope, Stream } from "effect"
 import * as Sse from "effect/encoding/Sse"
-import { maxAnswerParts } from "../../domain/chat/Answer.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { parseJson, wellFormedJson } from "../../domain/text/JsonText.ts"
-import type { Target } from "../../domain/wire/ModelState.ts"
+import {
+  type AnswerProblem,
+  type AnswerReader,
+  maxAnswerParts,
+  type ReadEvent
+} from "../../domain/wire/AnswerReader.ts"
 import { faultOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
-import { toolDeclarations, type ToolNames, toolNames } from "../../domain/wire/ToolDeclarations.ts"
+import { toolDeclarations, toolNames } from "../../domain/wire/ToolDeclarations.ts"
 import {
   AnswerTooLargeError,
+  ContentPolicyError,
   InvalidRequestError,
   InvalidResponseError,
   Model,
@@ -20,7 +25,14 @@ import {
 } from "../../services/model/Model.ts"
 import { type ProviderRequest, type Reply, send, type Send } from "./HttpSend.ts"
 import { clip, failed, hideKey, unusable } from "./ModelFailures.ts"
-import { keyError, type ProviderNames, reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors.ts"
+import {
+  keyError,
+  type ProviderNames,
+  reasonOfConnection,
+  reasonOfEvent,
+  reasonOfStatus,
+  retryAfter
+} from "./ProviderErrors.ts"
 
 /**
  * One exchange with a provider of any dialect: sends a JSON body, receives JSON or server-sent events, within bounds of bytes, parts and time. A
@@ -323,48 +335,51 @@ export const callSdk = <A>(
     }
   })
 
-/** What the events of an answer are read with. */
-export interface Reading {
-  readonly tools: ToolNames
-  readonly names: ProviderNames
-  /** Removes the key from a text. */
-  readonly hide: (text: string) => string
-  /** The model that answers. */
-  readonly target: Target
-}
-
-/** Reads the events of one answer. It keeps the state that they depend on. */
-export interface EventReader {
-  /** The chunk that an event completes; undefined: none. */
-  readonly read: (event: unknown) => Effect.Effect<ModelChunk | undefined, ModelError>
-  /** The chunk that the end of the answer completes. Fails if it ended too early. */
-  readonly end: () => Effect.Effect<ModelChunk | undefined, ModelError>
-}
-
 /** The detail of an answer that did not end properly. */
 export const unfinished = "it ended without a finish reason"
 
+const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
+  const hide = hideKey(provider)
+  switch (problem._tag) {
+    case "Refusal":
+      return failed(new ContentPolicyError({ finishReason: clip(hide(problem.reason)) }))
+    case "Fault": {
+      const { exhaustedQuota, kind, message } = problem.fault
+      const fault = { ...problem.fault, kind: hide(kind), message: hide(message) }
+      const quota = exhaustedQuota === undefined ? {} : { exhaustedQuota: hide(exhaustedQuota) }
+      return failed(reasonOfEvent({ ...fault, ...quota }, provider.names))
+    }
+    case "Invalid":
+      return unusable(hide(problem.detail))
+    case "TooLarge":
+      return failed(new AnswerTooLargeError({ unit: problem.unit, limit: problem.limit }))
+  }
+}
+
+/** The chunk that an event completes; undefined: none. */
+export const chunkOf = (provider: Provider, read: ReadEvent): Effect.Effect<ModelChunk | undefined, ModelError> =>
+  Effect.fromResult(Result.mapError(read, (problem) => errorOf(provider, problem)))
+
 /** The chunks of an answer. Fails at its end if no finish reason came. */
 export const chunks = (
+  provider: Provider,
   answer: Stream.Stream<unknown, ModelError>,
-  makeReader: () => EventReader
+  makeReader: () => AnswerReader
 ): Stream.Stream<ModelChunk, ModelError> =>
   Stream.suspend(() => {
     const reader = makeReader()
     let isFinished = false
-    const pieces = answer.pipe(
-      Stream.mapEffect(reader.read),
-      Stream.concat(Stream.fromEffect(Effect.suspend(reader.end))),
+    return answer.pipe(
+      Stream.mapEffect((event) => chunkOf(provider, reader.read(event))),
+      Stream.concat(Stream.suspend(() => Stream.succeed(reader.end()))),
       Stream.filter((chunk) => chunk !== undefined),
-      Stream.tap(({ finishReason }) =>
-        Effect.sync(() => {
-          isFinished ||= finishReason !== undefined
-        })
-      )
-    )
-    return Stream.concat(
-      pieces,
-      Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unusable(unfinished))))
+      Stream.map((chunk) => {
+        if (chunk.finishReason === undefined) return chunk
+        isFinished = true
+        // A reason that is not known is the server's own text.
+        return { ...chunk, finishReason: clip(hideKey(provider)(chunk.finishReason)) }
+      }),
+      Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unusable(unfinished)))))
     )
   })
 

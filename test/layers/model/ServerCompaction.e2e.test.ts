@@ -1,27 +1,26 @@
-import { Effect, Layer, Predicate, Stream } from "effect"
+import { Effect, Layer, Predicate, Result, Stream } from "effect"
 import { Chat as AiChat } from "effect/ai"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import type { Content } from "../../../src/domain/content/Content.ts"
+import type { AnswerReader } from "../../../src/domain/wire/AnswerReader.ts"
+import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
 import { betaOf, requestBody } from "../../../src/domain/wire/anthropic/Request.ts"
 import { chatBody } from "../../../src/domain/wire/chat/Request.ts"
+import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { Chats, Models, Palimpsest } from "../../../src/index.ts"
-import { makeReader } from "../../../src/layers/model/AnthropicAnswer.ts"
-import { makeResponsesReader } from "../../../src/layers/model/OpenAiAnswer.ts"
-import type { EventReader } from "../../../src/layers/model/ProviderExchange.ts"
 import { anthropic, type Dialect, responses } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const names = toolNames([])
-const provided = { key: "KEY", baseUrl: "URL", api: "API" }
 
 /** The parts of an answer of these events. */
-const partsOf = (reader: EventReader, events: ReadonlyArray<unknown>) =>
-  Effect.map(Effect.forEach(events, reader.read), (chunks) => chunks.flatMap((chunk) => chunk?.parts ?? []))
+const partsOf = (reader: AnswerReader, events: ReadonlyArray<unknown>) =>
+  events.flatMap((event) => Result.getOrThrow(reader.read(event))?.parts ?? [])
 
 const said = (parts: Content["parts"]): ReadonlyArray<Content> => [
   { role: "user", parts: [{ text: "first" }] },
@@ -31,13 +30,8 @@ const said = (parts: Content["parts"]): ReadonlyArray<Content> => [
 
 describe("what a provider's server compacted", () => {
   it.effect("goes back to Anthropic as it came, with the header that it needs", function* () {
-    const parts = yield* partsOf(
-      makeReader({
-        tools: names,
-        names: provided,
-        hide: (text) => text,
-        target: { dialect: "anthropic", server: "api", model: "m" }
-      }),
+    const parts = partsOf(
+      anthropicReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } }),
       [
         {
           type: "content_block_start",
@@ -69,13 +63,8 @@ describe("what a provider's server compacted", () => {
 
   it.effect("goes back to the Responses API as it came, and to no other dialect", function* () {
     const item = { type: "compaction", id: "cmp_1", encrypted_content: "b64", created_by: "server" }
-    const parts = yield* partsOf(
-      makeResponsesReader({
-        tools: names,
-        names: provided,
-        hide: (text) => text,
-        target: { dialect: "responses", server: "api", model: "m" }
-      }),
+    const parts = partsOf(
+      responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } }),
       [{ type: "response.output_item.done", item }]
     )
     const request = { model: "gpt-5.5", server: "api", contents: said(parts), tools: [] }

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import { Part } from "../../content/Content.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { numberAt, usageOf } from "../AnswerUsage.ts"
+import { numberAt } from "../AnswerUsage.ts"
 import type { Json } from "../MessageCodec.ts"
 
 /** Answers of the Gemini API, whole or a piece of a stream. */
@@ -27,7 +27,7 @@ const GenerateResponse = Schema.Struct({
   usageMetadata: Schema.optionalKey(Schema.Unknown)
 })
 /** Decodes a response. */
-export const readGenerateResponse = Schema.decodeUnknownEffect(GenerateResponse)
+export const readGenerateResponse = Schema.decodeUnknownResult(GenerateResponse)
 
 /** The counts of an answer. */
 export const usage = (counts: Json): Usage => ({
@@ -36,7 +36,3 @@ export const usage = (counts: Json): Usage => ({
   thoughts: numberAt(counts, "thoughtsTokenCount"),
   cached: numberAt(counts, "cachedContentTokenCount")
 })
-
-/** The usage of a response. */
-export const usageIn = ({ usageMetadata }: typeof GenerateResponse.Type): Usage | undefined =>
-  usageOf(usage, usageMetadata)

@@ -1,22 +1,13 @@
-import { Effect, Option, Schema } from "effect"
-import type { Part } from "../../domain/content/Content.ts"
-import { latestCounts } from "../../domain/wire/AddedCounts.ts"
-import { usageOf } from "../../domain/wire/AnswerUsage.ts"
-import {
-  AnthropicBlocks,
-  finishReasons,
-  isState,
-  isToolCall,
-  usage as readUsage
-} from "../../domain/wire/anthropic/Answer.ts"
-import { type Json, textAt } from "../../domain/wire/MessageCodec.ts"
-import { carriedState, isCompaction } from "../../domain/wire/ModelState.ts"
-import { faultIn } from "../../domain/wire/ProviderFault.ts"
-import { ContentPolicyError, type ModelChunk, type ModelError } from "../../services/model/Model.ts"
-import { AnswerCalls } from "./AnswerCalls.ts"
-import { clip, failed, unusable } from "./ModelFailures.ts"
-import { reasonOfEvent } from "./ProviderErrors.ts"
-import type { EventReader, Reading } from "./ProviderExchange.ts"
+import { Option, Result, Schema } from "effect"
+import type { Part } from "../../content/Content.ts"
+import { latestCounts } from "../AddedCounts.ts"
+import { AnswerCalls } from "../AnswerCalls.ts"
+import { type AnswerReader, noPiece, pieceOf, type ReadEvent, type Reading, unknownEvent } from "../AnswerReader.ts"
+import { usageOf } from "../AnswerUsage.ts"
+import { type Json, textAt } from "../MessageCodec.ts"
+import { carriedState, isCompaction } from "../ModelState.ts"
+import { faulty } from "../ProviderFault.ts"
+import { AnthropicBlocks, finishReasons, isState, isToolCall, usage } from "./Answer.ts"
 
 /** Reads the events of the Messages API. */
 
@@ -43,7 +34,7 @@ const argumentsOf = (pieces: string, { input }: Json): string =>
   pieces !== "" || input === undefined ? pieces : JSON.stringify(input)
 
 /** Reads one answer of the Messages API. */
-export const makeReader = ({ hide, names, target, tools }: Reading): EventReader => {
+export const anthropicReader = ({ target, tools }: Reading): AnswerReader => {
   const calls = new AnswerCalls(tools)
   const blocks = new AnthropicBlocks()
   const ended = new Set<number>()
@@ -60,52 +51,48 @@ export const makeReader = ({ hide, names, target, tools }: Reading): EventReader
     return isState(block) ? [{ text: "", thoughtSignature: carriedState(target, block) }] : []
   }
 
-  const finish = ({ delta, usage }: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
-    counts = latestCounts(counts, usage)
+  const finish = ({ delta, usage: added }: Event): ReadEvent => {
+    counts = latestCounts(counts, added)
     const reason = textAt(delta ?? {}, "stop_reason")
-    if (reason === "") return Effect.undefined
-    if (reason === "refusal") return Effect.fail(failed(new ContentPolicyError({ finishReason: reason })))
+    if (reason === "") return noPiece
+    if (reason === "refusal") return Result.fail({ _tag: "Refusal", reason })
     // Some servers do not end the block in which the answer was cut off.
     const open = blocks.indexes.flatMap(endBlock)
-    const end = calls.end(finishReasons[reason] ?? clip(hide(reason)))
-    const counted = usageOf(readUsage, counts)
-    return Effect.succeed({
+    const end = calls.end(finishReasons[reason] ?? reason)
+    const counted = usageOf(usage, counts)
+    return Result.succeed({
       parts: [...open, ...end.parts],
       finishReason: end.finishReason,
       ...(counted === undefined ? {} : { usage: counted })
     })
   }
 
-  const readAnswer = (event: Event): Effect.Effect<ModelChunk | undefined, ModelError> => {
+  const readAnswer = (event: Event): ReadEvent => {
     switch (event.type) {
       case "message_start":
         counts = event.message?.["usage"]
-        return Effect.undefined
+        return noPiece
       case "content_block_start":
       case "content_block_delta": {
         blocks.push(event)
         const isHidden = isCompaction(blocks.at(event.index ?? 0))
-        return chunkOf(isHidden ? [] : shownIn(event.content_block ?? event.delta ?? {}))
+        return pieceOf(isHidden ? [] : shownIn(event.content_block ?? event.delta ?? {}))
       }
       case "content_block_stop":
-        return chunkOf(endBlock(event.index ?? 0))
+        return pieceOf(endBlock(event.index ?? 0))
       case "message_delta":
         return finish(event)
       default:
-        return Effect.undefined
+        return noPiece
     }
   }
 
   return {
     read: (value) => {
       const event = Option.getOrUndefined(readEvent(value))
-      if (event === undefined) return Effect.fail(unusable("it contains an event of an unknown form"))
-      if (event.type !== "error") return readAnswer(event)
-      const { kind, message } = faultIn(value) ?? { kind: "", message: "" }
-      return Effect.fail(failed(reasonOfEvent({ kind, message: hide(message) }, names)))
+      if (event === undefined) return unknownEvent
+      return event.type === "error" ? faulty(value) : readAnswer(event)
     },
-    end: () => Effect.undefined
+    end: () => undefined
   }
 }
-
-const chunkOf = (parts: ReadonlyArray<Part>) => Effect.succeed(parts.length === 0 ? undefined : { parts })

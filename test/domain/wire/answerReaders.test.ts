@@ -1,16 +1,15 @@
-import { Effect } from "effect"
+import { assert, describe, it } from "@effect/vitest"
+import { Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
+import type { AnswerReader } from "../../../src/domain/wire/AnswerReader.ts"
+import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
+import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
+import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
-import * as AnthropicAnswer from "../../../src/layers/model/AnthropicAnswer.ts"
-import * as OpenAiAnswer from "../../../src/layers/model/OpenAiAnswer.ts"
-import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
-import type { EventReader } from "../../../src/layers/model/ProviderExchange.ts"
-import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The events of an answer, cut at every place where a server may cut them, and what each kind of failure in them is. */
 
-const provided: ProviderNames = { key: "API_KEY", baseUrl: "BASE_URL", api: "Test" }
 const names = toolNames([])
 
 /** What was said: texts and thoughts joined, then whatever else there is. */
@@ -27,16 +26,15 @@ const joined = (parts: ReadonlyArray<Part>): ReadonlyArray<Part> => {
   ]
 }
 
-const read = (reader: EventReader, events: ReadonlyArray<unknown>) =>
-  Effect.gen(function* () {
-    const chunks = yield* Effect.forEach(events, reader.read)
-    const all = [...chunks, yield* reader.end()].filter((chunk) => chunk !== undefined)
-    return {
-      parts: joined(all.flatMap(({ parts }) => parts)),
-      finishReason: all.findLast((chunk) => chunk.finishReason !== undefined)?.finishReason,
-      usage: all.findLast((chunk) => chunk.usage !== undefined)?.usage
-    }
-  })
+const read = (reader: AnswerReader, events: ReadonlyArray<unknown>) => {
+  const pieces = events.map((event) => Result.getOrThrow(reader.read(event)))
+  const all = [...pieces, reader.end()].filter((piece) => piece !== undefined)
+  return {
+    parts: joined(all.flatMap(({ parts }) => parts)),
+    finishReason: all.findLast((piece) => piece.finishReason !== undefined)?.finishReason,
+    usage: all.findLast((piece) => piece.usage !== undefined)?.usage
+  }
+}
 
 /** A text in two pieces, for every place between them; and as many pieces as there are characters. */
 const cuts = (text: string): ReadonlyArray<ReadonlyArray<string>> => [
@@ -102,31 +100,21 @@ describe("an answer of the Messages API", () => {
     usage: { prompt: 15, answer: 7, thoughts: 0, cached: 3, cacheWrite: 2 }
   }
 
-  it.effect("is the same for any cut of its texts, signatures and arguments", function* () {
+  it("is the same for any cut of its texts, signatures and arguments", () => {
     for (let at = 0; at < cuts(args).length; at += 1) {
       const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
-      const reader = AnthropicAnswer.makeReader({
-        tools: names,
-        names: provided,
-        hide: (text) => text,
-        target: { dialect: "anthropic", server: "api", model: "m" }
-      })
-      assert.deepStrictEqual(yield* read(reader, eventsOf(cut)), whole)
+      const reader = anthropicReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } })
+      assert.deepStrictEqual(read(reader, eventsOf(cut)), whole)
     }
   })
 })
 
 describe("an answer of the Responses API", () => {
-  it.effect("is the same for any cut of its texts", function* () {
+  it("is the same for any cut of its texts", () => {
     const reasoning = { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
     for (const pieces of cuts("It is so.")) {
-      const reader = OpenAiAnswer.makeResponsesReader({
-        tools: names,
-        names: provided,
-        hide: (text) => text,
-        target: { dialect: "responses", server: "api", model: "m" }
-      })
-      const said = yield* read(reader, [
+      const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+      const said = read(reader, [
         { type: "response.reasoning_text.delta", delta: "I " },
         { type: "response.reasoning_summary_text.delta", delta: "think." },
         { type: "response.output_item.done", item: reasoning },
@@ -168,17 +156,12 @@ describe("an answer of the Responses API", () => {
 })
 
 describe("an answer of Chat Completions", () => {
-  it.effect("is the same for any cut of its texts and of the arguments of two calls", function* () {
+  it("is the same for any cut of its texts and of the arguments of two calls", () => {
     for (const pieces of cuts(args)) {
       const delta = (more: object) => ({ choices: [{ delta: more }] })
       const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
-      const reader = OpenAiAnswer.makeChatReader({
-        tools: names,
-        names: provided,
-        hide: (text) => text,
-        target: { dialect: "chat", server: "api", model: "m" }
-      })
-      const said = yield* read(reader, [
+      const reader = chatReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+      const said = read(reader, [
         delta({ reasoning_content: "I " }),
         delta({ reasoning: "think." }),
         delta({ content: "It is " }),
@@ -215,84 +198,5 @@ describe("an answer of Chat Completions", () => {
         usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
       })
     }
-  })
-})
-
-describe("a server that repeats the key", () => {
-  const hide = (text: string) => text.replaceAll("sk-secret", "…")
-  const readers: Readonly<Record<string, readonly [EventReader, ReadonlyArray<object>]>> = {
-    Messages: [
-      AnthropicAnswer.makeReader({
-        tools: names,
-        names: provided,
-        hide,
-        target: { dialect: "anthropic", server: "api", model: "m" }
-      }),
-      [{ type: "message_delta", delta: { stop_reason: "for sk-secret" } }]
-    ],
-    "Chat Completions": [
-      OpenAiAnswer.makeChatReader({
-        tools: names,
-        names: provided,
-        hide,
-        target: { dialect: "chat", server: "api", model: "m" }
-      }),
-      [{ choices: [{ delta: {}, finish_reason: "for sk-secret" }] }]
-    ]
-  }
-
-  it.effect.each(Object.keys(readers))("does not get it into the reason why an answer ends (%s)", (name) =>
-    Effect.gen(function* () {
-      const [reader, events] = readers[name] ?? assert.fail(name)
-      assert.strictEqual((yield* read(reader, events)).finishReason, "for …")
-    })
-  )
-
-  it.effect("does not get it into a failure", function* () {
-    const error = { type: "invalid_request_error", message: "no sk-secret" }
-    for (const reader of [
-      AnthropicAnswer.makeReader({
-        tools: names,
-        names: provided,
-        hide,
-        target: { dialect: "anthropic", server: "api", model: "m" }
-      }),
-      OpenAiAnswer.makeResponsesReader({
-        tools: names,
-        names: provided,
-        hide,
-        target: { dialect: "responses", server: "api", model: "m" }
-      }),
-      OpenAiAnswer.makeChatReader({
-        tools: names,
-        names: provided,
-        hide,
-        target: { dialect: "chat", server: "api", model: "m" }
-      })
-    ]) {
-      const { message } = yield* Effect.flip(read(reader, [{ type: "error", error }]))
-      assert.include(message, "no …")
-    }
-  })
-})
-
-describe("a failure within an answer", () => {
-  it.each([
-    ["overloaded_error", { _tag: "InternalProviderError", status: 529 }],
-    ["rate_limit_error", { _tag: "RateLimitError" }],
-    ["rate_limit_exceeded", { _tag: "RateLimitError" }],
-    ["authentication_error", { _tag: "AuthenticationError", kind: "InvalidKey" }],
-    ["permission_error", { _tag: "AuthenticationError", kind: "InsufficientPermissions" }],
-    ["billing_error", { _tag: "QuotaExhaustedError" }],
-    ["insufficient_quota", { _tag: "QuotaExhaustedError" }],
-    ["invalid_request_error", { _tag: "InvalidRequestError" }],
-    ["not_found_error", { _tag: "InvalidRequestError" }],
-    ["content_policy_violation", { _tag: "ContentPolicyError" }],
-    ["context_length_exceeded", { _tag: "ContextLengthError" }],
-    ["api_error", { _tag: "InternalProviderError", status: 500 }],
-    ["timeout_error 504", { _tag: "InternalProviderError", status: 504 }],
-    ["", { _tag: "InternalProviderError", status: 500 }]
-  ] as const)("%s is a reason of its own", (kind, expected) => {
-    assert.deepInclude({ ...reasonOfEvent({ kind, message: "so it is" }, provided) }, expected)
   })
 })

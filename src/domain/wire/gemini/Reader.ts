@@ -1,23 +1,13 @@
-import { Effect, Option, Predicate, Schema } from "effect"
-import { maxAnswerParts } from "../../domain/chat/Answer.ts"
-import { model, type Part } from "../../domain/content/Content.ts"
-import { isTooDeep, maxDepth } from "../../domain/text/JsonText.ts"
-import { type Citations, readGenerateResponse, usageIn } from "../../domain/wire/gemini/Answer.ts"
-import { carriedState, type Target } from "../../domain/wire/ModelState.ts"
-import { faultIn } from "../../domain/wire/ProviderFault.ts"
-import {
-  AnswerTooLargeError,
-  ContentPolicyError,
-  type Grounding,
-  type ModelAnswer,
-  type ModelChunk,
-  type ModelError
-} from "../../services/model/Model.ts"
-import { clip, failed, unusable } from "./ModelFailures.ts"
-import { reasonOfEvent } from "./ProviderErrors.ts"
-import { type EventReader, type Reading, unfinished } from "./ProviderExchange.ts"
+import { Option, Predicate, Result, Schema } from "effect"
+import type { Part } from "../../content/Content.ts"
+import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
+import { type AnswerReader, type Grounding, maxAnswerParts, type ReadEvent, type Reading } from "../AnswerReader.ts"
+import { counted } from "../AnswerUsage.ts"
+import { carriedState, type Target } from "../ModelState.ts"
+import { faultIn, faulty } from "../ProviderFault.ts"
+import { type Citations, readGenerateResponse, usage } from "./Answer.ts"
 
-/** Decodes the answers of the Gemini API. */
+/** Reads the answers of the Gemini API, whole or streamed. */
 
 /** The results of the API's search tool. Positions are counted in bytes. */
 const GroundingMetadata = Schema.Struct({
@@ -39,17 +29,6 @@ const GroundingMetadata = Schema.Struct({
     )
   )
 })
-
-const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
-/** Decodes the answer of `countTokens`. */
-export const readCountResponse = Schema.decodeUnknownEffect(CountResponse)
-
-const ModelResponse = Schema.Struct({
-  inputTokenLimit: Schema.optionalKey(Schema.Natural),
-  outputTokenLimit: Schema.optionalKey(Schema.Natural)
-})
-/** Decodes the description of a model. */
-export const readModelResponse = Schema.decodeUnknownEffect(ModelResponse)
 
 /** Finish reasons of an answer that the provider blocked. */
 const refusals: ReadonlySet<string> = new Set([
@@ -105,55 +84,31 @@ const signedPart = (part: Part, target: Target): Part =>
     ? part
     : { ...part, thoughtSignature: carriedState(target, part.thoughtSignature) }
 
-/** Converts a response or a piece of one. Fails if the provider refused to answer. */
-const toChunk = Effect.fnUntraced(function* (
-  response: unknown,
-  { hide, names, target }: Omit<Reading, "tools">
-): Effect.fn.Return<ModelChunk, ModelError> {
-  const fault = Predicate.hasProperty(response, "error") ? faultIn(response) : undefined
-  if (fault !== undefined) {
-    return yield* failed(reasonOfEvent({ ...fault, message: hide(fault.message) }, names))
-  }
-  if (hasTooManyParts(response)) {
-    return yield* failed(new AnswerTooLargeError({ unit: "parts", limit: maxAnswerParts }))
-  }
-  if (isTooDeep(response)) return yield* failed(new AnswerTooLargeError({ unit: "levels", limit: maxDepth }))
-  const read = yield* readGenerateResponse(response).pipe(Effect.mapError((error) => unusable(hide(error.message))))
-  const { candidates, promptFeedback } = read
+/** Reads a response, or a piece of one. */
+export const readGemini = (response: unknown, target: Target): ReadEvent => {
+  if (Predicate.hasProperty(response, "error") && faultIn(response) !== undefined) return faulty(response)
+  if (hasTooManyParts(response)) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
+  if (isTooDeep(response)) return Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth })
+  const decoded = readGenerateResponse(response)
+  if (Result.isFailure(decoded)) return Result.fail({ _tag: "Invalid", detail: decoded.failure.message })
+  const { candidates, promptFeedback, usageMetadata } = decoded.success
   const candidate = candidates?.[0]
   const refusal = promptFeedback?.blockReason ?? candidate?.finishReason
-  if (promptFeedback?.blockReason !== undefined || (refusal !== undefined && refusals.has(refusal))) {
-    return yield* failed(new ContentPolicyError({ finishReason: clip(hide(refusal ?? "")) }))
+  if (refusal !== undefined && (promptFeedback?.blockReason !== undefined || refusals.has(refusal))) {
+    return Result.fail({ _tag: "Refusal", reason: refusal })
   }
   const grounding = groundingOf(candidate?.groundingMetadata)
-  const usage = usageIn(read)
-  return {
+  return Result.succeed({
     parts: (candidate?.content?.parts ?? []).map((part) => signedPart(part, target)),
     ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
-    ...(usage === undefined ? {} : { usage }),
+    ...counted(usage, usageMetadata),
     ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) }),
     ...(grounding === undefined ? {} : { grounding })
-  }
-})
+  })
+}
 
 /** Reads one streamed answer of the Gemini API. */
-export const makeGeminiReader = (reading: Omit<Reading, "tools">): EventReader => ({
-  read: (event) => toChunk(event, reading),
-  end: () => Effect.undefined
+export const geminiReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
+  read: (event) => readGemini(event, target),
+  end: () => undefined
 })
-
-/** Reads a whole answer. */
-export const wholeAnswer = (
-  response: unknown,
-  reading: Omit<Reading, "tools">
-): Effect.Effect<ModelAnswer, ModelError> =>
-  Effect.flatMap(toChunk(response, reading), ({ finishReason, grounding, parts, usage }) =>
-    finishReason === undefined
-      ? Effect.fail(unusable(parts.length === 0 ? "it has no candidates" : unfinished))
-      : Effect.succeed({
-          content: model(...parts),
-          finishReason,
-          usage: usage ?? null,
-          ...(grounding === undefined ? {} : { grounding })
-        })
-  )

@@ -1,8 +1,8 @@
 import { Result } from "effect"
-import { outputLimit } from "../../domain/chat/Answer.ts"
-import type { Part } from "../../domain/content/Content.ts"
-import { parseJson } from "../../domain/text/JsonText.ts"
-import type { ToolNames } from "../../domain/wire/ToolDeclarations.ts"
+import type { Part } from "../content/Content.ts"
+import { parseJson } from "../text/JsonText.ts"
+import { outputLimit } from "./AnswerReader.ts"
+import type { ToolNames } from "./ToolDeclarations.ts"
 
 /** Reads the tool calls of an answer, whose arguments arrive as a text. */
 

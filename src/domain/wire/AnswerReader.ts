@@ -1,0 +1,69 @@
+import { Result } from "effect"
+import type { Part } from "../content/Content.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import type { Target } from "./ModelState.ts"
+import type { ProviderFault } from "./ProviderFault.ts"
+import type { ToolNames } from "./ToolDeclarations.ts"
+
+/** Reads an answer for a conversation, event by event: the parts that it adds, how it ends, and what is wrong with it. */
+
+/** The finish reason of an answer that ended at the output limit of its model. */
+export const outputLimit = "MAX_TOKENS"
+
+/** Parts of an answer, thoughts included: one for each token of the longest answers that models give. */
+export const maxAnswerParts = 128_000
+
+/** A piece of an answer. */
+export interface AnswerPiece {
+  readonly parts: ReadonlyArray<Part>
+  readonly finishReason?: string
+  readonly usage?: Usage
+  /** Addresses that the answer quotes, with their titles. */
+  readonly citations?: ReadonlyArray<string>
+  readonly grounding?: Grounding
+}
+
+/** The results of a provider's own search: pages, and the UTF-8 byte of the answer's text after which each is cited. */
+export interface Grounding {
+  readonly sources: ReadonlyArray<{ readonly uri: string; readonly title: string }>
+  readonly supports: ReadonlyArray<{ readonly end: number; readonly sources: ReadonlyArray<number> }>
+}
+
+/** Why an answer cannot be used. Texts are the server's. */
+export type AnswerProblem =
+  /** The model refused to answer. */
+  | { readonly _tag: "Refusal"; readonly reason: string }
+  /** The server reports a failure in the middle of the answer. */
+  | { readonly _tag: "Fault"; readonly fault: ProviderFault }
+  /** The answer violates the protocol. */
+  | { readonly _tag: "Invalid"; readonly detail: string }
+  | { readonly _tag: "TooLarge"; readonly unit: "levels" | "parts"; readonly limit: number }
+
+/** What came of an event: the piece that it completes, if any. */
+export type ReadEvent = Result.Result<AnswerPiece | undefined, AnswerProblem>
+
+/** Reads the events of one answer. Mutable. */
+export interface AnswerReader {
+  readonly read: (event: unknown) => ReadEvent
+  /** The piece that the end of the answer completes. */
+  readonly end: () => AnswerPiece | undefined
+}
+
+/** What an answer is read with: the names of the tools of its request, and the model that answers. */
+export interface Reading {
+  readonly tools: ToolNames
+  readonly target: Target
+}
+
+/** An event that completes no piece. */
+export const noPiece: ReadEvent = Result.succeed(undefined)
+
+/** The piece that these parts make. */
+export const pieceOf = (parts: ReadonlyArray<Part>): ReadEvent =>
+  parts.length === 0 ? noPiece : Result.succeed({ parts })
+
+/** The problem of an event of an unknown form. */
+export const unknownEvent: ReadEvent = Result.fail({
+  _tag: "Invalid",
+  detail: "it contains an event of an unknown form"
+})
