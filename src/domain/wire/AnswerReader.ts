@@ -44,6 +44,7 @@ export type ReadEvent = Result.Result<AnswerPiece | undefined, AnswerProblem>
 
 /** Reads the events of one answer. Mutable. */
 export interface AnswerReader {
+  /** Reads an event, which need not be of a known form. */
   readonly read: (event: unknown) => ReadEvent
   /** The piece that the end of the answer completes. */
   readonly end: () => AnswerPiece | undefined

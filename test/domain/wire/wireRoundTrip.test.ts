@@ -1,0 +1,140 @@
+import { Schema } from "effect"
+import type { Content, Part } from "../../../src/domain/content/Content.ts"
+import { responseContent } from "../../../src/domain/content/MediaBlocks.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { wellFormedJson } from "../../../src/domain/text/JsonText.ts"
+import { requestBody } from "../../../src/domain/wire/anthropic/Request.ts"
+import { chatBody } from "../../../src/domain/wire/chat/Request.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
+import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
+import { isJson, type Json } from "../../../src/domain/wire/MessageCodec.ts"
+import { carriedState, type Target } from "../../../src/domain/wire/ModelState.ts"
+import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
+import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
+import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+const Words = Schema.String.check(Schema.isPattern(/\S/))
+const Turn = Schema.Struct({
+  question: Words,
+  hasImage: Schema.Boolean,
+  words: Schema.Literals(["", "so it is"]),
+  /** Unknown fields of a state that the model wants back. */
+  state: Schema.NullOr(Schema.Record(Schema.String, Schema.Json)),
+  calls: Schema.Array(
+    Schema.Struct({
+      name: Schema.Literals(["look", "run_it"]),
+      args: Schema.Record(Schema.String, Schema.Json),
+      result: Words,
+      hasImage: Schema.Boolean
+    })
+  ).check(Schema.isMaxLength(3))
+})
+
+const image: Part = { inlineData: { mimeType: "image/png", data: "aGVsbG8=" } }
+const server = "api.example"
+const names = toolNames([])
+
+/** A conversation of these turns. Each model's turn may begin with a state that is for the target alone. */
+const conversationOf = (turns: ReadonlyArray<typeof Turn.Type>, target: Target) =>
+  turns.flatMap(({ calls, hasImage, question, state, words }, turn): ReadonlyArray<Content> => {
+    const said = words === "" && calls.length === 0 ? "nothing" : words
+    const states: ReadonlyArray<Part> =
+      state === null || target.dialect === "gemini"
+        ? []
+        : [{ text: "", thoughtSignature: carriedState(target, { ...state, type: "reasoning", signature: "s" }) }]
+    const id = (at: number) => `call_${turn}_${at}`
+    const [results, images] = [calls.map(({ result }) => result), calls.map((call) => call.hasImage)]
+    return [
+      { role: "user", parts: [{ text: question }, ...(hasImage ? [image] : [])] },
+      {
+        role: "model",
+        parts: [
+          ...states,
+          ...(said === "" ? [] : [{ text: said }]),
+          ...calls.map(({ args, name }, at) => ({ functionCall: { id: id(at), name, args } }))
+        ]
+      },
+      ...(calls.length === 0
+        ? []
+        : [
+            {
+              role: "user" as const,
+              parts: calls.map(({ name }, at) => ({
+                functionResponse: {
+                  id: id(at),
+                  name,
+                  response:
+                    images[at] === true
+                      ? { output: results[at], content: [{ type: "image", data: "aGVsbG8=", mimeType: "image/png" }] }
+                      : { output: results[at] }
+                }
+              }))
+            },
+            { role: "model" as const, parts: [{ text: "I see." }] }
+          ])
+    ]
+  })
+
+/** The messages of a request. */
+const messagesOf = (contents: ReadonlyArray<Content>, target: Target): ReadonlyArray<Json> => {
+  const request = { ...target, contents, tools: [] }
+  const bodies: Readonly<Record<Dialect, () => Json>> = {
+    anthropic: () => requestBody({ ...request, maxTokens: 1_000 }, names),
+    chat: () => chatBody(request, names, false),
+    responses: () => responsesBody(request, names),
+    gemini: () => ({ contents: contents.map((content) => geminiContent(content, target)) })
+  }
+  const messages = bodies[target.dialect]()[wire[target.dialect].request.messagesKey]
+  return Array.isArray(messages) ? messages.filter(isJson) : []
+}
+
+/** What is said in a conversation: texts, calls, results and media, without states and the borders of messages. */
+const saidIn = (contents: ReadonlyArray<Content>): ReadonlyArray<unknown> =>
+  contents.flatMap(({ parts, role }) =>
+    parts.flatMap((part): ReadonlyArray<unknown> => {
+      if (part.functionCall !== undefined) return [{ role, call: part.functionCall }]
+      if (part.functionResponse !== undefined) {
+        const { id, name } = part.functionResponse
+        const { media, text } = responseContent(part)
+        return [{ role, id, name, text }, ...media.map(({ inlineData }) => ({ role, inlineData }))]
+      }
+      if (part.inlineData !== undefined) return [{ role, inlineData: part.inlineData }]
+      return part.thought === true || part.text === undefined || part.text === "" ? [] : [{ role, text: part.text }]
+    })
+  )
+
+/** As it is once lone surrogates, which no server takes, are replaced. */
+const wellFormed = (said: ReadonlyArray<unknown>): ReadonlyArray<unknown> =>
+  JSON.parse(wellFormedJson(JSON.stringify(said)))
+
+/** Those of a kind in their order: where a result is a text, its media stands behind all results of the turn. */
+const sorted = (said: ReadonlyArray<unknown>) => ({
+  words: said.filter((one) => isJson(one) && !("inlineData" in one)),
+  media: said.filter((one) => isJson(one) && "inlineData" in one)
+})
+
+describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
+  const target: Target = { dialect, server, model: "m" }
+  it.prop(
+    "is the same after it was written and read, and a state goes back with every field",
+    [Schema.NonEmptyArray(Turn).check(Schema.isMaxLength(5))],
+    ([turns]) => {
+      const contents = conversationOf(turns, target)
+      const asked: ReadonlyArray<Content> = [...contents, { role: "user", parts: [{ text: "and now?" }] }]
+      const messages = messagesOf(asked, target)
+      const read = wire[dialect].messages.read(messages).map(({ content }) => content)
+      assert.deepStrictEqual(sorted(wellFormed(saidIn(read))), sorted(wellFormed(saidIn(asked))))
+      const written = JSON.stringify(messages)
+      for (const { calls, state } of turns) {
+        const isSent = dialect !== "gemini" && (dialect !== "chat" || calls.length > 0)
+        for (const [key, value] of Object.entries(isSent ? (state ?? {}) : {})) {
+          if (!["type", "signature", "content", "role", "tool_calls"].includes(key)) {
+            assert.include(written, `${JSON.stringify(key)}:${JSON.stringify(value)}`)
+          }
+        }
+      }
+    },
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+})
