@@ -35,7 +35,10 @@ const chatContent = (parts: ReadonlyArray<Json>): unknown =>
 
 /** The fields that the server added to a message. Servers whose models reason require them with calls; with a text alone some refuse them. */
 const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
-  Object.assign({}, ...blocks.map((block) => (block._tag === "State" && isJson(block.state) ? block.state : {})))
+  blocks.reduce<Json>(
+    (fields, block) => (block._tag === "State" && isJson(block.state) ? { ...fields, ...block.state } : fields),
+    {}
+  )
 
 const chatMessages =
   (names: ToolNames) =>
