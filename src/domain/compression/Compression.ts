@@ -232,12 +232,12 @@ export const statusOf: (outcome: Outcome) => string = Outcome.match({
   Cancelled: () => "CANCELLED"
 })
 
-/** Returns the tokens of the request before and after. */
+/** Returns the tokens of the request before, and after; of an inflated one as it would have been. */
 export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly after: number } = Outcome.match({
   Compressed: ({ after, before }) => ({ before, after }),
   ContentTruncated: ({ after, before }) => ({ before, after }),
   Noop: ({ before }) => ({ before, after: before }),
-  FailedInflatedTokenCount: ({ before }) => ({ before, after: before }),
+  FailedInflatedTokenCount: ({ after, before }) => ({ before, after }),
   FailedTokenCountError: ({ before }) => ({ before, after: before }),
   FailedEmptySummary: ({ before }) => ({ before, after: before }),
   FailedSummarizer: ({ before }) => ({ before, after: before }),

@@ -349,11 +349,7 @@ const inModelTokens = (
       : withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
   }
   const { after, before } = tokensOf(outcome)
-  return withCounts(
-    outcome,
-    before * scale,
-    (outcome._tag === "FailedInflatedTokenCount" ? outcome.after : after) * scaleAfter
-  )
+  return withCounts(outcome, before * scale, after * scaleAfter)
 }
 
 /**

@@ -67,7 +67,7 @@ const outcomes: ReadonlyArray<readonly [status: string, outcome: Outcome, before
       calls: []
     }),
     30,
-    30
+    40
   ],
   ["COMPRESSION_FAILED_TOKEN_COUNT_ERROR", FailedTokenCountError.make({ before: tokens(30), message: "no" }), 30, 30],
   ["COMPRESSION_FAILED_EMPTY_SUMMARY", FailedEmptySummary.make({ before: tokens(30), plan, calls: [] }), 30, 30],
