@@ -58,8 +58,12 @@ export const model: SlashCommand = {
     }
     // Another model may write another summary.
     yield* Ref.set(compressedAt, -1)
-    const { limit, tokens } = yield* chat.usage
-    const fits = tokens <= limit ? "" : " The conversation is larger, so it is compressed before the next message."
+    const { limit, tokens, trigger } = yield* chat.usage
+    const [size, threshold] = [tokens, trigger].map(Output.number)
+    const fits =
+      tokens <= trigger
+        ? ""
+        : ` The conversation has ${size} tokens, more than its threshold of ${threshold}: the next message compresses it if that makes it smaller.`
     yield* say(session, `The model is now ${name}, with a window of ${Output.number(limit)} tokens.${fits}`)
   })
 }
