@@ -132,7 +132,7 @@ const compressWith = Effect.fnUntraced(function* (
   const { window } = yield* requestContext(chat)
   const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
   const { strategy } = yield* (yield* Compression).runner(policy.strategy)
-  const prepared = prepare(chat, policy, strategy, options, turn, promptId, hooks, maxTokens)
+  const prepared = prepare(chat, policy, strategy, options, turn, promptId, hooks, maxTokens, scale)
   const isOwnPolicy = options.policy !== undefined
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
@@ -194,7 +194,8 @@ const prepare = Effect.fnUntraced(function* (
   turn: BeforeRequest | undefined,
   promptId: string,
   hooks: Effect.Success<ReturnType<typeof hooksOf>>,
-  maxTokens: number
+  maxTokens: number,
+  scale: number
 ): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false
@@ -223,21 +224,27 @@ const prepare = Effect.fnUntraced(function* (
   const why = givenUpText(withUnusable(request.memory, unusable, false), unusable)
   if (why !== undefined) yield* turn?.emit({ _tag: "Notice", source: "compression", message: why }) ?? onNotice(why)
   const noted = { ...result, unusable }
-  return { ...(turn === undefined ? noted : yield* refuseInflated(conversation, noted)), isPrepared: false }
+  return { ...(yield* refuseInflated(conversation, policy.overhead, scale, noted)), isPrepared: false }
 })
 
 /**
  * Rejects a compression that makes the request larger. A strategy that uses the provider's counts compares such a
  * count with its own estimate, so it may not notice.
  */
-const refuseInflated = Effect.fnUntraced(function* (conversation: Conversation, result: CompressionResult) {
+const refuseInflated = Effect.fnUntraced(function* (
+  conversation: Conversation,
+  overhead: number,
+  scale: number,
+  result: CompressionResult
+) {
   const { outcome } = result
   if (outcome._tag !== "Compressed") return result
   const { requestTokens: before } = yield* Work.run(indexedView(conversation.view))
   const { requestTokens: after } = yield* Work.run(indexedView(compressed(conversation, outcome.patch).view))
   if (after <= before) return result
   const { calls, plan } = outcome
-  const counts = { before: TokenCount.make(Math.round(before)), after: TokenCount.make(Math.round(after)) }
+  const sizeOf = (tokens: number) => TokenCount.make(Math.round((overhead + tokens) * scale))
+  const counts = { before: sizeOf(before), after: sizeOf(after) }
   const failed = FailedInflatedTokenCount.make({ ...counts, reason: "inflated", plan, stubborn: [], calls })
   return { ...result, outcome: failed, dropped: undefined }
 })

@@ -32,6 +32,8 @@ const Turn = Schema.Struct({
 })
 
 const image: Part = { inlineData: { mimeType: "image/png", data: "aGVsbG8=" } }
+/** Keys that the state or its message has anyway. */
+const ownKeys = new Set(["type", "signature", "content", "role", "tool_calls"])
 const server = "api.example"
 const names = toolNames([])
 
@@ -125,13 +127,17 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
       const messages = messagesOf(asked, target)
       const read = wire[dialect].messages.read(messages).map(({ content }) => content)
       assert.deepStrictEqual(sorted(wellFormed(saidIn(read))), sorted(wellFormed(saidIn(asked))))
-      const written = JSON.stringify(messages)
-      for (const { calls, state } of turns) {
-        const isSent = dialect !== "gemini" && (dialect !== "chat" || calls.length > 0)
-        for (const [key, value] of Object.entries(isSent ? (state ?? {}) : {})) {
-          if (!["type", "signature", "content", "role", "tool_calls"].includes(key)) {
-            assert.include(written, `${JSON.stringify(key)}:${JSON.stringify(value)}`)
-          }
+      const carriers = messages
+        .flatMap((message) => [message, ...(Array.isArray(message["content"]) ? message["content"] : [])])
+        .filter((one) => isJson(one) && one["signature"] === "s")
+      const states = turns.flatMap(({ calls, state }) =>
+        state === null || dialect === "gemini" || (dialect === "chat" && calls.length === 0) ? [] : [state]
+      )
+      assert.strictEqual(carriers.length, states.length)
+      for (const [at, state] of states.entries()) {
+        for (const [key, value] of Object.entries(state)) {
+          if (ownKeys.has(key)) continue
+          assert.strictEqual(JSON.stringify(carriers[at]?.[key]), JSON.stringify(value))
         }
       }
     },
