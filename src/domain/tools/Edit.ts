@@ -335,7 +335,7 @@ const fuzzy: Strategy = (text, oldText, newText) => {
     // An incomplete search would find only some of the matches, so it returns none.
     if (work.left <= 0) return []
   }
-  candidates.sort((a, b) => a.cost - b.cost || a.at - b.at)
+  candidates.sort((a, b) => a.cost - b.cost)
   const usedLines = new Set<number>()
   return candidates
     .filter(({ at }) => {
