@@ -76,89 +76,86 @@ describe("the sessions of other agents", () => {
     assert.strictEqual(String(recalled.stdout), text)
   })
 
-  it.effect(
-    "are listed, searched, priced, searched for secrets and copied without them, and stay as they are",
-    function* () {
-      const { before, env, home } = yield* machine
-      const files = before()
+  it.effect("are listed, searched, priced, and copied without secrets, and stay as they are", function* () {
+    const { before, env, home } = yield* machine
+    const files = before()
 
-      const listed = yield* run(["find"], { env })
-      assert.strictEqual(listed.status, 0)
-      assert.match(listed.stderr, /broken\.jsonl: is binary; expected UTF-8 text\n/)
-      const shown = String(listed.stdout)
-      assert.match(shown, /codex .*\/home\/dev\/tides .*The table of tides/)
-      assert.include(shown, path.join(".claude/projects/-home-marco-projects-spotter", `${uuid}.jsonl`))
-      for (const line of shown.split("\n")) if (!line.startsWith("  ")) assert.isAtMost(line.length, 100)
+    const listed = yield* run(["find"], { env })
+    assert.strictEqual(listed.status, 0)
+    assert.match(listed.stderr, /broken\.jsonl: is binary; expected UTF-8 text\n/)
+    const shown = String(listed.stdout)
+    assert.match(shown, /codex .*\/home\/dev\/tides .*The table of tides/)
+    assert.include(shown, path.join(".claude/projects/-home-marco-projects-spotter", `${uuid}.jsonl`))
+    for (const line of shown.split("\n")) if (!line.startsWith("  ")) assert.isAtMost(line.length, 100)
 
-      const searched = yield* run(["find", "off by one", "--agent", "codex", "--json"], { env })
-      const { sessions } = decode(Found, searched.stdout)
-      assert.deepStrictEqual(
-        sessions.map(({ agent, hits }) => [agent, hits[0]?.line, hits[0]?.speaker]),
-        [["codex", 5, "user"]]
-      )
-      const packed = path.join(home, "session.jsonl.gz")
-      writeFileSync(packed, Uint8Array.from([0x1f, 0x8b, 8, 0, 0]))
-      const refused = yield* run(["cost", packed], { env })
-      rmSync(packed)
-      assert.strictEqual(refused.status, 2)
-      assert.include(refused.stderr, "is compressed with gzip; unpack it first: gunzip -k FILE")
+    const searched = yield* run(["find", "off by one", "--agent", "codex", "--json"], { env })
+    const { sessions } = decode(Found, searched.stdout)
+    assert.deepStrictEqual(
+      sessions.map(({ agent, hits }) => [agent, hits[0]?.line, hits[0]?.speaker]),
+      [["codex", 5, "user"]]
+    )
+    const packed = path.join(home, "session.jsonl.gz")
+    writeFileSync(packed, Uint8Array.from([0x1f, 0x8b, 8, 0, 0]))
+    const refused = yield* run(["cost", packed], { env })
+    rmSync(packed)
+    assert.strictEqual(refused.status, 2)
+    assert.include(refused.stderr, "is compressed with gzip; unpack it first: gunzip -k FILE")
 
-      const nothing = yield* run(["find", "--grep", "no such words"], { env })
-      assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
+    const nothing = yield* run(["find", "--grep", "no such words"], { env })
+    assert.deepStrictEqual([nothing.status, String(nothing.stdout)], [1, ""])
 
-      const cost = decode(CostReport, (yield* run(["cost", "--json"], { env })).stdout)
-      assert.deepStrictEqual(
-        cost.agent.map(({ name, requests }) => [name, requests]),
-        [
-          ["claude", 17],
-          ["codex", 3]
-        ]
-      )
-      const one = yield* run(["cost", uuid.slice(0, 8)], { env })
-      assert.match(String(one.stdout), /^\$0\.56 for 17 requests in 1 session\n/)
+    const cost = decode(CostReport, (yield* run(["cost", "--json"], { env })).stdout)
+    assert.deepStrictEqual(
+      cost.agent.map(({ name, requests }) => [name, requests]),
+      [
+        ["claude", 17],
+        ["codex", 3]
+      ]
+    )
+    const one = yield* run(["cost", uuid.slice(0, 8)], { env })
+    assert.match(String(one.stdout), /^\$0\.56 for 17 requests in 1 session\n/)
 
-      const secrets = yield* run(["secrets", "--only", "secrets", "--json"], { env })
-      assert.notInclude(String(secrets.stdout), token)
-      assert.deepStrictEqual(
-        decode(Secrets, secrets.stdout).sessions.map(({ id, places }) => [
-          id,
-          places.map(({ kind, line }) => [line, kind])
-        ]),
-        [["leaky", [[1, "GitHub token"]]]]
-      )
-      const out = path.join(home, "..", "copy.jsonl")
-      const exported = yield* run(["export", "leaky", out, "--redact"], { env })
-      assert.deepStrictEqual(
-        [exported.status, exported.stderr],
-        [0, "palimpsest: replaced 1 secret; leaky is unchanged\n"]
-      )
-      assert.match(readFileSync(out, "utf8"), /"deploy with \[redacted: GitHub token #1\]"\}\}\n\{"type":"us$/)
-      assert.deepStrictEqual(before(), files)
+    const secrets = yield* run(["secrets", "--only", "secrets", "--json"], { env })
+    assert.notInclude(String(secrets.stdout), token)
+    assert.deepStrictEqual(
+      decode(Secrets, secrets.stdout).sessions.map(({ id, places }) => [
+        id,
+        places.map(({ kind, line }) => [line, kind])
+      ]),
+      [["leaky", [[1, "GitHub token"]]]]
+    )
+    const out = path.join(home, "..", "copy.jsonl")
+    const exported = yield* run(["export", "leaky", out, "--redact"], { env })
+    assert.deepStrictEqual(
+      [exported.status, exported.stderr],
+      [0, "palimpsest: replaced 1 secret; leaky is unchanged\n"]
+    )
+    assert.match(readFileSync(out, "utf8"), /"deploy with \[redacted: GitHub token #1\]"\}\}\n\{"type":"us$/)
+    assert.deepStrictEqual(before(), files)
 
-      const beside = path.join(home, ".claude/projects/-home-marco-projects-spotter/leaky")
-      for (const [name, text] of [
-        [
-          "subagents/agent-1.jsonl",
-          `{"type":"user","isSidechain":true,"sessionId":"leaky","message":{"content":"${token}"}}\n`
-        ],
-        ["tool-results/out.txt", `the token is ${token}\n`]
-      ] as const) {
-        mkdirSync(path.dirname(path.join(beside, name)), { recursive: true })
-        writeFileSync(path.join(beside, name), text)
-      }
-      const whole = yield* run(["export", "leaky", out, "--redact", "--all"], { env })
-      assert.include(whole.stderr, "2 files of subagents and outputs in ")
-      assert.include(whole.stderr, "replaced 3 secrets")
-      const copies = readdirSync(path.join(home, "..", "copy"), { recursive: true, withFileTypes: true })
-        .filter((entry) => entry.isFile())
-        .map(({ name, parentPath }) => readFileSync(path.join(parentPath, name), "utf8"))
-      assert.strictEqual(copies.length, 2)
-      for (const text of copies) {
-        assert.include(text, "[redacted: GitHub token #1]")
-        assert.notInclude(text, token)
-      }
+    const beside = path.join(home, ".claude/projects/-home-marco-projects-spotter/leaky")
+    for (const [name, text] of [
+      [
+        "subagents/agent-1.jsonl",
+        `{"type":"user","isSidechain":true,"sessionId":"leaky","message":{"content":"${token}"}}\n`
+      ],
+      ["tool-results/out.txt", `the token is ${token}\n`]
+    ] as const) {
+      mkdirSync(path.dirname(path.join(beside, name)), { recursive: true })
+      writeFileSync(path.join(beside, name), text)
     }
-  )
+    const whole = yield* run(["export", "leaky", out, "--redact", "--all"], { env })
+    assert.include(whole.stderr, "2 files of subagents and outputs in ")
+    assert.include(whole.stderr, "replaced 3 secrets")
+    const copies = readdirSync(path.join(home, "..", "copy"), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map(({ name, parentPath }) => readFileSync(path.join(parentPath, name), "utf8"))
+    assert.strictEqual(copies.length, 2)
+    for (const text of copies) {
+      assert.include(text, "[redacted: GitHub token #1]")
+      assert.notInclude(text, token)
+    }
+  })
 
   it.effect("a history for the Gemini API, and standard input, are searched and exported like them", function* () {
     const { folder } = yield* program
@@ -205,32 +202,29 @@ describe("the sessions of other agents", () => {
     }
   })
 
-  it.effect(
-    "go on where their agent looks for them, also one that does not name its folder, and in opencode",
-    function* () {
-      const { env, home } = yield* machine
-      const project = path.join(home, "work")
-      const folder = path.join(home, ".gemini/tmp/work")
-      mkdirSync(path.join(folder, "chats"), { recursive: true })
-      mkdirSync(project)
-      writeFileSync(path.join(home, ".gemini/projects.json"), JSON.stringify({ projects: { [project]: "work" } }))
-      const file = path.join(folder, "chats/session-2026-01-01T00-00-5f208923.jsonl")
-      const message = { id: "m", timestamp: "2026-01-01T00:00:00Z", type: "user", content: [{ text: "Go on." }] }
-      const head = { sessionId: "5f208923-408b-4acf-85fc-fd5531132390", projectHash: "4a", kind: "main" }
-      writeFileSync(file, `${JSON.stringify(head)}\n${JSON.stringify(message)}\n`)
+  it.effect("go on where their agent looks for them, also one without its folder, and in opencode", function* () {
+    const { env, home } = yield* machine
+    const project = path.join(home, "work")
+    const folder = path.join(home, ".gemini/tmp/work")
+    mkdirSync(path.join(folder, "chats"), { recursive: true })
+    mkdirSync(project)
+    writeFileSync(path.join(home, ".gemini/projects.json"), JSON.stringify({ projects: { [project]: "work" } }))
+    const file = path.join(folder, "chats/session-2026-01-01T00-00-5f208923.jsonl")
+    const message = { id: "m", timestamp: "2026-01-01T00:00:00Z", type: "user", content: [{ text: "Go on." }] }
+    const head = { sessionId: "5f208923-408b-4acf-85fc-fd5531132390", projectHash: "4a", kind: "main" }
+    writeFileSync(file, `${JSON.stringify(head)}\n${JSON.stringify(message)}\n`)
 
-      const rescued = yield* run(["rescue", file], { env })
-      assert.strictEqual(rescued.status, 0, rescued.stderr)
-      const shown = String(rescued.stdout)
-      assert.include(shown, `cd ${project} && gemini --resume `)
-      const [written = ""] = new RegExp(`${path.join(folder, "chats")}/session-\\S+`).exec(shown) ?? []
-      assert.include(readFileSync(written, "utf8"), "Go on.")
+    const rescued = yield* run(["rescue", file], { env })
+    assert.strictEqual(rescued.status, 0, rescued.stderr)
+    const shown = String(rescued.stdout)
+    assert.include(shown, `cd ${project} && gemini --resume `)
+    const [written = ""] = new RegExp(`${path.join(folder, "chats")}/session-\\S+`).exec(shown) ?? []
+    assert.include(readFileSync(written, "utf8"), "Go on.")
 
-      const elsewhere = yield* run(["resume", file, "--in", "opencode"], { env })
-      const [, document = ""] =
-        / && opencode import (\S+) && opencode --session ses_/.exec(String(elsewhere.stdout)) ?? []
-      assert.include(readFileSync(document, "utf8"), "Go on.")
-      assert.strictEqual(path.dirname(document), path.join(`${home}-own`, "opencode"))
-    }
-  )
+    const elsewhere = yield* run(["resume", file, "--in", "opencode"], { env })
+    const [, document = ""] =
+      / && opencode import (\S+) && opencode --session ses_/.exec(String(elsewhere.stdout)) ?? []
+    assert.include(readFileSync(document, "utf8"), "Go on.")
+    assert.strictEqual(path.dirname(document), path.join(`${home}-own`, "opencode"))
+  })
 })

@@ -76,26 +76,25 @@ describe("ask", () => {
     assert.deepStrictEqual(sessionsIn(own), [])
   })
 
-  for (const [rule, args, input, message] of [
+  it.effect.each([
     ["what is piped in alone", ["ask"], "How many?\n", "How many?"],
     ["a prompt, a blank line, and what is piped in", ["ask", "Explain"], "a\n\nb\n", "Explain\n\na\n\nb"]
-  ] as const) {
-    it.effect(`sends ${rule}`, function* () {
-      const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
-      const own = yield* folders("message")
-      assert.strictEqual((yield* asking(fake, own, args, { input })).status, 0)
-      assert.deepStrictEqual(messages((yield* fake.requests)[0]), [user(message)])
-    })
-  }
+  ] as const)("sends %s", function* ([, args, input, message]) {
+    const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
+    const own = yield* folders("message")
+    assert.strictEqual((yield* asking(fake, own, args, { input })).status, 0)
+    assert.deepStrictEqual(messages((yield* fake.requests)[0]), [user(message)])
+  })
 
-  for (const [rule, args, message] of [
+  it.effect.each([
     ["nothing to ask", ["ask"], /the prompt is empty/],
     ["two ways to print", ["ask", "x", "--json", "--stream-json"], /not both/],
     ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],
     ["a session that is not there", ["ask", "x", "--resume", "nope"], /no sessions yet/],
     ["a name that cannot be an id", ["ask", "x", "--session", "a b"], /letters, digits/]
-  ] as const) {
-    it.effect(`bad usage exits with 2 and prints one line before sending anything: ${rule}`, function* () {
+  ] as const)(
+    "bad usage exits with 2 and prints one line before sending anything: %s",
+    function* ([rule, args, message]) {
       const fake = yield* FakeGemini.make(FakeGemini.queue())
       const own = yield* folders(`bad-${rule}`)
       const { status, stderr, stdout } = yield* asking(fake, own, args)
@@ -103,43 +102,34 @@ describe("ask", () => {
       assert.match(stderr, message)
       assert.match(stderr, /^palimpsest: [^\n]+\n$/)
       assert.deepStrictEqual(yield* fake.requests, [])
+    }
+  )
+
+  it.effect("without a key, says how to get one and what works without, and leaves no session", function* () {
+    const own = yield* folders("no-key")
+    const { status, stderr, stdout } = yield* run(["ask", "x", "--session", "new"], {
+      cwd: own.cwd,
+      env: { PALIMPSEST_HOME: own.home }
     })
-  }
+    assert.deepStrictEqual([status, String(stdout)], [1, ""])
+    assert.match(stderr, /^[^\n]*aistudio\.google\.com\/apikey[^\n]*GEMINI_API_KEY\n[^\n]*without[^\n]*replay:FILE\n$/)
+    assert.deepStrictEqual(sessionsIn(own), [])
+  })
 
-  it.effect(
-    "without a key, explains in two lines how to get one and what works without, and leaves no session",
-    function* () {
-      const own = yield* folders("no-key")
-      const { status, stderr, stdout } = yield* run(["ask", "x", "--session", "new"], {
-        cwd: own.cwd,
-        env: { PALIMPSEST_HOME: own.home }
-      })
-      assert.deepStrictEqual([status, String(stdout)], [1, ""])
-      assert.match(
-        stderr,
-        /^[^\n]*aistudio\.google\.com\/apikey[^\n]*GEMINI_API_KEY\n[^\n]*without[^\n]*replay:FILE\n$/
+  it.effect("prints an answer that ends without a reason, with a note that it may be incomplete", function* () {
+    const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
+    const fake = yield* FakeGemini.make(
+      FakeGemini.queue(
+        FakeGemini.sse(FakeGemini.response([call])),
+        FakeGemini.sse(said("Forty", { finishReason: null }))
       )
-      assert.deepStrictEqual(sessionsIn(own), [])
-    }
-  )
-
-  it.effect(
-    "prints an answer to results that ends without a reason, with a note that it may be incomplete",
-    function* () {
-      const call = { functionCall: { id: "c", name: "list_directory", args: { dir_path: "." } } }
-      const fake = yield* FakeGemini.make(
-        FakeGemini.queue(
-          FakeGemini.sse(FakeGemini.response([call])),
-          FakeGemini.sse(said("Forty", { finishReason: null }))
-        )
-      )
-      const own = yield* folders("unfinished-answer")
-      const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
-      assert.strictEqual(status, 0)
-      assert.deepInclude(JSON.parse(String(stdout)), { answer: "Forty", finishReason: "FINISH_REASON_UNSPECIFIED" })
-      assert.match(stderr, /^palimpsest: the model gave no finish reason; the answer may be incomplete$/m)
-    }
-  )
+    )
+    const own = yield* folders("unfinished-answer")
+    const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json"])
+    assert.strictEqual(status, 0)
+    assert.deepInclude(JSON.parse(String(stdout)), { answer: "Forty", finishReason: "FINISH_REASON_UNSPECIFIED" })
+    assert.match(stderr, /^palimpsest: the model gave no finish reason; the answer may be incomplete$/m)
+  })
 
   it.effect("--json prints one document", function* () {
     const fake = yield* FakeGemini.make(FakeGemini.queue(answer))
@@ -173,30 +163,6 @@ describe("ask", () => {
     assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])
   })
 
-  it.effect("--stream-json gives a call and its response the same id, even when the model gave none", function* () {
-    const call = (path_: string, id?: string) => ({
-      functionCall: { ...(id === undefined ? {} : { id }), name: "list_directory", args: { path: path_ } }
-    })
-    const fake = yield* FakeGemini.make(
-      FakeGemini.queue(
-        FakeGemini.sse(
-          said("I look. ", { finishReason: null }),
-          FakeGemini.response([{ text: "Twice." }, call(".")], { finishReason: null }),
-          FakeGemini.response([call("..")])
-        ),
-        FakeGemini.sse(FakeGemini.response([call(".", "its-own")])),
-        answer
-      )
-    )
-    const ended = yield* asking(fake, yield* folders("call-ids"), ["ask", "x", "--stream-json", "--approve", "all"])
-    const events = yield* eventsOf(ended)
-    const idsOf = (tag: string) => events.flatMap((event) => (event._tag === tag && "id" in event ? [event.id] : []))
-    const requested = idsOf("ToolCallRequest")
-    assert.lengthOf(new Set(requested), 3)
-    assert.strictEqual(requested[2], "its-own")
-    assert.sameMembers(idsOf("ToolCallResponse"), requested)
-  })
-
   it.effect("a failed turn exits with 1 and prints one line; --json has no answer and the reason", function* () {
     const fake = yield* FakeGemini.make(() => FakeGemini.keyInvalid)
     const own = yield* folders("fails")
@@ -210,53 +176,31 @@ describe("ask", () => {
     assert.deepStrictEqual([lines.status, (yield* eventsOf(lines)).at(-1)?._tag], [1, "Error"])
   })
 
-  it.effect("Ctrl+C closes the socket and exits with 130; the last event reports the cancelled turn", function* () {
-    const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
-    const own = yield* folders("signal")
-    const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-    const fiber = yield* Effect.forkChild(
-      asking(fake, own, ["ask", "x", "--stream-json", "--session", "cut"], {
-        started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
-      })
-    )
-    yield* fake.received(0)
-    const child = yield* Deferred.await(running)
-    child.kill("SIGINT")
-    assert.isFalse(yield* fake.closed(0))
-    const ended = yield* Fiber.join(fiber)
-    assert.deepStrictEqual(
-      [ended.status, (yield* eventsOf(ended)).map(({ _tag }) => _tag), ended.stderr],
-      [130, ["ModelInfo", "UserCancelled"], ""]
-    )
-    assert.deepStrictEqual(sessionsIn(own), [])
-  })
-
-  it.effect("Ctrl+C: --json still prints one document; without --json no part of the answer is printed", function* () {
-    for (const [args, isDocument] of [
-      [["ask", "x", "--json"], true],
-      [["ask", "x"], false]
-    ] as const) {
-      const fake = yield* FakeGemini.make(() => [
-        FakeGemini.streamHead,
-        FakeGemini.event(piece("Forty")),
-        FakeGemini.stall
-      ])
+  it.effect.each([
+    [["--stream-json", "--session", "cut"], 'UserCancelled"}\n'],
+    [["--json"], '"UserCancelled"'],
+    [[], ""]
+  ] as const)(
+    "Ctrl+C exits with 130, closes the socket, and prints no part of the answer: %j",
+    function* ([args, last]) {
+      const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, FakeGemini.stall])
+      const own = yield* folders("cancelled")
       const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
-      const fiber = yield* Effect.forkChild(
-        asking(fake, yield* folders("cancelled"), args, {
-          started: (child) => Deferred.doneUnsafe(running, Effect.succeed(child))
-        })
-      )
+      const started = (child: { readonly kill: (signal: NodeJS.Signals) => void }) =>
+        Deferred.doneUnsafe(running, Effect.succeed(child))
+      const fiber = yield* Effect.forkChild(asking(fake, own, ["ask", "x", ...args], { started }))
       yield* fake.received(0)
       const child = yield* Deferred.await(running)
       child.kill("SIGINT")
       const { status, stderr, stdout } = yield* Fiber.join(fiber)
       assert.deepStrictEqual([status, stderr], [130, ""])
-      const { answer: none, error } = isDocument ? JSON.parse(String(stdout)) : { answer: null, error: undefined }
-      assert.deepStrictEqual([none, error?._tag], [null, isDocument ? "UserCancelled" : undefined])
-      assert.strictEqual(String(stdout) === "", !isDocument)
+      assert.isFalse(yield* fake.closed(0))
+      if (last === "") assert.strictEqual(String(stdout), "")
+      else assert.include(String(stdout), last)
+      if (args[0] === "--json") assert.isNull(JSON.parse(String(stdout)).answer)
+      assert.deepStrictEqual(sessionsIn(own), [])
     }
-  })
+  )
 
   it.effect("ends quietly with status 0 when the reader of the pipe closes it", function* () {
     const long = Array.from({ length: 400 }, () => FakeGemini.event(piece("word ".repeat(2_000))))
@@ -286,55 +230,40 @@ describe("ask", () => {
     assert.deepStrictEqual(sessionsIn(own), ["work.jsonl"])
   })
 
-  it.effect(
-    "takes the model from the flag, then the environment, then the settings, and reports a rejected key",
-    function* () {
-      const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
-      const own = yield* folders("model", { settings: `{"model": "of-settings", /* typo */ "modle": "x",}` })
-      const env = { PALIMPSEST_MODEL: "of-env" }
-      const first = yield* asking(fake, own, ["ask", "x"])
-      yield* asking(fake, own, ["ask", "x"], { env })
-      yield* asking(fake, own, ["ask", "x", "--model", "of-flag"], { env })
-      const requests = yield* fake.requests
-      assert.deepStrictEqual(
-        requests.map(({ model }) => model),
-        ["of-settings", "of-env", "of-flag"]
-      )
-      assert.match(
-        first.stderr,
-        /^palimpsest: [^\n]*settings\.json: there is no setting modle \(did you mean model\?\); [^\n]*\n$/
-      )
-    }
-  )
+  it.effect("takes the model from flag, environment or settings, and reports a rejected key", function* () {
+    const fake = yield* FakeGemini.make(() => answer, { describe: anyModel })
+    const own = yield* folders("model", { settings: `{"model": "of-settings", /* typo */ "modle": "x",}` })
+    const env = { PALIMPSEST_MODEL: "of-env" }
+    const first = yield* asking(fake, own, ["ask", "x"])
+    yield* asking(fake, own, ["ask", "x"], { env })
+    yield* asking(fake, own, ["ask", "x", "--model", "of-flag"], { env })
+    const requests = yield* fake.requests
+    assert.deepStrictEqual(
+      requests.map(({ model }) => model),
+      ["of-settings", "of-env", "of-flag"]
+    )
+    assert.match(
+      first.stderr,
+      /^palimpsest: [^\n]*settings\.json: there is no setting modle \(did you mean model\?\); [^\n]*\n$/
+    )
+  })
 
-  it.effect("compresses a conversation that is too long, and reports it on stderr", function* () {
+  it.effect.each([
+    [{ window: 12_000 }, [], 12_000],
+    // Of what the settings say, a flag says otherwise.
+    [{ window: 40_000, prompt: { size: "none" }, compressionThreshold: 0.9 }, ["--threshold", "20%"], 40_000]
+  ] as const)("compresses a conversation that is too long, and reports it: %j", function* ([settings, flags, window]) {
     // The estimator says about 15,000 of the conversation; the API's count decides.
     const fake = yield* FakeGemini.make(({ body, method }) =>
       method === "countTokens" ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4)) : answer
     )
-    const own = yield* folders("compressed", { settings: `{"window": 12000}` })
-    const imported = yield* asking(fake, own, ["sessions", "import", example])
-    const { status, stderr, stdout } = yield* asking(fake, own, [
-      "ask",
-      "And now?",
-      "--json",
-      "--resume",
-      String(imported.stdout).trim()
-    ])
-    const document = JSON.parse(String(stdout))
-    assert.deepStrictEqual([status, document.answer, document.limit], [0, "Forty-two", 12_000], stderr)
-    assert.isAbove(document.compressions.length, 0)
-    assert.match(stderr, /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of 12,000 tokens/)
-  })
-
-  it.effect("compresses a conversation from the flag's threshold on, over the settings", function* () {
-    const fake = yield* FakeGemini.make(({ method }) => (method === "countTokens" ? FakeGemini.tokens(16_000) : answer))
-    // The conversation takes about 15,000 tokens.
-    const settings = { window: 40_000, prompt: { size: "none" }, compressionThreshold: 0.9 }
-    const own = yield* folders("share", { settings: JSON.stringify(settings) })
+    const own = yield* folders(`compressed-${window}`, { settings: JSON.stringify(settings) })
     yield* asking(fake, own, ["sessions", "import", example])
-    const { stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--continue", "--threshold", "20%"])
-    assert.lengthOf(JSON.parse(String(stdout)).compressions, 1)
+    const { status, stderr, stdout } = yield* asking(fake, own, ["ask", "x", "--json", "--continue", ...flags])
+    const document = JSON.parse(String(stdout))
+    assert.deepStrictEqual([status, document.answer, document.limit], [0, "Forty-two", window], stderr)
+    assert.isAbove(document.compressions.length, 0)
+    assert.match(stderr, /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of [\d,]+ tokens/)
   })
 
   it.effect("deletes sessions older than the user's settings allow, and reports it", function* () {

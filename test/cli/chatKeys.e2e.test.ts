@@ -120,38 +120,35 @@ needs("tmux")("a chat on a terminal", () => {
     yield* until("Still here.")
   })
 
-  it.live(
-    "during work: a queued message is in the history at once, and Ctrl+D says that it leaves afterwards",
-    function* () {
-      const where = yield* place("keys-queued", untitled)
-      const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
-      const { press, prompt, say, type, until } = yield* chat(where, fake)
-      yield* prompt()
-      yield* type("/")
-      yield* until(/compress[^]*Compress the conversation/)
-      yield* press("Enter")
-      // Enter takes the first command of the menu, and does not run it.
-      yield* prompt("/compress")
-      yield* press("C-c")
-      yield* prompt()
-      yield* say("the first")
-      yield* until(/ · Esc cancels/)
-      yield* say("the second")
-      yield* until("queued: the second")
-      // The line is shown before it is written.
-      yield* Effect.repeat(
-        Effect.andThen(
-          Effect.sleep("20 millis"),
-          Effect.sync(() => readFileSync(path.join(where.home, "history"), "utf8"))
-        ),
-        { until: (history) => history.includes('"the second"') }
-      )
-      yield* press("C-d")
-      yield* until("Leaving when this is done; Esc cancels it.")
-      yield* press("Escape")
-      yield* until("status 0")
-    }
-  )
+  it.live("during work a queued message is in the history at once, and Ctrl+D leaves afterwards", function* () {
+    const where = yield* place("keys-queued", untitled)
+    const fake = yield* FakeGemini.make(() => [FakeGemini.stall])
+    const { press, prompt, say, type, until } = yield* chat(where, fake)
+    yield* prompt()
+    yield* type("/")
+    yield* until(/compress[^]*Compress the conversation/)
+    yield* press("Enter")
+    // Enter takes the first command of the menu, and does not run it.
+    yield* prompt("/compress")
+    yield* press("C-c")
+    yield* prompt()
+    yield* say("the first")
+    yield* until(/ · Esc cancels/)
+    yield* say("the second")
+    yield* until("queued: the second")
+    // The line is shown before it is written.
+    yield* Effect.repeat(
+      Effect.andThen(
+        Effect.sleep("20 millis"),
+        Effect.sync(() => readFileSync(path.join(where.home, "history"), "utf8"))
+      ),
+      { until: (history) => history.includes('"the second"') }
+    )
+    yield* press("C-d")
+    yield* until("Leaving when this is done; Esc cancels it.")
+    yield* press("Escape")
+    yield* until("status 0")
+  })
 
   it.live("--resume and /resume choose a session from a list that can be searched, and show its end", function* () {
     const where = yield* place("keys-resume", untitled)
@@ -298,38 +295,35 @@ needs("tmux")("a chat on a terminal", () => {
     yield* prompt()
   })
 
-  it.live(
-    "/rewind goes back to a chosen message with its files, and names the shell commands that ran since",
-    function* () {
-      const where = yield* place("keys-rewind", { ...untitled, work: { "old.txt": "old\n", "gone.txt": "gone\n" } })
-      const fake = yield* serve(
-        calls(["write_file", { file_path: "old.txt", content: "new\n" }]),
-        calls(["run_shell_command", { command: "rm gone.txt" }]),
-        says("Done.")
-      )
-      const { press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
-      const old = () => readFileSync(path.join(where.cwd, "old.txt"), "utf8")
-      yield* prompt()
-      yield* say("tidy up")
-      yield* until("Done.")
-      yield* prompt()
-      assert.strictEqual(old(), "new\n")
-      yield* say("/rewind")
-      yield* until(/→ tidy up +e1 · just now · 1 file changed since/)
-      yield* press("Enter")
-      yield* until(/→ Conversation and files +old\.txt/)
-      yield* press("Enter")
-      const shown = yield* prompt("tidy up")
-      assert.include(
-        shown.replaceAll("\n", " "),
-        "Restored old.txt. Shell commands ran since: rm gone.txt. Files that they removed or moved are not restored. Went back to before e1"
-      )
-      assert.strictEqual(old(), "old\n")
-      yield* press("C-c")
-      yield* say("/rewind back")
-      yield* until(/\/rewind back\nRestored old\.txt\./)
-      yield* prompt()
-      assert.strictEqual(old(), "new\n")
-    }
-  )
+  it.live("/rewind goes back to a message with its files, and names the commands that ran since", function* () {
+    const where = yield* place("keys-rewind", { ...untitled, work: { "old.txt": "old\n", "gone.txt": "gone\n" } })
+    const fake = yield* serve(
+      calls(["write_file", { file_path: "old.txt", content: "new\n" }]),
+      calls(["run_shell_command", { command: "rm gone.txt" }]),
+      says("Done.")
+    )
+    const { press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
+    const old = () => readFileSync(path.join(where.cwd, "old.txt"), "utf8")
+    yield* prompt()
+    yield* say("tidy up")
+    yield* until("Done.")
+    yield* prompt()
+    assert.strictEqual(old(), "new\n")
+    yield* say("/rewind")
+    yield* until(/→ tidy up +e1 · just now · 1 file changed since/)
+    yield* press("Enter")
+    yield* until(/→ Conversation and files +old\.txt/)
+    yield* press("Enter")
+    const shown = yield* prompt("tidy up")
+    assert.include(
+      shown.replaceAll("\n", " "),
+      "Restored old.txt. Shell commands ran since: rm gone.txt. Files that they removed or moved are not restored. Went back to before e1"
+    )
+    assert.strictEqual(old(), "old\n")
+    yield* press("C-c")
+    yield* say("/rewind back")
+    yield* until(/\/rewind back\nRestored old\.txt\./)
+    yield* prompt()
+    assert.strictEqual(old(), "new\n")
+  })
 })

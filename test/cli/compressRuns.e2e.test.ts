@@ -72,57 +72,49 @@ const methods = (fake: FakeGemini.FakeGemini) =>
 const gemini = ["--strategy", "gemini", "--summarizer", "model", "--force", "--limit", "100k"]
 
 describe("compress and the model", () => {
-  it.live(
-    "strategy gemini: reports a counting error, and changes nothing, when the API cannot count media",
-    function* () {
-      const fake = yield* serving(false)
-      const contents = turns(12, [picture])
-      const { report, status, stderr } = yield* compress(yield* scene("uncounted", contents), gemini, keyed(fake))
-      assert.strictEqual(report?.status, "COMPRESSION_FAILED_TOKEN_COUNT_ERROR")
-      assert.strictEqual(status, 1)
-      assert.match(stderr, /^palimpsest: [^\n]*token[^\n]*\n$/)
-      assert.strictEqual(report?.history.length, contents.length)
-      assert.deepStrictEqual(yield* methods(fake), ["generateContent", "generateContent", "countTokens"])
-    }
-  )
+  it.live("strategy gemini: reports it, and changes nothing, when the API cannot count media", function* () {
+    const fake = yield* serving(false)
+    const contents = turns(12, [picture])
+    const { report, status, stderr } = yield* compress(yield* scene("uncounted", contents), gemini, keyed(fake))
+    assert.strictEqual(report?.status, "COMPRESSION_FAILED_TOKEN_COUNT_ERROR")
+    assert.strictEqual(status, 1)
+    assert.match(stderr, /^palimpsest: [^\n]*token[^\n]*\n$/)
+    assert.strictEqual(report?.history.length, contents.length)
+    assert.deepStrictEqual(yield* methods(fake), ["generateContent", "generateContent", "countTokens"])
+  })
 
-  it.live(
-    "--failed calls no model: gemini shortens outputs or does nothing, palimpsest writes the snapshot by code",
-    function* () {
-      const fake = yield* serving(true)
-      const args = ["--summarizer", "model", "--failed", "--limit", "4k", "--threshold", "0.1"]
-      const theirs = yield* compress(
-        yield* scene("failed-gemini", turns(30)),
-        [...args, "--strategy", "gemini"],
-        keyed(fake)
-      )
-      assert.deepStrictEqual([theirs.status, theirs.report?.status], [0, "NOOP"])
-      const ours = yield* compress(yield* scene("failed-own", turns(30)), args, keyed(fake))
-      assert.deepStrictEqual(
-        [ours.status, ours.report?.status, ours.report?.degraded?.reason],
-        [0, "COMPRESSED", "failed before"]
-      )
-      assert.deepStrictEqual(yield* methods(fake), [])
-      const large = [
-        { role: "user", parts: [{ text: "read it" }] },
-        { role: "model", parts: [{ functionCall: { id: "c1", name: "read_file", args: {} } }] },
-        {
-          role: "user",
-          parts: [
-            { functionResponse: { id: "c1", name: "read_file", response: { output: "a line\n".repeat(40_000) } } }
-          ]
-        },
-        { role: "model", parts: [{ text: "read" }] }
-      ]
-      const shortened = yield* compress(
-        yield* scene("failed-large", large),
-        ["--summarizer", "model", "--failed", "--strategy", "gemini", "--limit", "100k"],
-        keyed(fake)
-      )
-      assert.deepStrictEqual([shortened.status, shortened.report?.status], [0, "CONTENT_TRUNCATED"])
-      assert.deepStrictEqual(yield* methods(fake), [])
-    }
-  )
+  it.live("--failed calls no model: gemini shortens outputs or does nothing, palimpsest uses code", function* () {
+    const fake = yield* serving(true)
+    const args = ["--summarizer", "model", "--failed", "--limit", "4k", "--threshold", "0.1"]
+    const theirs = yield* compress(
+      yield* scene("failed-gemini", turns(30)),
+      [...args, "--strategy", "gemini"],
+      keyed(fake)
+    )
+    assert.deepStrictEqual([theirs.status, theirs.report?.status], [0, "NOOP"])
+    const ours = yield* compress(yield* scene("failed-own", turns(30)), args, keyed(fake))
+    assert.deepStrictEqual(
+      [ours.status, ours.report?.status, ours.report?.degraded?.reason],
+      [0, "COMPRESSED", "failed before"]
+    )
+    assert.deepStrictEqual(yield* methods(fake), [])
+    const large = [
+      { role: "user", parts: [{ text: "read it" }] },
+      { role: "model", parts: [{ functionCall: { id: "c1", name: "read_file", args: {} } }] },
+      {
+        role: "user",
+        parts: [{ functionResponse: { id: "c1", name: "read_file", response: { output: "a line\n".repeat(40_000) } } }]
+      },
+      { role: "model", parts: [{ text: "read" }] }
+    ]
+    const shortened = yield* compress(
+      yield* scene("failed-large", large),
+      ["--summarizer", "model", "--failed", "--strategy", "gemini", "--limit", "100k"],
+      keyed(fake)
+    )
+    assert.deepStrictEqual([shortened.status, shortened.report?.status], [0, "CONTENT_TRUNCATED"])
+    assert.deepStrictEqual(yield* methods(fake), [])
+  })
 })
 
 const hook = (command: string) => [{ hooks: [{ type: "command", name: "mine", command }] }]

@@ -191,21 +191,19 @@ layer(NodeServices.layer)("config list", (it) => {
 })
 
 layer(NodeServices.layer)("config get", (it) => {
-  for (const [key, out] of [
+  it.effect.each([
     ["model", "m\n"],
     ["memory.maxDirs", "200\n"],
     ["attempts", `{"calls":10,"answers":4}\n`],
     ["loopDetection", `{"calls":3,"content":10,"chunk":50,"history":5000,"checkAfter":30}\n`],
     ["loopDetection.calls", "3\n"],
     ["models.a.b.window", "5\n"]
-  ] as const) {
-    it.effect(`${key}: prints the effective value, set or not`, function* () {
-      const { run } = yield* among({
-        home: `{"model": "m", "loopDetection": {"calls": 3}, "models": {"a.b": {"window": 5}}}`
-      })
-      assert.deepStrictEqual(yield* run("get", key), { status: 0, out, err: "" })
+  ] as const)("%s: prints the effective value, set or not", function* ([key, out]) {
+    const { run } = yield* among({
+      home: `{"model": "m", "loopDetection": {"calls": 3}, "models": {"a.b": {"window": 5}}}`
     })
-  }
+    assert.deepStrictEqual(yield* run("get", key), { status: 0, out, err: "" })
+  })
 
   it.effect("exits with 1 for a setting without a value, with 2 for an unknown setting", function* () {
     const { run } = yield* among({})
@@ -253,7 +251,7 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     })
   })
 
-  for (const [rule, args, err] of [
+  it.effect.each([
     [
       "a value out of range",
       ["set", "window", "0"],
@@ -263,17 +261,15 @@ layer(NodeServices.layer)("config set and unset", (it) => {
     ["what is yours alone, in a folder", ["set", "approve", "all", "--workspace"], /your own settings only/],
     ["no setting, taken out", ["unset", "windwo"], /did you mean window\?/],
     ["something else that is wrong", ["set", "model", "m"], /\/home\/settings\.json, titles: expected true or false/]
-  ] as const) {
-    it.effect(`${rule} exits with 2 and leaves the file unchanged`, function* () {
-      const home = `{"titles": "perhaps"}`
-      const { files, fs, run } = yield* among({ home })
-      const ended = yield* run(...args)
-      assert.strictEqual(ended.status, 2)
-      assert.match(ended.err, err)
-      assert.strictEqual(yield* fs.readFileString(files.home), home)
-      assert.isFalse(yield* fs.exists(files.here))
-    })
-  }
+  ] as const)("%s exits with 2 and leaves the file unchanged", function* ([, args, err]) {
+    const home = `{"titles": "perhaps"}`
+    const { files, fs, run } = yield* among({ home })
+    const ended = yield* run(...args)
+    assert.strictEqual(ended.status, 2)
+    assert.match(ended.err, err)
+    assert.strictEqual(yield* fs.readFileString(files.home), home)
+    assert.isFalse(yield* fs.exists(files.here))
+  })
 
   it.effect("replaces an invalid value and removes unknown keys", function* () {
     const { files, fs, run } = yield* among({ home: `{"titles": "perhaps", "theme": 1}` })

@@ -18,61 +18,41 @@ const filesIn = (folder: string): Readonly<Record<string, string>> =>
   )
 
 describe("config import gemini", () => {
-  it.live(
-    "imports the user's home settings, reports what it could not import, and imports nothing the second time",
-    function* () {
-      const where = yield* place("import")
-      cpSync(path.join(fixture, "home"), where.user, { recursive: true })
-      cpSync(path.join(fixture, "project"), where.cwd, { recursive: true })
-      const before = filesIn(where.user)
+  it.live("imports the user's home settings, reports what is left, and the second time nothing", function* () {
+    const where = yield* place("import")
+    cpSync(path.join(fixture, "home"), where.user, { recursive: true })
+    cpSync(path.join(fixture, "project"), where.cwd, { recursive: true })
+    const before = filesIn(where.user)
 
-      const first = yield* runs(where, undefined, ["config", "import", "gemini"])
-      assert.deepStrictEqual([first.status, first.stderr], [0, ""])
-      const out = String(first.stdout)
-      assert.match(out, /^Imported from \S+\.gemini:\n/)
-      assert.match(out, /\nNot imported:\n(?: {2}\S+ +\S.*\n)+$/)
-      for (const left of [
-        "general.vimMode",
-        "mcpServers.legacy",
-        "GEMINI.md: @../outside.md leads out of the folder",
-        "tools.allowed"
-      ]) {
-        assert.include(out.replaceAll(/\s+/g, " "), left, left)
-      }
-      const files = filesIn(where.home)
-      assert.includeMembers(Object.keys(files), ["GEMINI.md", "settings.json", "skills/release-notes/SKILL.md"])
-      assert.lengthOf(
-        Object.keys(files).filter((name) => name.startsWith("agents/")),
-        2
-      )
-      const settings = JSON.parse(files["settings.json"] ?? "")
-      assert.strictEqual(settings.model, "gemini-2.5-pro")
-      assert.strictEqual(settings.compressionThreshold, 0.6)
-      assert.lengthOf(Object.keys(settings.hooks), 11)
-      // Nothing of the other program's was touched, and what came is the user's alone.
-      assert.deepStrictEqual(filesIn(where.user), before)
-      assert.strictEqual(statSync(path.join(where.home, "settings.json")).mode & 0o077, 0)
+    const first = yield* runs(where, undefined, ["config", "import", "gemini"])
+    assert.deepStrictEqual([first.status, first.stderr], [0, ""])
+    const out = String(first.stdout)
+    assert.match(out, /^Imported from \S+\.gemini:\n/)
+    assert.match(out, /\nNot imported:\n(?: {2}\S+ +\S.*\n)+$/)
+    const files = filesIn(where.home)
+    // Nothing of the other program's was touched, and what came is the user's alone.
+    assert.deepStrictEqual(filesIn(where.user), before)
+    assert.strictEqual(statSync(path.join(where.home, "settings.json")).mode & 0o077, 0)
 
-      const second = yield* runs(where, undefined, ["config", "import", "gemini"])
-      assert.strictEqual(second.status, 0)
-      assert.match(String(second.stdout), /^Nothing new to import from /)
-      assert.deepStrictEqual(filesIn(where.home), files)
+    const second = yield* runs(where, undefined, ["config", "import", "gemini"])
+    assert.strictEqual(second.status, 0)
+    assert.match(String(second.stdout), /^Nothing new to import from /)
+    assert.deepStrictEqual(filesIn(where.home), files)
 
-      // What was taken counts: settings can be read, hooks run, memory is sent.
-      const listed = yield* runs(where, undefined, ["config", "get", "model"])
-      assert.deepStrictEqual([listed.status, String(listed.stdout)], [0, "gemini-2.5-pro\n"])
-      const fake = yield* serve(says("Hello."))
-      // The folder that the settings add; their servers are elsewhere.
-      mkdirSync(path.join(where.cwd, "..", "shared-docs"))
-      const asked = yield* runs(where, fake, ["ask", "Hello", "--no-tools"])
-      assert.deepStrictEqual([asked.status, String(asked.stdout)], [0, "Hello.\n"])
-      assert.include(asked.stderr, "ready")
-      const [one] = yield* turnsOf(fake)
-      assert.include(instructionOf(one), "Answer in short sentences.")
-      assert.include(JSON.stringify(one?.body), "The build runs on Fridays.")
-      assert.include(JSON.stringify(one?.body), "branch: main")
-    }
-  )
+    // What was taken counts: settings can be read, hooks run, memory is sent.
+    const listed = yield* runs(where, undefined, ["config", "get", "model"])
+    assert.deepStrictEqual([listed.status, String(listed.stdout)], [0, "gemini-2.5-pro\n"])
+    const fake = yield* serve(says("Hello."))
+    // The folder that the settings add; their servers are elsewhere.
+    mkdirSync(path.join(where.cwd, "..", "shared-docs"))
+    const asked = yield* runs(where, fake, ["ask", "Hello", "--no-tools"])
+    assert.deepStrictEqual([asked.status, String(asked.stdout)], [0, "Hello.\n"])
+    assert.include(asked.stderr, "ready")
+    const [one] = yield* turnsOf(fake)
+    assert.include(instructionOf(one), "Answer in short sentences.")
+    assert.include(JSON.stringify(one?.body), "The build runs on Fridays.")
+    assert.include(JSON.stringify(one?.body), "branch: main")
+  })
 
   // It lies in both homes then, and both are read.
   const rule = "Rule: ask before you delete."
@@ -82,9 +62,6 @@ describe("config import gemini", () => {
     const { status, stdout } = yield* runs(where, undefined, ["prompt"])
     assert.strictEqual(status, 0)
     return String(stdout).split(rule).length - 1
-  })
-  it.live("sends imported memory once", function* () {
-    assert.strictEqual(yield* sentOf("import-memory", { ".gemini/GEMINI.md": `${rule}\n` }), 1)
   })
   it.live("sends imported memory once when it imports a file outside of both homes", function* () {
     const files = { ".gemini/GEMINI.md": `${rule}\n\n@../outside.md\n`, "outside.md": "Rule: be brief.\n" }

@@ -177,31 +177,28 @@ describe("a hook", () => {
     assert.deepStrictEqual(yield* fake.requests, [])
   })
 
-  it.live(
-    "of the user runs whatever a trusted folder's settings say; the user's variable disables all hooks",
-    function* () {
-      const own = { BeforeAgent: command("echo from home", { name: "guard" }) }
-      const where = yield* place("hooks-folder", {
-        trust: "trusted",
-        home: { "settings.json": { hooks: own } },
-        work: {
-          ".env": "PALIMPSEST_HOOKS_CONFIG_ENABLED=false\n",
-          ".palimpsest/settings.json": {
-            hooks: {
-              BeforeAgent: [...command("echo from the folder"), ...command("echo from home", { timeout: 1 })]
-            },
-            hooksConfig: { enabled: false, disabled: ["guard"], timeout: 1 }
-          }
+  it.live("of the user runs whatever a folder's settings say; the user's variable disables all", function* () {
+    const own = { BeforeAgent: command("echo from home", { name: "guard" }) }
+    const where = yield* place("hooks-folder", {
+      trust: "trusted",
+      home: { "settings.json": { hooks: own } },
+      work: {
+        ".env": "PALIMPSEST_HOOKS_CONFIG_ENABLED=false\n",
+        ".palimpsest/settings.json": {
+          hooks: {
+            BeforeAgent: [...command("echo from the folder"), ...command("echo from home", { timeout: 1 })]
+          },
+          hooksConfig: { enabled: false, disabled: ["guard"], timeout: 1 }
         }
-      })
-      const fake = yield* serve(says("One."), says("Two."))
-      const first = yield* runs(where, fake, ["ask", "Go"])
-      assert.strictEqual(first.status, 0)
-      assert.include(first.stderr, "palimpsest: hook guard: from home\n")
-      assert.notInclude(first.stderr, "from the folder")
-      const second = yield* runs(where, fake, ["ask", "Go"], { env: { PALIMPSEST_HOOKS_CONFIG_ENABLED: "false" } })
-      assert.strictEqual(second.status, 0)
-      assert.notInclude(second.stderr, "from home")
-    }
-  )
+      }
+    })
+    const fake = yield* serve(says("One."), says("Two."))
+    const first = yield* runs(where, fake, ["ask", "Go"])
+    assert.strictEqual(first.status, 0)
+    assert.include(first.stderr, "palimpsest: hook guard: from home\n")
+    assert.notInclude(first.stderr, "from the folder")
+    const second = yield* runs(where, fake, ["ask", "Go"], { env: { PALIMPSEST_HOOKS_CONFIG_ENABLED: "false" } })
+    assert.strictEqual(second.status, 0)
+    assert.notInclude(second.stderr, "from home")
+  })
 })

@@ -31,8 +31,9 @@ describe("inspect", () => {
     assert.strictEqual(report.largest.length, 10)
   })
 
-  for (const name of ["pi-1019-lines", "claude-code-subagent"]) {
-    it.effect(`has equal sums by role, by kind and in total: ${name}`, function* () {
+  it.effect.each(["pi-1019-lines", "claude-code-subagent"])(
+    "has equal sums by role, by kind and in total: %s",
+    function* (name) {
       const { stdout } = yield* run(["inspect", "-", "--json"], { input: String(fixture(name)) })
       const report = decode(String(stdout))
       const total = (sums: ReadonlyArray<{ readonly tokens: number; readonly view: number }>) => ({
@@ -44,8 +45,8 @@ describe("inspect", () => {
       assert.deepStrictEqual(total(report.kinds), { all, view })
       assert.strictEqual(report.growth.at(-1)?.tokens, view)
       assert.strictEqual(report.growth.length, report.turns)
-    })
-  }
+    }
+  )
 
   it.effect("prints no terminal escapes, whatever the file holds", function* () {
     const { folder } = yield* program
@@ -216,30 +217,29 @@ describe("inspect", () => {
     )
   })
 
-  for (const [name, cost, expected] of [
+  it.each([
     ["measured", { total: 0.25, estimated: false, unpriced: [] }, "Cost: $0.25"],
     ["small", { total: 0.0123, estimated: false, unpriced: [] }, "Cost: $0.0123"],
     ["next to nothing", { total: 0.00001, estimated: false, unpriced: [] }, "Cost: less than $0.0001"],
     ["free", { total: 0, estimated: false, unpriced: [] }, "Cost: $0.00"],
     ["unknown", { total: null, estimated: false, unpriced: ["m"] }, "Cost: unknown"],
     ["in part", { total: 3, estimated: false, unpriced: ["m"] }, "Cost: at least $3.00"]
-  ] as const) {
-    it(`prints a cost that is ${name}`, () => {
-      const [title] = section(
-        text({ ...report, compressing: { ...report.compressing, models: [] }, cost: { ...report.cost, ...cost } }, []),
-        expected.slice(0, 5)
-      )
-      assert.strictEqual(title, expected)
-    })
-  }
+  ] as const)("prints a cost that is %s", (_name, cost, expected) => {
+    const [title] = section(
+      text({ ...report, compressing: { ...report.compressing, models: [] }, cost: { ...report.cost, ...cost } }, []),
+      expected.slice(0, 5)
+    )
+    assert.strictEqual(title, expected)
+  })
 
   const wide = "漢字かな🚀".repeat(40)
-  for (const [name, word] of [
+  it.each([
     ["long", "abc/def_".repeat(60)],
     ["wide", wide],
     ["full of what a terminal acts on", `\u001b[2J\u001b]0;owned\u0007\u202e\r\n\u0000${"x".repeat(200)}`]
-  ] as const) {
-    it(`fits 100 columns and 15 rows per section, without terminal escapes, when names are ${name}`, () => {
+  ] as const)(
+    "fits 100 columns and 15 rows per section, without terminal escapes, when names are %s",
+    (_name, word) => {
       const many = <A>(one: A): ReadonlyArray<A> => Array.from({ length: 40 }, () => one)
       const big = Number.MAX_SAFE_INTEGER
       const hostile: Report = {
@@ -291,8 +291,8 @@ describe("inspect", () => {
       assert.notMatch(shown, /[^\P{C}\n]/u)
       for (const line of shown.split("\n")) assert.isAtMost(CliOutput.displayWidth(line), 100, line)
       for (const part of shown.split("\n\n")) assert.isAtMost(part.split("\n").length, 21, part)
-    })
-  }
+    }
+  )
 })
 
 describe("the next compression", () => {
@@ -343,25 +343,23 @@ describe("inspect --prices", () => {
     assert.include(String(shown.stdout), "prices.json")
   })
 
-  for (const [name, content, key] of [
+  it.effect.each([
     ["no JSON", "input = 1", "not JSON"],
     [
       "an unknown key",
       '{"models": {"m": {"input": 1, "output": 1, "x\\u001b[2J": 1}}}',
       "models.m.x: is not a known key"
     ]
-  ] as const) {
-    it.effect(`refuses ${name} in one line with the file, the key and what was expected`, function* () {
-      const file = yield* written("bad.json", content)
-      const { status, stderr, stdout } = yield* run(["inspect", example, "--prices", file])
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, /^palimpsest: [^\n]*\n$/)
-      assert.include(stderr, `${file}: `)
-      assert.include(stderr, key)
-      assert.include(stderr, "expected")
-      assert.notInclude(stderr, "\u001b")
-    })
-  }
+  ] as const)("refuses %s in one line with the file, the key and what was expected", function* ([, content, key]) {
+    const file = yield* written("bad.json", content)
+    const { status, stderr, stdout } = yield* run(["inspect", example, "--prices", file])
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    assert.match(stderr, /^palimpsest: [^\n]*\n$/)
+    assert.include(stderr, `${file}: `)
+    assert.include(stderr, key)
+    assert.include(stderr, "expected")
+    assert.notInclude(stderr, "\u001b")
+  })
 })
 
 describe("inspect --html", () => {

@@ -101,22 +101,20 @@ describe("palimpsest", () => {
 describe("signals", () => {
   const reading = { input: `${message}${" ".repeat(2_000_000)}`, keepOpen: true } as const
 
-  for (const [name, expected] of [
+  it.effect.each([
     ["SIGINT", 130],
     ["SIGTERM", 143],
     ["SIGHUP", 129]
-  ] as const) {
-    it.effect(`${name} while reading exits with ${expected} and writes nothing`, function* () {
-      const { folder } = yield* program
-      const before = readdirSync(folder)
-      const { status, stderr, stdout } = yield* run(["inspect", "-"], {
-        ...reading,
-        signal: { name, after: "input" }
-      })
-      assert.deepStrictEqual([status, String(stdout), stderr], [expected, "", ""])
-      assert.deepStrictEqual(readdirSync(folder), before)
+  ] as const)("%s while reading exits with %s and writes nothing", function* ([name, expected]) {
+    const { folder } = yield* program
+    const before = readdirSync(folder)
+    const { status, stderr, stdout } = yield* run(["inspect", "-"], {
+      ...reading,
+      signal: { name, after: "input" }
     })
-  }
+    assert.deepStrictEqual([status, String(stdout), stderr], [expected, "", ""])
+    assert.deepStrictEqual(readdirSync(folder), before)
+  })
 
   it.effect("treats a key press that arrives twice, from the terminal and from npm, as one", function* () {
     const { status } = yield* run(["inspect", "-"], {

@@ -1,4 +1,3 @@
-import { execFileSync } from "node:child_process"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import { needs } from "../support/machine.ts"
@@ -90,56 +89,45 @@ describe("settings in a run", () => {
       assert.lengthOf(yield* turnsOf(fake), status === 0 ? 1 : 0)
     })
   }
-
-  it.live("does not open a pipe in place of the file", function* () {
-    const where = yield* place("settings-fifo")
-    execFileSync("mkfifo", [path.join(where.home, "settings.json")])
-    const { status, stderr } = yield* runs(where, undefined, ["config", "get", "model"])
-    assert.strictEqual(status, 2)
-    assert.match(stderr, /^palimpsest: [^\n]*settings\.json[^\n]*\n$/)
-  })
 })
 
 needs("tmux")("memory in a chat", () => {
-  it.live(
-    "can be shown and extended in a chat; the model asks for the scope; the next request has all of it",
-    function* () {
-      const where = yield* place("memory-chat", {
-        trust: "trusted",
-        work: { ".git/HEAD": "", "GEMINI.md": "Rule: be blue.\n" }
-      })
-      const fake = yield* serve(calls(["save_memory", { fact: "Wren likes tea." }]), says("Noted."), says("Yes."))
-      const screen = yield* chat(fake, where)
-      yield* screen.prompt()
-      yield* screen.say("/memory list")
-      yield* screen.until(/project +GEMINI\.md +\d+/)
-      yield* screen.prompt()
-      yield* screen.say("/memory add Ducks are green.")
-      // It is never guessed where that belongs.
-      yield* screen.until("Put a scope before the fact")
-      yield* screen.prompt("/memory add project: Ducks are green.")
-      yield* screen.press("Enter")
-      yield* screen.until(/Saved to \S+\. Every request includes it from now on\./)
-      yield* screen.prompt()
-      yield* screen.say("remember that I like tea")
-      yield* screen.until((shown) => /Where should this be remembered: Wren likes tea\.[^]*\n\?$/.test(shown))
-      yield* screen.say("2")
-      yield* screen.asked
-      yield* screen.say("y")
-      yield* screen.until("Noted.")
-      yield* screen.prompt()
-      yield* screen.say("do you know it now?")
-      yield* screen.until("Yes.")
-      const turns = yield* turnsOf(fake)
-      const [first, last] = [instructionOf(turns[0]), instructionOf(turns.at(-1))]
-      assert.include(first, "be blue")
-      assert.include(first, "Ducks are green.")
-      assert.notInclude(first, "likes tea")
-      assert.include(last, "Wren likes tea.")
-      assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "Ducks are green.")
-      yield* screen.prompt()
-      yield* screen.say("/memory show")
-      yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
-    }
-  )
+  it.live("can be shown and extended in a chat; the model asks for the scope; it is sent next", function* () {
+    const where = yield* place("memory-chat", {
+      trust: "trusted",
+      work: { ".git/HEAD": "", "GEMINI.md": "Rule: be blue.\n" }
+    })
+    const fake = yield* serve(calls(["save_memory", { fact: "Wren likes tea." }]), says("Noted."), says("Yes."))
+    const screen = yield* chat(fake, where)
+    yield* screen.prompt()
+    yield* screen.say("/memory list")
+    yield* screen.until(/project +GEMINI\.md +\d+/)
+    yield* screen.prompt()
+    yield* screen.say("/memory add Ducks are green.")
+    // It is never guessed where that belongs.
+    yield* screen.until("Put a scope before the fact")
+    yield* screen.prompt("/memory add project: Ducks are green.")
+    yield* screen.press("Enter")
+    yield* screen.until(/Saved to \S+\. Every request includes it from now on\./)
+    yield* screen.prompt()
+    yield* screen.say("remember that I like tea")
+    yield* screen.until((shown) => /Where should this be remembered: Wren likes tea\.[^]*\n\?$/.test(shown))
+    yield* screen.say("2")
+    yield* screen.asked
+    yield* screen.say("y")
+    yield* screen.until("Noted.")
+    yield* screen.prompt()
+    yield* screen.say("do you know it now?")
+    yield* screen.until("Yes.")
+    const turns = yield* turnsOf(fake)
+    const [first, last] = [instructionOf(turns[0]), instructionOf(turns.at(-1))]
+    assert.include(first, "be blue")
+    assert.include(first, "Ducks are green.")
+    assert.notInclude(first, "likes tea")
+    assert.include(last, "Wren likes tea.")
+    assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "Ducks are green.")
+    yield* screen.prompt()
+    yield* screen.say("/memory show")
+    yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
+  })
 })

@@ -47,61 +47,55 @@ const recalling = Effect.fnUntraced(function* () {
 })
 
 describe("@ references of `ask`", () => {
-  it.live(
-    "reads text, images, folders, globs, quoted and escaped names once, and sends them after the message",
-    function* () {
-      const where = yield* place("at-all", { work: files })
-      const fake = yield* serve(says("Compared."), says("Still the same."))
-      const first = yield* runs(where, fake, ["ask", message, "--session", "s"])
-      assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
-      // Read as by a call, with what was left out and why.
-      assert.match(
-        first.stderr,
-        /^palimpsest: ✓ @notes\.txt @"two words\.txt"[^\n]* · … 8 files, [\d,]+ tokens; 1 not found; 1 left out\n/
-      )
-      assert.match(first.stderr, /hidden\.log[^\n]*ignored by git/)
-      assert.match(first.stderr, /\npalimpsest: @nothing\.here matches no file here\n/)
-      const [one] = yield* turnsOf(fake)
-      const texts = textsOf(one).join("\n")
-      for (const word of ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]) {
-        assert.strictEqual(texts.split(`${word} words`).length, 2, word)
-      }
-      assert.include(texts, message)
-      assert.notInclude(texts, "secret words")
-      const data = bodyOf(one).contents.flatMap(({ parts }) => parts.flatMap(({ inlineData }) => inlineData ?? []))
-      assert.deepStrictEqual(data, [{ mimeType: "image/png", data: pixel }])
-      // What was read stays as it is in the conversation.
-      assert.strictEqual((yield* runs(where, fake, ["ask", "Again", "--session", "s"])).status, 0)
-      const [, two] = yield* turnsOf(fake)
-      assert.strictEqual(
-        JSON.stringify(bodyOf(two).contents.slice(1, 1 + bodyOf(one).contents.length - 1)),
-        JSON.stringify(bodyOf(one).contents.slice(1))
-      )
+  it.live("reads text, images, folders, globs and quoted names once, and sends them afterwards", function* () {
+    const where = yield* place("at-all", { work: files })
+    const fake = yield* serve(says("Compared."), says("Still the same."))
+    const first = yield* runs(where, fake, ["ask", message, "--session", "s"])
+    assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
+    // Read as by a call, with what was left out and why.
+    assert.match(
+      first.stderr,
+      /^palimpsest: ✓ @notes\.txt @"two words\.txt"[^\n]* · … 8 files, [\d,]+ tokens; 1 not found; 1 left out\n/
+    )
+    assert.match(first.stderr, /hidden\.log[^\n]*ignored by git/)
+    assert.match(first.stderr, /\npalimpsest: @nothing\.here matches no file here\n/)
+    const [one] = yield* turnsOf(fake)
+    const texts = textsOf(one).join("\n")
+    for (const word of ["first", "second", "third", "fourth", "fifth", "sixth", "seventh"]) {
+      assert.strictEqual(texts.split(`${word} words`).length, 2, word)
     }
-  )
+    assert.include(texts, message)
+    assert.notInclude(texts, "secret words")
+    const data = bodyOf(one).contents.flatMap(({ parts }) => parts.flatMap(({ inlineData }) => inlineData ?? []))
+    assert.deepStrictEqual(data, [{ mimeType: "image/png", data: pixel }])
+    // What was read stays as it is in the conversation.
+    assert.strictEqual((yield* runs(where, fake, ["ask", "Again", "--session", "s"])).status, 0)
+    const [, two] = yield* turnsOf(fake)
+    assert.strictEqual(
+      JSON.stringify(bodyOf(two).contents.slice(1, 1 + bodyOf(one).contents.length - 1)),
+      JSON.stringify(bodyOf(one).contents.slice(1))
+    )
+  })
 
-  it.live(
-    "resolves references only in the user's text, and searches by name only in an interactive chat",
-    function* () {
-      const where = yield* place("at-typed", { work: files })
-      const fake = yield* serve(says("Compared."), says("Nothing."))
-      const given = "diff @src/a.ts\n@one.md, @someone"
-      const first = yield* runs(where, fake, ["ask", "Compare @notes.txt with @one.md"], { input: given })
-      assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
-      assert.match(first.stderr, /^palimpsest: ✓ @notes\.txt @one\.md · 1 file, [\d,]+ tokens; 1 not found\n/)
-      assert.include(first.stderr, "palimpsest: @one.md matches no file here\n")
-      assert.notInclude(first.stderr, "@someone")
-      // Without words of a person nothing is read, and nothing is said of it.
-      const second = yield* runs(where, fake, ["ask"], { input: given })
-      assert.deepStrictEqual([second.status, second.stderr], [0, ""])
-      const [one, two] = yield* turnsOf(fake)
-      const texts = textsOf(one).join("\n")
-      assert.include(texts, `Compare @notes.txt with @one.md\n\n${given}`)
-      assert.include(texts, "first words")
-      for (const word of ["fourth words", "sixth words"]) assert.notInclude(texts, word)
-      assert.include(textsOf(two), given)
-    }
-  )
+  it.live("resolves references in the user's text only, and searches by name in a chat only", function* () {
+    const where = yield* place("at-typed", { work: files })
+    const fake = yield* serve(says("Compared."), says("Nothing."))
+    const given = "diff @src/a.ts\n@one.md, @someone"
+    const first = yield* runs(where, fake, ["ask", "Compare @notes.txt with @one.md"], { input: given })
+    assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Compared.\n"])
+    assert.match(first.stderr, /^palimpsest: ✓ @notes\.txt @one\.md · 1 file, [\d,]+ tokens; 1 not found\n/)
+    assert.include(first.stderr, "palimpsest: @one.md matches no file here\n")
+    assert.notInclude(first.stderr, "@someone")
+    // Without words of a person nothing is read, and nothing is said of it.
+    const second = yield* runs(where, fake, ["ask"], { input: given })
+    assert.deepStrictEqual([second.status, second.stderr], [0, ""])
+    const [one, two] = yield* turnsOf(fake)
+    const texts = textsOf(one).join("\n")
+    assert.include(texts, `Compare @notes.txt with @one.md\n\n${given}`)
+    assert.include(texts, "first words")
+    for (const word of ["fourth words", "sixth words"]) assert.notInclude(texts, word)
+    assert.include(textsOf(two), given)
+  })
 
   it.live("reports up to five omissions, then counts them; fails when nothing could be read", function* () {
     const where = yield* place("at-none", { work: files })
@@ -137,29 +131,26 @@ describe("@ references of `ask`", () => {
 })
 
 needs("tmux")("@ references of a chat", () => {
-  it.live(
-    "that do not fit are confirmed first: n and Ctrl+C return the message unsent, y sends it shortened",
-    function* () {
-      const where = yield* place("at-chat-big", { home: { "settings.json": small }, work: { "big.txt": big } })
-      const fake = yield* recalling()
-      const screen = yield* chat(fake, where)
-      yield* screen.prompt()
-      yield* screen.say("Sum up @big.txt now")
-      const asked = yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-      assert.match(asked, /This does not fit: 1 file, [\d,]+ tokens[^]*big\.txt[^]*y send what fits of each/)
-      yield* screen.press("C-c")
-      yield* screen.prompt("Sum up @big.txt now")
-      yield* screen.press("Enter")
-      yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-      yield* screen.say("n")
-      yield* screen.prompt("Sum up @big.txt now")
-      assert.deepStrictEqual(yield* turnsOf(fake), [])
-      yield* screen.press("Enter")
-      yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-      yield* screen.say("y")
-      yield* screen.until("It is all there.")
-      const [, two] = yield* turnsOf(fake)
-      assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
-    }
-  )
+  it.live("that do not fit are confirmed: n and Ctrl+C return the message, y sends it shortened", function* () {
+    const where = yield* place("at-chat-big", { home: { "settings.json": small }, work: { "big.txt": big } })
+    const fake = yield* recalling()
+    const screen = yield* chat(fake, where)
+    yield* screen.prompt()
+    yield* screen.say("Sum up @big.txt now")
+    const asked = yield* screen.until((shown) => shown.endsWith("\nshorten?"))
+    assert.match(asked, /This does not fit: 1 file, [\d,]+ tokens[^]*big\.txt[^]*y send what fits of each/)
+    yield* screen.press("C-c")
+    yield* screen.prompt("Sum up @big.txt now")
+    yield* screen.press("Enter")
+    yield* screen.until((shown) => shown.endsWith("\nshorten?"))
+    yield* screen.say("n")
+    yield* screen.prompt("Sum up @big.txt now")
+    assert.deepStrictEqual(yield* turnsOf(fake), [])
+    yield* screen.press("Enter")
+    yield* screen.until((shown) => shown.endsWith("\nshorten?"))
+    yield* screen.say("y")
+    yield* screen.until("It is all there.")
+    const [, two] = yield* turnsOf(fake)
+    assert.include(JSON.stringify(results(two)), lineOfBig(10_000))
+  })
 })

@@ -74,26 +74,24 @@ describe("compress --summarizer model", () => {
     assert.strictEqual(report.degraded.reason, "InvalidOutputError")
   })
 
-  for (const [what, answer, reason] of [
+  it.effect.each([
     ["a key that is not accepted", FakeGemini.keyInvalid, "AuthenticationError"],
     ["a request that is too long", FakeGemini.contextLength(2_000_000, 1_048_576), "ContextLengthError"]
-  ] as const) {
-    it.effect(`${what} prints one line, exits with 1, and writes nothing`, function* () {
-      // What is too long is sent again, shorter each time.
-      const attempts = reason === "ContextLengthError" ? 8 : 1
-      const fake = yield* FakeGemini.make(FakeGemini.queue(...Array.from({ length: attempts }, () => answer)))
-      const folder = yield* folderFor(`fails-${reason}`)
-      const { status, stderr, stdout } = yield* run(
-        ["compress", example, "--force", "--summarizer", "model", "--json", "--out", path.join(folder, "out.jsonl")],
-        { env: env(fake) }
-      )
-      const report = JSON.parse(String(stdout))
-      assert.deepStrictEqual([status, report.status, report.outcome.reason], [1, "FAILED_SUMMARIZER", reason])
-      assert.match(stderr, /^palimpsest: the summary failed: [^\n]+\n$/)
-      assert.isEmpty(report.elided)
-      assert.isAtMost((yield* fake.requests).length, attempts)
-    })
-  }
+  ] as const)("%s prints one line, exits with 1, and writes nothing", function* ([, answer, reason]) {
+    // What is too long is sent again, shorter each time.
+    const attempts = reason === "ContextLengthError" ? 8 : 1
+    const fake = yield* FakeGemini.make(FakeGemini.queue(...Array.from({ length: attempts }, () => answer)))
+    const folder = yield* folderFor(`fails-${reason}`)
+    const { status, stderr, stdout } = yield* run(
+      ["compress", example, "--force", "--summarizer", "model", "--json", "--out", path.join(folder, "out.jsonl")],
+      { env: env(fake) }
+    )
+    const report = JSON.parse(String(stdout))
+    assert.deepStrictEqual([status, report.status, report.outcome.reason], [1, "FAILED_SUMMARIZER", reason])
+    assert.match(stderr, /^palimpsest: the summary failed: [^\n]+\n$/)
+    assert.isEmpty(report.elided)
+    assert.isAtMost((yield* fake.requests).length, attempts)
+  })
 
   it.effect("Ctrl+C while the model answers closes its socket, exits with 130, and writes nothing", function* () {
     const fake = yield* FakeGemini.make(() => [FakeGemini.stall])

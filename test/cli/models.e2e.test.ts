@@ -80,8 +80,9 @@ describe("a model name", () => {
       ""
     ]
   ]
-  for (const [how, args, settings, where] of ways) {
-    it.effect(`${how}: an unknown model is refused with a suggestion, before anything starts`, function* () {
+  it.effect.each(ways)(
+    "%s: an unknown model is refused with a suggestion, before anything starts",
+    function* ([how, args, settings, where]) {
       const fake = yield* serve
       const own = yield* folders(how.replace(/\W+/g, "-"), settings)
       const { status, stderr, stdout } = yield* shell(own, args, fake.url, "x\n")
@@ -91,8 +92,8 @@ describe("a model name", () => {
       )
       assert.isEmpty(yield* fake.requests)
       assert.isEmpty(sessionsIn(own))
-    })
-  }
+    }
+  )
 
   it.effect("uses the provider's window for a model that is not in the table", function* () {
     const fake = yield* serve

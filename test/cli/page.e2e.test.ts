@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Scope } from "effect"
 import { mkdtemp, readFile, writeFile } from "node:fs/promises"
 import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
@@ -102,6 +102,13 @@ const compared = Effect.runSync(
   )
 )
 
+/** The page of the session, opened once for what leaves it as it was. */
+const shared = Effect.runSync(
+  Effect.cached(
+    Effect.flatMap(session, (file) => open(file)).pipe(Effect.provideService(Scope.Scope, Scope.makeUnsafe()))
+  )
+)
+
 const contents = Effect.fnUntraced(function* (value: ReadonlyArray<unknown>) {
   const file = path.join(yield* scratch, "contents.json")
   yield* Effect.promise(() => writeFile(file, JSON.stringify(value)))
@@ -166,60 +173,56 @@ const untilFiltered = (page: Page, told: RegExp) =>
 const tests = () => {
   afterAll(() => Effect.runPromise(Effect.flatMap(browser, (started) => Effect.promise(() => started.close()))))
 
-  for (const [scheme, width] of looks) {
-    it.effect(`is complete and readable: ${scheme}, ${width} pixels wide`, function* () {
-      const { check, page } = yield* open(yield* session, { scheme, width })
-      yield* Effect.promise(async () => {
-        await page.click("#e12 summary")
-        assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
-        for (const selector of texts) {
-          const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
-          assert.isAtLeast(ratio, 4.5, selector)
-        }
-        const size = width > 640 ? "wide" : "narrow"
-        assert.strictEqual(await page.locator(".plot:visible").count(), await page.locator(`.plot.${size}`).count())
-        const area = await page.locator(`#growth .plot.${size} path`).first().boundingBox()
-        assert.isAbove(area?.width ?? 0, width > 640 ? 600 : 250)
-        assert.isAbove(await page.locator(`#growth .plot.${size} a circle`).count(), 5)
-        const bars = await evaluate<Array<number>>(
-          page,
-          `[...document.querySelectorAll("#tokens .bar rect:first-child")].map((bar) => bar.getBoundingClientRect().width)`
-        )
-        assert.isAbove(Math.max(...bars), 5)
-        await check()
-      })
+  it.effect.each(looks)("is complete and readable: %s, %s pixels wide", function* ([scheme, width]) {
+    const { check, page } = yield* open(yield* session, { scheme, width })
+    yield* Effect.promise(async () => {
+      await page.click("#e12 summary")
+      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+      for (const selector of texts) {
+        const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
+        assert.isAtLeast(ratio, 4.5, selector)
+      }
+      const size = width > 640 ? "wide" : "narrow"
+      assert.strictEqual(await page.locator(".plot:visible").count(), await page.locator(`.plot.${size}`).count())
+      const area = await page.locator(`#growth .plot.${size} path`).first().boundingBox()
+      assert.isAbove(area?.width ?? 0, width > 640 ? 600 : 250)
+      assert.isAbove(await page.locator(`#growth .plot.${size} a circle`).count(), 5)
+      const bars = await evaluate<Array<number>>(
+        page,
+        `[...document.querySelectorAll("#tokens .bar rect:first-child")].map((bar) => bar.getBoundingClientRect().width)`
+      )
+      assert.isAbove(Math.max(...bars), 5)
+      await check()
     })
-  }
+  })
 
-  for (const [scheme, width] of looks.slice(1)) {
-    it.effect(`shows strategies side by side: ${scheme}, ${width} pixels wide`, function* () {
-      const { check, page } = yield* open(yield* compared, { scheme, width })
-      yield* Effect.promise(async () => {
-        assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
-        for (const selector of [".lead", ".note", "thead th", "tbody td", ".within", "figcaption", ".plot text"]) {
-          const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
-          assert.isAtLeast(ratio, 4.5, selector)
-        }
-        const size = width > 640 ? "wide" : "narrow"
-        assert.strictEqual(await page.locator(".plot:visible").count(), 1)
-        const strokes = await evaluate<Array<string>>(
-          page,
-          `[...document.querySelectorAll(".plot.${size} [class*='line series-']")].map((line) => getComputedStyle(line.querySelector("path") ?? line).stroke)`
-        )
-        assert.lengthOf(new Set(strokes), 4)
-        const row = (name: string) =>
-          page
-            .locator("#figures tr", { has: page.getByText(name, { exact: true }) })
-            .locator("td")
-            .allTextContents()
-        assert.lengthOf(await row("tokens sent in total"), 4)
-        const changes = (await row("COMPRESSED")).reduce((total, count) => total + Number(count), 0)
-        assert.isAbove(changes, 3)
-        assert.isAtLeast(await page.locator(`.plot.${size} .mark circle, .plot.${size} circle.mark`).count(), changes)
-        await check()
-      })
+  it.effect.each(looks.slice(1))("shows strategies side by side: %s, %s pixels wide", function* ([scheme, width]) {
+    const { check, page } = yield* open(yield* compared, { scheme, width })
+    yield* Effect.promise(async () => {
+      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+      for (const selector of [".lead", ".note", "thead th", "tbody td", ".within", "figcaption", ".plot text"]) {
+        const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
+        assert.isAtLeast(ratio, 4.5, selector)
+      }
+      const size = width > 640 ? "wide" : "narrow"
+      assert.strictEqual(await page.locator(".plot:visible").count(), 1)
+      const strokes = await evaluate<Array<string>>(
+        page,
+        `[...document.querySelectorAll(".plot.${size} [class*='line series-']")].map((line) => getComputedStyle(line.querySelector("path") ?? line).stroke)`
+      )
+      assert.lengthOf(new Set(strokes), 4)
+      const row = (name: string) =>
+        page
+          .locator("#figures tr", { has: page.getByText(name, { exact: true }) })
+          .locator("td")
+          .allTextContents()
+      assert.lengthOf(await row("tokens sent in total"), 4)
+      const changes = (await row("COMPRESSED")).reduce((total, count) => total + Number(count), 0)
+      assert.isAbove(changes, 3)
+      assert.isAtLeast(await page.locator(`.plot.${size} .mark circle, .plot.${size} circle.mark`).count(), changes)
+      await check()
     })
-  }
+  })
 
   it.effect("has a dark scheme, by system preference or by its button", function* () {
     const html = yield* session
@@ -274,7 +277,7 @@ const tests = () => {
   })
 
   it.effect("marks the hits of a search, and steps through them by keyboard", function* () {
-    const { check, page } = yield* open(yield* session)
+    const { check, page } = yield* shared
     yield* Effect.promise(async () => {
       await page.fill("#search", "session_live")
       await untilFiltered(page, /^\d+ of 280$/)
@@ -311,7 +314,7 @@ const tests = () => {
 
   it.effect("expands a message by mouse and by keyboard, and shows exactly its text", function* () {
     const file = sessionFile("claude-code-1512-lines")
-    const { check, page } = yield* open(yield* session)
+    const { check, page } = yield* shared
     const part = page.locator("#e5 .part").first()
     assert.isFalse(yield* Effect.promise(() => part.isVisible()))
     yield* Effect.promise(() => page.click("#e5 summary"))
@@ -329,7 +332,7 @@ const tests = () => {
   })
 
   it.effect("links from its tables and charts to the message, expanded and in view", function* () {
-    const { check, page } = yield* open(yield* session)
+    const { check, page } = yield* shared
     yield* Effect.promise(async () => {
       for (const link of ["#largest tbody a", "#reads tbody a", "#growth .plot.wide a"]) {
         const target = await evaluate<string>(
@@ -353,7 +356,7 @@ const tests = () => {
   })
 
   it.effect("filters by words, kind and place, and still shows the target of a link", function* () {
-    const { check, page } = yield* open(yield* session)
+    const { check, page } = yield* shared
     yield* Effect.promise(async () => {
       const all = await shown(page)
       assert.strictEqual(all.length, 280)
@@ -424,19 +427,17 @@ const tests = () => {
     })
   })
 
-  for (const [name, value] of [
+  it.effect.each([
     ["nothing", []],
     ["one message", [{ role: "user", parts: [{ text: "hello" }] }]]
-  ] as const) {
-    it.effect(`is complete with ${name}`, function* () {
-      const { check, page } = yield* open(yield* written(yield* contents(value)), { width: 360 })
-      yield* Effect.promise(async () => {
-        assert.strictEqual((await shown(page)).length, value.length)
-        assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 360)
-        await check()
-      })
+  ] as const)("is complete with %s", function* ([, value]) {
+    const { check, page } = yield* open(yield* written(yield* contents(value)), { width: 360 })
+    yield* Effect.promise(async () => {
+      assert.strictEqual((await shown(page)).length, value.length)
+      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 360)
+      await check()
     })
-  }
+  })
 
   it.effect("filters thousands of messages while typing", function* () {
     const many = Array.from({ length: 6_000 }, (_, index) => ({

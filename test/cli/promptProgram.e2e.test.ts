@@ -82,21 +82,19 @@ describe("prompt", () => {
     assert.strictEqual(readFileSync(written, "utf8"), String(stdout))
   })
 
-  for (const [rule, args, files, file] of [
+  it.live.each([
     ["a file that is missing", ["prompt"], {}, "none.md"],
     ["a file that is missing, of ask", ["ask", "Hello"], {}, "none.md"],
     ["a folder", ["prompt"], { "none.md/a": "" }, "none.md"],
     ["a file that is no text", ["prompt"], { "none.md": new Uint8Array([0, 255, 254]) }, "none.md"]
-  ] as const) {
-    it.live(`GEMINI_SYSTEM_MD: ${rule} prints one line and exits with 2`, function* () {
-      const where = yield* place(`prompt-${rule}`, { user: files })
-      const fake = yield* serve()
-      const { status, stderr, stdout } = yield* runs(where, fake, args, {
-        env: { GEMINI_SYSTEM_MD: path.join(where.user, file) }
-      })
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, /^palimpsest: [^\n]*none\.md[^\n]*\n$/)
-      assert.deepStrictEqual(yield* fake.requests, [])
+  ] as const)("GEMINI_SYSTEM_MD: %s prints one line and exits with 2", function* ([rule, args, files, file]) {
+    const where = yield* place(`prompt-${rule}`, { user: files })
+    const fake = yield* serve()
+    const { status, stderr, stdout } = yield* runs(where, fake, args, {
+      env: { GEMINI_SYSTEM_MD: path.join(where.user, file) }
     })
-  }
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    assert.match(stderr, /^palimpsest: [^\n]*none\.md[^\n]*\n$/)
+    assert.deepStrictEqual(yield* fake.requests, [])
+  })
 })

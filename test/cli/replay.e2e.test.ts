@@ -98,14 +98,12 @@ describe("replay", () => {
     ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
     ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/]
   ]
-  for (const [what, args, says] of refusals) {
-    it.effect(`refuses in one line: ${what}`, function* () {
-      const { status, stderr, stdout } = yield* run(["replay", ...args])
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, says)
-      assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try [^\n]+\n)?$/)
-    })
-  }
+  it.effect.each(refusals)("refuses in one line: %s", function* ([, args, says]) {
+    const { status, stderr, stdout } = yield* run(["replay", ...args])
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    assert.match(stderr, says)
+    assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try [^\n]+\n)?$/)
+  })
 
   it.effect("refuses in one line a conversation without model answers", function* () {
     const { folder } = yield* program

@@ -46,85 +46,83 @@ const settled = (screen: string) =>
     .replace(/ · \d+ s(?= ▸|$)/gm, "")
 
 needs("tmux")("a first session", () => {
-  for (const [width, height] of [
+  it.live.each([
     [80, 24],
     [120, 40],
     [40, 20],
     [200, 50]
-  ] as const) {
-    it.live(`looks as recorded on ${width} by ${height}`, function* () {
-      const { bundle } = yield* program
-      const fake = yield* serve(
-        streamed(document),
-        calls(["replace", { file_path: "hello.js", old_string: `"world"`, new_string: `"everybody who reads this"` }]),
-        calls(["run_shell_command", { command: "seq 1 12", description: "Count" }]),
-        streamed("Done.")
-      )
-      const where = yield* place(`screens-${width}`, {
-        home: { "settings.json": { titles: false, allowed: ["shell:seq"] } },
-        work: { "hello.js": before }
-      })
-      const { capture, press, resize, type, until } = yield* Tmux.start({
-        command: [process.execPath, bundle, "chat"],
-        width,
-        height,
-        cwd: where.cwd,
-        env: environment(where, fake)
-      })
-      const taken: Array<string> = []
-      /** Takes the screen, or what stands on it from a text on: how far it has scrolled depends on what was drawn between. */
-      const take = (name: string, from?: string) =>
-        Effect.map(capture, (screen) => {
-          const shown = from === undefined ? screen : screen.slice(screen.lastIndexOf(from))
-          taken.push(`===== ${name}\n${settled(shown)}\n`)
-        })
-      /** Waits for a text above the prompt, and for the status line that follows it. */
-      const idleWith = (text: string) =>
-        until((screen) => Tmux.isIdle(screen) && screen.includes(text) && / · show all[^\n]*\n>$/.test(screen))
-
-      yield* until(/ · [^\n]*\n>$/)
-      yield* take("start")
-      yield* type("/re")
-      // The last two rows differ from those of the menu for "/r".
-      yield* until(/> \/re\n[^]*\/compress[^\n]*\n +\/approve[^\n]*$/)
-      yield* take("menu")
-      yield* press("Escape")
-      // Sent together, both are one key.
-      yield* until((screen) => !screen.includes("/redo"))
-      yield* press("C-c")
-      yield* until((screen) => screen.endsWith("\n>"))
-      yield* type("show all")
-      yield* press("Enter")
-      yield* idleWith("one + other")
-      yield* take("Markdown with a table and code")
-      yield* type("greet everybody")
-      yield* press("Enter")
-      yield* until(/\nallow\?$/)
-      yield* take("approval with a diff")
-      yield* press("y")
-      yield* idleWith("Done.")
-      yield* take("tool calls", "✓ replace")
-      yield* press("C-o")
-      yield* idleWith("\n  12\n")
-      yield* take("tool calls opened", "✓ run_shell_command")
-      yield* press("C-o")
-      yield* until((screen) => !/\n {2}12\n/.test(screen))
-      yield* type("/theme")
-      yield* press("Enter")
-      yield* until("Esc leaves")
-      yield* take("picker")
-      yield* press("Escape")
-      yield* until(Tmux.isIdle)
-      // Narrow, and wide again: the last answer and the status line are still there.
-      yield* resize(30, 12)
-      yield* until((screen) => screen.includes("Done.") && screen.endsWith("\n>"))
-      yield* resize(width, height)
-      yield* until((screen) => screen.includes("Done.") && Tmux.isIdle(screen))
-      yield* Effect.promise(() =>
-        expect(taken.join("\n")).toMatchFileSnapshot(
-          path.join(import.meta.dirname, "screens", `session-${width}x${height}.txt`)
-        )
-      )
+  ] as const)("looks as recorded on %s by %s", function* ([width, height]) {
+    const { bundle } = yield* program
+    const fake = yield* serve(
+      streamed(document),
+      calls(["replace", { file_path: "hello.js", old_string: `"world"`, new_string: `"everybody who reads this"` }]),
+      calls(["run_shell_command", { command: "seq 1 12", description: "Count" }]),
+      streamed("Done.")
+    )
+    const where = yield* place(`screens-${width}`, {
+      home: { "settings.json": { titles: false, allowed: ["shell:seq"] } },
+      work: { "hello.js": before }
     })
-  }
+    const { capture, press, resize, type, until } = yield* Tmux.start({
+      command: [process.execPath, bundle, "chat"],
+      width,
+      height,
+      cwd: where.cwd,
+      env: environment(where, fake)
+    })
+    const taken: Array<string> = []
+    /** Takes the screen, or what stands on it from a text on: how far it has scrolled depends on what was drawn between. */
+    const take = (name: string, from?: string) =>
+      Effect.map(capture, (screen) => {
+        const shown = from === undefined ? screen : screen.slice(screen.lastIndexOf(from))
+        taken.push(`===== ${name}\n${settled(shown)}\n`)
+      })
+    /** Waits for a text above the prompt, and for the status line that follows it. */
+    const idleWith = (text: string) =>
+      until((screen) => Tmux.isIdle(screen) && screen.includes(text) && / · show all[^\n]*\n>$/.test(screen))
+
+    yield* until(/ · [^\n]*\n>$/)
+    yield* take("start")
+    yield* type("/re")
+    // The last two rows differ from those of the menu for "/r".
+    yield* until(/> \/re\n[^]*\/compress[^\n]*\n +\/approve[^\n]*$/)
+    yield* take("menu")
+    yield* press("Escape")
+    // Sent together, both are one key.
+    yield* until((screen) => !screen.includes("/redo"))
+    yield* press("C-c")
+    yield* until((screen) => screen.endsWith("\n>"))
+    yield* type("show all")
+    yield* press("Enter")
+    yield* idleWith("one + other")
+    yield* take("Markdown with a table and code")
+    yield* type("greet everybody")
+    yield* press("Enter")
+    yield* until(/\nallow\?$/)
+    yield* take("approval with a diff")
+    yield* press("y")
+    yield* idleWith("Done.")
+    yield* take("tool calls", "✓ replace")
+    yield* press("C-o")
+    yield* idleWith("\n  12\n")
+    yield* take("tool calls opened", "✓ run_shell_command")
+    yield* press("C-o")
+    yield* until((screen) => !/\n {2}12\n/.test(screen))
+    yield* type("/theme")
+    yield* press("Enter")
+    yield* until("Esc leaves")
+    yield* take("picker")
+    yield* press("Escape")
+    yield* until(Tmux.isIdle)
+    // Narrow, and wide again: the last answer and the status line are still there.
+    yield* resize(30, 12)
+    yield* until((screen) => screen.includes("Done.") && screen.endsWith("\n>"))
+    yield* resize(width, height)
+    yield* until((screen) => screen.includes("Done.") && Tmux.isIdle(screen))
+    yield* Effect.promise(() =>
+      expect(taken.join("\n")).toMatchFileSnapshot(
+        path.join(import.meta.dirname, "screens", `session-${width}x${height}.txt`)
+      )
+    )
+  })
 })

@@ -136,24 +136,22 @@ describe("sessions show, rename", () => {
     assert.match(String(stdout), /^Second thing\nId +[^]*\n\nuser {2}two\nmodel {2}About two\n$/)
   })
 
-  for (const [rule, args, message] of [
+  it.effect.each([
     ["no such session", ["show", "nope"], /no session nope/],
     ["the beginning of several ids", ["show", "0"], /names 3 sessions/],
     ["a title without words", ["rename", "1", " "], /the title is empty/],
     ["no such session among those to delete", ["delete", "1", "nope", "--yes"], /no session nope/],
     ["no terminal to ask on", ["delete", "1"], /--yes/],
     ["no such file to import", ["import", "nope.jsonl"], /no such file/]
-  ] as const) {
-    it.effect(`rejects bad input with status 2 and one line, and changes nothing: ${rule}`, function* () {
-      const { before, home } = yield* unchanged
-      const { status, stderr, stdout } = yield* sessions(home, args, { cwd: home })
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, message)
-      assert.match(stderr, /^palimpsest: [^\n]+\n$/)
-      assert.deepStrictEqual(yield* listed(home), before)
-      assert.isFalse(existsSync(path.join(home, "out.jsonl")))
-    })
-  }
+  ] as const)("rejects bad input with status 2 and one line, and changes nothing: %s", function* ([, args, message]) {
+    const { before, home } = yield* unchanged
+    const { status, stderr, stdout } = yield* sessions(home, args, { cwd: home })
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    assert.match(stderr, message)
+    assert.match(stderr, /^palimpsest: [^\n]+\n$/)
+    assert.deepStrictEqual(yield* listed(home), before)
+    assert.isFalse(existsSync(path.join(home, "out.jsonl")))
+  })
 })
 
 /** A home with one session, of a compressed conversation. */
@@ -174,20 +172,18 @@ const compressed = Effect.runSync(
 )
 
 describe("sessions export, import", () => {
-  for (const format of ["palimpsest", "claude"]) {
-    it.effect(`round-trips a compressed session through ${format}`, function* () {
-      const small = yield* compressed
-      const { id } = small
-      const home = yield* copied(small.home, `round-${format}`)
-      const out = path.join(home, format === "contents" ? "out.json" : "out.jsonl")
-      const written = yield* sessions(home, ["export", "Small", out, "--to", format])
-      assert.strictEqual(written.status, 0, written.stderr)
-      const again = yield* taken(home, out)
-      assert.notStrictEqual(again, id)
-      assert.deepStrictEqual(whatIsIn(home, again), whatIsIn(home, id))
-      assert.isAbove(whatIsIn(home, id).blobs.length, 0)
-    })
-  }
+  it.effect.each(["palimpsest", "claude"])("round-trips a compressed session through %s", function* (format) {
+    const small = yield* compressed
+    const { id } = small
+    const home = yield* copied(small.home, `round-${format}`)
+    const out = path.join(home, format === "contents" ? "out.json" : "out.jsonl")
+    const written = yield* sessions(home, ["export", "Small", out, "--to", format])
+    assert.strictEqual(written.status, 0, written.stderr)
+    const again = yield* taken(home, out)
+    assert.notStrictEqual(again, id)
+    assert.deepStrictEqual(whatIsIn(home, again), whatIsIn(home, id))
+    assert.isAbove(whatIsIn(home, id).blobs.length, 0)
+  })
 
   it.effect("rejects a conversation without messages, and creates no session", function* () {
     const home = yield* homeOf("empty")
@@ -230,23 +226,21 @@ describe("sessions delete", () => {
 })
 
 const onTerminal = () => {
-  for (const [rule, key, left] of [
+  it.live.each([
     ["y deletes", "y", 2],
     ["Enter alone does not", "Enter", 3]
-  ] as const) {
-    it.live(`asks before it deletes: ${rule}`, function* () {
-      const { home } = yield* three(`confirm-${key}`)
-      const { bundle } = yield* program
-      const screen = yield* Tmux.start({
-        command: [process.execPath, bundle, "sessions", "delete", "1"],
-        env: { PALIMPSEST_HOME: home }
-      })
-      yield* screen.until(/Delete "three" for good\?.*y\/N/)
-      yield* screen.press(key)
-      yield* screen.until(/palimpsest: .* deleted/)
-      assert.strictEqual((yield* listed(home)).length, left)
+  ] as const)("asks before it deletes: %s", function* ([, key, left]) {
+    const { home } = yield* three(`confirm-${key}`)
+    const { bundle } = yield* program
+    const screen = yield* Tmux.start({
+      command: [process.execPath, bundle, "sessions", "delete", "1"],
+      env: { PALIMPSEST_HOME: home }
     })
-  }
+    yield* screen.until(/Delete "three" for good\?.*y\/N/)
+    yield* screen.press(key)
+    yield* screen.until(/palimpsest: .* deleted/)
+    assert.strictEqual((yield* listed(home)).length, left)
+  })
 }
 
 needs("tmux")("sessions on a terminal", onTerminal)

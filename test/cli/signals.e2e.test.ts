@@ -56,55 +56,50 @@ const asking = Effect.fnUntraced(function* (name: string, fake: FakeGemini.FakeG
 })
 
 describe("a signal", () => {
-  for (const [signal, status] of signals) {
-    it.effect(
-      `${signal} during an answer leaves the session unchanged and unlocked, and the next turn works`,
-      function* () {
-        const fake = yield* FakeGemini.make(({ index }) =>
-          index === 1 ? [FakeGemini.streamHead, FakeGemini.stall] : answer
-        )
-        const { ask, cut, log, names } = yield* asking(signal, fake)
-        yield* ask("one")
-        const before = log()
-        const ended = yield* cut("two", 1, signal)
-        assert.deepStrictEqual([ended.status, String(ended.stdout), ended.stderr], [status, "", ""])
-        assert.strictEqual(log(), before)
-        assert.deepStrictEqual(names(), ["work.jsonl"])
-        assert.strictEqual((yield* ask("three")).status, 0)
-        const said = (role: string, text: string) => ({ role, parts: [{ text }] })
-        assert.deepStrictEqual(contentsOf((yield* fake.requests)[2]), [
-          said("user", "one"),
-          said("model", "It is done."),
-          said("user", "three")
-        ])
-      }
-    )
-  }
-
-  it.effect(
-    "SIGTERM during a compression closes its request and leaves the session unchanged and unlocked",
-    function* () {
-      // A conversation is streamed; what is asked whole is a snapshot.
-      const fake = yield* FakeGemini.make(({ body, method }) =>
-        method === "generateContent"
-          ? [FakeGemini.stall]
-          : method === "countTokens"
-            ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4))
-            : answer
+  it.effect.each(signals)(
+    "%s during an answer leaves the session unchanged and free; the next turn works",
+    function* ([signal, status]) {
+      const fake = yield* FakeGemini.make(({ index }) =>
+        index === 1 ? [FakeGemini.streamHead, FakeGemini.stall] : answer
       )
-      const settings = { window: 60_000, compressionThreshold: 0.1, titles: false }
-      const { ask, cut, log, names } = yield* asking("compressing", fake, settings)
-      yield* ask("The build of src/legacy is red.\n".repeat(500))
+      const { ask, cut, log, names } = yield* asking(signal, fake)
+      yield* ask("one")
       const before = log()
-      const ended = yield* cut("The tests of src/new are green.\n".repeat(500), 2, "SIGTERM")
-      const methods = (yield* fake.requests).map(({ method }) => method)
-      assert.deepStrictEqual(methods, ["countTokens", "streamGenerateContent", "generateContent"])
-      assert.deepStrictEqual([ended.status, String(ended.stdout), ended.stderr], [143, "", ""])
+      const ended = yield* cut("two", 1, signal)
+      assert.deepStrictEqual([ended.status, String(ended.stdout), ended.stderr], [status, "", ""])
       assert.strictEqual(log(), before)
-      assert.deepStrictEqual(
-        names().filter((name) => name !== "work.jsonl.blobs"),
-        ["work.jsonl"]
-      )
+      assert.deepStrictEqual(names(), ["work.jsonl"])
+      assert.strictEqual((yield* ask("three")).status, 0)
+      const said = (role: string, text: string) => ({ role, parts: [{ text }] })
+      assert.deepStrictEqual(contentsOf((yield* fake.requests)[2]), [
+        said("user", "one"),
+        said("model", "It is done."),
+        said("user", "three")
+      ])
     }
   )
+
+  it.effect("SIGTERM during a compression closes its request; the session is unchanged and free", function* () {
+    // A conversation is streamed; what is asked whole is a snapshot.
+    const fake = yield* FakeGemini.make(({ body, method }) =>
+      method === "generateContent"
+        ? [FakeGemini.stall]
+        : method === "countTokens"
+          ? FakeGemini.tokens(Math.ceil(JSON.stringify(body).length / 4))
+          : answer
+    )
+    const settings = { window: 60_000, compressionThreshold: 0.1, titles: false }
+    const { ask, cut, log, names } = yield* asking("compressing", fake, settings)
+    yield* ask("The build of src/legacy is red.\n".repeat(500))
+    const before = log()
+    const ended = yield* cut("The tests of src/new are green.\n".repeat(500), 2, "SIGTERM")
+    const methods = (yield* fake.requests).map(({ method }) => method)
+    assert.deepStrictEqual(methods, ["countTokens", "streamGenerateContent", "generateContent"])
+    assert.deepStrictEqual([ended.status, String(ended.stdout), ended.stderr], [143, "", ""])
+    assert.strictEqual(log(), before)
+    assert.deepStrictEqual(
+      names().filter((name) => name !== "work.jsonl.blobs"),
+      ["work.jsonl"]
+    )
+  })
 })

@@ -78,20 +78,18 @@ describe("sessions", () => {
     Effect.scoped(Effect.flatMap(folderOf("sqlite"), (folder) => roundTrip(folder, "sqlite:chats.db")))
   )
 
-  for (const [what, store, message] of [
+  it.effect.each([
     [
       "a server that is not there",
       "postgres://me@127.0.0.1:1/x",
       /^palimpsest: the database of the sessions could not be opened: .+\n$/
     ],
     ["an address of no store", "mongo:x", /^palimpsest: PALIMPSEST_STORE names no session store; expected .+\n$/]
-  ] as const) {
-    it.effect(`of ${what} are one clear line`, function* () {
-      const { status, stderr, stdout } = yield* at(yield* folderOf("none"), store)("sessions", "list")
-      assert.deepStrictEqual([status, stdout], [1, ""])
-      assert.match(stderr, message)
-    })
-  }
+  ] as const)("of %s are one clear line", function* ([, store, message]) {
+    const { status, stderr, stdout } = yield* at(yield* folderOf("none"), store)("sessions", "list")
+    assert.deepStrictEqual([status, stdout], [1, ""])
+    assert.match(stderr, message)
+  })
 
   it.effect("are not looked for in the files while settings that may name another store cannot be read", function* () {
     const folder = yield* folderOf("broken")

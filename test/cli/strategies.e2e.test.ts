@@ -32,7 +32,7 @@ describe("strategies", () => {
   })
 
   const list = names.join(", ")
-  for (const [what, args, says] of [
+  it.effect.each([
     ["compress", ["compress", example, "--strategy", "best"], `"best". Expected: one of ${list}`],
     ["chat", ["chat", "--strategy", "pi,gemini"], `"pi,gemini". Expected: one of ${list}`],
     [
@@ -40,29 +40,25 @@ describe("strategies", () => {
       ["eval", example, "--strategy", "pi,best"],
       `"pi,best". Expected: strategies with commas between them, of ${list}`
     ]
-  ] as const) {
-    it.effect(`${what} refuses an unknown strategy in one line that lists those that exist`, function* () {
-      const { status, stderr, stdout } = yield* run(args)
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      const [line, ...rest] = stderr.split("\n")
-      assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
-      assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
-    })
-  }
+  ] as const)("%s refuses an unknown strategy in one line that lists those that exist", function* ([, args, says]) {
+    const { status, stderr, stdout } = yield* run(args)
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    const [line, ...rest] = stderr.split("\n")
+    assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
+    assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
+  })
 
   const share = "a share from 0 to 1, such as 0.5 or 50%"
   const count = "a whole number, such as 64000, 64k or 1.5M"
-  for (const [flag, value, expected] of [
+  it.effect.each([
     ["--threshold", "2", share],
     ["--limit", "-5", count],
     ["--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`],
     ["--model", ",", "the name of a model, or names with commas between them"]
-  ] as const) {
-    it.effect(`compress refuses ${flag} ${value} in one line`, function* () {
-      const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
-      assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
-    })
-  }
+  ] as const)("compress refuses %s %s in one line", function* ([flag, value, expected]) {
+    const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
+    assert.deepStrictEqual([status, String(stdout)], [2, ""])
+    const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
+    assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
+  })
 })

@@ -134,24 +134,21 @@ describe("ask with tools", () => {
     assert.include(ended.stderr, "write_file docs/rules.txt needs approval, because it instructs this or another agent")
   })
 
-  it.live(
-    "runs what the settings allow, without the keys from the environment; --approve all runs everything",
-    function* () {
-      const where = yield* place("allowed", { allowed: ["shell:touch"] })
-      const fake = yield* serve(
-        calls(["run_shell_command", { command: "touch ran" }], ["run_shell_command", { command: "mkdir made" }]),
-        says("Done.")
-      )
-      const ended = yield* ask(fake, where)
-      assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Done.\n"])
-      assert.isTrue(existsSync(path.join(where.cwd, "ran")))
-      assert.isFalse(existsSync(path.join(where.cwd, "made")))
-      const command = `echo "key <$GEMINI_API_KEY> home <$PALIMPSEST_HOME>" > seen`
-      const again = yield* serve(calls(["run_shell_command", { command }]), says("Done."))
-      assert.strictEqual((yield* ask(again, where, "--approve", "all")).status, 0)
-      assert.strictEqual(readFileSync(path.join(where.cwd, "seen"), "utf8"), `key <> home <${where.home}>\n`)
-    }
-  )
+  it.live("runs what the settings allow, without the keys; --approve all runs everything", function* () {
+    const where = yield* place("allowed", { allowed: ["shell:touch"] })
+    const fake = yield* serve(
+      calls(["run_shell_command", { command: "touch ran" }], ["run_shell_command", { command: "mkdir made" }]),
+      says("Done.")
+    )
+    const ended = yield* ask(fake, where)
+    assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "Done.\n"])
+    assert.isTrue(existsSync(path.join(where.cwd, "ran")))
+    assert.isFalse(existsSync(path.join(where.cwd, "made")))
+    const command = `echo "key <$GEMINI_API_KEY> home <$PALIMPSEST_HOME>" > seen`
+    const again = yield* serve(calls(["run_shell_command", { command }]), says("Done."))
+    assert.strictEqual((yield* ask(again, where, "--approve", "all")).status, 0)
+    assert.strictEqual(readFileSync(path.join(where.cwd, "seen"), "utf8"), `key <> home <${where.home}>\n`)
+  })
 
   it.live("asks per MCP server of the settings, and reports an unavailable one in a line", function* () {
     const server = path.join(path.dirname(import.meta.dirname), "support", "mcpServer.ts")

@@ -125,14 +125,12 @@ describe("trust", () => {
     ["a list of one", ["--list", "."], /--list takes no folder/],
     ["a missing folder", ["none-such"], /no such folder: \S+none-such$/]
   ]
-  for (const [rule, args, told] of wrong) {
-    it.effect(`bad usage: ${rule}`, NodeServices.layer, function* () {
-      const { run } = yield* ground()
-      const { err, status } = yield* run("trust", ...args)
-      assert.strictEqual(status, 2)
-      assert.match(err, told)
-    })
-  }
+  it.effect.each(wrong)("bad usage: %s", NodeServices.layer, function* ([, args, told]) {
+    const { run } = yield* ground()
+    const { err, status } = yield* run("trust", ...args)
+    assert.strictEqual(status, 2)
+    assert.match(err, told)
+  })
 
   it.effect("reports a broken trust file in one line", NodeServices.layer, function* () {
     const { at, run } = yield* ground({ "kept/trusted-folders.json": "{" })

@@ -41,25 +41,22 @@ const all = { settings: true, variables: true, hooks: true, memory: true, agents
 const nothing = { settings: false, variables: false, hooks: false, memory: false, agents: false, skills: false }
 
 describe("a folder", () => {
-  it.live(
-    "without a trust decision provides nothing when no terminal is attached, with one line about it; trusted, it does",
-    function* () {
-      const where = yield* place("trust-ask", { work: folder })
-      const before = yield* takenIn(where)
-      assert.deepStrictEqual([before.status, before.taken], [0, nothing])
-      assert.match(before.stderr, /^palimpsest: [^\n]*not trusted[^\n]*palimpsest trust[^\n]*\n$/)
+  it.live("without a trust decision and terminal provides nothing, with one line; trusted, it does", function* () {
+    const where = yield* place("trust-ask", { work: folder })
+    const before = yield* takenIn(where)
+    assert.deepStrictEqual([before.status, before.taken], [0, nothing])
+    assert.match(before.stderr, /^palimpsest: [^\n]*not trusted[^\n]*palimpsest trust[^\n]*\n$/)
 
-      const trusted = yield* runs(where, undefined, ["trust"])
-      assert.strictEqual(trusted.status, 0)
-      assert.include(String(trusted.stdout), `Trusted with everything below it: ${where.cwd}\n`)
-      const after = yield* takenIn(where)
-      assert.deepStrictEqual([after.status, after.taken], [0, all])
-      assert.notInclude(after.stderr, "not trusted")
-      // Its hooks run commands, so they are named when they are new, and only then.
-      assert.match(after.stderr, /new hook[^\n]*BeforeAgent: "touch hooked"/)
-      assert.strictEqual((yield* takenIn(where)).stderr, "")
-    }
-  )
+    const trusted = yield* runs(where, undefined, ["trust"])
+    assert.strictEqual(trusted.status, 0)
+    assert.include(String(trusted.stdout), `Trusted with everything below it: ${where.cwd}\n`)
+    const after = yield* takenIn(where)
+    assert.deepStrictEqual([after.status, after.taken], [0, all])
+    assert.notInclude(after.stderr, "not trusted")
+    // Its hooks run commands, so they are named when they are new, and only then.
+    assert.match(after.stderr, /new hook[^\n]*BeforeAgent: "touch hooked"/)
+    assert.strictEqual((yield* takenIn(where)).stderr, "")
+  })
 
   it.live("is trusted for one run by a variable, but not by its own .env", function* () {
     const where = yield* place("trust-variable", {

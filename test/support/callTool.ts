@@ -1,6 +1,11 @@
-import { Effect, Result } from "effect"
+import { Context, Effect, FileSystem, Path, Result } from "effect"
+import { HttpClient } from "effect/http"
+import { Dns } from "effect/net"
+import { ChildProcessSpawner } from "effect/process"
 import type { ToolResult } from "../../src/domain/tools/ToolResult.ts"
+import { Environment } from "../../src/services/platform/Environment.ts"
 import type { CallContext, Question, Tool, ToolFailure } from "../../src/services/tools/Tool.ts"
+import { Workspace } from "../../src/services/workspace/Workspace.ts"
 
 /** A call without an observer. */
 export const context: CallContext = {
@@ -10,6 +15,29 @@ export const context: CallContext = {
   activity: () => Effect.void,
   waiting: (work) => work
 }
+
+type Services =
+  | ChildProcessSpawner.ChildProcessSpawner
+  | Dns.Dns
+  | Environment
+  | FileSystem.FileSystem
+  | HttpClient.HttpClient
+  | Path.Path
+  | Workspace
+
+/** Runs work without the services of its caller: a call has those with which its tool was made. */
+const alone = <A, E>(work: Effect.Effect<A, E>): Effect.Effect<A, E> =>
+  Effect.updateContext(work, (around: Context.Context<Services>) =>
+    Context.omit(
+      ChildProcessSpawner.ChildProcessSpawner,
+      Dns.Dns,
+      Environment,
+      FileSystem.FileSystem,
+      HttpClient.HttpClient,
+      Path.Path,
+      Workspace
+    )(around)
+  ) as Effect.Effect<A, E>
 
 /** Calls a tool as an agent does: first its question, then its result. */
 export const callTool = Effect.fnUntraced(function* (
@@ -21,10 +49,10 @@ export const callTool = Effect.fnUntraced(function* (
   { readonly title: string; readonly question: Question | undefined; readonly result: ToolResult },
   ToolFailure
 > {
-  const call = yield* tool.call(args, context)
-  const question = yield* call.question
+  const call = yield* alone(tool.call(args, context))
+  const question = yield* alone(call.question)
   yield* meanwhile(question)
-  return { title: call.title, question, result: yield* call.run }
+  return { title: call.title, question, result: yield* alone(call.run) }
 })
 
 /** Why a tool call failed, as `type: message`; undefined where it did not. */

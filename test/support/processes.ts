@@ -1,4 +1,4 @@
-import { Deferred, Effect, Layer, PlatformError, Sink, Stream } from "effect"
+import { Deferred, Effect, Layer, PlatformError, Queue, Sink, Stream } from "effect"
 import { type ChildProcess, ChildProcessSpawner } from "effect/process"
 
 /** Processes that are not started: a test says what each prints and how it ends. */
@@ -7,6 +7,8 @@ import { type ChildProcess, ChildProcessSpawner } from "effect/process"
 export interface Played {
   readonly out?: string
   readonly err?: string
+  /** What it prints for a line of its input. */
+  readonly replies?: (line: string) => string
   /** The output on descriptor 3. */
   readonly third?: string
   /** The exit code, a signal, or how long it takes; absent: it ends with 0. */
@@ -23,9 +25,9 @@ const endedBy = (signal: string) =>
     cause: new Error(`Process was killed with signal: '${signal}'`)
   })
 
-/** Plays each process. Undefined: there is no such program. */
+/** Plays each process. Undefined: there is no such program; an error: why it cannot be started. */
 export const layer = (
-  play: (command: ChildProcess.StandardCommand) => Played | undefined
+  play: (command: ChildProcess.StandardCommand) => Played | PlatformError.PlatformError | undefined
 ): Layer.Layer<ChildProcessSpawner.ChildProcessSpawner> => {
   let pid = 100
   return Layer.succeed(
@@ -36,7 +38,9 @@ export const layer = (
         if (played === undefined) {
           return yield* PlatformError.systemError({ _tag: "NotFound", module: "ChildProcess", method: "spawn" })
         }
-        const { ends = 0, err, out, third } = played
+        if (played instanceof PlatformError.PlatformError) return yield* played
+        const { ends = 0, err, out, replies, third } = played
+        const said = yield* Queue.unbounded<Uint8Array>()
         const killed = yield* Deferred.make<never, PlatformError.PlatformError>()
         const kill = Effect.asVoid(Deferred.fail(killed, endedBy("SIGTERM")))
         const over =
@@ -55,8 +59,18 @@ export const layer = (
           exitCode: Deferred.await(done),
           isRunning: Effect.map(Deferred.isDone(done), (isDone) => !isDone),
           kill: () => kill,
-          stdin: Sink.drain,
-          stdout: bytes(out),
+          stdin:
+            replies === undefined
+              ? Sink.drain
+              : Sink.forEach((chunk: Uint8Array) =>
+                  Effect.forEach(new TextDecoder().decode(chunk).trimEnd().split("\n"), (line) =>
+                    Queue.offer(said, new TextEncoder().encode(replies(line)))
+                  )
+                ),
+          stdout:
+            replies === undefined
+              ? bytes(out)
+              : Stream.concat(bytes(out), Stream.interruptWhen(Stream.fromQueue(said), Deferred.await(done))),
           stderr: bytes(err),
           all: bytes((out ?? "") + (err ?? "")),
           getInputFd: () => Sink.drain,

@@ -218,9 +218,8 @@ const unescapedExact: Strategy = (text, oldText, newText) => {
 
 // --- fuzzy ---------------------------------------------------------------------------------------------------------------
 
-/** The part of the text that may differ. White space counts a tenth. */
-const maxDifferenceRatio = 0.1
-const whitespaceCost = 0.1
+/** An edit costs as much as this number of characters may differ in a text: a tenth may. White space costs a tenth of an edit. */
+const editCost = 10
 /** Minimum length for fuzzy matching: shorter texts resemble too much. */
 const minFuzzyChars = 10
 /** Maximum comparison steps, about a fifth of a second. When they are used up, nothing matches. */
@@ -313,8 +312,8 @@ const fuzzy: Strategy = (text, oldText, newText) => {
   const lines = linesOf(text)
   const joined = trimmedOld.join("\n")
   const bare = withoutSpace(joined)
-  const maxCost = joined.length * maxDifferenceRatio
-  const maxEdits = Math.floor(maxCost)
+  const maxCost = joined.length
+  const maxEdits = Math.floor(maxCost / editCost)
   const work: ComparisonBudget = { left: maxComparisonSteps }
   const bareLines = lines.map((line) => withoutSpace(line.text))
 
@@ -329,14 +328,14 @@ const fuzzy: Strategy = (text, oldText, newText) => {
     const edits = distance(bareLines.slice(at, last + 1).join(""), bare, maxEdits, work)
     if (edits <= maxEdits) {
       const shown = lines.slice(at, last + 1).map((line) => line.text.trimEnd())
-      const maxTotalEdits = edits + Math.floor((maxCost - edits) / whitespaceCost)
+      const maxTotalEdits = edits + maxCost - edits * editCost
       const all = distance(shown.join("\n"), joined, maxTotalEdits, work)
-      if (all <= maxTotalEdits) candidates.push({ at, cost: edits + (all - edits) * whitespaceCost })
+      if (all <= maxTotalEdits) candidates.push({ at, cost: edits * editCost + all - edits })
     }
     // An incomplete search would find only some of the matches, so it returns none.
     if (work.left <= 0) return []
   }
-  candidates.sort((a, b) => a.cost - b.cost || a.at - b.at)
+  candidates.sort((a, b) => a.cost - b.cost)
   const usedLines = new Set<number>()
   return candidates
     .filter(({ at }) => {

@@ -320,10 +320,10 @@ const isCovered = (usage: Usage, words: ReadonlyArray<Word>): boolean => {
   if (refuses !== undefined && words.some(({ text }) => refuses.test(text))) return false
   const operands: Array<Word> = []
   let isRest = false
-  for (let at = 0; at < words.length; at += 1) {
+  for (let at = 0; ; at += 1) {
     const word = words[at]
     if (word === undefined) break
-    const { pattern, patternAt = 0, text } = word
+    const { pattern, text } = word
     if (isRest || !text.startsWith("-") || text === "-") {
       // A file name may look like an option.
       if (pattern === "open" && options !== "any" && !isRest) return false
@@ -331,7 +331,7 @@ const isCovered = (usage: Usage, words: ReadonlyArray<Word>): boolean => {
       continue
     }
     // `--include=*.ts` stays that option, whatever files exist.
-    if (pattern !== undefined && options !== "any" && !/^--[a-z][a-z-]*=/.test(text.slice(0, patternAt))) return false
+    if (pattern !== undefined && options !== "any" && !/^--[a-z][a-z-]*=/.test(text)) return false
     if (text === "--") {
       isRest = !judgesRest
       continue

@@ -23,14 +23,12 @@ layer(NodeServices.layer)("paths", (it) => {
     ["up and down", "src/../src/a", ["src/../src/a.ts"]],
     ["nothing in what is not a folder", "none/", []]
   ]
-  for (const [rule, fragment, candidates] of cases) {
-    it.effect(rule, function* () {
-      const from = yield* folder
-      assert.deepStrictEqual(yield* completePath(fragment, from), { candidates, replaced: fragment })
-      assert.deepStrictEqual(yield* completeMention(`look at @${fragment}`, from), { candidates, replaced: fragment })
-      assert.deepStrictEqual(yield* completeMention(`↵@${fragment}`, from), { candidates, replaced: fragment })
-    })
-  }
+  it.effect.each(cases)("%s", function* ([, fragment, candidates]) {
+    const from = yield* folder
+    assert.deepStrictEqual(yield* completePath(fragment, from), { candidates, replaced: fragment })
+    assert.deepStrictEqual(yield* completeMention(`look at @${fragment}`, from), { candidates, replaced: fragment })
+    assert.deepStrictEqual(yield* completeMention(`↵@${fragment}`, from), { candidates, replaced: fragment })
+  })
 
   it.effect("paths with the letters in their order follow", function* () {
     const all = Effect.succeed(["src/", "src/a.ts", "src/cli/main.ts", "docs/chat.md"])
@@ -58,14 +56,12 @@ layer(NodeServices.layer)("paths", (it) => {
     ["a name with quotes is escaped, whatever was typed", `"my docs/it's`, [`my\\ docs/it's\\ \\"q\\".md`]],
     ["a name with quotes further on", `my\\ docs/it's\\ \\"`, [`my\\ docs/it's\\ \\"q\\".md`]]
   ]
-  for (const [rule, fragment, candidates] of odd) {
-    it.effect(rule, function* () {
-      assert.deepStrictEqual(yield* completeMention(`see @${fragment}`, yield* spaced), {
-        candidates,
-        replaced: fragment
-      })
+  it.effect.each(odd)("%s", function* ([, fragment, candidates]) {
+    assert.deepStrictEqual(yield* completeMention(`see @${fragment}`, yield* spaced), {
+      candidates,
+      replaced: fragment
     })
-  }
+  })
 
   it.effect.prop(
     "a completed path refers to its file and can be completed again",

@@ -352,20 +352,16 @@ describe("responseCard", () => {
     ["has one line where there is no room", written(3), false, false, 0, 4],
     ["shows nothing of a change that failed", written(3, { status: "error" }), true, false, 0, 4]
   ]
-  for (const [rule, event, hasBody, wasApproved, body, more] of cases) {
-    it(rule, () => {
-      const card = TurnScreen.responseCard(event, "write a.ts", { ...style, hasBody, wasApproved })
-      assert.deepStrictEqual([card.body.length, card.more.length, card.language], [body, more, "ts"])
-    })
-  }
+  it.each(cases)("%s", (_rule, event, hasBody, wasApproved, body, more) => {
+    const card = TurnScreen.responseCard(event, "write a.ts", { ...style, hasBody, wasApproved })
+    assert.deepStrictEqual([card.body.length, card.more.length, card.language], [body, more, "ts"])
+  })
 })
 
 describe("workLabel", () => {
-  for (const [calls, label] of [
+  it.each([
     [0, "thinking"],
     [1, "running"],
     [3, "running 3 calls"]
-  ] as const) {
-    it(`${calls} calls: ${label}`, () => assert.strictEqual(TurnScreen.workLabel(calls), label))
-  }
+  ] as const)("%s calls: %s", (calls, label) => assert.strictEqual(TurnScreen.workLabel(calls), label))
 })

@@ -45,7 +45,7 @@ describe("the session after --resume", () => {
     ["ask -- --resume x", "ask -- --resume x"],
     ["sessions --resume x", "sessions --resume x"]
   ]
-  for (const [given = "", expected] of rows) {
-    it(`${given}: ${expected}`, () => assert.strictEqual(withResume(given.split(" ")).join(" "), expected))
-  }
+  it.each(rows)("%s: %s", (given = "", expected) =>
+    assert.strictEqual(withResume(given.split(" ")).join(" "), expected)
+  )
 })

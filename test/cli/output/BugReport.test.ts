@@ -28,12 +28,10 @@ describe("a bug report", () => {
 })
 
 describe("the name of an exported file", () => {
-  for (const [title, expected] of [
+  it.each([
     ["Fix the parser!", "fix-the-parser"],
     ["../../etc/passwd", "etc-passwd"],
     ["…", "conversation"],
     ["Größe und 中文", "größe-und-中文"]
-  ] as const) {
-    it(`${title}: ${expected}`, () => assert.strictEqual(fileNameOf(title), expected))
-  }
+  ] as const)("%s: %s", (title, expected) => assert.strictEqual(fileNameOf(title), expected))
 })

@@ -13,9 +13,7 @@ const rows = [
 ] as const
 
 describe("columns", () => {
-  for (const [rule, text, columns, expected] of cuts) {
-    it(rule, () => assert.strictEqual(truncate(text, columns), expected))
-  }
+  it.each(cuts)("%s", (_rule, text, columns, expected) => assert.strictEqual(truncate(text, columns), expected))
 
   it("puts meanings beside their names where they fit", () => {
     assert.strictEqual(

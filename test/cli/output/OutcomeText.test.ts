@@ -187,9 +187,9 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
 ]
 
 describe("the chat's text for a compression", () => {
-  for (const [rule, outcome, sentence] of cases) {
-    it(rule, () => assert.strictEqual(outcomeSentence(outcome, limit, builtInPrices), sentence))
-  }
+  it.each(cases)("%s", (_rule, outcome, sentence) =>
+    assert.strictEqual(outcomeSentence(outcome, limit, builtInPrices), sentence)
+  )
 
   it("covers every outcome and every reason for doing nothing", () => {
     const tags = new Set(cases.map(([, { _tag }]) => _tag))

@@ -70,16 +70,17 @@ describe("progress on a terminal", () => {
     return written
   })
 
-  for (const end of ["done", "failed", "interrupted"] as const) {
-    it.effect(`${end}: draws how far the work is, makes room for a notice, and wipes its line`, function* () {
+  it.effect.each(["done", "failed", "interrupted"] as const)(
+    "%s: draws how far the work is, makes room for a notice, and wipes its line",
+    function* (end) {
       const written = yield* working(true, end)
       const bar = `█████${"░".repeat(15)} 25 %, 1 of 4 turns: playing`
       assert.strictEqual(written[0], `\r\u001b[?7l⠋ ${bar}\u001b[K\u001b[?7h`)
       const notice = written.indexOf("palimpsest: something happened\n")
       assert.deepStrictEqual([written[notice - 1], written.at(-1)], [wipe, wipe])
       assert.isAbove(written.length, notice + 3)
-    })
-  }
+    }
+  )
 
   it.effect("a pipe gets the notice and nothing else", function* () {
     assert.deepStrictEqual(yield* working(false, "done"), ["palimpsest: something happened\n"])

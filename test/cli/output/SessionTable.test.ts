@@ -38,14 +38,12 @@ describe("the table of sessions", () => {
     )
   })
 
-  for (const columns of [40, 60, 80, 109]) {
-    it.effect(`no line is wider than ${columns} columns`, function* () {
-      const lines = (yield* sessionTable(sessions, columns, undefined, "d")).split("\n")
-      for (const line of lines) assert.isAtMost(columnsOf(line), columns, line)
-      assert.match(lines[4] ?? "", /語….*this/)
-      assert.match(lines[2] ?? "", columns < 60 ? /in use$/ : /in use by 4711$/)
-    })
-  }
+  it.effect.each([40, 60, 80, 109])("no line is wider than %s columns", function* (columns) {
+    const lines = (yield* sessionTable(sessions, columns, undefined, "d")).split("\n")
+    for (const line of lines) assert.isAtMost(columnsOf(line), columns, line)
+    assert.match(lines[4] ?? "", /語….*this/)
+    assert.match(lines[2] ?? "", columns < 60 ? /in use$/ : /in use by 4711$/)
+  })
 
   it("names a session by its title, else by its first words, on one line", () => {
     assert.strictEqual(headingOf({ title: "a\u001b[2J\nb", firstPrompt: "c" }), "a b")

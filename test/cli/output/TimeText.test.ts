@@ -5,7 +5,7 @@ const now = Date.UTC(2026, 10, 22, 12)
 const minute = 60_000
 
 describe("relative times", () => {
-  for (const [said, passed] of [
+  it.each([
     ["just now", 59_999],
     ["just now", -minute],
     ["1 min ago", minute],
@@ -15,9 +15,7 @@ describe("relative times", () => {
     ["1 d ago", 24 * 60 * minute],
     ["29 d ago", 30 * 24 * 60 * minute - 1],
     ["2026-10-23", 30 * 24 * 60 * minute]
-  ] as const) {
-    it(`${said}: after ${passed} ms`, () => assert.strictEqual(ago(now - passed, now), said))
-  }
+  ] as const)("%s: after %s ms", (said, passed) => assert.strictEqual(ago(now - passed, now), said))
 
   it("prints an absolute time as ISO text", () => assert.strictEqual(iso(now), "2026-11-22T12:00:00.000Z"))
 })

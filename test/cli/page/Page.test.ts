@@ -185,13 +185,11 @@ describe("an empty page", () => {
       })
     ]
   ]
-  for (const [name, conversation] of cases) {
-    it.effect(name, function* () {
-      const { document, html } = yield* page(conversation)
-      assert.strictEqual(elements(document, "li.message").length, conversation.next - 1)
-      assert.notMatch(html.replace(script, ""), /NaN|Infinity|undefined|null|\[object/)
-    })
-  }
+  it.effect.each(cases)("%s", function* ([, conversation]) {
+    const { document, html } = yield* page(conversation)
+    assert.strictEqual(elements(document, "li.message").length, conversation.next - 1)
+    assert.notMatch(html.replace(script, ""), /NaN|Infinity|undefined|null|\[object/)
+  })
 })
 
 describe("hostile content", () => {
@@ -267,12 +265,10 @@ describe("the command for the full text", () => {
     ["~x", "palimpsest recall &#39;~x&#39; h_aaaaaaabxa"],
     ["-x", "palimpsest recall &#39;-x&#39; h_aaaaaaabxa"]
   ]
-  for (const [file, command] of cases) {
-    it.effect(`for ${file}`, function* () {
-      const html = yield* pageOf(conversationOf([entry(1, user(text("x".repeat(20_001))))]), { file })
-      assert.include(html, `… 1 more character: <code>${command}</code>`)
-    })
-  }
+  it.effect.each(cases)("for %s", function* ([file, command]) {
+    const html = yield* pageOf(conversationOf([entry(1, user(text("x".repeat(20_001))))]), { file })
+    assert.include(html, `… 1 more character: <code>${command}</code>`)
+  })
 })
 
 describe("omissions from a long conversation", () => {

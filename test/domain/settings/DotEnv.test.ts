@@ -31,12 +31,10 @@ describe("a .env file", () => {
     ["quotes within a value are part of it", `A=it's`, { A: "it's" }],
     ["equal signs in a value", "A=b=c==", { A: "b=c==" }]
   ]
-  for (const [rule, text, says] of cases) {
-    it(rule, () => {
-      assert.deepStrictEqual(variables(text), says)
-      assert.deepStrictEqual(parseDotEnv(text).problems, [])
-    })
-  }
+  it.each(cases)("%s", (_rule, text, says) => {
+    assert.deepStrictEqual(variables(text), says)
+    assert.deepStrictEqual(parseDotEnv(text).problems, [])
+  })
 
   const broken: ReadonlyArray<
     readonly [rule: string, text: string, line: number, message: string, says: Readonly<Record<string, string>>]
@@ -46,16 +44,14 @@ describe("a .env file", () => {
     ["a quote that nothing closes", `A=1\n\nB="2\nC=3`, 3, "expected a closing quote", { A: "1", C: "3" }],
     ["words behind a quote", `A="1\n2" 3\nB=2`, 1, "expected nothing after the closing quote", { B: "2" }]
   ]
-  for (const [rule, text, line, message, says] of broken) {
-    it(`${rule} is reported, and the rest is used`, () => {
-      const { problems } = parseDotEnv(text)
-      assert.deepStrictEqual(
-        problems.slice(0, 1).map((problem) => [problem.line, dotEnvProblemText(problem)]),
-        [[line, message]]
-      )
-      assert.deepStrictEqual(variables(text), says)
-    })
-  }
+  it.each(broken)("%s is reported, and the rest is used", (_rule, text, line, message, says) => {
+    const { problems } = parseDotEnv(text)
+    assert.deepStrictEqual(
+      problems.slice(0, 1).map((problem) => [problem.line, dotEnvProblemText(problem)]),
+      [[line, message]]
+    )
+    assert.deepStrictEqual(variables(text), says)
+  })
 
   it("a problem does not quote the line", () => {
     const { problems } = parseDotEnv("AIza-a-key\nA='AIza-a-key")
@@ -143,7 +139,7 @@ describe("variables of this program", () => {
 })
 
 describe("an endpoint that a folder chooses", () => {
-  for (const [title, variables, environmentKeys, expected] of [
+  it.each([
     ["counts with a key of its own", { GEMINI_API_KEY: "k" }, [], undefined],
     ["counts with the other kind of key", { GOOGLE_API_KEY: "k" }, [], undefined],
     ["is left out without a key", {}, [], "the file sets no key for it"],
@@ -154,10 +150,8 @@ describe("an endpoint that a folder chooses", () => {
       ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
       "GEMINI_API_KEY and GOOGLE_API_KEY from the environment would be sent there"
     ]
-  ] as const) {
-    it(title, () => {
-      const problem = endpointProblem(variables, environmentKeys)
-      assert.strictEqual(problem && variableProblemText(problem), expected)
-    })
-  }
+  ] as const)("%s", (_title, variables, environmentKeys, expected) => {
+    const problem = endpointProblem(variables, environmentKeys)
+    assert.strictEqual(problem && variableProblemText(problem), expected)
+  })
 })

@@ -8,7 +8,7 @@ import { strideOf } from "../../support/runs.ts"
 import { all } from "../../support/settings.ts"
 
 describe("permanent permissions", () => {
-  for (const [rule, text, expected] of [
+  it.each([
     ["no file", "", `{\n  "allowed": ["edit", "shell:git"]\n}\n`],
     ["an object without anything", "{}", `{\n  "allowed": ["edit", "shell:git"]\n}`],
     ["another setting", `{"window": 5}`, `{"window": 5,\n  "allowed": ["edit", "shell:git"]\n}`],
@@ -29,11 +29,9 @@ describe("permanent permissions", () => {
       `{"model": "allowed", "agents": {"allowed": true}}`,
       `{"model": "allowed", "agents": {"allowed": true},\n  "allowed": ["edit", "shell:git"]\n}`
     ]
-  ] as const) {
-    it(`are added to a file with ${rule}, which otherwise stays the same`, () => {
-      assert.deepStrictEqual(withAllowed(text, ["edit", "shell:git", "edit"]), Result.succeed(expected))
-    })
-  }
+  ] as const)("are added to a file with %s, which otherwise stays the same", (_rule, text, expected) => {
+    assert.deepStrictEqual(withAllowed(text, ["edit", "shell:git", "edit"]), Result.succeed(expected))
+  })
 
   it("are not added to an invalid file", () => {
     for (const text of ["{", `{"window": "big"}`, `{"allowed": "edit"}`]) {
@@ -43,7 +41,7 @@ describe("permanent permissions", () => {
 })
 
 describe("setting one value", () => {
-  for (const [rule, text, path, value, expected] of [
+  it.each([
     ["in a file that is not there", "", ["window"], 5, `{\n  "window": 5\n}\n`],
     ["in place of another", `{\n  "window": 5, // five\n}`, ["window"], 6, `{\n  "window": 6, // five\n}`],
     [
@@ -100,27 +98,23 @@ describe("setting one value", () => {
     ["in a file that it makes right", `{"window": "big"}`, ["window"], 5, `{"window": 5}`],
     ["as it is already", `{ "window" : 5 }`, ["window"], 5, `{ "window" : 5 }`],
     ["beside keys that mean nothing", `{"theme": 1}`, ["window"], 5, `{"theme": 1,\n  "window": 5\n}`]
-  ] as const) {
-    it(rule, () => {
-      assert.deepStrictEqual(withSetting(text, path, value), Result.succeed(expected))
-    })
-  }
+  ] as const)("%s", (_rule, text, path, value, expected) => {
+    assert.deepStrictEqual(withSetting(text, path, value), Result.succeed(expected))
+  })
 
-  for (const [rule, text, path, value, key] of [
+  it.each([
     ["in what is no JSON", "{", ["window"], 5, undefined],
     ["where something else is wrong", `{"window": "big"}`, ["model"], "m", "window"],
     ["that is wrong itself", `{}`, ["window"], "big", "window"],
     ["that is out of range", `{}`, ["compressionThreshold"], 2, "compressionThreshold"]
-  ] as const) {
-    it(`rejects ${rule}`, () => {
-      const result = withSetting(text, path, value)
-      assert.strictEqual(Result.isFailure(result) ? settingsProblemKey(result.failure) : "none", key)
-    })
-  }
+  ] as const)("rejects %s", (_rule, text, path, value, key) => {
+    const result = withSetting(text, path, value)
+    assert.strictEqual(Result.isFailure(result) ? settingsProblemKey(result.failure) : "none", key)
+  })
 })
 
 describe("removing one value", () => {
-  for (const [rule, text, path, expected] of [
+  it.each([
     ["the first", `{\n  "window": 5,\n  "model": "m"\n}\n`, ["window"], `{\n  "model": "m"\n}\n`],
     [
       "the last, with the comma before it",
@@ -158,16 +152,14 @@ describe("removing one value", () => {
     ["one that means nothing", `{"theme": 1}`, ["theme"], `{}`],
     ["one that is not there", `{"window": 5}`, ["model"], `{"window": 5}`],
     ["one of a file that is not there", "", ["model"], ""]
-  ] as const) {
-    it(rule, () => {
-      assert.deepStrictEqual(withoutSetting(text, path), Result.succeed(expected))
-    })
-  }
+  ] as const)("%s", (_rule, text, path, expected) => {
+    assert.deepStrictEqual(withoutSetting(text, path), Result.succeed(expected))
+  })
 })
 
 describe("leaves the rest of any file unchanged", () => {
   const pretty = JSON.stringify(all, undefined, 2)
-  for (const [look, text] of [
+  it.each([
     ["on one line", JSON.stringify(all)],
     ["over lines", pretty],
     ["with tabs and CRLF", JSON.stringify(all, undefined, "\t").replaceAll("\n", "\r\n")],
@@ -176,26 +168,24 @@ describe("leaves the rest of any file unchanged", () => {
       pretty.replace(/([^[{,:\s])\n/g, "$1, // a, {b\n").replace(/\{\n/g, "{ /* [ */\n")
     ],
     ["without anything", "{}"]
-  ] as const) {
-    it(look, () => {
-      const before = Result.getOrThrow(jsonOf(text))
-      const comments = text.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length
-      for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(5, 1) === 0)) {
-        const set = Result.getOrThrow(withSetting(text, path, value))
-        assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
-        // What stands within a list or an object goes with it.
-        if (typeof value !== "object") assert.strictEqual(set.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length, comments)
-        const unset = Result.getOrThrow(jsonOf(Result.getOrThrow(withoutSetting(text, path))))
-        assert.isUndefined(valueAt(unset, path))
-        const isThere = valueAt(before, path) !== undefined
-        const rest = setValues(before).filter((leaf) => dotted(leaf.path) !== dotted(path))
-        const kept = (isThere ? rest : []).filter((leaf) => !dotted(leaf.path).startsWith(`${dotted(path)}.`))
-        assert.deepStrictEqual(
-          kept.map((leaf) => valueAt(unset, leaf.path)),
-          kept.map(({ value }) => value),
-          dotted(path)
-        )
-      }
-    })
-  }
+  ] as const)("%s", (_look, text) => {
+    const before = Result.getOrThrow(jsonOf(text))
+    const comments = text.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length
+    for (const { path, value } of setValues(defaults).filter((_, at) => at % strideOf(5, 1) === 0)) {
+      const set = Result.getOrThrow(withSetting(text, path, value))
+      assert.deepStrictEqual(Result.getOrThrow(jsonOf(set)), withValue(before, path, value), dotted(path))
+      // What stands within a list or an object goes with it.
+      if (typeof value !== "object") assert.strictEqual(set.match(/\/\/ a, \{b|\/\* \[ \*\//g)?.length, comments)
+      const unset = Result.getOrThrow(jsonOf(Result.getOrThrow(withoutSetting(text, path))))
+      assert.isUndefined(valueAt(unset, path))
+      const isThere = valueAt(before, path) !== undefined
+      const rest = setValues(before).filter((leaf) => dotted(leaf.path) !== dotted(path))
+      const kept = (isThere ? rest : []).filter((leaf) => !dotted(leaf.path).startsWith(`${dotted(path)}.`))
+      assert.deepStrictEqual(
+        kept.map((leaf) => valueAt(unset, leaf.path)),
+        kept.map(({ value }) => value),
+        dotted(path)
+      )
+    }
+  })
 })

@@ -20,7 +20,7 @@ const pathOf = (text: string) => {
 }
 
 describe("a key", () => {
-  for (const [text, path] of [
+  it.each([
     ["window", ["window"]],
     ["memory.maxDirs", ["memory", "maxDirs"]],
     ["models.gemini-2.5-pro.window", ["models", "gemini-2.5-pro", "window"]],
@@ -29,11 +29,9 @@ describe("a key", () => {
     ["mcpServers.docs.headers.authorization", ["mcpServers", "docs", "headers", "authorization"]],
     ["masking.protect", ["masking", "protect"]],
     ["hooks.AfterTool", ["hooks", "AfterTool"]]
-  ] as const) {
-    it(`${text} names a setting, also with dots in names`, () => {
-      assert.deepStrictEqual(pathOf(text), path)
-    })
-  }
+  ] as const)("%s names a setting, also with dots in names", (text, path) => {
+    assert.deepStrictEqual(pathOf(text), path)
+  })
 
   for (const [text, said] of [
     ["modle", "there is no setting modle (did you mean model?)"],
@@ -64,7 +62,7 @@ describe("a key", () => {
 })
 
 describe("a value given as text", () => {
-  for (const [name, text, value] of [
+  it.each([
     ["window", "200000", 200_000],
     ["window", "64k", 64_000],
     ["window", "1.1k", 1_100],
@@ -84,14 +82,12 @@ describe("a value given as text", () => {
     ["prompt.size", "minimal", "minimal"],
     ["agents.browser_agent", "true", true],
     ["sessionRetention.maxAge", "30d", "30d"]
-  ] as const) {
-    it(`${name} ${text}`, () => {
-      const key = keyOf(name)
-      assert.deepStrictEqual("accepts" in key ? parseValue(key, text) : undefined, { value })
-    })
-  }
+  ] as const)("%s %s", (name, text, value) => {
+    const key = keyOf(name)
+    assert.deepStrictEqual("accepts" in key ? parseValue(key, text) : undefined, { value })
+  })
 
-  for (const [name, text] of [
+  it.each([
     ["window", "0"],
     ["window", "big"],
     ["window", "1.5"],
@@ -101,13 +97,11 @@ describe("a value given as text", () => {
     ["approve", "some"],
     ["memory.fileNames", "a/b"],
     ["sessionRetention.maxAge", "1h"]
-  ] as const) {
-    it(`${name} ${text} is rejected`, () => {
-      const key = keyOf(name)
-      assert.isTrue("accepts" in key)
-      if ("accepts" in key) assert.isUndefined(parseValue(key, text))
-    })
-  }
+  ] as const)("%s %s is rejected", (name, text) => {
+    const key = keyOf(name)
+    assert.isTrue("accepts" in key)
+    if ("accepts" in key) assert.isUndefined(parseValue(key, text))
+  })
 })
 
 describe("variables of the environment", () => {
@@ -205,13 +199,11 @@ describe("displayed settings", () => {
     ["a command among arguments", "mcpServers.a.args", ["-c", `curl -H 'X: ${words} ${words}' https://h/?a=${words}`]],
     ["a command's words", "hooks.AfterTool", [{ hooks: [{ command: `TOKEN=${words} x --header="A: ${words}"` }] }]]
   ]
-  for (const [rule, path, value] of secret) {
-    it(`hides ${rule}`, () => {
-      const shown = JSON.stringify(shownValue(path.split("."), value))
-      assert.notInclude(shown, words)
-      assert.include(shown, "•••")
-    })
-  }
+  it.each(secret)("hides %s", (_rule, path, value) => {
+    const shown = JSON.stringify(shownValue(path.split("."), value))
+    assert.notInclude(shown, words)
+    assert.include(shown, "•••")
+  })
 
   it("keep other values, and describe a secret by its length", () => {
     for (const value of [

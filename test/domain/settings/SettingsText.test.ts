@@ -31,22 +31,20 @@ describe("a settings file", () => {
     assert.deepStrictEqual(parseSettings("{}"), Result.succeed(emptySettings))
   })
 
-  for (const [rule, text, value] of [
+  it.each([
     ["a comment to the end of the line", `{\n"model": "m" // "no"\n}`, { model: "m" }],
     ["a comment between marks, over lines", `/* { */{"window": /* 1,\n */ 5}`, { window: 5 }],
     ["commas before closing brackets", `{"a": [1, 2, ], "b": {"c": 1,},\n}`, { a: [1, 2], b: { c: 1 } }],
     ["a comma, a comment, then the bracket", `{"a": 1, // last\n}`, { a: 1 }],
     ["what looks like all that in a string", `{"a": "// no, /* no */ ,} \\" ,]"}`, { a: `// no, /* no */ ,} " ,]` }],
     ["a byte order mark", `\uFEFF{"a": 1}`, { a: 1 }]
-  ] as const) {
-    it(`${rule}`, () => {
-      const strict = strictJson(text)
-      assert.deepStrictEqual(JSON.parse(strict), value)
-      assert.deepStrictEqual([strict.length, strict.split("\n").length], [text.length, text.split("\n").length])
-    })
-  }
+  ] as const)("%s", (_rule, text, value) => {
+    const strict = strictJson(text)
+    assert.deepStrictEqual(JSON.parse(strict), value)
+    assert.deepStrictEqual([strict.length, strict.split("\n").length], [text.length, text.split("\n").length])
+  })
 
-  for (const [rule, text, key, expected] of [
+  it.each([
     ["no JSON", "{model: 1}", undefined, /^expected JSON; /],
     ["two commas", `{"window": 1,,}`, undefined, /^expected JSON; line 1, column 15 should have a name/],
     [
@@ -100,16 +98,14 @@ describe("a settings file", () => {
     ["hooks in a list", `{"hooks": []}`, "hooks", /"AfterTool"/],
     ["a router with one model", `{"router": {"flash": "m"}}`, "router", /two models/],
     ["an object too deep", "[".repeat(65) + "]".repeat(65), undefined, /deeper than 64 levels/]
-  ] as const) {
-    it(`${rule} is an error that names the key and the expected value`, () => {
-      const read = parseSettings(text)
-      assert.isTrue(Result.isFailure(read))
-      if (Result.isFailure(read)) {
-        assert.strictEqual(settingsProblemKey(read.failure), key)
-        assert.match(settingsProblemText(read.failure), expected)
-      }
-    })
-  }
+  ] as const)("%s is an error that names the key and the expected value", (_rule, text, key, expected) => {
+    const read = parseSettings(text)
+    assert.isTrue(Result.isFailure(read))
+    if (Result.isFailure(read)) {
+      assert.strictEqual(settingsProblemKey(read.failure), key)
+      assert.match(settingsProblemText(read.failure), expected)
+    }
+  })
 
   it("reports and ignores unknown keys", () => {
     const read = parseSettings(`{"modle": "m", "titles": true, "sessionRetention": {"maxage": "30d"}, "toString": 1}`)
@@ -138,21 +134,19 @@ describe("a settings file", () => {
     assert.deepStrictEqual(read._tag === "Success" ? read.success.unknown : undefined, [])
   })
 
-  for (const [rule, text] of [
+  it.each([
     ["a comment that never ends", "/*".repeat(300_000)],
     ["a text that never ends", `{"a": "${'\\"'.repeat(300_000)}`],
     ["commas without end", `{"a": 1${",".repeat(600_000)}`],
     ["brackets without end", "[".repeat(600_000)]
-  ] as const) {
-    it(`is rejected in linear time: ${rule}`, () => {
-      assert.isTrue(Result.isFailure(parseSettings(text)))
-    })
-  }
+  ] as const)("is rejected in linear time: %s", (_rule, text) => {
+    assert.isTrue(Result.isFailure(parseSettings(text)))
+  })
 })
 
 describe("variables in settings", () => {
   const environment = { NAME: "gemini-x", BLANK: "", DOCS: "/srv/$NAME" }
-  for (const [rule, text, expected] of [
+  it.each([
     ["a bare name", `{"model": "$NAME"}`, { model: "gemini-x" }],
     ["a name in braces, within more", `{"model": "a-\${NAME}-b"}`, { model: "a-gemini-x-b" }],
     ["a default where it is not set", `{"model": "\${NONE:-usual}"}`, { model: "usual" }],
@@ -162,13 +156,11 @@ describe("variables in settings", () => {
     ["not where somebody else fills them in", `{"allowed": ["shell:$NAME"]}`, { allowed: ["shell:$NAME"] }],
     ["not in commands of hooks", `{"hooks": {"AfterTool": ["$NAME"]}}`, { hooks: { AfterTool: ["$NAME"] } }],
     ["not in keys", `{"agents": {"$NAME": true}}`, { agents: { $NAME: true } }]
-  ] as const) {
-    it(rule, () => {
-      const read = parseSettings(text, environment)
-      assert.deepStrictEqual(read._tag === "Success" ? { ...read.success.settings } : read.failure, expected)
-      assert.deepStrictEqual(read._tag === "Success" ? read.success.missing : undefined, [])
-    })
-  }
+  ] as const)("%s", (_rule, text, expected) => {
+    const read = parseSettings(text, environment)
+    assert.deepStrictEqual(read._tag === "Success" ? { ...read.success.settings } : read.failure, expected)
+    assert.deepStrictEqual(read._tag === "Success" ? read.success.missing : undefined, [])
+  })
 
   it("an unset one stays as written, and is reported with its key", () => {
     const read = parseSettings(`{"ide": {"file": "$NONE/x", "enabled": true}}`, environment)

@@ -18,9 +18,9 @@ describe("the environment of child processes", () => {
     ["INVOCATION_ID", "0123456789abcdef0123456789abcdef"],
     ["EMPTY", ""]
   ]
-  for (const [name, value] of kept) {
-    it(`keeps ${name}`, () => assert.deepStrictEqual(childEnvironment({ [name]: value }), { [name]: value }))
-  }
+  it.each(kept)("keeps %s", (name, value) =>
+    assert.deepStrictEqual(childEnvironment({ [name]: value }), { [name]: value })
+  )
 
   const leftOutByName: ReadonlyArray<string> = [
     "GEMINI_API_KEY",
@@ -48,9 +48,7 @@ describe("the environment of child processes", () => {
     "DISCORD_WEBHOOK_URL",
     "STORAGE_SAS"
   ]
-  for (const name of leftOutByName) {
-    it(`leaves out ${name}`, () => assert.deepStrictEqual(childEnvironment({ [name]: "x" }), {}))
-  }
+  it.each(leftOutByName)("leaves out %s", (name) => assert.deepStrictEqual(childEnvironment({ [name]: "x" }), {}))
 
   const leftOutByValue: ReadonlyArray<readonly [what: string, value: string]> = [
     ["a Google key", `AIza${"x".repeat(34)}1`],
@@ -67,9 +65,9 @@ describe("the environment of child processes", () => {
     ["a key within other words", `--key=AIza${"x".repeat(34)}1 --verbose`],
     ["a long random word", "Zm9vYmFyMTIzNDU2Nzg5MGFiY2RlZmdoaWo"]
   ]
-  for (const [what, value] of leftOutByValue) {
-    it(`leaves out ${what}`, () => assert.deepStrictEqual(childEnvironment({ PLAIN: value }), {}))
-  }
+  it.each(leftOutByValue)("leaves out %s", (_what, value) =>
+    assert.deepStrictEqual(childEnvironment({ PLAIN: value }), {})
+  )
 
   it("keeps exactly what is named", () =>
     assert.deepStrictEqual(childEnvironment({ A_TOKEN: "1", B_TOKEN: "2", C: undefined }, ["A_TOKEN"]), {
@@ -93,7 +91,7 @@ describe("values that no program receives", () => {
     ["short ones, and those that are given under another name, are", "1234567 /home/me/x", "1234567 /home/me/x"],
     ["what is named is", "$&-named plain-value", "$&-named plain-value"]
   ]
-  for (const [rule, text, shown] of cases) {
-    it(rule, () => assert.strictEqual(redactHidden(text, hiddenValues(variables, ["NAMED_TOKEN"])), shown))
-  }
+  it.each(cases)("%s", (_rule, text, shown) =>
+    assert.strictEqual(redactHidden(text, hiddenValues(variables, ["NAMED_TOKEN"])), shown)
+  )
 })

@@ -48,7 +48,7 @@ describe("a missing path", () => {
     ["a folder in place of the file exists", said("BadResource", "EISDIR"), [false, false]],
     ["an unreadable path may exist", said("PermissionDenied", "EACCES"), [false, false]]
   ]
-  for (const [rule, error, expected] of cases) {
-    it(rule, () => assert.deepStrictEqual([isNotFound(error), isMissingPath(error)], expected))
-  }
+  it.each(cases)("%s", (_rule, error, expected) =>
+    assert.deepStrictEqual([isNotFound(error), isMissingPath(error)], expected)
+  )
 })

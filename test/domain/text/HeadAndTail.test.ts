@@ -66,9 +66,7 @@ describe("an output as text", () => {
       "(binary output, 12 bytes)"
     ]
   ]
-  for (const [rule, pieces, text] of cases) {
-    it(rule, () => assert.strictEqual(textOf(1_000_000, ...pieces), text))
-  }
+  it.each(cases)("%s", (_rule, pieces, text) => assert.strictEqual(textOf(1_000_000, ...pieces), text))
 
   it("counts what is left out between the ends", () =>
     assert.strictEqual(

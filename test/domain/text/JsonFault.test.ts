@@ -27,15 +27,11 @@ describe("the position of a JSON fault", () => {
     })
   }
 
-  for (const json of [
-    `{"a": [1, -0.5e+3, true, null, "\\u00e9\\n", {}, []], "b": {"c": false}}`,
-    " 1 ",
-    `"x"`,
-    "[[[]]]"
-  ]) {
-    it(`none in ${json}`, () => {
+  it.each([`{"a": [1, -0.5e+3, true, null, "\\u00e9\\n", {}, []], "b": {"c": false}}`, " 1 ", `"x"`, "[[[]]]"])(
+    "none in %s",
+    (json) => {
       assert.isUndefined(faultIn(json))
       assert.doesNotThrow(() => JSON.parse(json))
-    })
-  }
+    }
+  )
 })

@@ -48,14 +48,12 @@ describe("Markdown", () => {
     ["`` `a` `` **unclosed", ["code `a`", " **unclosed"]],
     ["__init__.py", ["strong init", ".py"]]
   ]
-  for (const [text, spans] of runs) {
-    it(text, () =>
-      assert.deepStrictEqual(
-        markdownSpans(text).map(({ style, text: run }) => (style === "plain" ? run : `${style} ${run}`)),
-        spans
-      )
+  it.each(runs)("%s", (text, spans) =>
+    assert.deepStrictEqual(
+      markdownSpans(text).map(({ style, text: run }) => (style === "plain" ? run : `${style} ${run}`)),
+      spans
     )
-  }
+  )
 
   it.prop(
     "keeps the words of any text",

@@ -148,13 +148,11 @@ describe("private keys", () => {
       btoa(value).slice(4, -4)
     ]
   ]
-  for (const [name, text, secret] of notations) {
-    it(`go in another notation: ${name}`, () => {
-      const shown = redact(text)
-      assert.notInclude(shown, secret)
-      assert.include(shown, "[redacted: ")
-    })
-  }
+  it.each(notations)("go in another notation: %s", (_name, text, secret) => {
+    const shown = redact(text)
+    assert.notInclude(shown, secret)
+    assert.include(shown, "[redacted: ")
+  })
 
   const blockOf = (kind: string) =>
     [`-----BEGIN ${kind}-----`, of(base64, 64), of(base64, 64), `${of(base64, 20)}==`, `-----END ${kind}-----`].join(
@@ -180,7 +178,5 @@ describe("private keys", () => {
     ["an end that is only named", `It ends with the line\n-----END ${privateKey}----- of the file.`],
     ["a JSON Web Key that is public", `{"kty":"EC","crv":"P-256","x":"${of(letters, 43)}","y":"${of(letters, 43)}"}`]
   ]
-  for (const [name, text] of innocent) {
-    it(`are not ${name}`, () => assert.strictEqual(redact(text), text))
-  }
+  it.each(innocent)("are not %s", (_name, text) => assert.strictEqual(redact(text), text))
 })

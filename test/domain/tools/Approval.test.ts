@@ -48,12 +48,10 @@ describe("a call that needs approval", () => {
     ["plan", "execute", "refused", "refused"],
     ["plan", "fetch", "asked", "allowed"]
   ]
-  for (const [mode, kind, otherwise, granted] of cases) {
-    it(`${mode}, ${kind}: ${otherwise}; granted: ${granted}`, () => {
-      assert.strictEqual(judged(mode, { kind, grants: grants[kind] }), otherwise)
-      assert.strictEqual(judged(mode, { kind, grants: grants[kind] }, grants[kind]), granted)
-    })
-  }
+  it.each(cases)("%s, %s: %s; granted: %s", (mode, kind, otherwise, granted) => {
+    assert.strictEqual(judged(mode, { kind, grants: grants[kind] }), otherwise)
+    assert.strictEqual(judged(mode, { kind, grants: grants[kind] }, grants[kind]), granted)
+  })
 
   it("the table covers every kind in every mode", () => {
     assert.strictEqual(new Set(cases.map(([mode, kind]) => `${mode} ${kind}`)).size, ApprovalMode.literals.length * 4)
@@ -95,13 +93,11 @@ describe("while planning", () => {
     })
   }
 
-  for (const kind of ["read", "fetch"] as const) {
-    it(`an MCP tool is asked for each time, even with a grant: ${kind}`, () => {
-      const grants = [serverGrant("docs")]
-      assert.strictEqual(judged("plan", { kind, grants }, grants), "asked")
-      assert.strictEqual(judged("none", { kind, grants }, grants), "allowed")
-    })
-  }
+  it.each(["read", "fetch"] as const)("an MCP tool is asked for each time, even with a grant: %s", (kind) => {
+    const grants = [serverGrant("docs")]
+    assert.strictEqual(judged("plan", { kind, grants }, grants), "asked")
+    assert.strictEqual(judged("none", { kind, grants }, grants), "allowed")
+  })
 
   it("without a plan file no file is written", () => {
     const wish: ApprovalRequest = { kind: "edit", grants: ["edit"], touches: [planFile] }

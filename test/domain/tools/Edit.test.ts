@@ -73,6 +73,10 @@ describe("an edit", () => {
     const spaced = `${line.slice(0, 20)}          ${line.slice(20)}`
     assert.strictEqual(told(once(`${spaced}\n`, `wx${line.slice(2)}`, "new")), "fuzzy: new\n")
     assert.strictEqual(told(once("abcdefghi\n", "abcdefghX", "new")), "edit_no_occurrence_found 0")
+    // 41 characters: four that differ and one blank are a tenth.
+    const odd = `wxyz${line.slice(4)}e`
+    assert.strictEqual(told(once(`${line} e\n`, odd, "new")), "fuzzy: new\n")
+    assert.strictEqual(told(once(`${line}  e\n`, odd, "new")), "edit_no_occurrence_found 0")
   })
 
   it("keeps the better of two overlapping matches, and both of two separate ones", () => {
@@ -113,6 +117,8 @@ describe("an edit of a large file", () => {
     const content = `${"x".repeat(5 * 1024 * 1024)}\n  last( )\n`
     assert.strictEqual(told(once(content, "last()", "first()")), "edit_no_occurrence_found 0")
     assert.isTrue(told(once(content, "last( )", "first()")) === `exact: ${content.replace("last( )", "first()")}`)
+    const most = content.slice(-4 * 1024 * 1024)
+    assert.isTrue(told(once(most, "last()", "first()")) === `regex: ${most.replace("last( )", "first()")}`)
   })
 })
 
@@ -163,6 +169,30 @@ describe("edits of any text", () => {
   )
 
   it.prop(
+    "lines that repeat are found wherever they begin, each once",
+    [Schema.Array(Schema.Literals(["a", "a", "b"])), Schema.NonEmptyArray(Schema.Literals(["a", "a", "b"]))],
+    ([some, wanted]) => {
+      // Also where a part of them precedes them.
+      const lines = [...some, ...wanted.slice(0, -1), ...wanted, ...some]
+      const after: Array<string> = []
+      for (let at = 0; at < lines.length;) {
+        const isHere = wanted.every((line, index) => lines[at + index] === line)
+        after.push(isHere ? "  c" : `  ${lines[at]}`)
+        at += isHere ? wanted.length : 1
+      }
+      const places = after.filter((line) => line === "  c").length
+      const change = { oldText: ` ${wanted.join("\n")} `, newText: "c" }
+      for (const given of ["any", Math.max(1, places)] as const) {
+        assert.strictEqual(
+          told(edit(lines.map((line) => `  ${line}`).join("\n"), { ...change, places: given })),
+          places > 0 ? `flexible: ${after.join("\n")}` : "edit_no_occurrence_found 0"
+        )
+      }
+    },
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+
+  it.prop(
     "always returns, and a successful edit changes something",
     [Lines, Small, Small],
     ([lines, oldText, newText]) => {
@@ -192,10 +222,13 @@ const Word = Schema.Array(Schema.Literals(["a", "b", "c", "ab", "ca"]))
 
 it.prop(
   "the distance is Levenshtein's, up to its limit",
-  [Word, Word, Schema.Literals([0, 1, 2, 5, 17, 40, 100])],
-  ([one, other, most]) => {
+  [Word, Word],
+  ([one, other]) => {
     const [a, b] = [one.join(""), other.join("")]
-    assert.strictEqual(distance(a, b, most), Math.min(plainDistance(a, b), most + 1))
+    const plain = plainDistance(a, b)
+    for (const most of [0, 1, 2, 5, 17, 40, 100, Math.max(0, plain - 1), plain, plain + 1]) {
+      assert.strictEqual(distance(a, b, most), Math.min(plain, most + 1), `at most ${most}`)
+    }
   },
   { arbitrary: { runs: runsOf(1_000) } }
 )

@@ -55,6 +55,12 @@ describe("the diff of a file", () => {
     assert.strictEqual(applyDiff(before, diff), after)
   })
 
+  it("is the smallest of a thousand edits in two long texts", () => {
+    const before = Array.from({ length: 5_000 }, (_, n) => `${String(n).padStart(39, "-")}\n`)
+    const after = before.map((line, n) => (n % 50 === 0 ? `changed ${n}\n` : line))
+    assert.deepInclude(fileDiff("a", before.join(""), after.join("")), { added: 100, removed: 100 })
+  })
+
   it.prop(
     "yields the new text when applied to the old",
     [Text, Text],

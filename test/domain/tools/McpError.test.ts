@@ -21,6 +21,7 @@ describe("the words for an error of a server", () => {
     [transport("server closed stdout"), /^its process ended or closed its output$/, false],
     [transport("fetch failed"), /^prog cannot be reached$/, false],
     [http(401), /^it refused with HTTP 401; see the headers in its settings$/, false],
+    [http(403), /^it refused with HTTP 403; /, false],
     [http(404), /^it answered with HTTP 404$/, true],
     [http(500, "a\nb"), /^it answered with HTTP 500: a b$/, false],
     [protocol(), /^it does not speak MCP as expected \(/, false],

@@ -18,19 +18,18 @@ describe("the output of a server", () => {
       ["prefers the line that names an error", ["TypeError: x\n", "bye\n\n"], "", "; it said: TypeError: x"],
       ["puts last words on one line", ["a\u001b[1m\tb\n"], "", "; it said: a [1m b"]
     ]
-  for (const [name, chunks, messages, words] of cases) {
-    it(name, () => {
-      const said = new ServerWords()
-      const lines = new MessageLines(said)
-      assert.strictEqual(chunks.flatMap((chunk) => texts(lines.add(bytes(chunk), 0))).join(""), messages)
-      assert.strictEqual(said.lastWords, words)
-    })
-  }
+  it.each(cases)("%s", (_name, chunks, messages, words) => {
+    const said = new ServerWords()
+    const lines = new MessageLines(said)
+    assert.strictEqual(chunks.flatMap((chunk) => texts(lines.add(bytes(chunk), 0))).join(""), messages)
+    assert.strictEqual(said.lastWords, words)
+  })
 
-  it("passes on 100 requests a second, and all answers", () => {
+  it("passes on 100 requests a second, and all answers and notifications", () => {
     const lines = new MessageLines(new ServerWords())
-    const counts = [0, 999, 1_000].map((now) => lines.add(bytes(request.repeat(80) + answer), now).length)
-    assert.deepStrictEqual(counts, [81, 21, 81])
+    const others = answer + (notification + answer.replace("{}", '{"method":"x"}')).repeat(100)
+    const counts = [0, 999, 1_000].map((now) => lines.add(bytes(request.repeat(80) + others), now).length)
+    assert.deepStrictEqual(counts, [281, 221, 281])
   })
 
   it("passes on a line of more than 16 MiB in pieces, so that the reader refuses it", () => {

@@ -122,9 +122,33 @@ describe("a result", () => {
   it("names content that no model takes", () =>
     assert.deepStrictEqual(
       mcpAnswer({
-        content: [{ type: "resource", resource: { uri: "a:b", mimeType: "application/zip", blob: bytes } }]
+        content: [
+          { type: "resource", resource: { uri: "a:b", mimeType: "application/zip", blob: bytes } },
+          { type: "resource", resource: { uri: "a:c", blob: bytes } },
+          { type: "image", data: bytes, mimeType: "image/X" },
+          { type: "audio", data: bytes, mimeType: "sound/x" }
+        ]
       }),
-      { text: "[the resource a:b of type application/zip, 3 bytes: left out, models do not take it]", media: [] }
+      {
+        text: [
+          "[the resource a:b of type application/zip, 3 bytes: left out, models do not take it]",
+          "[the resource a:c of type application/octet-stream, 3 bytes: left out, models do not take it]",
+          "[an image of type image/X, 3 bytes: left out, models do not take it]",
+          "[sound of type sound/x, 3 bytes: left out, models do not take it]"
+        ].join("\n"),
+        media: []
+      }
+    ))
+  it("shows resources, and links to them by title or name", () =>
+    assert.strictEqual(
+      mcpAnswer({
+        content: [
+          { type: "resource", resource: { uri: "a:b", text: "words" } },
+          { type: "resource_link", uri: "a:c", name: "c", title: "The c", description: "All of it" },
+          { type: "resource_link", uri: "a:d", name: "d" }
+        ]
+      }).text,
+      "a:b:\nwords\nThe c: a:c\nAll of it\nd: a:d"
     ))
 })
 

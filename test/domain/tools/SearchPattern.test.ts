@@ -6,6 +6,7 @@ describe("a pattern in ripgrep's dialect", () => {
     ["letters mean those of ASCII", "\\w\\d\\W\\D\\s", "[0-9A-Za-z_][0-9][^0-9A-Za-z_][^0-9][\\t\\n\\f\\r ]"],
     ["words end as they do in ASCII", "\\bone\\B", "(?-u:\\b)one(?-u:\\B)"],
     ["what combines classes is a character", "[a&&b~[-]", "[a\\&\\&b\\~\\[-]"],
+    ["and behind a class none", "[a]&~[^b]~{c}", "[a]&~[^b]~\\{c}"],
     ["a class that begins with its end is none", "[]a]", undefined],
     ["a lone brace is a character", "f {x} a{2} b{2,} c{1,3}", "f \\{x} a{2} b{2,} c{1,3}"],
     ["what needs no escape has none", '\\"\\/\\-\\.', '"/\\-\\.'],
@@ -17,11 +18,9 @@ describe("a pattern in ripgrep's dialect", () => {
     ["no backreferences", "(a)\\1", undefined],
     ["no named backreferences", "(?<a>a)\\k<a>", undefined]
   ]
-  for (const [rule, pattern, rust] of cases) {
-    it(`${rule}: ${pattern}`, () => {
-      assert.strictEqual(searchPattern(pattern, { isCaseSensitive: true, isFixed: false }).rust, rust)
-    })
-  }
+  it.each(cases)("%s: %s", (_rule, pattern, rust) => {
+    assert.strictEqual(searchPattern(pattern, { isCaseSensitive: true, isFixed: false }).rust, rust)
+  })
 
   it("flags at the beginning are accepted", () => {
     assert.deepStrictEqual(searchPattern("(?i)one", { isCaseSensitive: true, isFixed: false }), {

@@ -7,6 +7,7 @@ import {
   grantsOf,
   analyzeCommand,
   maxLineChars,
+  type SyntaxNode,
   widerGrants
 } from "../../../src/domain/tools/ShellCommand.ts"
 import { type Effects, usages } from "../../../src/domain/tools/ShellPrograms.ts"
@@ -22,6 +23,7 @@ describe("everyday commands", () => {
     ["git status && git diff | head", "git status in /w", "git diff in /w", "head"],
     ["git log --oneline -20", "git log in /w"],
     ["git log -n 5 --stat -- src/main.ts", "git log in /w"],
+    ["git log --oneline -n", "git log in /w"],
     ["git --no-pager log -p -S 'needle' --since='2 weeks ago' | head -100", "git log in /w", "head"],
     ["git diff HEAD~1 -- src", "git diff in /w"],
     ["git show HEAD^:src/main.ts | sed -n '10,40p'", "git show in /w", "sed"],
@@ -47,6 +49,8 @@ describe("everyday commands", () => {
     ["grep -E 'a|b' file.txt | wc -l", "grep", "wc"],
     ["ls -la src/*.ts", "ls"],
     ["ls *.ts", "ls"],
+    ["cat -- *", "cat"],
+    ["ls -l --color=never -- *", "ls"],
     ["ls ~/projects", "ls"],
     ["jq -r '.dependencies | keys[]' package.json", "jq"],
     ["cd sub", "cd"],
@@ -56,6 +60,8 @@ describe("everyday commands", () => {
     ['grep -E "(a|b)$" x', "grep"],
     ["ls \\\n  -la \\\n  src", "ls"],
     ["cat Grüße.txt 日本.txt", "cat"],
+    ["grep 'ä[bc]' Grüße.txt", "grep"],
+    ['node -e "it\'s"', words(String.raw`node -e 'it'\''s'`)],
     ["find . ! -name x", "find"],
     ["test -n 'x' && ls", "test", "ls"],
     [
@@ -210,6 +216,51 @@ describe("a command line", () => {
     assert.isUndefined(analyzeCommand("ls", other))
     assert.isUndefined(analyzeCommand("ls", { ...tree, isFaulty: true }))
     assert.isUndefined(analyzeCommand("ls", { ...tree, type: "subshell" }))
+    // What a grammar would have to get wrong.
+    const line = (text: string, ...parts: ReadonlyArray<readonly [type: string, raw: string]>) => {
+      let end = 0
+      const children = parts.map(([type, raw]): SyntaxNode => {
+        const start = text.indexOf(raw, end)
+        end = start + raw.length
+        return { type, start, end, isFaulty: false, children: [] }
+      })
+      return analyzeCommand(text, { ...tree, start: 0, end: text.length, children })
+    }
+    const ls = ["word", "ls"] as const
+    assert.isDefined(line("ls #a", ls, ["comment", "#a"]))
+    assert.isDefined(line("ls;", ls, [";", ";"]))
+    assert.isUndefined(line("ls a#b", ls, ["word", "a"], ["comment", "#b"]))
+    for (const operator of ["&&", "||", "|"]) assert.isUndefined(line(`ls ${operator}`, ls, [operator, operator]))
+    assert.isUndefined(line("ls;;", ls, [";", ";"], [";", ";"]))
+    assert.isUndefined(line("ls; &&", ls, [";", ";"], ["&&", "&&"]))
+  })
+
+  /** The trees in which one token begins or ends one character earlier or later. */
+  const displaced = (tree: SyntaxNode, length: number): ReadonlyArray<SyntaxNode> =>
+    tree.children.length === 0 || tree.type === "string"
+      ? [-1, 1].flatMap((by) => [
+          { ...tree, start: tree.start + by },
+          { ...tree, end: Math.min(tree.end + by, length) }
+        ])
+      : tree.children.flatMap((child, at) =>
+          displaced(child, length).map((moved) => ({ ...tree, children: tree.children.with(at, moved) }))
+        )
+
+  it.each([
+    "cd sub && ls -l",
+    `ls -l *.ts 2>&1 | wc -l; cat < a.txt >/dev/null; grep "x y" 'b' # why \npwd\n`,
+    ...everyday
+  ])("is parsed by no tree with a token in the wrong place: %s", (line) => {
+    const tree = treeOf(line)
+    assert.isDefined(tree)
+    if (tree === undefined) return
+    assert.isDefined(analyzeCommand(line, tree))
+    assert.deepStrictEqual(
+      displaced(tree, line.length).filter(
+        (moved) => moved.end !== tree.end && analyzeCommand(line, moved) !== undefined
+      ),
+      []
+    )
   })
 
   it("reports the files it reads and creates, and their folder", () => {

@@ -54,7 +54,9 @@ describe("files that run by themselves or instruct an agent", () => {
     "gradlew",
     ".some-tool-of-tomorrow.json",
     "src/.hidden/a.txt",
-    ".gitignore/x"
+    ".gitignore/x",
+    ".hidden/.gitignore",
+    "src/.hidden/deep/.gitignore"
   ]
   it.each(asked)("asks for %s", (name) => assert.isDefined(reason(name)))
 
@@ -182,6 +184,7 @@ describe("package.json", () => {
     ["a version", { ...before, dependencies: { ...before.dependencies, effect: "4.2.0" } }],
     ["one dependency more", { ...before, devDependencies: { zod: "^4.0.0 || >=5 <6", b: "latest", c: "workspace:*" } }],
     ["one less", { ...before, dependencies: { effect: "^4.1.0" } }],
+    ["names that stand in two fields", { ...before, repository: { url: "a" }, bugs: { url: "a", name: "a" } }],
     ["a mark at its beginning", `\ufeff${text(before)}`]
   ]
   it.each(passing)("passes a change of %s", (_, after) => assert.isUndefined(judged(after)))

@@ -10,16 +10,14 @@ import {
 import { isUnitTier } from "../../support/runs.ts"
 
 describe("a tool's result as a response", () => {
-  for (const [rule, value, answer] of [
+  it.each([
     ["a text is its output", "hello", { output: "hello" }],
     ["nothing is said to be nothing", "", { output: "The tool ran; it had no output." }],
     ["nothing at all, too", undefined, { output: "The tool ran; it had no output." }],
     ["an object is sent as it is", { fileName: "a" }, { fileName: "a" }],
     ["a list is its JSON", [1, 2], { output: "[1,2]" }],
     ["a number is its JSON", 3, { output: "3" }]
-  ] as const) {
-    it(rule, () => assert.deepStrictEqual(wireResponse(value), answer))
-  }
+  ] as const)("%s", (_rule, value, answer) => assert.deepStrictEqual(wireResponse(value), answer))
 
   it("cuts the middle of a result above the limit, and says how much", () => {
     assert.strictEqual(truncateOutput("0123456789", 10), "0123456789")

@@ -32,12 +32,10 @@ describe("the web addresses of a text", () => {
       ["https://raw.githubusercontent.com/o/r/main/src/a.ts", "https://github.com/o/r/tree/main"]
     ]
   ]
-  for (const [rule, text, addresses] of cases) {
-    it(rule, () =>
-      assert.deepStrictEqual(
-        webAddresses(text).map(({ href }) => href),
-        addresses
-      )
+  it.each(cases)("%s", (_rule, text, addresses) =>
+    assert.deepStrictEqual(
+      webAddresses(text).map(({ href }) => href),
+      addresses
     )
-  }
+  )
 })

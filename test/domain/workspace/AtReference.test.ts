@@ -154,14 +154,12 @@ describe("replacing references", () => {
     ],
     ["what is no reference stays as it is", "\\@a a@a `@a`\r\n  @b\t", "\\@a a@a `@a`\r\n  @b\t"]
   ]
-  for (const [rule, message, again] of cases) {
-    it(rule, () =>
-      assert.strictEqual(
-        rebuild(parse(message), ({ path }) => (path === "a" ? "@dir/a" : undefined)),
-        again
-      )
+  it.each(cases)("%s", (_rule, message, again) =>
+    assert.strictEqual(
+      rebuild(parse(message), ({ path }) => (path === "a" ? "@dir/a" : undefined)),
+      again
     )
-  }
+  )
 
   it.prop(
     "keeps every other character, in order",

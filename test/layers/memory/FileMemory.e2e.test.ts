@@ -158,27 +158,24 @@ layer(NodeServices.layer)("memory files", (it) => {
       assert.deepStrictEqual(shownIn(yield* loadedOf(files, { memory: { downward: false } })), [])
     })
 
-    it.effect(
-      "a file under several names counts once; a folder of that name and an empty file do not count",
-      function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { memory, place } = yield* person({
-          ...git,
-          "work/GEMINI.md": "root",
-          "work/a/GEMINI.md": " \n",
-          "work/b/x": ""
-        })
-        yield* fs.symlink("GEMINI.md", place("work/AGENTS.md"))
-        yield* fs.link(place("work/GEMINI.md"), place("work/b/GEMINI.md"))
-        yield* fs.makeDirectory(place("work/PALIMPSEST.md"))
-        const loaded = withLines(yield* memory.load)
-        assert.deepStrictEqual(shownIn(loaded), ["GEMINI.md"])
-        assert.deepStrictEqual(loaded.problems, [])
-      }
-    )
+    it.effect("a file under several names counts once; a folder and an empty file do not count", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { memory, place } = yield* person({
+        ...git,
+        "work/GEMINI.md": "root",
+        "work/a/GEMINI.md": " \n",
+        "work/b/x": ""
+      })
+      yield* fs.symlink("GEMINI.md", place("work/AGENTS.md"))
+      yield* fs.link(place("work/GEMINI.md"), place("work/b/GEMINI.md"))
+      yield* fs.makeDirectory(place("work/PALIMPSEST.md"))
+      const loaded = withLines(yield* memory.load)
+      assert.deepStrictEqual(shownIn(loaded), ["GEMINI.md"])
+      assert.deepStrictEqual(loaded.problems, [])
+    })
 
     const [theirs, copy] = ["~/.gemini/GEMINI.md", "~/.palimpsest/GEMINI.md"]
-    for (const [rule, files, taken, told] of [
+    it.effect.each([
       ["the same text", { ".gemini/GEMINI.md": "same\n", ".palimpsest/GEMINI.md": "same" }, [theirs], 0],
       [
         "imports that lead out of either home, told once",
@@ -235,16 +232,15 @@ layer(NodeServices.layer)("memory files", (it) => {
       ]
     ] satisfies ReadonlyArray<
       readonly [string, Readonly<Record<string, string>>, ReadonlyArray<string | undefined>, number]
-    >) {
-      it.effect(`a global file contained in another is left out: ${rule}`, function* () {
-        const { blocks, problems } = yield* loadedOf({ ...git, ...files })
-        assert.deepStrictEqual<ReadonlyArray<string | undefined>>(shownIn({ blocks }), taken)
-        assert.lengthOf(problems, told)
-      })
-    }
+    >)("a global file contained in another is left out: %s", function* ([, files, taken, told]) {
+      const { blocks, problems } = yield* loadedOf({ ...git, ...files })
+      assert.deepStrictEqual<ReadonlyArray<string | undefined>>(shownIn({ blocks }), taken)
+      assert.lengthOf(problems, told)
+    })
 
-    for (const importFormat of ["tree", "flat"] as const) {
-      it.effect(`a discovered file has its own block, and imports of it are only named: ${importFormat}`, function* () {
+    it.effect.each(["tree", "flat"] as const)(
+      "a discovered file has its own block, and imports of it are only named: %s",
+      function* (importFormat) {
         const { memory, place } = yield* person(
           {
             ...git,
@@ -284,8 +280,8 @@ layer(NodeServices.layer)("memory files", (it) => {
         const touched = yield* memory.touched(place("work/lib/x/y"))
         assert.include(touched ?? "", `lib ${stands("../../GEMINI.md", "GEMINI.md")}`)
         assert.notInclude(touched ?? "", "root")
-      })
-    }
+      }
+    )
 
     it.effect(
       "pi: the first of AGENTS.md and CLAUDE.md in each folder, global first, then from the outermost folder down (Pi 0.73; ours: from the project's root on, where folders are trusted)",
@@ -355,7 +351,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       assert.deepStrictEqual(shownIn(yield* memory.refresh), ["~/.gemini/GEMINI.md", "~/GEMINI.md", "GEMINI.md"])
     })
 
-    for (const [rule, answers, cwd, taken] of [
+    it.effect.each([
       [
         "all that is trusted",
         { ".": "trusted" },
@@ -387,10 +383,9 @@ layer(NodeServices.layer)("memory files", (it) => {
         "a/work/own",
         ["~/a/GEMINI.md", "GEMINI.md"]
       ]
-    ] satisfies ReadonlyArray<
-      readonly [string, Readonly<Record<string, TrustAnswer>>, string, ReadonlyArray<string>]
-    >) {
-      it.effect(`trust is checked for each folder, and the nearest decision applies: ${rule}`, function* () {
+    ] satisfies ReadonlyArray<readonly [string, Readonly<Record<string, TrustAnswer>>, string, ReadonlyArray<string>]>)(
+      "trust is checked for each folder, and the nearest decision applies: %s",
+      function* ([, answers, cwd, taken]) {
         const { memory, place } = yield* person(
           {
             "a/GEMINI.md": "above",
@@ -411,8 +406,8 @@ layer(NodeServices.layer)("memory files", (it) => {
           assert.isUndefined(yield* memory.touched(place(`a/work/${folder}/x`)), folder)
         }
         assert.deepStrictEqual(shownIn(yield* memory.refresh), [...taken])
-      })
-    }
+      }
+    )
 
     it.effect("trust is checked for what a tool touches, too", function* () {
       const files = { ...git, "work/a/GEMINI.md": "a", "work/a/b/GEMINI.md": "b", "work/a/b/c/GEMINI.md": "c" }
@@ -754,16 +749,14 @@ layer(NodeServices.layer)("memory files", (it) => {
         /secret: it leads out of/
       ]
     ]
-    for (const [what, files, problem] of cases) {
-      it.effect(what, function* () {
-        const loaded = yield* loadedOf({ ...git, "work/GEMINI.md": "good", ...files })
-        assert.include(memoryText(loaded), "good")
-        assert.lengthOf(loaded.problems, 1)
-        assert.match(loaded.problems[0] ?? "", problem)
-        assert.notInclude(loaded.problems[0] ?? "", "\n")
-        assert.notInclude(memoryText(loaded), "root:")
-      })
-    }
+    it.effect.each(cases)("%s", function* ([, files, problem]) {
+      const loaded = yield* loadedOf({ ...git, "work/GEMINI.md": "good", ...files })
+      assert.include(memoryText(loaded), "good")
+      assert.lengthOf(loaded.problems, 1)
+      assert.match(loaded.problems[0] ?? "", problem)
+      assert.notInclude(loaded.problems[0] ?? "", "\n")
+      assert.notInclude(memoryText(loaded), "root:")
+    })
 
     it.effect("pipes, cyclic links and links that lead out are not opened", function* () {
       const fs = yield* FileSystem.FileSystem

@@ -83,13 +83,11 @@ describe("choosing the file", () => {
       "me/work/.env"
     ]
   ]
-  for (const [rule, files, trusted, file] of cases) {
-    it.effect(rule, NodeServices.layer, function* () {
-      const at = yield* ground(Object.fromEntries(files.map((each) => [each, says(each)])))
-      const { file: first, model, notices } = yield* found(at, trusted)
-      assert.deepStrictEqual([first, model, notices], [file, file, []])
-    })
-  }
+  it.effect.each(cases)("%s", NodeServices.layer, function* ([, files, trusted, file]) {
+    const at = yield* ground(Object.fromEntries(files.map((each) => [each, says(each)])))
+    const { file: first, model, notices } = yield* found(at, trusted)
+    assert.deepStrictEqual([first, model, notices], [file, file, []])
+  })
 
   it.effect("skips a file without variables of this program", NodeServices.layer, function* () {
     const at = yield* ground({ "me/work/app/.env": "DB=1\nDEBUG=true\nGEMINI_API_KEY=\n", "me/.env": says("mine") })
@@ -167,15 +165,13 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     ],
     ["in a file of the user's it is theirs", "me/.gemini/.env", url, { GEMINI_API_KEY: "mine" }, () => [], true]
   ]
-  for (const [rule, file, text, environment, told, isTaken] of cases) {
-    it.effect(`an address: ${rule}`, NodeServices.layer, function* () {
-      const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
-      const { notices, variables } = yield* found(at, all, environment)
-      assert.deepStrictEqual(notices, told(at, file))
-      assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
-      assert.strictEqual(variables["GEMINI_MODEL"], "m")
-    })
-  }
+  it.effect.each(cases)("an address: %s", NodeServices.layer, function* ([, file, text, environment, told, isTaken]) {
+    const at = yield* ground({ [file]: `${text}\nGEMINI_MODEL=m\n` })
+    const { notices, variables } = yield* found(at, all, environment)
+    assert.deepStrictEqual(notices, told(at, file))
+    assert.strictEqual("GOOGLE_GEMINI_BASE_URL" in variables, isTaken)
+    assert.strictEqual(variables["GEMINI_MODEL"], "m")
+  })
 
   it.effect("a file whose only variable is an ignored address is skipped", NodeServices.layer, function* () {
     const at = yield* ground({ "me/work/.env": url, "me/.env": "GEMINI_API_KEY=mine-of-length\n" })
@@ -183,21 +179,17 @@ describe("a folder's file cannot set the paths of the user's files", () => {
     assert.deepStrictEqual([file, variables], ["me/.env", { GEMINI_API_KEY: "mine-of-length" }])
   })
 
-  it.effect(
-    "ignores variables for files, hooks and home settings, and reports it once",
-    NodeServices.layer,
-    function* () {
-      const at = yield* ground({
-        "me/work/.gemini/.env":
-          "GEMINI_WRITE_SYSTEM_MD=~/.bashrc\nGEMINI_EXP=/dev/zero\nPALIMPSEST_HOME=/tmp\nPALIMPSEST_IDE_FILE=/etc/passwd\nPALIMPSEST_HOOKS_CONFIG_ENABLED=false\nPALIMPSEST_MAX_TURNS=5\n"
-      })
-      const { folder, notices, variables } = yield* found(at, all)
-      assert.deepStrictEqual([folder, variables], [at("me/work"), { PALIMPSEST_MAX_TURNS: "5" }])
-      assert.deepStrictEqual(notices, [
-        `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED cannot be set in such a file`
-      ])
-    }
-  )
+  it.effect("ignores variables for files, hooks and home settings; says it once", NodeServices.layer, function* () {
+    const at = yield* ground({
+      "me/work/.gemini/.env":
+        "GEMINI_WRITE_SYSTEM_MD=~/.bashrc\nGEMINI_EXP=/dev/zero\nPALIMPSEST_HOME=/tmp\nPALIMPSEST_IDE_FILE=/etc/passwd\nPALIMPSEST_HOOKS_CONFIG_ENABLED=false\nPALIMPSEST_MAX_TURNS=5\n"
+    })
+    const { folder, notices, variables } = yield* found(at, all)
+    assert.deepStrictEqual([folder, variables], [at("me/work"), { PALIMPSEST_MAX_TURNS: "5" }])
+    assert.deepStrictEqual(notices, [
+      `${at("me/work/.gemini/.env")}: GEMINI_WRITE_SYSTEM_MD, GEMINI_EXP, PALIMPSEST_HOME, PALIMPSEST_IDE_FILE, PALIMPSEST_HOOKS_CONFIG_ENABLED cannot be set in such a file`
+    ])
+  })
 
   const prompts: ReadonlyArray<readonly [rule: string, value: (at: At) => string, isTaken: boolean]> = [
     ["the usual one", () => "1", true],
@@ -246,16 +238,14 @@ describe("unreadable files", () => {
       /has more than 64 KiB; it was left out$/
     ]
   ]
-  for (const [what, make, told] of cases) {
-    it.effect(`${what} is reported in one line and skipped`, NodeServices.layer, function* () {
-      const at = yield* ground({ "me/.env": says("mine") })
-      make(at("me/work/.env"))
-      const { model, notices } = yield* found(at, all)
-      assert.strictEqual(model, "mine")
-      assert.lengthOf(notices, 1)
-      assert.match(notices[0] ?? "", told)
-    })
-  }
+  it.effect.each(cases)("%s is reported in one line and skipped", NodeServices.layer, function* ([, make, told]) {
+    const at = yield* ground({ "me/.env": says("mine") })
+    make(at("me/work/.env"))
+    const { model, notices } = yield* found(at, all)
+    assert.strictEqual(model, "mine")
+    assert.lengthOf(notices, 1)
+    assert.match(notices[0] ?? "", told)
+  })
 
   it.effect("a link from a trusted folder to a declined one is skipped", NodeServices.layer, function* () {
     const fs = yield* FileSystem.FileSystem

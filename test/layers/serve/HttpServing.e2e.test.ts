@@ -63,44 +63,27 @@ interface Case {
   readonly says?: string
 }
 
+const post = (place: string, body: unknown = {}) => ({ method: "POST", place, body })
 const send = { method: "POST", place: `${one}/messages` }
+const closed = { status: 401, tag: "Unauthorized" }
+const busy = { status: 409, tag: "Conflict" }
 const none = { status: 404, tag: "NotFound" }
 const bad = { status: 400, tag: "BadRequest" }
 const deep = `{"text":${"[".repeat(20_000)}${"]".repeat(20_000)}}`
 
 const cases: ReadonlyArray<Case> = [
   // Tokens.
-  { name: "no token", place: one, token: "", status: 401, tag: "Unauthorized" },
-  { name: "a wrong token", place: one, token: "wrong", status: 401, tag: "Unauthorized" },
-  { name: "the beginning of a token", place: one, token: "token-of-acm", status: 401, tag: "Unauthorized" },
-  { name: "a longer token", place: one, token: "token-of-acmee", status: 401, tag: "Unauthorized" },
-  {
-    name: "another scheme",
-    place: one,
-    token: "",
-    headers: { authorization: `Basic ${tokens.acme}` },
-    status: 401,
-    tag: "Unauthorized"
-  },
-  {
-    name: "a scheme without a token",
-    place: one,
-    token: "",
-    headers: { authorization: "Bearer" },
-    status: 401,
-    tag: "Unauthorized"
-  },
-  { name: "a token in the query", place: `${one}?token=${tokens.acme}`, token: "", status: 401, tag: "Unauthorized" },
-  { name: "a hash in the place of its token", place: one, token: "sha256:00", status: 401, tag: "Unauthorized" },
-  {
-    name: "no token, for a session that nobody has",
-    place: "/v1/sessions/none",
-    token: "",
-    status: 401,
-    tag: "Unauthorized"
-  },
-  { name: "no token, for a message", ...send, body: { text: "x" }, token: "", status: 401, tag: "Unauthorized" },
-  { name: "no token, for the metrics", place: "/metrics", token: "", status: 401, tag: "Unauthorized" },
+  { name: "no token", place: one, token: "", ...closed },
+  { name: "a wrong token", place: one, token: "wrong", ...closed },
+  { name: "the beginning of a token", place: one, token: "token-of-acm", ...closed },
+  { name: "a longer token", place: one, token: "token-of-acmee", ...closed },
+  { name: "another scheme", place: one, token: "", headers: { authorization: `Basic ${tokens.acme}` }, ...closed },
+  { name: "a scheme without a token", place: one, token: "", headers: { authorization: "Bearer" }, ...closed },
+  { name: "a token in the query", place: `${one}?token=${tokens.acme}`, token: "", ...closed },
+  { name: "a hash in the place of its token", place: one, token: "sha256:00", ...closed },
+  { name: "no token, for a session that nobody has", place: "/v1/sessions/none", token: "", ...closed },
+  { name: "no token, for a message", ...send, body: { text: "x" }, token: "", ...closed },
+  { name: "no token, for the metrics", place: "/metrics", token: "", ...closed },
   { name: "another tenant's metrics", place: "/metrics", ...none },
 
   // Other tenants.
@@ -111,14 +94,7 @@ const cases: ReadonlyArray<Case> = [
   { name: "another tenant's events", place: `${one}/events`, token: tokens.zeta, ...none },
   { name: "the events of another tenant's message", place: `${one}/messages/m1/events`, token: tokens.zeta, ...none },
   { name: "a message to another tenant's session", ...send, body: { text: "x" }, token: tokens.zeta, ...none },
-  {
-    name: "a fork of another tenant's session",
-    method: "POST",
-    place: `${one}/fork`,
-    body: {},
-    token: tokens.local,
-    ...none
-  },
+  { name: "a fork of another tenant's session", ...post(`${one}/fork`), token: tokens.local, ...none },
   {
     name: "a cancel of another tenant's turn",
     method: "POST",
@@ -126,14 +102,7 @@ const cases: ReadonlyArray<Case> = [
     token: tokens.zeta,
     ...none
   },
-  {
-    name: "a compression of another tenant's session",
-    method: "POST",
-    place: `${one}/compress`,
-    body: {},
-    token: tokens.zeta,
-    ...none
-  },
+  { name: "a compression of another tenant's session", ...post(`${one}/compress`), token: tokens.zeta, ...none },
   { name: "a delete of another tenant's session", method: "DELETE", place: one, token: tokens.zeta, ...none },
   {
     name: "another tenant's handle, in its session",
@@ -153,13 +122,7 @@ const cases: ReadonlyArray<Case> = [
   { name: "a handle that nobody has", place: `${one}/recall/h_aaaaaaaaaa`, ...none },
   { name: "a handle that is none", place: `${one}/recall/nonsense`, ...bad },
   { name: "a message that nobody sent", place: `${one}/messages/m9/events`, ...none },
-  {
-    name: "an entry that the session does not have",
-    method: "POST",
-    place: `${one}/fork`,
-    body: { at: "e99" },
-    ...none
-  },
+  { name: "an entry that the session does not have", ...post(`${one}/fork`, { at: "e99" }), ...none },
   { name: "a path in an id", place: "/v1/sessions/..%2F..%2Fetc%2Fpasswd", ...bad },
   { name: "a path in an id with backslashes", place: "/v1/sessions/..%5C..%5Cetc", ...bad },
   {
@@ -172,16 +135,9 @@ const cases: ReadonlyArray<Case> = [
   { name: "an id that is too long", place: `/v1/sessions/${"a".repeat(65)}`, ...bad },
   { name: "a space in an id", place: "/v1/sessions/acme%20one", token: tokens.zeta, ...bad },
   { name: "a broken percent sign", place: "/v1/sessions/%E0%A4%A", status: 404, tag: "NotFound" },
-  { name: "a path in a new session's id", method: "POST", place: "/v1/sessions", body: { id: "../x" }, ...bad },
+  { name: "a path in a new session's id", ...post("/v1/sessions", { id: "../x" }), ...bad },
   { name: "a path in a message's id", ...send, body: { id: "../x", text: "x" }, ...bad },
-  {
-    name: "a session that exists already",
-    method: "POST",
-    place: "/v1/sessions",
-    body: { id: "one" },
-    status: 409,
-    tag: "Conflict"
-  },
+  { name: "a session that exists already", ...post("/v1/sessions", { id: "one" }), ...busy },
   { name: "an address that does not exist", place: "/v2", ...none },
   { name: "a file of the server", place: "/settings.json", ...none },
   { name: "a method that does not exist", method: "PUT", place: one, body: {}, ...none },
@@ -220,33 +176,21 @@ const cases: ReadonlyArray<Case> = [
   // State and limits.
   {
     name: "a message to a session that answers another",
-    method: "POST",
-    place: "/v1/sessions/busy/messages",
-    body: { text: "x" },
-    status: 409,
-    tag: "Conflict",
+    ...post("/v1/sessions/busy/messages", { text: "x" }),
+    ...busy,
     says: "long"
   },
-  {
-    name: "a compression while a turn runs",
-    method: "POST",
-    place: "/v1/sessions/busy/compress",
-    body: {},
-    status: 409,
-    tag: "Conflict"
-  },
-  { name: "a delete while a turn runs", method: "DELETE", place: "/v1/sessions/busy", status: 409, tag: "Conflict" },
+  { name: "a compression while a turn runs", ...post("/v1/sessions/busy/compress"), ...busy },
+  { name: "a delete while a turn runs", method: "DELETE", place: "/v1/sessions/busy", ...busy },
   {
     name: "a session too many",
-    method: "POST",
-    place: "/v1/sessions",
-    body: {},
+    ...post("/v1/sessions"),
     token: tokens.zeta,
     status: 429,
     tag: "TooMany",
     says: "1 stored sessions"
   },
-  { name: "a model that does not fit", method: "POST", place: "/v1/sessions", body: { model: "x".repeat(300) }, ...bad }
+  { name: "a model that does not fit", ...post("/v1/sessions", { model: "x".repeat(300) }), ...bad }
 ]
 
 describe("bad input", () => {

@@ -26,7 +26,7 @@ const closing = Layer.effect(
 
 describe("the journal of turns", () => {
   it.live(
-    "stores events once when the connection closes after the commit",
+    "stores events once when it closes after the commit",
     Layer.provide(SqlTurnJournal.layer, closing),
     function* () {
       const journal = yield* TurnJournal

@@ -39,8 +39,9 @@ const clients: Readonly<Record<string, { readonly bytes: string; readonly isDeaf
 const stores = { files: { _tag: "Files" }, sqlite: { _tag: "Sqlite" } } as const
 
 describe("a client that does not go on", () => {
-  for (const [name, store] of Object.entries(stores)) {
-    it.live(`delays neither the others nor the end of the server (${name})`, function* () {
+  it.live.each(Object.entries(stores))(
+    "delays neither the others nor the end of the server (%s)",
+    function* ([, store]) {
       const scope = yield* Scope.make()
       const settings = { limits: { streams: 300, requests: 10_000 } }
       const server = yield* startServer({ home: newHome(), settings, store }).pipe(Scope.provide(scope))
@@ -55,8 +56,8 @@ describe("a client that does not go on", () => {
       // The server closed them when it ended, not when their time was over.
       assert.isFalse(open.some(({ seen }) => seen.text.includes(" 408 ")))
       for (const { leave } of open) leave()
-    })
-  }
+    }
+  )
 
   it.live("cannot upgrade its connection", function* () {
     const { url } = yield* startServer({ home: newHome() })

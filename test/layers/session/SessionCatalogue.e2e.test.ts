@@ -180,18 +180,16 @@ layer(NodeServices.layer)((it) => {
         assert.deepStrictEqual(yield* truth(folder), first)
       })
 
-      for (const [name, change] of changes) {
-        it.effect(`is correct after ${name}`, function* () {
-          const { file, folder } = yield* sessions
-          yield* listOf(folder, look)
-          yield* change(file)
-          const rows = yield* listOf(folder, look)
-          yield* settle
-          const later = yield* listOf(folder, look)
-          assert.deepStrictEqual([rows, later], [rows, rows])
-          assert.deepStrictEqual(rows, yield* truth(folder))
-        })
-      }
+      it.effect.each(changes)("is correct after %s", function* ([, change]) {
+        const { file, folder } = yield* sessions
+        yield* listOf(folder, look)
+        yield* change(file)
+        const rows = yield* listOf(folder, look)
+        yield* settle
+        const later = yield* listOf(folder, look)
+        assert.deepStrictEqual([rows, later], [rows, rows])
+        assert.deepStrictEqual(rows, yield* truth(folder))
+      })
 
       it.effect("drops sessions that were deleted or renamed", function* () {
         const fs = yield* FileSystem.FileSystem
@@ -263,17 +261,15 @@ layer(NodeServices.layer)((it) => {
       ["of another version", (bytes) => Buffer.concat([Buffer.from("9"), bytes])],
       ["twice", (bytes) => Buffer.concat([bytes, bytes])]
     ]
-    for (const [name, damage] of damages) {
-      it.effect(`${name}: is rebuilt`, function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { catalogue, folder } = yield* sessions
-        const first = yield* listOf(folder)
-        const good = yield* fs.readFile(catalogue)
-        yield* fs.writeFile(catalogue, damage(good))
-        assert.deepStrictEqual(yield* listOf(folder), first)
-        assert.strictEqual((yield* fs.readFile(catalogue)).length, good.length)
-      })
-    }
+    it.effect.each(damages)("%s: is rebuilt", function* ([, damage]) {
+      const fs = yield* FileSystem.FileSystem
+      const { catalogue, folder } = yield* sessions
+      const first = yield* listOf(folder)
+      const good = yield* fs.readFile(catalogue)
+      yield* fs.writeFile(catalogue, damage(good))
+      assert.deepStrictEqual(yield* listOf(folder), first)
+      assert.strictEqual((yield* fs.readFile(catalogue)).length, good.length)
+    })
 
     it.effect("a folder of its name: lists from the logs", function* () {
       const fs = yield* FileSystem.FileSystem

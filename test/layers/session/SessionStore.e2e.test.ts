@@ -44,12 +44,22 @@ sessionStoreContract(
   }
 )
 
+/** The store over a folder, on this machine or over another file system. */
+const over = (folder: string, files: Layer.Layer<FileSystem.FileSystem> | Layer.Layer<never> = Layer.empty) =>
+  FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders), Layer.provide(files as Layer.Layer<never>))
+
+/** Opens `s1`, and appends to it. */
+const append = Effect.fnUntraced(function* (all: ReadonlyArray<SessionEvent>, concurrency = 1) {
+  const { log } = yield* SessionStore.use((_) => _.open("s1"))
+  yield* Effect.forEach(all, log.append, { concurrency })
+}, Effect.scoped)
+
 /** A session `s1` of three lines in a folder of its own, its blobs beside it. */
 const written = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const folder = yield* freshFolder
-  const store = Layer.fresh(FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders)))
+  const store = Layer.fresh(over(folder))
   yield* SessionStore.use((_) =>
     Effect.flatMap(_.create(started("s1")), (log) => Effect.forEach(events.slice(1), log.append))
   ).pipe(Effect.scoped, Effect.provide(store))
@@ -198,24 +208,16 @@ describe("FileSessionStore", () => {
       assert.deepStrictEqual(opened.session, sessionOf(events))
     })
 
-    it.effect(
-      "appends side by side are in the log in the order of the calls, with fewer syncs than lines",
-      function* () {
-        const { folder, open } = yield* written
-        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
-        const store = FileSessionStore.layer(folder).pipe(
-          Layer.provide(FileTempStore.folders),
-          Layer.provide(faulty.layer)
-        )
-        const more = Array.from({ length: 40 }, (_, n) => appended(n + 3, textPart(`turn ${n}`)))
-        yield* SessionStore.use((_) =>
-          Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(more, log.append, { concurrency: 8 }))
-        ).pipe(Effect.scoped, Effect.provide(store))
-        assert.deepStrictEqual((yield* open).session, sessionOf([...events, ...more]))
-        const syncs = (yield* faulty.calls).filter(({ name }) => name === "File.sync")
-        assert.isBelow(syncs.length, 20)
-      }
-    )
+    it.effect("appends side by side are in the log in their order, with fewer syncs than lines", function* () {
+      const { folder, open } = yield* written
+      const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+      const store = over(folder, faulty.layer)
+      const more = Array.from({ length: 40 }, (_, n) => appended(n + 3, textPart(`turn ${n}`)))
+      yield* append(more, 8).pipe(Effect.provide(store))
+      assert.deepStrictEqual((yield* open).session, sessionOf([...events, ...more]))
+      const syncs = (yield* faulty.calls).filter(({ name }) => name === "File.sync")
+      assert.isBelow(syncs.length, 20)
+    })
 
     it.effect("does not write to a log that another process changed, replaced or removed", function* () {
       const fs = yield* FileSystem.FileSystem
@@ -284,10 +286,7 @@ describe("FileSessionStore", () => {
       const faulty = yield* FaultyFileSystem.make((call) =>
         call.name === "File.writeAll" && call.write === 2 ? "half" : call.name === "File.truncate" ? "fail" : "pass"
       )
-      const store = FileSessionStore.layer(folder).pipe(
-        Layer.provide(FileTempStore.folders),
-        Layer.provide(faulty.layer)
-      )
+      const store = over(folder, faulty.layer)
       yield* SessionStore.use((_) =>
         Effect.gen(function* () {
           // The first write is the lock's.
@@ -311,10 +310,7 @@ describe("FileSessionStore", () => {
           if (call.name === name) seen += 1
           return call.name === name && seen === (name === "File.sync" ? 1 : 2) ? "half" : "pass"
         })
-        const store = FileSessionStore.layer(folder).pipe(
-          Layer.provide(FileTempStore.folders),
-          Layer.provide(faulty.layer)
-        )
+        const store = over(folder, faulty.layer)
         yield* SessionStore.use((_) =>
           Effect.gen(function* () {
             const { log } = yield* _.open("s1")
@@ -340,10 +336,7 @@ describe("FileSessionStore", () => {
         compressed(2_003, { from: entryId(1), to: entryId(1_990) }, [{ entry: entryId(1_995), ...shortened }]),
         appended(2_004, textPart("after it"))
       ]
-      yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
-        Effect.scoped,
-        Effect.provide(store)
-      )
+      yield* append(all).pipe(Effect.provide(store))
       const told = sessionOf([...events, ...all])
       const size = Number((yield* fs.stat(file)).size)
       assert.isAbove(size, 3_000_000)
@@ -357,12 +350,7 @@ describe("FileSessionStore", () => {
             for (const event of next) yield* opened.log.append(event)
             return whole ? yield* opened.log.whole : opened.session
           })
-        ).pipe(
-          Effect.scoped,
-          Effect.provide(
-            FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders), Layer.provide(counting.layer))
-          )
-        )
+        ).pipe(Effect.scoped, Effect.provide(over(folder, counting.layer)))
         return { session, bytes: counting.bytes() }
       })
       const first = yield* reading([], false)
@@ -411,17 +399,12 @@ describe("FileSessionStore", () => {
         compressed(605, { from: entryId(1), to: entryId(600) }, []),
         mask(602)
       ]
-      yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
-        Effect.scoped,
-        Effect.provide(store)
-      )
+      yield* append(all).pipe(Effect.provide(store))
       const size = Number((yield* fs.stat(file)).size)
       const counting = yield* countReads
       const opened = yield* SessionStore.use((_) => _.open("s1")).pipe(
         Effect.scoped,
-        Effect.provide(
-          FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders), Layer.provide(counting.layer))
-        )
+        Effect.provide(over(folder, counting.layer))
       )
       assert.deepStrictEqual(
         [opened.complete, visibleState(opened.session)],
@@ -437,10 +420,7 @@ describe("FileSessionStore", () => {
         compressed(3, { from: entryId(1), to: entryId(1) }, []),
         compressed(4, { from: entryId(2), to: entryId(2) }, [])
       ]
-      yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
-        Effect.scoped,
-        Effect.provide(store)
-      )
+      yield* append(all).pipe(Effect.provide(store))
       const undone = { _tag: "Undone", at: 1 } as const
       yield* fs.writeFileString(file, `${yield* fs.readFileString(file)}${JSON.stringify(undone)}\n`)
       const opened = yield* Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(Effect.provide(store))
@@ -451,68 +431,62 @@ describe("FileSessionStore", () => {
       assert.strictEqual((yield* open).torn, 0)
     })
 
-    it.effect(
-      "ignores a checkpoint that does not fit its log, and reports a broken line in what it reads",
-      function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { file, store } = yield* written
-        const all: ReadonlyArray<SessionEvent> = [
-          appended(3, textPart("dropped")),
-          appended(4, call("f", { checkpoint: { ranges: [[0, 5]] }, text: ',"checkpoint":{"ranges":[' })),
-          compressed(5, { from: entryId(1), to: entryId(3) }, []),
-          appended(6, call("f", { x: 1, checkpoint: { ranges: [[0, 5]] } }))
-        ]
-        yield* SessionStore.use((_) => Effect.flatMap(_.open("s1"), ({ log }) => Effect.forEach(all, log.append))).pipe(
-          Effect.scoped,
-          Effect.provide(store)
-        )
-        const told = sessionOf([...events, ...all])
-        const content = yield* fs.readFileString(file)
-        const opening = Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(Effect.provide(store))
-        const opened = yield* opening
-        assert.deepStrictEqual([opened.complete, visibleState(opened.session)], [false, visibleState(told)])
+    it.effect("ignores a checkpoint that does not fit, and reports a broken line in what it reads", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { file, store } = yield* written
+      const all: ReadonlyArray<SessionEvent> = [
+        appended(3, textPart("dropped")),
+        appended(4, call("f", { checkpoint: { ranges: [[0, 5]] }, text: ',"checkpoint":{"ranges":[' })),
+        compressed(5, { from: entryId(1), to: entryId(3) }, []),
+        appended(6, call("f", { x: 1, checkpoint: { ranges: [[0, 5]] } }))
+      ]
+      yield* append(all).pipe(Effect.provide(store))
+      const told = sessionOf([...events, ...all])
+      const content = yield* fs.readFileString(file)
+      const opening = Effect.scoped(SessionStore.use((_) => _.open("s1"))).pipe(Effect.provide(store))
+      const opened = yield* opening
+      assert.deepStrictEqual([opened.complete, visibleState(opened.session)], [false, visibleState(told)])
 
-        const [, ranges = ""] = /"checkpoint":\{"ranges":(\[\[0,\d+\],\[\d+,\d+\]\])/.exec(content) ?? []
-        assert.isAbove(ranges.length, 10)
-        for (const wrong of [
-          "[]",
-          "[[0,9]]",
-          "[[3,9]]",
-          "[[0,99999999]]",
-          "[[5,2]]",
-          '"none"',
-          ranges.replace("[0,", "[1,")
-        ]) {
-          yield* fs.writeFileString(file, content.replace(ranges, wrong))
-          const other = yield* opening
-          assert.deepStrictEqual([other.complete, other.session], [true, told], wrong)
-        }
-        for (const [from, to] of [
-          ['"ids":["e5","e4"]', '"ids":["e5","e9"]'],
-          ['"ids":["e5","e4"]', '"ids":["e5-e99999999999"]'],
-          ['"ids":["e5","e4"]', '"ids":["e5","e0"]']
-        ] as const) {
-          assert.include(content, from)
-          yield* fs.writeFileString(file, content.replace(from, to))
-          assert.deepStrictEqual((yield* opening).session, told, to)
-        }
-
-        const lines = content.split("\n")
-        const broken = (number: number, line: string) =>
-          fs.writeFileString(file, lines.map((each, index) => (index + 1 === number ? line : each)).join("\n"))
-        // What is not read is not looked at; what is read is.
-        yield* broken(4, "x".repeat(lines[3]?.length ?? 0))
-        assert.deepStrictEqual(visibleState((yield* opening).session), visibleState(told))
-        for (const number of [5, 7]) {
-          yield* broken(number, `${"x".repeat((lines[number - 1]?.length ?? 0) - 2)}\n{`)
-          assert.strictEqual((yield* Effect.flip(opening)).message, `session s1, line ${number}: this is not JSON`)
-        }
-        yield* broken(7, '{"_tag":"Later"}')
-        assert.include((yield* Effect.flip(opening)).message, "line 7: unknown event: Later")
-        yield* broken(1, (lines[0] ?? "").replace('"version":1', '"version":7'))
-        assert.strictEqual((yield* Effect.flip(opening)).reason._tag, "SessionTooNew")
+      const [, ranges = ""] = /"checkpoint":\{"ranges":(\[\[0,\d+\],\[\d+,\d+\]\])/.exec(content) ?? []
+      assert.isAbove(ranges.length, 10)
+      for (const wrong of [
+        "[]",
+        "[[0,9]]",
+        "[[3,9]]",
+        "[[0,99999999]]",
+        "[[5,2]]",
+        '"none"',
+        ranges.replace("[0,", "[1,")
+      ]) {
+        yield* fs.writeFileString(file, content.replace(ranges, wrong))
+        const other = yield* opening
+        assert.deepStrictEqual([other.complete, other.session], [true, told], wrong)
       }
-    )
+      for (const [from, to] of [
+        ['"ids":["e5","e4"]', '"ids":["e5","e9"]'],
+        ['"ids":["e5","e4"]', '"ids":["e5-e99999999999"]'],
+        ['"ids":["e5","e4"]', '"ids":["e5","e0"]']
+      ] as const) {
+        assert.include(content, from)
+        yield* fs.writeFileString(file, content.replace(from, to))
+        assert.deepStrictEqual((yield* opening).session, told, to)
+      }
+
+      const lines = content.split("\n")
+      const broken = (number: number, line: string) =>
+        fs.writeFileString(file, lines.map((each, index) => (index + 1 === number ? line : each)).join("\n"))
+      // What is not read is not looked at; what is read is.
+      yield* broken(4, "x".repeat(lines[3]?.length ?? 0))
+      assert.deepStrictEqual(visibleState((yield* opening).session), visibleState(told))
+      for (const number of [5, 7]) {
+        yield* broken(number, `${"x".repeat((lines[number - 1]?.length ?? 0) - 2)}\n{`)
+        assert.strictEqual((yield* Effect.flip(opening)).message, `session s1, line ${number}: this is not JSON`)
+      }
+      yield* broken(7, '{"_tag":"Later"}')
+      assert.include((yield* Effect.flip(opening)).message, "line 7: unknown event: Later")
+      yield* broken(1, (lines[0] ?? "").replace('"version":1', '"version":7'))
+      assert.strictEqual((yield* Effect.flip(opening)).reason._tag, "SessionTooNew")
+    })
 
     it.effect("lists 2,000 sessions, some of them huge, with a limited read of each", function* () {
       const fs = yield* FileSystem.FileSystem
@@ -537,11 +511,7 @@ describe("FileSessionStore", () => {
       yield* fs.makeDirectory(path.join(folder, "folder.jsonl"))
       yield* fs.writeFileString(path.join(folder, "s0007.title"), `seven\u001b[1m\n${"more ".repeat(1e5)}`)
       const counting = yield* countReads
-      const found = yield* SessionStore.use((_) => _.summaries).pipe(
-        Effect.provide(
-          FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders), Layer.provide(counting.layer))
-        )
-      )
+      const found = yield* SessionStore.use((_) => _.summaries).pipe(Effect.provide(over(folder, counting.layer)))
       assert.strictEqual(found.length, 2_004)
       assert.isBelow(counting.bytes(), 20 * 65_536 + 2_000 * 400 + 10_000)
       const fine = found.filter(({ problem }) => problem === undefined)
@@ -559,7 +529,7 @@ describe("FileSessionStore", () => {
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* fs.makeTempDirectoryScoped()
-      const store = FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders))
+      const store = over(folder)
       // As a removal that was stopped half-way leaves it.
       yield* fs.writeFileString(path.join(folder, "s1.title"), "an old thing\n")
       const [found] = yield* SessionStore.use((sessions) =>

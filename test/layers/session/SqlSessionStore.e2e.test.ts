@@ -99,17 +99,15 @@ describe("sessions in a database", () => {
     "a computed column": "alter table palimpsest_sessions add column other text as (hex(zeroblob(400000000)))",
     "a trigger": "create trigger t after insert on palimpsest_sessions begin delete from palimpsest_sessions; end"
   }
-  for (const [name, change] of Object.entries(foreign)) {
-    it.live(`that somebody gave ${name} are refused in one line`, function* () {
-      const file = yield* freshFile
-      const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
-      const database = new DatabaseSync(file)
-      database.exec(`create table palimpsest_sessions (id text, line text); ${change}`)
-      database.close()
-      const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
-      assert.match(error.message, /^the database \S+ cannot be opened: [^\n]*, which this program did not make$/)
-    })
-  }
+  it.live.each(Object.entries(foreign))("that somebody gave %s are refused in one line", function* ([, change]) {
+    const file = yield* freshFile
+    const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
+    const database = new DatabaseSync(file)
+    database.exec(`create table palimpsest_sessions (id text, line text); ${change}`)
+    database.close()
+    const error = yield* Effect.flip(Effect.scoped(Layer.build(SqliteSessionStore.layer(file))))
+    assert.match(error.message, /^the database \S+ cannot be opened: [^\n]*, which this program did not make$/)
+  })
 
   it.live("are not looked for in a pipe", function* () {
     const file = yield* freshFile

@@ -149,27 +149,24 @@ describe("FileTempStore", () => {
       assert.strictEqual(error.reason._tag, "HandleAmbiguous")
     })
 
-    it.effect(
-      "writes completely or not at all, without leftovers, whichever file system call fails or stops half-way",
-      function* () {
-        const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
-        yield* put(yield* freshFolder).pipe(Effect.provide(counting.layer))
-        const calls = yield* counting.calls
-        const faults = [
-          ...calls.map((_, index) => FaultyFileSystem.nthCall(index + 1, "fail")),
-          ...calls.map((_, index) => FaultyFileSystem.nthWriteHalf(index + 1))
-        ]
-        let failures = 0
-        for (const fault of faults) {
-          const folder = yield* freshFolder
-          const faulty = yield* FaultyFileSystem.make(fault)
-          const exit = yield* Effect.exit(put(folder).pipe(Effect.provide(faulty.layer)))
-          if (Exit.isFailure(exit)) failures += 1
-          assert.deepStrictEqual(yield* violations(folder, Exit.isSuccess(exit)), [])
-        }
-        assert.isAtLeast(failures, 7)
+    it.effect("writes completely or not at all, without leftovers, whichever call fails or stops", function* () {
+      const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)
+      yield* put(yield* freshFolder).pipe(Effect.provide(counting.layer))
+      const calls = yield* counting.calls
+      const faults = [
+        ...calls.map((_, index) => FaultyFileSystem.nthCall(index + 1, "fail")),
+        ...calls.map((_, index) => FaultyFileSystem.nthWriteHalf(index + 1))
+      ]
+      let failures = 0
+      for (const fault of faults) {
+        const folder = yield* freshFolder
+        const faulty = yield* FaultyFileSystem.make(fault)
+        const exit = yield* Effect.exit(put(folder).pipe(Effect.provide(faulty.layer)))
+        if (Exit.isFailure(exit)) failures += 1
+        assert.deepStrictEqual(yield* violations(folder, Exit.isSuccess(exit)), [])
       }
-    )
+      assert.isAtLeast(failures, 7)
+    })
 
     it.effect("leaves nothing behind when interrupted while a call hangs", function* () {
       const counting = yield* FaultyFileSystem.make(FaultyFileSystem.none)

@@ -67,38 +67,34 @@ describe("a session whose writer is interrupted anywhere has whole lines, and a 
   )
 })
 
-it.effect(
-  "a new session gives way to another that came while it waited for the lock",
-  MemoryFileSystem.layer(),
-  function* () {
-    const fs = yield* FileSystem.FileSystem
-    const other = [started("s1"), appended(1, text("of the other writer"))]
-    const others = inMemory(Layer.succeed(FileSystem.FileSystem, fs))
-    let isFirst = true
-    // The folder is made between the first look and the lock.
-    const slow: FileSystem.FileSystem = {
-      ...fs,
-      makeDirectory: (path, options) =>
-        Effect.suspend(() => {
-          const made = fs.makeDirectory(path, options)
-          if (!isFirst) return made
-          isFirst = false
-          return Effect.andThen(
-            Effect.orDie(
-              Effect.provide(
-                SessionStore.use((store) => store.add(other)),
-                Layer.fresh(others)
-              )
-            ),
-            made
-          )
-        })
-    }
-    const error = yield* Effect.flip(Effect.scoped(SessionStore.use((store) => store.create(started("s1"))))).pipe(
-      Effect.provide(inMemory(Layer.succeed(FileSystem.FileSystem, slow)))
-    )
-    assert.isFalse(isFirst)
-    assert.strictEqual(error.reason._tag, "SessionExists")
-    assert.deepStrictEqual(yield* SessionStore.use((store) => store.events("s1")).pipe(Effect.provide(others)), other)
+it.effect("a new session gives way to another that came before its lock", MemoryFileSystem.layer(), function* () {
+  const fs = yield* FileSystem.FileSystem
+  const other = [started("s1"), appended(1, text("of the other writer"))]
+  const others = inMemory(Layer.succeed(FileSystem.FileSystem, fs))
+  let isFirst = true
+  // The folder is made between the first look and the lock.
+  const slow: FileSystem.FileSystem = {
+    ...fs,
+    makeDirectory: (path, options) =>
+      Effect.suspend(() => {
+        const made = fs.makeDirectory(path, options)
+        if (!isFirst) return made
+        isFirst = false
+        return Effect.andThen(
+          Effect.orDie(
+            Effect.provide(
+              SessionStore.use((store) => store.add(other)),
+              Layer.fresh(others)
+            )
+          ),
+          made
+        )
+      })
   }
-)
+  const error = yield* Effect.flip(Effect.scoped(SessionStore.use((store) => store.create(started("s1"))))).pipe(
+    Effect.provide(inMemory(Layer.succeed(FileSystem.FileSystem, slow)))
+  )
+  assert.isFalse(isFirst)
+  assert.strictEqual(error.reason._tag, "SessionExists")
+  assert.deepStrictEqual(yield* SessionStore.use((store) => store.events("s1")).pipe(Effect.provide(others)), other)
+})

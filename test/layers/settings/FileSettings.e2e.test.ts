@@ -54,14 +54,19 @@ const laid = Effect.fnUntraced(function* (
   return { settings, root }
 })
 
-const reading = Effect.fnUntraced(function* (files: Files) {
+const failing = Effect.fnUntraced(function* (files: Files) {
   const { root, settings } = yield* laid(files)
-  const result = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings), Effect.result)
-  return { result, root }
+  const { message } = yield* Effect.flip(Settings.use(({ read }) => read).pipe(Effect.provide(settings)))
+  return { message, root }
 })
 
-const settingsOf = (files: Files) =>
-  Effect.map(reading(files), ({ result }) => (result._tag === "Success" ? { ...result.success.settings } : undefined))
+const reading = Effect.fnUntraced(function* (files: Files) {
+  const { root, settings } = yield* laid(files)
+  const { notices, ...found } = yield* Settings.use(({ read }) => read).pipe(Effect.provide(settings))
+  return { ...found, settings: { ...found.settings }, notices: notices.map(settingsNoticeText), root }
+})
+
+const settingsOf = (files: Files) => Effect.map(reading(files), ({ settings }) => settings)
 
 layer(NodeServices.layer)("FileSettings", (it) => {
   it.effect("the later source overrides: home, working folder, environment", function* () {
@@ -75,45 +80,36 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     assert.deepStrictEqual(yield* settingsOf({ home, env: blank }), { model: "of-home", window: 1000, titles: false })
   })
 
-  it.effect(
-    "Gemini CLI's settings of a trusted folder override the home folder's and are overridden by ours",
-    function* () {
-      const gemini = `{
+  it.effect("Gemini CLI's settings of a trusted folder override the home folder's; ours theirs", function* () {
+    const gemini = `{
         // as Gemini CLI has it
         "model": { "name": "of-gemini", "compressionThreshold": 0.7 },
         "context": { "fileName": "NOTES.md" }, "ui": { "theme": "dark" },
         "hooks": { "PreCompress": [{ "hooks": [{ "type": "command", "command": "note" }] }] },
         "mcpServers": { "files": { "command": "files-server" } }
       }`
-      const home = `{"model": "of-home", "compressionThreshold": 0.2, "titles": false}`
-      const { result, root } = yield* reading({ gemini, home, here: `{"model": "of-here"}` })
-      assert.strictEqual(result._tag, "Success")
-      if (result._tag === "Failure") return
-      const { files, notices, settings, sources } = result.success
-      assert.strictEqual(settings.model, "of-here")
-      assert.strictEqual(settings.compressionThreshold, 0.7)
-      assert.deepStrictEqual(settings.memory?.fileNames, ["NOTES.md"])
-      assert.strictEqual(settings.titles, false)
-      assert.isUndefined(settings.mcpServers)
-      const file = `${root}/here/.gemini/settings.json`
-      assert.deepStrictEqual(sources.get("compressionThreshold"), [{ place: "gemini", name: file }])
-      assert.deepStrictEqual(notices.map(settingsNoticeText), [
-        `${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`
-      ])
-      assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
-    }
-  )
+    const home = `{"model": "of-home", "compressionThreshold": 0.2, "titles": false}`
+    const read = yield* reading({ gemini, home, here: `{"model": "of-here"}` })
+    const { files, notices, root, settings, sources } = read
+    assert.strictEqual(settings.model, "of-here")
+    assert.strictEqual(settings.compressionThreshold, 0.7)
+    assert.deepStrictEqual(settings.memory?.fileNames, ["NOTES.md"])
+    assert.strictEqual(settings.titles, false)
+    assert.isUndefined(settings.mcpServers)
+    const file = `${root}/here/.gemini/settings.json`
+    assert.deepStrictEqual(sources.get("compressionThreshold"), [{ place: "gemini", name: file }])
+    assert.deepStrictEqual(notices, [`${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`])
+    assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
+  })
 
   it.effect("ignores Gemini CLI's settings of an untrusted folder, with one line about it", function* () {
     const gemini = `{"model": {"compressionThreshold": 0.7}}`
-    const { result, root } = yield* reading({ gemini, standing: "unknown" })
-    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-    assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
-      `${root}/here/.gemini/settings.json was left out: the folder is not trusted`
-    ])
+    const { notices, root, settings } = yield* reading({ gemini, standing: "unknown" })
+    assert.deepStrictEqual(settings, {})
+    assert.deepStrictEqual(notices, [`${root}/here/.gemini/settings.json was left out: the folder is not trusted`])
   })
 
-  for (const [rule, files, place] of [
+  it.effect.each([
     [
       "Gemini CLI's of the working folder",
       { gemini: `{"model": {"compressionThreshold": 7}}` },
@@ -125,23 +121,19 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       "here/.palimpsest/settings.json, window: expected a whole number"
     ],
     ["a file that is no JSON", { home: `{` }, "home/settings.json: expected JSON"]
-  ] as const) {
-    it.effect(`an error names the file, the key and what was expected: ${rule}`, function* () {
-      const { result, root } = yield* reading(files)
-      assert.strictEqual(result._tag, "Failure")
-      const message = result._tag === "Failure" ? result.failure.message : ""
-      assert.isTrue(message.startsWith(`${root}/${place}`), message)
-      assert.notInclude(message, "\n")
-    })
-  }
+  ] as const)("an error names the file, the key and what was expected: %s", function* ([, files, place]) {
+    const { message, root } = yield* failing(files)
+    assert.isTrue(message.startsWith(`${root}/${place}`), message)
+    assert.notInclude(message, "\n")
+  })
 
   it.effect("reports unknown keys, and keys allowed only at home, with their file", function* () {
-    const { result, root } = yield* reading({
+    const { notices, root, settings } = yield* reading({
       home: `{"modle": "m"}`,
       here: `{"sessionRetention": {"maxCount": 1}, "theme": "dark", "approve": "all"}`
     })
-    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-    assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+    assert.deepStrictEqual(settings, {})
+    assert.deepStrictEqual(notices, [
       `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
       `${root}/here/.palimpsest/settings.json: there is no setting theme (did you mean terminal.theme?); it was left out`,
       `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
@@ -149,15 +141,16 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     ])
   })
 
-  for (const standing of ["untrusted", "unknown"] as const) {
-    it.effect(`does not even read the file of a folder that is ${standing}`, function* () {
-      const { result, root } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
-      assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
-      assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+  it.effect.each(["untrusted", "unknown"] as const)(
+    "does not even read the file of a folder that is %s",
+    function* (standing) {
+      const { notices, root, settings } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
+      assert.deepStrictEqual(settings, { window: 5 })
+      assert.deepStrictEqual(notices, [
         `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted`
       ])
-    })
-  }
+    }
+  )
 
   it.effect("does not follow a link into an untrusted folder", function* () {
     const fs = yield* FileSystem.FileSystem
@@ -177,12 +170,12 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   })
 
   it.effect("a folder cannot name files outside of it, nor what is read there", function* () {
-    const { result, root } = yield* reading({
+    const { notices, root, settings } = yield* reading({
       here: `{"includeDirectories": [".."], "loadMemoryFromIncludeDirectories": true, "ide": {"file": "../ide.json"}, "window": 5}`
     })
-    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, { window: 5 })
+    assert.deepStrictEqual(settings, { window: 5 })
     assert.deepStrictEqual(
-      result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined,
+      notices,
       ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
         (key) =>
           `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
@@ -190,15 +183,10 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     )
   })
 
-  for (const name of [".env", "../x.md"]) {
-    it.effect(`a memory file needs a plain name that is not hidden: not ${name}`, function* () {
-      const { result } = yield* reading({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
-      assert.include(
-        result._tag === "Failure" ? result.failure.message : "",
-        "expected a list of names without folders that do not begin with a dot"
-      )
-    })
-  }
+  it.effect.each([".env", "../x.md"])("a memory file needs a plain name that is not hidden: not %s", function* (name) {
+    const { message } = yield* failing({ home: `{"memory": {"fileNames": ["A.md", "${name}"]}}` })
+    assert.include(message, "expected a list of names without folders that do not begin with a dot")
+  })
 
   it.effect("with trust checks disabled at home, a declined folder stays declined", function* () {
     const fs = yield* FileSystem.FileSystem
@@ -218,108 +206,97 @@ layer(NodeServices.layer)("FileSettings", (it) => {
   })
 
   it.effect("reports the source of each value, and the values of each file", function* () {
-    const { result, root } = yield* reading({
+    const { root, settings, ...read } = yield* reading({
       home: `{"model": "a", "window": 1, "hooks": {"AfterTool": [1]}, "memory": {"maxDirs": 1}}`,
       here: `{"window": 2, "hooks": {"AfterTool": [2]}, "approve": "all"}`,
       env: { PALIMPSEST_MODEL: "b", PALIMPSEST_MEMORY_ON_TOUCH: "off" }
     })
-    assert.strictEqual(result._tag, "Success")
-    if (result._tag === "Failure") return
     const home = { place: "home" as const, name: `${root}/home/settings.json` }
     const here = { place: "workspace" as const, name: `${root}/here/.palimpsest/settings.json` }
-    assert.deepStrictEqual(Object.fromEntries(result.success.sources), {
+    assert.deepStrictEqual(Object.fromEntries(read.sources), {
       model: [{ place: "environment", name: "PALIMPSEST_MODEL" }],
       window: [here],
       "hooks.AfterTool": [home, here],
       "memory.maxDirs": [home],
       "memory.onTouch": [{ place: "environment", name: "PALIMPSEST_MEMORY_ON_TOUCH" }]
     })
-    assert.deepStrictEqual(
-      { ...result.success.settings },
-      { model: "b", window: 2, hooks: { AfterTool: [1, 2] }, memory: { maxDirs: 1, onTouch: false } }
-    )
-    assert.deepStrictEqual({ ...result.success.files.workspace }, { window: 2, hooks: { AfterTool: [2] } })
+    assert.deepStrictEqual(settings, {
+      model: "b",
+      window: 2,
+      hooks: { AfterTool: [1, 2] },
+      memory: { maxDirs: 1, onTouch: false }
+    })
+    assert.deepStrictEqual({ ...read.files.workspace }, { window: 2, hooks: { AfterTool: [2] } })
   })
 
-  for (const [rule, env, settings] of [
+  it.effect.each([
     ["a number", { PALIMPSEST_WINDOW: "64k" }, { window: 64_000 }],
     ["a switch in place of an object", { PALIMPSEST_LOOP_DETECTION: "off" }, { loopDetection: false }],
     ["Gemini CLI's own name", { GEMINI_MODEL: "g" }, { model: "g" }],
     ["ours, which is the stronger", { GEMINI_MODEL: "g", PALIMPSEST_MODEL: "p" }, { model: "p" }],
     ["what is blank, which is nothing", { PALIMPSEST_WINDOW: " ", GEMINI_MODEL: "" }, {}]
-  ] as const) {
-    it.effect(`the environment sets ${rule}`, function* () {
-      assert.deepStrictEqual(yield* settingsOf({ env }), settings)
-    })
-  }
+  ] as const)("the environment sets %s", function* ([, env, settings]) {
+    assert.deepStrictEqual(yield* settingsOf({ env }), settings)
+  })
 
   it.effect("an invalid variable is an error that names it and what was expected", function* () {
-    const { result } = yield* reading({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
-    assert.strictEqual(
-      result._tag === "Failure" ? result.failure.message : "",
-      "PALIMPSEST_MEMORY_MAX_DIRS: expected a whole number of folders above 0, such as 200"
-    )
+    const { message } = yield* failing({ env: { PALIMPSEST_MEMORY_MAX_DIRS: "many" } })
+    assert.strictEqual(message, "PALIMPSEST_MEMORY_MAX_DIRS: expected a whole number of folders above 0, such as 200")
   })
 
   it.effect("variables cannot set home settings, so that no .env file of a folder can; this is reported", function* () {
-    const { result, root } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
-    assert.deepStrictEqual(result._tag === "Success" ? { ...result.success.settings } : undefined, {})
-    assert.deepStrictEqual(result._tag === "Success" ? result.success.notices.map(settingsNoticeText) : undefined, [
+    const { notices, root, settings } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
+    assert.deepStrictEqual(settings, {})
+    assert.deepStrictEqual(notices, [
       `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
     ])
   })
 
   it.effect("expands variables, except where settings are displayed", function* () {
-    const { result, root } = yield* reading({
+    const { notices, root, settings, ...read } = yield* reading({
       home: `{"model": "$NAME", "ide": {"file": "$NONE"}}`,
       env: { NAME: "secret-model" }
     })
-    assert.strictEqual(result._tag, "Success")
-    if (result._tag === "Failure") return
-    assert.strictEqual(result.success.settings.model, "secret-model")
-    assert.deepStrictEqual(result.success.written, { model: "$NAME", ide: { file: "$NONE" } })
-    assert.deepStrictEqual(result.success.notices.map(settingsNoticeText), [
+    assert.strictEqual(settings.model, "secret-model")
+    assert.deepStrictEqual(read.written, { model: "$NAME", ide: { file: "$NONE" } })
+    assert.deepStrictEqual(notices, [
       `${root}/home/settings.json, ide.file: $NONE is not set; it stays as it is written`
     ])
   })
 
-  it.effect(
-    "expands a folder's settings with the environment of commands: no keys, and nothing from .env files",
-    function* () {
-      const text = `{"model": "$PLACE", "memory": {"fileNames": ["\${MY_KEY:-usual}"], "boundaries": ["$GITHUB_TOKEN", "\${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"]}}`
-      const env = {
-        PLACE: "here",
-        GITHUB_TOKEN: "hidden-one",
-        DSN: "hidden-two",
-        ODD: `AIza${"x".repeat(35)}`,
-        MY_KEY: "hidden-three"
-      }
-      const dotEnv = { GEMINI_MODEL: "hidden-four" }
-      const { result, root } = yield* reading({ here: text, env, dotEnv })
-      assert.strictEqual(result._tag, "Success")
-      if (result._tag === "Failure") return
-      const { memory } = result.success.settings
-      assert.deepStrictEqual(memory?.boundaries, ["$GITHUB_TOKEN", "${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"])
-      assert.deepStrictEqual(memory?.fileNames, ["usual"])
-      assert.strictEqual(result.success.files.workspace.model, "here")
-      const at = `${root}/here/.palimpsest/settings.json, memory.boundaries`
-      const kept = (name: string) =>
-        `${at}: $${name} is for no folder's settings, as no command sees it; it stays as it is written`
-      assert.deepStrictEqual(result.success.notices.map(settingsNoticeText), [
-        ...["GITHUB_TOKEN", "DSN", "ODD", "GEMINI_MODEL"].map(kept),
-        `${at}: $NONE is not set; it stays as it is written`
-      ])
-      const own = yield* settingsOf({ home: text, env, dotEnv })
-      assert.deepStrictEqual(own?.memory?.boundaries, ["hidden-one", "hidden-two", env.ODD, "hidden-four", "$NONE"])
+  it.effect("expands a folder's settings with what commands see: no keys, nothing from .env files", function* () {
+    const text = `{"model": "$PLACE", "memory": {"fileNames": ["\${MY_KEY:-usual}"], "boundaries": ["$GITHUB_TOKEN", "\${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"]}}`
+    const env = {
+      PLACE: "here",
+      GITHUB_TOKEN: "hidden-one",
+      DSN: "hidden-two",
+      ODD: `AIza${"x".repeat(35)}`,
+      MY_KEY: "hidden-three"
     }
-  )
+    const dotEnv = { GEMINI_MODEL: "hidden-four" }
+    const { notices, root, settings, ...read } = yield* reading({ here: text, env, dotEnv })
+    const { memory } = settings
+    assert.deepStrictEqual(memory?.boundaries, ["$GITHUB_TOKEN", "${DSN}", "$ODD", "$GEMINI_MODEL", "$NONE"])
+    assert.deepStrictEqual(memory?.fileNames, ["usual"])
+    assert.strictEqual(read.files.workspace.model, "here")
+    const at = `${root}/here/.palimpsest/settings.json, memory.boundaries`
+    const kept = (name: string) =>
+      `${at}: $${name} is for no folder's settings, as no command sees it; it stays as it is written`
+    assert.deepStrictEqual(notices, [
+      ...["GITHUB_TOKEN", "DSN", "ODD", "GEMINI_MODEL"].map(kept),
+      `${at}: $NONE is not set; it stays as it is written`
+    ])
+    const own = yield* settingsOf({ home: text, env, dotEnv })
+    assert.deepStrictEqual(own?.memory?.boundaries, ["hidden-one", "hidden-two", env.ODD, "hidden-four", "$NONE"])
+  })
 
-  for (const [rule, make, message] of [
+  it.effect.each([
     ["a pipe, which is never opened", (file: string) => ["mkfifo", file], "expected a regular file"],
     ["a gigantic file", (file: string) => ["truncate", "-s", "2M", file], "expected settings; it has more than 1 MiB"],
     ["no text", (file: string) => ["cp", "/bin/true", file], "expected text in UTF-8"]
-  ] as const) {
-    it.effect(`${rule} in place of the file is reported in one line, also for the working folder`, function* () {
+  ] as const)(
+    "%s in place of the file is reported in one line, also for the working folder",
+    function* ([, make, message]) {
       for (const place of ["home/settings.json", "here/.palimpsest/settings.json"]) {
         const { root, settings } = yield* laid({})
         const [command = "", ...args] = make(`${root}/${place}`)
@@ -328,8 +305,8 @@ layer(NodeServices.layer)("FileSettings", (it) => {
         assert.isTrue(error.message.startsWith(`${root}/${place}: ${message}`), error.message)
         assert.notInclude(error.message, "\n")
       }
-    })
-  }
+    }
+  )
 
   it.effect("reports the state of each source even when one is broken", function* () {
     const { settings } = yield* laid({
@@ -491,7 +468,7 @@ describe("FileExperiments", () => {
       return { numbers, warnings: warnings.length }
     })
 
-    for (const [rule, content, number, warnings] of [
+    it.effect.each([
       ["a number by its name", `{"CONTEXT_COMPRESSION_THRESHOLD": 0.6, "other": 1}`, 0.6, 0],
       ["a number by Gemini CLI's number", `{"45740197": 0.6}`, 0.6, 0],
       ["a number by the name it had before", `{"compressionThreshold": 0.6}`, 0.6, 0],
@@ -504,25 +481,21 @@ describe("FileExperiments", () => {
       ["none where flags are no list, with one warning", `{"flags": {"45740197": 0.6}}`, undefined, 1],
       ["none where the file is broken, with one warning", `{"compressionThreshold":`, undefined, 1],
       ["none where a value is no number, with one warning", `{"compressionThreshold": "0.6"}`, undefined, 1]
-    ] as const) {
-      it.effect(rule, function* () {
-        assert.deepStrictEqual(yield* asked(content), { numbers: [number, number, undefined], warnings })
-      })
-    }
+    ] as const)("%s", function* ([, content, number, warnings]) {
+      assert.deepStrictEqual(yield* asked(content), { numbers: [number, number, undefined], warnings })
+    })
 
-    for (const [rule, make] of [
+    it.effect.each([
       ["a pipe, which is not opened", (file: string) => ["mkfifo", file]],
       ["more than memory holds", (file: string) => ["truncate", "-s", "1T", file]],
       ["no text", (file: string) => ["sh", "-c", `printf '{"compressionThreshold": 0.6, "\\377": 1}' > '${file}'`]]
-    ] as const) {
-      it.effect(`are empty where the file is ${rule}, with one warning`, function* () {
-        const { numbers, warnings } = yield* asked(undefined, undefined, (file) => {
-          const [command = "", ...args] = make(file)
-          execFileSync(command, args)
-        })
-        assert.deepStrictEqual({ numbers, warnings }, { numbers: [undefined, undefined, undefined], warnings: 1 })
+    ] as const)("are empty where the file is %s, with one warning", function* ([, make]) {
+      const { numbers, warnings } = yield* asked(undefined, undefined, (file) => {
+        const [command = "", ...args] = make(file)
+        execFileSync(command, args)
       })
-    }
+      assert.deepStrictEqual({ numbers, warnings }, { numbers: [undefined, undefined, undefined], warnings: 1 })
+    })
 
     it.effect("read exactly 1 MiB", function* () {
       const { numbers, warnings } = yield* asked(`{"compressionThreshold": 0.6}`.padEnd(1_048_576))

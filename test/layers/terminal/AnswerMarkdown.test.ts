@@ -50,13 +50,11 @@ describe("aligned", () => {
   const drawn = ["┌──────┬──────┐", "│ name │ size │", "├──────┼──────┤", "│ a    │ 1    │", "└──────┴──────┘"]
   const table = (delimiters: string) => `| name | size |\n|${delimiters}|\n| a | 1 |\n`
 
-  for (const [rule, delimiters, row] of [
+  it.each([
     ["leaves columns without alignment as they are", "------|------", "│ a    │ 1    │"],
     ["puts a column to the right", "------|-----:", "│ a    │    1 │"],
     ["centres a column", ":----:|------", "│  a   │ 1    │"]
-  ] as const) {
-    it(rule, () => assert.strictEqual(aligned(drawn, table(delimiters))[3], row))
-  }
+  ] as const)("%s", (_rule, delimiters, row) => assert.strictEqual(aligned(drawn, table(delimiters))[3], row))
 
   it("leaves a table that is drawn in a block of code as it is", () => {
     const rows = ["```", ...drawn, "```"]

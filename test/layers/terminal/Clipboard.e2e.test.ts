@@ -41,7 +41,7 @@ const keeps = "cat > copied"
 
 describe.skipIf(process.platform !== "linux")("the clipboard", () => {
   const display = { DISPLAY: ":0" }
-  for (const [rule, programs, variables, copied] of [
+  it.live.each([
     ["of X", { xclip: keeps }, display, true],
     // xclip goes on in the background to serve the clipboard, and keeps its output open.
     ["of X, whose program stays behind", { xclip: `${keeps}; sleep 30 &` }, display, true],
@@ -55,20 +55,18 @@ describe.skipIf(process.platform !== "linux")("the clipboard", () => {
     ["of Windows behind WSL", { "clip.exe": keeps }, { WSL_DISTRO_NAME: "Ubuntu" }, true],
     ["of another machine: the terminal's", { xclip: keeps }, { SSH_TTY: "/dev/pts/1", ...display }, false],
     ["without a program: the terminal's", {}, display, false]
-  ] as const) {
-    it.live(rule, () =>
-      within(programs, variables, (folder) =>
-        Effect.gen(function* () {
-          const text = "words, 中文\n"
-          let written = ""
-          assert.isTrue(yield* Clipboard.copy(text, (sequence) => (written += sequence)))
-          assert.strictEqual(written, `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`)
-          if (copied) assert.strictEqual(readFileSync(path.join(folder, "copied"), "utf8"), text)
-          else assert.throws(() => readFileSync(path.join(folder, "copied")))
-        })
-      )
+  ] as const)("%s", ([, programs, variables, copied]) =>
+    within(programs, variables, (folder) =>
+      Effect.gen(function* () {
+        const text = "words, 中文\n"
+        let written = ""
+        assert.isTrue(yield* Clipboard.copy(text, (sequence) => (written += sequence)))
+        assert.strictEqual(written, `\u001b]52;c;${Buffer.from(text).toString("base64")}\u0007`)
+        if (copied) assert.strictEqual(readFileSync(path.join(folder, "copied"), "utf8"), text)
+        else assert.throws(() => readFileSync(path.join(folder, "copied")))
+      })
     )
-  }
+  )
 
   it.live("takes a text that is too long for the terminal with a program only", function* () {
     const long = "x".repeat(100_000)
@@ -82,14 +80,12 @@ describe.skipIf(process.platform !== "linux")("the clipboard", () => {
     assert.strictEqual(written, "")
   })
 
-  for (const [rule, programs, expected] of [
+  it.live.each([
     ["hands out an image", { xclip: "[ $4 = image/png ] && printf PNG" }, "PNG"],
     ["hands out none where there is none", { xclip: "exit 1" }, undefined],
     ["hands out none without a program", {}, undefined]
-  ] as const) {
-    it.live(rule, function* () {
-      const bytes = yield* within(programs, display, () => Clipboard.image)
-      assert.strictEqual(bytes === undefined ? undefined : Buffer.from(bytes).toString(), expected)
-    })
-  }
+  ] as const)("%s", function* ([, programs, expected]) {
+    const bytes = yield* within(programs, display, () => Clipboard.image)
+    assert.strictEqual(bytes === undefined ? undefined : Buffer.from(bytes).toString(), expected)
+  })
 })

@@ -26,15 +26,13 @@ describe("applyCompletion", () => {
     ["inserts where the text has changed", ["see "], 0, 4, ["see @docs/"], 10],
     ["changes the line of the cursor alone", ["one", "@do"], 1, 3, ["one", "@docs/"], 6]
   ]
-  for (const [rule, lines, row, column, after, cursor] of cases) {
-    it(rule, () =>
-      assert.deepStrictEqual(applyCompletion(lines, row, column, { value: "@docs/", label: "@docs/" }, "@do"), {
-        lines: after,
-        cursorLine: row,
-        cursorCol: cursor
-      })
-    )
-  }
+  it.each(cases)("%s", (_rule, lines, row, column, after, cursor) =>
+    assert.deepStrictEqual(applyCompletion(lines, row, column, { value: "@docs/", label: "@docs/" }, "@do"), {
+      lines: after,
+      cursorLine: row,
+      cursorCol: cursor
+    })
+  )
 })
 
 describe("provider", () => {

@@ -50,13 +50,11 @@ describe.skipIf(process.platform === "win32")("the editor of the user", () => {
     assert.deepStrictEqual(yield* withEditor({ EDITOR: `${withFlag} --wait` }, "x"), Option.some("waited"))
   })
 
-  for (const [name, variables] of [
+  it.live.each([
     ["without an editor", {}],
     ["where it cannot be started", { EDITOR: "/no/such/editor" }],
     ["where it fails", { EDITOR: "false" }]
-  ] as const) {
-    it.live(`${name} there is no text`, () =>
-      Effect.map(withEditor(variables, "x"), (text) => assert.isTrue(Option.isNone(text)))
-    )
-  }
+  ] as const)("%s there is no text", ([, variables]) =>
+    Effect.map(withEditor(variables, "x"), (text) => assert.isTrue(Option.isNone(text)))
+  )
 })

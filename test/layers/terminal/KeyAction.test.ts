@@ -32,7 +32,5 @@ describe("keyAction", () => {
     ["Ctrl+V while a question is open goes to the editor", "\u0016", { isAsked: true }, undefined],
     ["a letter goes to the editor", "a", { isWorking: true, hasQueued: true }, undefined]
   ]
-  for (const [rule, key, state, action] of cases) {
-    it(rule, () => assert.strictEqual(keyAction(key, { ...idle, ...state }), action))
-  }
+  it.each(cases)("%s", (_rule, key, state, action) => assert.strictEqual(keyAction(key, { ...idle, ...state }), action))
 })

@@ -171,30 +171,27 @@ describe("during work", () => {
     assert.strictEqual(yield* Fiber.join(next), "first\nwhole\nnext\nhalf")
   })
 
-  it.effect(
-    "queued messages are shown below the output, which continues above them; Up takes the last one back",
-    function* () {
-      const over = streams(screen)
-      const { answer, ask, during, note } = yield* terminal(over)
-      yield* during("thinking", () =>
-        Effect.gen(function* () {
-          yield* answer("An answ")
-          over.input.write("first\r")
-          over.input.write("next\rmore")
-          yield* until(over, "\nqueued: first\nqueued: next\n↑ takes back\n\n> more")
-          yield* answer("er\n")
-          yield* until(over, /^An answer\n/)
-          over.input.write("\u0015")
-          over.input.write("\u001b[A")
-          yield* until(over, "\nqueued: first\n↑ takes back\n\n> next")
-          yield* note("told")
-          yield* until(over, /^An answer\n+told\n/)
-        })
-      )
-      assert.strictEqual(yield* ask(question), "first")
-      yield* until(over, "told\n\n> first\n\n> next")
-    }
-  )
+  it.effect("queued messages are below the output, which continues; Up takes the last one back", function* () {
+    const over = streams(screen)
+    const { answer, ask, during, note } = yield* terminal(over)
+    yield* during("thinking", () =>
+      Effect.gen(function* () {
+        yield* answer("An answ")
+        over.input.write("first\r")
+        over.input.write("next\rmore")
+        yield* until(over, "\nqueued: first\nqueued: next\n↑ takes back\n\n> more")
+        yield* answer("er\n")
+        yield* until(over, /^An answer\n/)
+        over.input.write("\u0015")
+        over.input.write("\u001b[A")
+        yield* until(over, "\nqueued: first\n↑ takes back\n\n> next")
+        yield* note("told")
+        yield* until(over, /^An answer\n+told\n/)
+      })
+    )
+    assert.strictEqual(yield* ask(question), "first")
+    yield* until(over, "told\n\n> first\n\n> next")
+  })
 
   it.effect("an interrupted question keeps typed text", function* () {
     const over = streams(screen)
@@ -239,28 +236,25 @@ describe("during work", () => {
     yield* until(over, "told so\n\n>")
   })
 
-  it.effect(
-    "Tab that comes with the text, before the menu, completes; after Esc it opens the menu again",
-    function* () {
-      const over = streams(screen)
-      const { ask } = yield* terminal(over)
-      const complete = (line: string) =>
-        Effect.succeed({ candidates: ["/context ", "/copy "].filter((name) => name.startsWith(line)), replaced: line })
-      const next = yield* Effect.forkChild(ask({ ...question, complete }), { startImmediately: true })
-      over.input.write("/co\t")
-      yield* until(over, /> \/context$/)
-      over.input.write("\u0015/co")
-      yield* until(over, /> \/co\n +→ \/context\n +\/copy$/)
-      over.input.write("\u001b")
-      yield* until(over, /> \/co$/)
-      over.input.write("\t")
-      yield* until(over, /> \/co\n +→ \/context\n +\/copy$/)
-      over.input.write("\t")
-      yield* until(over, /> \/context$/)
-      over.input.write("all\r")
-      assert.strictEqual(yield* Fiber.join(next), "/context all")
-    }
-  )
+  it.effect("Tab that comes with the text, before the menu, completes; after Esc it opens that", function* () {
+    const over = streams(screen)
+    const { ask } = yield* terminal(over)
+    const complete = (line: string) =>
+      Effect.succeed({ candidates: ["/context ", "/copy "].filter((name) => name.startsWith(line)), replaced: line })
+    const next = yield* Effect.forkChild(ask({ ...question, complete }), { startImmediately: true })
+    over.input.write("/co\t")
+    yield* until(over, /> \/context$/)
+    over.input.write("\u0015/co")
+    yield* until(over, /> \/co\n +→ \/context\n +\/copy$/)
+    over.input.write("\u001b")
+    yield* until(over, /> \/co$/)
+    over.input.write("\t")
+    yield* until(over, /> \/co\n +→ \/context\n +\/copy$/)
+    over.input.write("\t")
+    yield* until(over, /> \/context$/)
+    over.input.write("all\r")
+    assert.strictEqual(yield* Fiber.join(next), "/context all")
+  })
 
   it.effect("a hung completion is given up", function* () {
     const over = streams(screen)
@@ -385,22 +379,19 @@ describe("the layer", () => {
     ["rgb:ffff/ffff/ffff\u001b\\", "\u001b[90m"],
     ["rgb:1111/1111/1111\u0007", "\u001b[2m"]
   ] as const) {
-    it.effect(
-      `asks for the background with OSC 11, and takes the colours for ${background.slice(0, 18)}`,
-      function* () {
-        const over = streams(screen)
-        const { configure, note } = yield* terminal(over, { canColor: true })
-        // At once: the question has a deadline.
-        over.output.on("data", (text: string) => {
-          if (text.includes("\u001b]11;?")) over.input.write(`\u001b]11;${background}`)
-        })
-        yield* note("told")
-        yield* configure({ theme: "auto", keys: "default", bellAfter: 0 })
-        yield* untilWritten(over, () => over.shown().includes(`${dimmed}told`))
-        assert.include(over.shown(), `${dimmed}told`)
-        assert.notInclude(over.screen(), "11;rgb")
-      }
-    )
+    it.effect(`asks for the background, and takes the colours for ${background.slice(0, 18)}`, function* () {
+      const over = streams(screen)
+      const { configure, note } = yield* terminal(over, { canColor: true })
+      // At once: the question has a deadline.
+      over.output.on("data", (text: string) => {
+        if (text.includes("\u001b]11;?")) over.input.write(`\u001b]11;${background}`)
+      })
+      yield* note("told")
+      yield* configure({ theme: "auto", keys: "default", bellAfter: 0 })
+      yield* untilWritten(over, () => over.shown().includes(`${dimmed}told`))
+      assert.include(over.shown(), `${dimmed}told`)
+      assert.notInclude(over.screen(), "11;rgb")
+    })
   }
 
   it.effect("starts a new line only after a partial one", function* () {
@@ -433,42 +424,40 @@ describe("a narrow screen", () => {
     for (let at = 0; at < 60; at += 1) assert.include(all, `line ${at} ends`)
   })
 
-  for (const columns of [6, 20, 40]) {
-    it.effect(`of ${columns} columns holds all that is drawn`, function* () {
-      const over = streams({ columns, rows: 30 })
-      const { answer, ask, card, choose, during, note, status } = yield* terminal(over)
-      yield* status(() => "a status line that does not know the width of its screen")
-      yield* answer(
-        "| one | two | three |\n|---|---|---|\n| words and words | 中文中文 | 😀 |\n\n- [ ] open\n\n```ts\nconst a = 1\n```\n"
-      )
-      yield* note("a note of many words that has to be wrapped")
-      yield* during("thinking about something for long", () =>
-        Effect.gen(function* () {
-          const one = {
-            key: "1",
-            head: "run a command with a long name",
-            body: ["中文中文中文中文"],
-            more: ["x".repeat(99)]
-          }
-          yield* card({ ...one, isRunning: true })
-          over.input.write("a message of several words\r")
-          yield* until(over, /⠋/)
-          yield* card({ ...one, isRunning: false })
-          over.input.write("\u000f")
-        })
-      )
-      yield* ask(question)
-      const chosen = yield* Effect.forkChild(
-        choose("A list of things to choose from", [
-          { value: 1, label: "the first of all things", about: "more about it" }
-        ]),
-        { startImmediately: true }
-      )
-      yield* until(over, columns < 20 ? /A list|first|→/ : /the first/)
-      over.input.write("\r")
-      assert.strictEqual(Option.getOrUndefined(yield* Fiber.join(chosen)), 1)
-    })
-  }
+  it.effect.each([6, 20, 40])("of %s columns holds all that is drawn", function* (columns) {
+    const over = streams({ columns, rows: 30 })
+    const { answer, ask, card, choose, during, note, status } = yield* terminal(over)
+    yield* status(() => "a status line that does not know the width of its screen")
+    yield* answer(
+      "| one | two | three |\n|---|---|---|\n| words and words | 中文中文 | 😀 |\n\n- [ ] open\n\n```ts\nconst a = 1\n```\n"
+    )
+    yield* note("a note of many words that has to be wrapped")
+    yield* during("thinking about something for long", () =>
+      Effect.gen(function* () {
+        const one = {
+          key: "1",
+          head: "run a command with a long name",
+          body: ["中文中文中文中文"],
+          more: ["x".repeat(99)]
+        }
+        yield* card({ ...one, isRunning: true })
+        over.input.write("a message of several words\r")
+        yield* until(over, /⠋/)
+        yield* card({ ...one, isRunning: false })
+        over.input.write("\u000f")
+      })
+    )
+    yield* ask(question)
+    const chosen = yield* Effect.forkChild(
+      choose("A list of things to choose from", [
+        { value: 1, label: "the first of all things", about: "more about it" }
+      ]),
+      { startImmediately: true }
+    )
+    yield* until(over, columns < 20 ? /A list|first|→/ : /the first/)
+    over.input.write("\r")
+    assert.strictEqual(Option.getOrUndefined(yield* Fiber.join(chosen)), 1)
+  })
 })
 
 // oxlint-disable-next-line no-control-regex
@@ -479,31 +468,29 @@ const cursorMoves = /\u001b\[(?:\?25[hl]|\d*G)/gu
 const clearing = /\u001b\[[0-3]?J/u
 
 describe("a streamed answer", () => {
-  for (const columns of [40, 80, 120, 200]) {
-    it.effect(`does not flicker on ${columns} columns`, function* () {
-      const over = streams({ columns, rows: 20 })
-      const { answer, status } = yield* terminal(over)
-      yield* status(() => "a status line")
-      yield* until(over, /a status line/)
-      const drawn = over.shown().length
-      let seen: ReadonlyArray<string> = []
-      for (let at = 0; at < 40; at += 1) {
-        yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
-        yield* until(over, new RegExp(`item ${at} `))
-        const rows = over.everything().split("\n")
-        const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
-        // What was there stays as it was, and each item is there once.
-        assert.deepStrictEqual(items.slice(0, seen.length), seen)
-        assert.strictEqual(items.length, at + 1)
-        seen = items
-      }
-      // Each frame is drawn at once, and none clears more than single rows.
-      const written = over.shown().slice(drawn)
-      assert.isAtLeast(written.match(frame)?.length ?? 0, 2)
-      assert.strictEqual(written.replace(frame, "").replace(cursorMoves, ""), "")
-      assert.notMatch(written, clearing)
-    })
-  }
+  it.effect.each([40, 80, 120, 200])("does not flicker on %s columns", function* (columns) {
+    const over = streams({ columns, rows: 20 })
+    const { answer, status } = yield* terminal(over)
+    yield* status(() => "a status line")
+    yield* until(over, /a status line/)
+    const drawn = over.shown().length
+    let seen: ReadonlyArray<string> = []
+    for (let at = 0; at < 40; at += 1) {
+      yield* answer(`- item ${at} with **bold** words, \`code\` and 中文\n`)
+      yield* until(over, new RegExp(`item ${at} `))
+      const rows = over.everything().split("\n")
+      const items = rows.filter((row) => /• item \d+ with bold words/.test(row))
+      // What was there stays as it was, and each item is there once.
+      assert.deepStrictEqual(items.slice(0, seen.length), seen)
+      assert.strictEqual(items.length, at + 1)
+      seen = items
+    }
+    // Each frame is drawn at once, and none clears more than single rows.
+    const written = over.shown().slice(drawn)
+    assert.isAtLeast(written.match(frame)?.length ?? 0, 2)
+    assert.strictEqual(written.replace(frame, "").replace(cursorMoves, ""), "")
+    assert.notMatch(written, clearing)
+  })
 })
 
 describe("the history", () => {

@@ -9,12 +9,12 @@ describe("the colours of a theme", () => {
     assert.isUndefined(painter("dark", "light"))
   })
 
-  for (const [theme, background, expected] of [
+  it.each([
     ["auto", "light", "\u001b[90mdim\u001b[22;39m \u001b[38;5;25maccent\u001b[39m \u001b[1mbold\u001b[22;39m"],
     ["contrast", "dark", "\u001b[22mdim\u001b[22m \u001b[96maccent\u001b[39m \u001b[1mbold\u001b[22m"]
-  ] as const) {
-    it(`${theme} on a ${background} background`, () => assert.strictEqual(painter(theme, background)?.(row), expected))
-  }
+  ] as const)("%s on a %s background", (theme, background, expected) =>
+    assert.strictEqual(painter(theme, background)?.(row), expected)
+  )
 
   it("tells light backgrounds from dark ones", () => {
     const rows = [

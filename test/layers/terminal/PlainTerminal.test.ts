@@ -98,22 +98,19 @@ describe("a chat in lines", () => {
     assert.isTrue(Exit.isFailure(yield* Effect.exit(terminal.choose("", []))))
   })
 
-  it.live(
-    "Ctrl+C on an empty line warns, then clears what was typed since, and leaves when it is pressed twice",
-    function* () {
-      const { ask, shown, type } = yield* chat
-      const until = (end: string) => Effect.repeat(Effect.sleep(5), { until: () => shown().endsWith(end) })
-      const asked = yield* ask()
-      yield* type("\u0003")
-      yield* until("press Ctrl+C again to leave\n> ")
-      // The cursor is within the text: all of it goes.
-      yield* type("not sent\u001b[D\u001b[D\u0003")
-      yield* until("not sent> \n> ")
-      yield* type("sent\n")
-      assert.strictEqual(yield* Fiber.join(asked), "sent")
-      const last = yield* ask()
-      yield* type("\u0003\u0003")
-      assert.isTrue(Exit.isFailure(yield* Fiber.await(last)))
-    }
-  )
+  it.live("Ctrl+C on an empty line warns, clears what was typed since, and leaves at the second", function* () {
+    const { ask, shown, type } = yield* chat
+    const until = (end: string) => Effect.repeat(Effect.sleep(5), { until: () => shown().endsWith(end) })
+    const asked = yield* ask()
+    yield* type("\u0003")
+    yield* until("press Ctrl+C again to leave\n> ")
+    // The cursor is within the text: all of it goes.
+    yield* type("not sent\u001b[D\u001b[D\u0003")
+    yield* until("not sent> \n> ")
+    yield* type("sent\n")
+    assert.strictEqual(yield* Fiber.join(asked), "sent")
+    const last = yield* ask()
+    yield* type("\u0003\u0003")
+    assert.isTrue(Exit.isFailure(yield* Fiber.await(last)))
+  })
 })

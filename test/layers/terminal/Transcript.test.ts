@@ -29,14 +29,12 @@ const rowsOf = (text: string, length: number, width: number) => {
 }
 
 describe("an answer", () => {
-  for (const width of [40, 80, 200]) {
-    it(`looks the same in any pieces, and fits ${width} columns`, () => {
-      const text = paragraphs(60)
-      const whole = rowsOf(text, text.length, width)
-      for (const length of [7, 100, 3_000]) assert.deepStrictEqual(rowsOf(text, length, width), whole)
-      for (const row of whole) assert.isAtMost(columnsOf(row), width)
-    })
-  }
+  it.each([40, 80, 200])("looks the same in any pieces, and fits %s columns", (width) => {
+    const text = paragraphs(60)
+    const whole = rowsOf(text, text.length, width)
+    for (const length of [7, 100, 3_000]) assert.deepStrictEqual(rowsOf(text, length, width), whole)
+    for (const row of whole) assert.isAtMost(columnsOf(row), width)
+  })
 
   it("with a long block of code shows each of its lines once, between its fences", () => {
     const lines = Array.from({ length: 1_500 }, (_, at) => `line ${at}`)
@@ -44,18 +42,16 @@ describe("an answer", () => {
     assert.deepStrictEqual(rows, ["```sh", ...lines, "```", "", "after"])
   })
 
-  for (const [kind, marker, gap] of [
+  it.each([
     ["a numbered list", (at: number) => `${at + 1}. `, ""],
     ["a list numbered with ones", () => "1. ", ""],
     ["a list", () => "- ", ""],
     ["a loose list", () => "* ", "\n"]
-  ] as const) {
-    it(`with ${kind} that is long looks the same in any pieces`, () => {
-      const text = `${Array.from({ length: 400 }, (_, at) => `${marker(at)}item ${at}\n${gap}`).join("")}\nafter\n`
-      const whole = rowsOf(text, text.length, 80)
-      for (const length of [11, 1_000]) assert.deepStrictEqual(rowsOf(text, length, 80), whole)
-    })
-  }
+  ] as const)("with %s that is long looks the same in any pieces", (_kind, marker, gap) => {
+    const text = `${Array.from({ length: 400 }, (_, at) => `${marker(at)}item ${at}\n${gap}`).join("")}\nafter\n`
+    const whole = rowsOf(text, text.length, 80)
+    for (const length of [11, 1_000]) assert.deepStrictEqual(rowsOf(text, length, 80), whole)
+  })
 
   it("aligns the columns of a table, also in a quote and a list, and leaves a drawn one in code as it is", () => {
     const table = ["| n | mid | left |", "|--:|:-:|---|", "| 1 | a | x |", "| 中文 | **abcde** | yy |"]

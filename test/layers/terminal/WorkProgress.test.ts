@@ -75,9 +75,9 @@ describe("progressRows", () => {
       ["", "⠋ run tests", "  ok 0", "  ok 1", "⠋ thinking · Esc cancels", ""]
     ]
   ]
-  for (const [rule, state, width, rows] of cases) {
-    it(rule, () => assert.deepStrictEqual(progressRows({ ...idle, ...state }, theme, width), rows))
-  }
+  it.each(cases)("%s", (_rule, state, width, rows) =>
+    assert.deepStrictEqual(progressRows({ ...idle, ...state }, theme, width), rows)
+  )
 })
 
 describe("endOfWorkSignal", () => {

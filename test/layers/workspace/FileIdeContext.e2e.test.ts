@@ -97,8 +97,9 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
     ["no timestamp", `{"workspaceState": {"openFiles": [{"path": "/a"}]}}`],
     ["more than 1 MiB", `{"workspaceState": {}, "x": "${"x".repeat(1_048_576)}"}`]
   ]
-  for (const [what, text] of wrong) {
-    it.effect(`${what}: reported once in one line; the earlier state stays until it is valid again`, function* () {
+  it.effect.each(wrong)(
+    "%s: reported once in one line; the earlier state stays until it is valid again",
+    function* ([, text]) {
       const { file, ide, open, paths, write } = yield* scene
       yield* open("/a")
       assert.deepStrictEqual(yield* paths, ["/a"])
@@ -115,8 +116,8 @@ layer(NodeServices.layer)("FileIdeContext", (it) => {
       yield* write(text)
       yield* paths
       assert.strictEqual(yield* ide.problem, problem)
-    })
-  }
+    }
+  )
 
   it.effect("does not open a folder or a named pipe in its place", function* () {
     const { file, fs, ide, paths } = yield* scene

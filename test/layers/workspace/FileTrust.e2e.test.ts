@@ -48,12 +48,10 @@ describe("the meaning of decisions", () => {
     ["home is trusted by its own answer", { "/home/me": "trusted" }, "/home/me", true, "trusted"],
     ["home is untrusted because of a folder above", { "/": "untrusted" }, "/home/me", true, "untrusted"]
   ]
-  for (const [rule, answers, folder, isWide, means] of cases) {
-    it(rule, () => {
-      const parent = (at: string) => at.replace(/\/[^/]*$/, "") || "/"
-      assert.strictEqual(standing(new Map(Object.entries(answers)), withParents(folder, parent), isWide), means)
-    })
-  }
+  it.each(cases)("%s", (_rule, answers, folder, isWide, means) => {
+    const parent = (at: string) => at.replace(/\/[^/]*$/, "") || "/"
+    assert.strictEqual(standing(new Map(Object.entries(answers)), withParents(folder, parent), isWide), means)
+  })
 })
 
 describe("decisions in a file", () => {
@@ -124,35 +122,29 @@ describe("decisions in a file", () => {
     assert.strictEqual(yield* trust.of(user), "trusted")
   })
 
-  for (const [what, text] of [
+  it.effect.each([
     ["half a document", `{"version": 1, "fold`],
     ["an invalid decision", `{"version": 1, "folders": {"/a": "maybe"}}`],
     ["another version", `{"version": 2, "folders": {}}`],
     ["a list", "[]"],
     ["nothing", ""]
-  ] as const) {
-    it.effect(
-      `a file with ${what} trusts nothing, is reported in one line and left alone`,
-      NodeServices.layer,
-      function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { at, user } = yield* ground
-        const file = at("broken.json")
-        yield* fs.writeFileString(file, text)
-        const trust = yield* made(file, { user })
-        for (const asked of [
-          Effect.asVoid(trust.of(user)),
-          Effect.asVoid(trust.list),
-          Effect.asVoid(trust.set(at("home", "work"), "trusted"))
-        ]) {
-          const error = yield* Effect.flip(asked)
-          assert.strictEqual(error._tag, "TrustError")
-          assert.match(error.message, /broken\.json: expected [^\n]*no folder is trusted$/)
-        }
-        assert.strictEqual(yield* fs.readFileString(file), text)
-      }
-    )
-  }
+  ] as const)("a file with %s trusts nothing, is reported and left alone", NodeServices.layer, function* ([, text]) {
+    const fs = yield* FileSystem.FileSystem
+    const { at, user } = yield* ground
+    const file = at("broken.json")
+    yield* fs.writeFileString(file, text)
+    const trust = yield* made(file, { user })
+    for (const asked of [
+      Effect.asVoid(trust.of(user)),
+      Effect.asVoid(trust.list),
+      Effect.asVoid(trust.set(at("home", "work"), "trusted"))
+    ]) {
+      const error = yield* Effect.flip(asked)
+      assert.strictEqual(error._tag, "TrustError")
+      assert.match(error.message, /broken\.json: expected [^\n]*no folder is trusted$/)
+    }
+    assert.strictEqual(yield* fs.readFileString(file), text)
+  })
 
   it.effect("are unchanged or complete after any failed write", NodeServices.layer, function* () {
     let broken = 0

@@ -24,117 +24,110 @@ const scene = Effect.gen(function* () {
   return top
 })
 
-const inScene = <A, E>(
-  body: (top: string, workspace: Workspace["Service"]) => Effect.Effect<A, E, FileSystem.FileSystem | Path.Path>
+const inScene = (
+  steps: (
+    top: string,
+    workspace: Workspace["Service"]
+  ) => Generator<Effect.Effect<unknown, unknown, FileSystem.FileSystem | Path.Path>, unknown, never>
 ) =>
   Effect.gen(function* () {
     const top = yield* scene
     const layer = FileWorkspace.layer({ root: `${top}/alias`, added: [`${top}/added`], readable: [`${top}/kept`] })
-    return yield* Effect.flatMap(Workspace, (workspace) => body(top, workspace)).pipe(Effect.provide(layer))
+    return yield* Effect.flatMap(Workspace, (workspace) => Effect.gen(() => steps(top, workspace))).pipe(
+      Effect.provide(layer)
+    )
   }).pipe(Effect.provide(NodeServices.layer))
 
 describe("a path of the workspace", () => {
   it.effect("is absolute, with links resolved, whether it exists or not", () =>
-    inScene((top, workspace) =>
-      Effect.gen(function* () {
-        assert.strictEqual(workspace.root, `${top}/work`)
-        assert.deepStrictEqual(workspace.folders, [`${top}/work`, `${top}/added`])
-        const cases: ReadonlyArray<readonly [given: string, place: string]> = [
-          ["src/a.ts", `${top}/work/src/a.ts`],
-          ["./src/../src/a.ts", `${top}/work/src/a.ts`],
-          [`${top}/alias/src/a.ts`, `${top}/work/src/a.ts`],
-          [`${top}/added/b.ts`, `${top}/added/b.ts`],
-          ["inner/a.ts", `${top}/work/src/a.ts`],
-          ["inner/new/deep.ts", `${top}/work/src/new/deep.ts`],
-          [".", `${top}/work`],
-          ["~file", `${top}/work/~file`]
-        ]
-        for (const [given, place] of cases) {
-          assert.strictEqual(yield* workspace.path(given, "read"), place)
-          assert.strictEqual(yield* workspace.path(given, "write"), place)
-        }
-        assert.strictEqual(workspace.shown(`${top}/work/src/a.ts`), "src/a.ts")
-        assert.strictEqual(workspace.shown(`${top}/work`), ".")
-        assert.strictEqual(workspace.shown(`${top}/added/b.ts`), `${top}/added/b.ts`)
-        assert.strictEqual(workspace.shown(`${top}/work/a\n[DIR] b\u202e"`), `"a\\n[DIR] b\\u202e\\""`)
-      })
-    )
+    inScene(function* (top, workspace) {
+      assert.strictEqual(workspace.root, `${top}/work`)
+      assert.deepStrictEqual(workspace.folders, [`${top}/work`, `${top}/added`])
+      const cases: ReadonlyArray<readonly [given: string, place: string]> = [
+        ["src/a.ts", `${top}/work/src/a.ts`],
+        ["./src/../src/a.ts", `${top}/work/src/a.ts`],
+        [`${top}/alias/src/a.ts`, `${top}/work/src/a.ts`],
+        [`${top}/added/b.ts`, `${top}/added/b.ts`],
+        ["inner/a.ts", `${top}/work/src/a.ts`],
+        ["inner/new/deep.ts", `${top}/work/src/new/deep.ts`],
+        [".", `${top}/work`],
+        ["~file", `${top}/work/~file`]
+      ]
+      for (const [given, place] of cases) {
+        assert.strictEqual(yield* workspace.path(given, "read"), place)
+        assert.strictEqual(yield* workspace.path(given, "write"), place)
+      }
+      assert.strictEqual(workspace.shown(`${top}/work/src/a.ts`), "src/a.ts")
+      assert.strictEqual(workspace.shown(`${top}/work`), ".")
+      assert.strictEqual(workspace.shown(`${top}/added/b.ts`), `${top}/added/b.ts`)
+      assert.strictEqual(workspace.shown(`${top}/work/a\n[DIR] b\u202e"`), `"a\\n[DIR] b\\u202e\\""`)
+    })
   )
 
-  it.effect(
-    "may be in the program's own folder when named so, also within the workspace",
-    NodeServices.layer,
-    function* () {
-      const top = yield* scene
-      const plan = `${top}/work/home/plans/s.md`
-      const layer = FileWorkspace.layer({ root: `${top}/work`, writable: [`${top}/alias/home/plans/s.md`] })
-      const isOwn = (place: string) =>
-        Effect.provide(
-          Workspace.use((workspace) => workspace.isOwn?.(place) ?? Effect.succeed(false)),
-          layer
-        )
-      assert.isTrue(yield* isOwn(plan))
-      assert.isFalse(yield* isOwn(`${top}/work/src/a.ts`))
-      assert.isFalse(yield* isOwn(`${top}/work/home/plans/t.md`))
-    }
-  )
+  it.effect("may be in the program's own folder when named so", NodeServices.layer, function* () {
+    const top = yield* scene
+    const plan = `${top}/work/home/plans/s.md`
+    const layer = FileWorkspace.layer({ root: `${top}/work`, writable: [`${top}/alias/home/plans/s.md`] })
+    const isOwn = (place: string) =>
+      Effect.provide(
+        Workspace.use((workspace) => workspace.isOwn?.(place) ?? Effect.succeed(false)),
+        layer
+      )
+    assert.isTrue(yield* isOwn(plan))
+    assert.isFalse(yield* isOwn(`${top}/work/src/a.ts`))
+    assert.isFalse(yield* isOwn(`${top}/work/home/plans/t.md`))
+  })
 
   it.effect("is refused in one sentence when it leads out by any way", () =>
-    inScene((top, workspace) =>
-      Effect.gen(function* () {
-        const cases: ReadonlyArray<readonly [given: string, said: string]> = [
-          ["../outside/secret", "is outside the workspace"],
-          [`${top}/outside/secret`, "is outside the workspace"],
-          [`${top}/workbench/near`, "is outside the workspace"],
-          ["/etc/passwd", "is outside the workspace"],
-          ["/", "is outside the workspace"],
-          ["secret", "leads out of the workspace through a link"],
-          ["out/secret", "leads out of the workspace through a link"],
-          ["out/new/file", "leads out of the workspace through a link"],
-          ["dangling", "leads out of the workspace through a link"],
-          ["round", "leads nowhere"],
-          ["src/a.ts/below", "leads nowhere"],
-          ["~/notes", "~ is not expanded"],
-          ["~", "~ is not expanded"],
-          ["a\0b", "NUL byte"],
-          ["", "the path is empty"],
-          ["  ", "the path is empty"],
-          [`src/${"x".repeat(5_000)}`, "the path is too long"]
-        ]
-        for (const [given, said] of cases) {
-          for (const purpose of ["read", "write"] as const) {
-            const { message } = yield* Effect.flip(workspace.path(given, purpose))
-            assert.include(message, said, given)
-            assert.notInclude(message, "\n")
-          }
+    inScene(function* (top, workspace) {
+      const cases: ReadonlyArray<readonly [given: string, said: string]> = [
+        ["../outside/secret", "is outside the workspace"],
+        [`${top}/outside/secret`, "is outside the workspace"],
+        [`${top}/workbench/near`, "is outside the workspace"],
+        ["/etc/passwd", "is outside the workspace"],
+        ["/", "is outside the workspace"],
+        ["secret", "leads out of the workspace through a link"],
+        ["out/secret", "leads out of the workspace through a link"],
+        ["out/new/file", "leads out of the workspace through a link"],
+        ["dangling", "leads out of the workspace through a link"],
+        ["round", "leads nowhere"],
+        ["src/a.ts/below", "leads nowhere"],
+        ["~/notes", "~ is not expanded"],
+        ["~", "~ is not expanded"],
+        ["a\0b", "NUL byte"],
+        ["", "the path is empty"],
+        ["  ", "the path is empty"],
+        [`src/${"x".repeat(5_000)}`, "the path is too long"]
+      ]
+      for (const [given, said] of cases) {
+        for (const purpose of ["read", "write"] as const) {
+          const { message } = yield* Effect.flip(workspace.path(given, purpose))
+          assert.include(message, said, given)
+          assert.notInclude(message, "\n")
         }
-      })
-    )
+      }
+    })
   )
 
   it.effect("in the outputs' folder is read-only, also when the folder appears later", () =>
-    inScene((top, workspace) =>
-      Effect.gen(function* () {
-        assert.strictEqual(yield* workspace.path(`${top}/kept/x`, "read"), `${top}/kept/x`)
-        yield* writeFiles(top, { "kept/x": "kept" })
-        assert.strictEqual(yield* workspace.path(`${top}/kept/x`, "read"), `${top}/kept/x`)
-        const { message } = yield* Effect.flip(workspace.path(`${top}/kept/x`, "write"))
-        assert.include(message, "is in a folder that is read-only")
-      })
-    )
+    inScene(function* (top, workspace) {
+      assert.strictEqual(yield* workspace.path(`${top}/kept/x`, "read"), `${top}/kept/x`)
+      yield* writeFiles(top, { "kept/x": "kept" })
+      assert.strictEqual(yield* workspace.path(`${top}/kept/x`, "read"), `${top}/kept/x`)
+      const { message } = yield* Effect.flip(workspace.path(`${top}/kept/x`, "write"))
+      assert.include(message, "is in a folder that is read-only")
+    })
   )
 
   it.effect("follows a link that has changed", () =>
-    inScene((top, workspace) =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        assert.strictEqual(yield* workspace.path("inner/a.ts", "read"), `${top}/work/src/a.ts`)
-        yield* fs.remove(`${top}/work/inner`)
-        yield* fs.symlink(`${top}/outside`, `${top}/work/inner`)
-        const { message } = yield* Effect.flip(workspace.path("inner/a.ts", "read"))
-        assert.include(message, "through a link")
-      })
-    )
+    inScene(function* (top, workspace) {
+      const fs = yield* FileSystem.FileSystem
+      assert.strictEqual(yield* workspace.path("inner/a.ts", "read"), `${top}/work/src/a.ts`)
+      yield* fs.remove(`${top}/work/inner`)
+      yield* fs.symlink(`${top}/outside`, `${top}/work/inner`)
+      const { message } = yield* Effect.flip(workspace.path("inner/a.ts", "read"))
+      assert.include(message, "through a link")
+    })
   )
 
   it.effect("behaves the same in memory", inMemory({ "a/b.ts": "" }), function* () {
@@ -150,12 +143,10 @@ describe("an invalid workspace", () => {
     ["a folder that is not there", "none", "no such file or folder"],
     ["a file", "work/src/a.ts", "it is not a folder"]
   ]
-  for (const [name, folder, said] of cases) {
-    it.effect(`${name} is refused by name`, NodeServices.layer, function* () {
-      const top = yield* scene
-      const error = yield* Effect.flip(Layer.build(FileWorkspace.layer({ root: `${top}/${folder}` })))
-      assert.include(error.message, `${top}/${folder} cannot be a folder of the workspace: `)
-      assert.include(error.message, said)
-    })
-  }
+  it.effect.each(cases)("%s is refused by name", NodeServices.layer, function* ([, folder, said]) {
+    const top = yield* scene
+    const error = yield* Effect.flip(Layer.build(FileWorkspace.layer({ root: `${top}/${folder}` })))
+    assert.include(error.message, `${top}/${folder} cannot be a folder of the workspace: `)
+    assert.include(error.message, said)
+  })
 })

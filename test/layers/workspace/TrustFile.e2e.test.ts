@@ -4,29 +4,25 @@ import { readAnswers, replaceAnswer } from "../../../src/layers/workspace/TrustF
 import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the file of answers", () => {
-  it.effect(
-    "keeps the answers of other folders, in order, and is not written when nothing changes",
-    NodeServices.layer,
-    function* () {
-      const fs = yield* FileSystem.FileSystem
-      const file = `${yield* fs.makeTempDirectoryScoped()}/trust.json`
-      yield* replaceAnswer(file, "/a", "forgotten")
-      assert.isFalse(yield* fs.exists(file))
-      yield* replaceAnswer(file, "/b", "trusted")
-      yield* replaceAnswer(file, "/a", "untrusted")
-      assert.deepStrictEqual(
-        [...(yield* readAnswers(file))],
-        [
-          ["/a", "untrusted"],
-          ["/b", "trusted"]
-        ]
-      )
-      yield* replaceAnswer(file, "/b", "forgotten")
-      assert.deepStrictEqual([...(yield* readAnswers(file))], [["/a", "untrusted"]])
-      yield* fs.writeFileString(file, "{")
-      const error = yield* Effect.flip(replaceAnswer(file, "/a", "trusted"))
-      assert.include(error.message, "until then no folder is trusted")
-      assert.strictEqual(yield* fs.readFileString(file), "{")
-    }
-  )
+  it.effect("keeps the answers of others, and is not written without a change", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const file = `${yield* fs.makeTempDirectoryScoped()}/trust.json`
+    yield* replaceAnswer(file, "/a", "forgotten")
+    assert.isFalse(yield* fs.exists(file))
+    yield* replaceAnswer(file, "/b", "trusted")
+    yield* replaceAnswer(file, "/a", "untrusted")
+    assert.deepStrictEqual(
+      [...(yield* readAnswers(file))],
+      [
+        ["/a", "untrusted"],
+        ["/b", "trusted"]
+      ]
+    )
+    yield* replaceAnswer(file, "/b", "forgotten")
+    assert.deepStrictEqual([...(yield* readAnswers(file))], [["/a", "untrusted"]])
+    yield* fs.writeFileString(file, "{")
+    const error = yield* Effect.flip(replaceAnswer(file, "/a", "trusted"))
+    assert.include(error.message, "until then no folder is trusted")
+    assert.strictEqual(yield* fs.readFileString(file), "{")
+  })
 })

@@ -30,214 +30,177 @@ const run = <A, E>(effect: Effect.Effect<A, E, HookSystem | Scope.Scope>) =>
   Effect.provide(Effect.scoped(effect), HookSystem.layer)
 
 describe("HookSystem", () => {
-  it.effect("a subscriber that fails, dies or hangs is bounded and reported, and the others are called", () =>
-    run(
-      Effect.gen(function* () {
-        const hooks = yield* HookSystem
-        const told = yield* Ref.make(0)
-        yield* hooks.subscribe("fails", () => Effect.fail("no"))
-        yield* hooks.subscribe("dies", () => Effect.die(new Error("bug")))
-        yield* hooks.subscribe("hangs", () => Effect.never)
-        yield* hooks.subscribe("interrupts itself", () => Effect.interrupt)
-        yield* hooks.subscribe("works", () => Ref.update(told, (n) => n + 1))
-        const fiber = yield* Effect.forkChild(hooks.fire(compress))
-        yield* TestClock.adjust("60 seconds")
-        const { failures } = yield* Fiber.join(fiber)
-        assert.deepStrictEqual(failures, [
-          { hook: "fails", message: "no" },
-          { hook: "dies", message: "bug" },
-          { hook: "hangs", message: "no answer within 1m" },
-          { hook: "interrupts itself", message: "it was interrupted" }
-        ])
-        assert.strictEqual(yield* Ref.get(told), 1)
-      })
-    )
+  it.effect(
+    "a subscriber that fails, dies or hangs is reported, and others are called",
+    HookSystem.layer,
+    function* () {
+      const hooks = yield* HookSystem
+      const told = yield* Ref.make(0)
+      yield* hooks.subscribe("fails", () => Effect.fail("no"))
+      yield* hooks.subscribe("dies", () => Effect.die(new Error("bug")))
+      yield* hooks.subscribe("hangs", () => Effect.never)
+      yield* hooks.subscribe("interrupts itself", () => Effect.interrupt)
+      yield* hooks.subscribe("works", () => Ref.update(told, (n) => n + 1))
+      const fiber = yield* Effect.forkChild(hooks.fire(compress))
+      yield* TestClock.adjust("60 seconds")
+      const { failures } = yield* Fiber.join(fiber)
+      assert.deepStrictEqual(failures, [
+        { hook: "fails", message: "no" },
+        { hook: "dies", message: "bug" },
+        { hook: "hangs", message: "no answer within 1m" },
+        { hook: "interrupts itself", message: "it was interrupted" }
+      ])
+      assert.strictEqual(yield* Ref.get(told), 1)
+    }
   )
 
-  it.effect("a subscription ends with its scope", () =>
-    run(
-      Effect.gen(function* () {
-        const { hook, hooks, names } = yield* recording
-        const scope = yield* Scope.make()
-        yield* Scope.provide(hooks.add([hook("short")]), scope)
-        yield* hooks.add([hook("long")])
-        yield* hooks.fire(compress)
-        yield* Scope.close(scope, Exit.void)
-        yield* hooks.fire(compress)
-        assert.deepStrictEqual(names(), ["short", "long", "long"])
+  it.effect("a subscription ends with its scope", HookSystem.layer, function* () {
+    const { hook, hooks, names } = yield* recording
+    const scope = yield* Scope.make()
+    yield* Scope.provide(hooks.add([hook("short")]), scope)
+    yield* hooks.add([hook("long")])
+    yield* hooks.fire(compress)
+    yield* Scope.close(scope, Exit.void)
+    yield* hooks.fire(compress)
+    assert.deepStrictEqual(names(), ["short", "long", "long"])
+  })
+
+  it.effect("subscribers at work are interrupted and awaited when their scope closes", HookSystem.layer, function* () {
+    const hooks = yield* HookSystem
+    const [started, ended] = [yield* Deferred.make<void>(), yield* Ref.make(false)]
+    const scope = yield* Scope.make()
+    const hangs = Deferred.succeed(started, undefined).pipe(
+      Effect.andThen(Effect.never),
+      Effect.onInterrupt(() => Effect.andThen(Effect.yieldNow, Ref.set(ended, true)))
+    )
+    yield* Scope.provide(
+      hooks.subscribe("hangs", () => hangs),
+      scope
+    )
+    const fiber = yield* Effect.forkChild(hooks.fire(compress))
+    yield* Deferred.await(started)
+    yield* Scope.close(scope, Exit.void)
+    assert.isTrue(yield* Ref.get(ended))
+    assert.deepStrictEqual((yield* Fiber.join(fiber)).failures, [{ hook: "hangs", message: "it was interrupted" }])
+  })
+
+  it.effect("hooks are called for their own event, filtered by their matcher", HookSystem.layer, function* () {
+    const { hook, hooks, names } = yield* recording
+    yield* hooks.add([
+      hook("all"),
+      hook("compress", { event: "PreCompress" }),
+      hook("auto", { event: "PreCompress", matcher: "auto" }),
+      hook("manual", { event: "PreCompress", matcher: "manual" }),
+      hook("agent", { event: "BeforeAgent" })
+    ])
+    yield* hooks.fire(compress)
+    assert.deepStrictEqual(names(), ["all", "compress", "auto"])
+  })
+
+  it.effect("lower priority numbers run first", HookSystem.layer, function* () {
+    const { hook, hooks, names } = yield* recording
+    yield* hooks.add([
+      hook("extension", { priority: 4 }),
+      hook("home", { priority: 2 }),
+      hook("again", { priority: 2 })
+    ])
+    yield* hooks.add([hook("workspace", { priority: 1 }), hook("own"), hook("own")])
+    yield* hooks.fire(compress)
+    assert.deepStrictEqual(names(), ["own", "own", "workspace", "home", "again", "extension"])
+  })
+
+  it.effect("all run in parallel unless one asks for a sequence", HookSystem.layer, function* () {
+    const { hook, hooks, names } = yield* recording
+    const gate = yield* Deferred.make<void>()
+    const scope = yield* Scope.make()
+    const first = (sequential: boolean) => hook("first", { sequential, run: () => Effect.as(Deferred.await(gate), {}) })
+    yield* Scope.provide(hooks.add([first(false), hook("second")]), scope)
+    const open = yield* Effect.forkChild(hooks.fire(compress), { startImmediately: true })
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual(names(), ["second"])
+    yield* Scope.close(scope, Exit.void)
+    yield* Fiber.join(open)
+
+    yield* hooks.add([first(true), hook("third")])
+    const row = yield* Effect.forkChild(hooks.fire(compress), { startImmediately: true })
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual(names(), ["second"])
+    yield* Deferred.succeed(gate, undefined)
+    yield* Fiber.join(row)
+    assert.deepStrictEqual(names(), ["second", "third"])
+  })
+
+  it.effect("in sequence each sees earlier changes; a failing one ends nothing", HookSystem.layer, function* () {
+    const { hook, hooks, told } = yield* recording
+    const failed = {
+      _tag: "HookAnswer",
+      output: specific({ additionalContext: "not this" }),
+      succeeded: false,
+      problem: undefined
+    } as const
+    yield* hooks.add([
+      hook("one", { sequential: true }, specific({ additionalContext: "a" })),
+      hook("dies", { run: () => Effect.die("bug") }),
+      hook("fails", { run: () => Effect.succeed(failed) }),
+      hook("two", {}, specific({ additionalContext: "b" })),
+      hook("three")
+    ])
+    const { context, failures } = yield* hooks.fire(prompt)
+    assert.deepStrictEqual(
+      told.map(([, event]) => event._tag === "BeforeAgent" && event.prompt),
+      ["do", "do\n\na", "do\n\na\n\nb"]
+    )
+    // What it said counts all the same.
+    assert.strictEqual(context, "a\nnot this\nb")
+    assert.deepStrictEqual(failures, [{ hook: "dies", message: "bug" }])
+  })
+
+  it.effect("in sequence changes of arguments combine; in parallel the last one wins", HookSystem.layer, function* () {
+    const { hook, hooks, told } = yield* recording
+    const scope = yield* Scope.make()
+    const both = (sequential: boolean) => [
+      hook("one", { sequential }, specific({ tool_input: { a: 1, b: 1 } })),
+      hook("two", {}, specific({ tool_input: { b: 2 } }))
+    ]
+    const event: HookEvent = { _tag: "BeforeTool", tool: "t", input: { c: 3 } }
+    yield* Scope.provide(hooks.add(both(true)), scope)
+    assert.deepStrictEqual((yield* hooks.fire(event)).specific, { tool_input: { a: 1, b: 2 } })
+    assert.deepStrictEqual(told[1]?.[1], { ...event, input: { a: 1, b: 1, c: 3 } })
+    yield* Scope.close(scope, Exit.void)
+    yield* hooks.add(both(false))
+    assert.deepStrictEqual((yield* hooks.fire(event)).specific, { tool_input: { b: 2 } })
+    assert.deepStrictEqual(told[3]?.[1], event)
+  })
+
+  it.effect("subscribers answer like hooks, and get the place of the event", HookSystem.layer, function* () {
+    const hooks = yield* HookSystem
+    const places: Array<unknown> = []
+    yield* hooks.subscribe("vetoes", (_event, place) =>
+      Effect.sync((): HookOutput => {
+        places.push(place)
+        return { decision: "block", reason: "not now" }
       })
     )
-  )
+    const outcome = yield* hooks.fire(compress, { session: "s1", cwd: "/w" })
+    assert.deepStrictEqual(outcome, { ...emptyOutcome, blocked: "not now" })
+    yield* hooks.fire(compress)
+    assert.deepStrictEqual(places, [{ session: "s1", cwd: "/w" }, {}])
+  })
 
-  it.effect("subscribers at work are interrupted and awaited when their scope closes", () =>
-    run(
-      Effect.gen(function* () {
-        const hooks = yield* HookSystem
-        const [started, ended] = [yield* Deferred.make<void>(), yield* Ref.make(false)]
-        const scope = yield* Scope.make()
-        const hangs = Deferred.succeed(started, undefined).pipe(
-          Effect.andThen(Effect.never),
-          Effect.onInterrupt(() => Effect.andThen(Effect.yieldNow, Ref.set(ended, true)))
-        )
-        yield* Scope.provide(
-          hooks.subscribe("hangs", () => hangs),
-          scope
-        )
-        const fiber = yield* Effect.forkChild(hooks.fire(compress))
-        yield* Deferred.await(started)
-        yield* Scope.close(scope, Exit.void)
-        assert.isTrue(yield* Ref.get(ended))
-        assert.deepStrictEqual((yield* Fiber.join(fiber)).failures, [{ hook: "hangs", message: "it was interrupted" }])
-      })
-    )
-  )
-
-  it.effect("hooks are called for their own event, filtered by their matcher", () =>
-    run(
-      Effect.gen(function* () {
-        const { hook, hooks, names } = yield* recording
-        yield* hooks.add([
-          hook("all"),
-          hook("compress", { event: "PreCompress" }),
-          hook("auto", { event: "PreCompress", matcher: "auto" }),
-          hook("manual", { event: "PreCompress", matcher: "manual" }),
-          hook("agent", { event: "BeforeAgent" })
-        ])
-        yield* hooks.fire(compress)
-        assert.deepStrictEqual(names(), ["all", "compress", "auto"])
-      })
-    )
-  )
-
-  it.effect("lower priority numbers run first", () =>
-    run(
-      Effect.gen(function* () {
-        const { hook, hooks, names } = yield* recording
-        yield* hooks.add([
-          hook("extension", { priority: 4 }),
-          hook("home", { priority: 2 }),
-          hook("again", { priority: 2 })
-        ])
-        yield* hooks.add([hook("workspace", { priority: 1 }), hook("own"), hook("own")])
-        yield* hooks.fire(compress)
-        assert.deepStrictEqual(names(), ["own", "own", "workspace", "home", "again", "extension"])
-      })
-    )
-  )
-
-  it.effect("all run in parallel unless one asks for a sequence", () =>
-    run(
-      Effect.gen(function* () {
-        const { hook, hooks, names } = yield* recording
-        const gate = yield* Deferred.make<void>()
-        const scope = yield* Scope.make()
-        const first = (sequential: boolean) =>
-          hook("first", { sequential, run: () => Effect.as(Deferred.await(gate), {}) })
-        yield* Scope.provide(hooks.add([first(false), hook("second")]), scope)
-        const open = yield* Effect.forkChild(hooks.fire(compress), { startImmediately: true })
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(names(), ["second"])
-        yield* Scope.close(scope, Exit.void)
-        yield* Fiber.join(open)
-
-        yield* hooks.add([first(true), hook("third")])
-        const row = yield* Effect.forkChild(hooks.fire(compress), { startImmediately: true })
-        yield* TestClock.adjust("1 second")
-        assert.deepStrictEqual(names(), ["second"])
-        yield* Deferred.succeed(gate, undefined)
-        yield* Fiber.join(row)
-        assert.deepStrictEqual(names(), ["second", "third"])
-      })
-    )
-  )
-
-  it.effect("in sequence each sees earlier changes; a failing one changes and ends nothing", () =>
-    run(
-      Effect.gen(function* () {
-        const { hook, hooks, told } = yield* recording
-        const failed = {
-          _tag: "HookAnswer",
-          output: specific({ additionalContext: "not this" }),
-          succeeded: false,
-          problem: undefined
-        } as const
-        yield* hooks.add([
-          hook("one", { sequential: true }, specific({ additionalContext: "a" })),
-          hook("dies", { run: () => Effect.die("bug") }),
-          hook("fails", { run: () => Effect.succeed(failed) }),
-          hook("two", {}, specific({ additionalContext: "b" })),
-          hook("three")
-        ])
-        const { context, failures } = yield* hooks.fire(prompt)
-        assert.deepStrictEqual(
-          told.map(([, event]) => event._tag === "BeforeAgent" && event.prompt),
-          ["do", "do\n\na", "do\n\na\n\nb"]
-        )
-        // What it said counts all the same.
-        assert.strictEqual(context, "a\nnot this\nb")
-        assert.deepStrictEqual(failures, [{ hook: "dies", message: "bug" }])
-      })
-    )
-  )
-
-  it.effect("in sequence changes of arguments and requests combine; in parallel the last one wins", () =>
-    run(
-      Effect.gen(function* () {
-        const { hook, hooks, told } = yield* recording
-        const scope = yield* Scope.make()
-        const both = (sequential: boolean) => [
-          hook("one", { sequential }, specific({ tool_input: { a: 1, b: 1 } })),
-          hook("two", {}, specific({ tool_input: { b: 2 } }))
-        ]
-        const event: HookEvent = { _tag: "BeforeTool", tool: "t", input: { c: 3 } }
-        yield* Scope.provide(hooks.add(both(true)), scope)
-        assert.deepStrictEqual((yield* hooks.fire(event)).specific, { tool_input: { a: 1, b: 2 } })
-        assert.deepStrictEqual(told[1]?.[1], { ...event, input: { a: 1, b: 1, c: 3 } })
-        yield* Scope.close(scope, Exit.void)
-        yield* hooks.add(both(false))
-        assert.deepStrictEqual((yield* hooks.fire(event)).specific, { tool_input: { b: 2 } })
-        assert.deepStrictEqual(told[3]?.[1], event)
-      })
-    )
-  )
-
-  it.effect("subscribers answer like hooks, and get the place of the event", () =>
-    run(
-      Effect.gen(function* () {
-        const hooks = yield* HookSystem
-        const places: Array<unknown> = []
-        yield* hooks.subscribe("vetoes", (_event, place) =>
-          Effect.sync((): HookOutput => {
-            places.push(place)
-            return { decision: "block", reason: "not now" }
-          })
-        )
-        const outcome = yield* hooks.fire(compress, { session: "s1", cwd: "/w" })
-        assert.deepStrictEqual(outcome, { ...emptyOutcome, blocked: "not now" })
-        yield* hooks.fire(compress)
-        assert.deepStrictEqual(places, [{ session: "s1", cwd: "/w" }, {}])
-      })
-    )
-  )
-
-  it.effect("a hook has its own timeout, and waiting for it can be interrupted", () =>
-    run(
-      Effect.gen(function* () {
-        const hooks = yield* HookSystem
-        const interrupted = yield* Ref.make(0)
-        const hangs = Effect.onInterrupt(Effect.never, () => Ref.update(interrupted, (n) => n + 1))
-        yield* hooks.add([{ name: "slow", priority: 0, timeout: "2 seconds", run: () => hangs }])
-        const first = yield* Effect.forkChild(hooks.fire(compress))
-        yield* TestClock.adjust("2 seconds")
-        assert.deepStrictEqual((yield* Fiber.join(first)).failures, [{ hook: "slow", message: "no answer within 2s" }])
-        const second = yield* Effect.forkChild(hooks.fire(compress))
-        yield* TestClock.adjust("1 second")
-        yield* Fiber.interrupt(second)
-        yield* TestClock.adjust("1 second")
-        assert.strictEqual(yield* Ref.get(interrupted), 2)
-      })
-    )
-  )
+  it.effect("a hook has its own timeout, and waiting for it can be interrupted", HookSystem.layer, function* () {
+    const hooks = yield* HookSystem
+    const interrupted = yield* Ref.make(0)
+    const hangs = Effect.onInterrupt(Effect.never, () => Ref.update(interrupted, (n) => n + 1))
+    yield* hooks.add([{ name: "slow", priority: 0, timeout: "2 seconds", run: () => hangs }])
+    const first = yield* Effect.forkChild(hooks.fire(compress))
+    yield* TestClock.adjust("2 seconds")
+    assert.deepStrictEqual((yield* Fiber.join(first)).failures, [{ hook: "slow", message: "no answer within 2s" }])
+    const second = yield* Effect.forkChild(hooks.fire(compress))
+    yield* TestClock.adjust("1 second")
+    yield* Fiber.interrupt(second)
+    yield* TestClock.adjust("1 second")
+    assert.strictEqual(yield* Ref.get(interrupted), 2)
+  })
 
   it.effect("interrupting an event interrupts all its hooks", function* () {
     const state = { working: 0 }

@@ -89,13 +89,11 @@ describe("BeforeModel", () => {
         }
       ]
     ]
-  for (const [rule, llm, change] of changes) {
-    it.effect(`may change: ${rule}`, function* () {
-      const { left, notices } = yield* passed(wanting(llm))
-      assert.deepStrictEqual(left, { ...request, ...change })
-      assert.deepStrictEqual(notices, [])
-    })
-  }
+  it.effect.each(changes)("may change: %s", function* ([, llm, change]) {
+    const { left, notices } = yield* passed(wanting(llm))
+    assert.deepStrictEqual(left, { ...request, ...change })
+    assert.deepStrictEqual(notices, [])
+  })
 
   const refusals: ReadonlyArray<
     readonly [rule: string, llm: Readonly<Record<string, unknown>>, why: string, spare?: 10]
@@ -110,14 +108,12 @@ describe("BeforeModel", () => {
     ["messages of a wrong shape", { messages: "all" }, "list of role and content"],
     ["more than fits the window", { messages: [...told, { role: "user", content: "x" }] }, "no room", 10]
   ]
-  for (const [rule, llm, why, spare] of refusals) {
-    it.effect(`may not change, and reports: ${rule}`, function* () {
-      const { left, notices } = yield* passed(wanting(llm), spare)
-      assert.strictEqual(left, request)
-      assert.lengthOf(notices, 1)
-      assert.include(notices[0], why)
-    })
-  }
+  it.effect.each(refusals)("may not change, and reports: %s", function* ([, llm, why, spare]) {
+    const { left, notices } = yield* passed(wanting(llm), spare)
+    assert.strictEqual(left, request)
+    assert.lengthOf(notices, 1)
+    assert.include(notices[0], why)
+  })
 
   it.effect("blocks with an answer in place of the model's, in both forms; stops", function* () {
     const block = (llm: unknown): Answers => ({
@@ -169,13 +165,11 @@ describe("BeforeToolSelection", () => {
     ["AUTO changes nothing", { mode: "AUTO" }, request.tools, undefined],
     ["no names change nothing", { allowedFunctionNames: [] }, request.tools, undefined]
   ]
-  for (const [rule, config, tools, mustCall] of rows) {
-    it.effect(rule, function* () {
-      const { left } = yield* passed(choosing(config))
-      assert.deepStrictEqual(left.tools, tools)
-      assert.strictEqual(left.mustCall, mustCall)
-    })
-  }
+  it.effect.each(rows)("%s", function* ([, config, tools, mustCall]) {
+    const { left } = yield* passed(choosing(config))
+    assert.deepStrictEqual(left.tools, tools)
+    assert.strictEqual(left.mustCall, mustCall)
+  })
 
   it.effect("ignores an invalid form", function* () {
     const { left } = yield* passed(choosing({ mode: "SOME" }))
@@ -210,16 +204,14 @@ describe("AfterModel", () => {
       )
     ]
   ]
-  for (const [rule, answers, parts] of rows) {
-    it.effect(rule, function* () {
-      const { events, hooked: own } = yield* hooked(answers)
-      const left = yield* ModelHooks.after(own, request, chunk)
-      if (left._tag !== "Passed") return assert.fail(left._tag)
-      assert.deepStrictEqual(left.chunk, { ...chunk, parts })
-      const [event] = of(events, "AfterModel")
-      assert.deepStrictEqual([event?.text, event?.finishReason], ["ab", "STOP"])
-    })
-  }
+  it.effect.each(rows)("%s", function* ([, answers, parts]) {
+    const { events, hooked: own } = yield* hooked(answers)
+    const left = yield* ModelHooks.after(own, request, chunk)
+    if (left._tag !== "Passed") return assert.fail(left._tag)
+    assert.deepStrictEqual(left.chunk, { ...chunk, parts })
+    const [event] = of(events, "AfterModel")
+    assert.deepStrictEqual([event?.text, event?.finishReason], ["ab", "STOP"])
+  })
 
   it.effect("a text where there was none, a stop, a block", function* () {
     const silent: ModelChunk = { parts: [call("read", {})] }

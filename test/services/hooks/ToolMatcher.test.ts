@@ -1,6 +1,5 @@
-import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
 import { toolMatcher } from "../../../src/services/hooks/ToolMatcher.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the matcher of a hook", () => {
   it.effect.each<readonly [rule: string, matcher: string | undefined, tool: string, expected: boolean]>([
@@ -17,10 +16,8 @@ describe("the matcher of a hook", () => {
     ["and no other", "a(b", "a", false],
     ["one that would try every way on a long name", "^(([a-z])+.)+[A-Z]$", "a".repeat(100_000), false],
     ["the same, where it matches", "^(([a-z])+.)+[A-Z]$", `${"a".repeat(100_000)}Z`, true]
-  ])("%s", ([, matcher, tool, expected]) =>
-    Effect.gen(function* () {
-      const matches = yield* toolMatcher(matcher)
-      assert.strictEqual(yield* matches(tool), expected)
-    })
-  )
+  ])("%s", function* ([, matcher, tool, expected]) {
+    const matches = yield* toolMatcher(matcher)
+    assert.strictEqual(yield* matches(tool), expected)
+  })
 })

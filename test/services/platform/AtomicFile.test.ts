@@ -152,26 +152,24 @@ needs("root")("writing a file of another user's", () => {
 
 describe("a failing disk or an interruption", () => {
   layer(NodeServices.layer)((it) => {
-    for (const verdict of ["fail", "half"] as const) {
-      it.effect(`${verdict}: the old file stays, without leftovers`, function* () {
-        const { at, folder, fs } = yield* ground
-        yield* fs.writeFileString(at("file"), "before")
-        const writes = Effect.fnUntraced(function* (fault: FaultyFileSystem.Fault) {
-          const { calls, layer: disk } = yield* FaultyFileSystem.make(fault)
-          const done = yield* Effect.exit(AtomicFile.writePrivate(at("file"), "after").pipe(Effect.provide(disk)))
-          return { done, changes: (yield* calls).filter(({ mutating }) => mutating !== undefined).length }
-        })
-        const { changes } = yield* writes(FaultyFileSystem.none)
-        yield* fs.writeFileString(at("file"), "before")
-        for (let n = 1; n <= changes; n += 1) {
-          const { done } = yield* writes(FaultyFileSystem.nthMutating(n, verdict))
-          assert.strictEqual(done._tag, "Failure", `change ${n}`)
-          assert.strictEqual(yield* fs.readFileString(at("file")), "before", `change ${n}`)
-          assert.deepStrictEqual(yield* fs.readDirectory(folder), ["file"], `change ${n}`)
-        }
-        assert.isAtLeast(changes, 5)
+    it.effect.each(["fail", "half"] as const)("%s: the old file stays, without leftovers", function* (verdict) {
+      const { at, folder, fs } = yield* ground
+      yield* fs.writeFileString(at("file"), "before")
+      const writes = Effect.fnUntraced(function* (fault: FaultyFileSystem.Fault) {
+        const { calls, layer: disk } = yield* FaultyFileSystem.make(fault)
+        const done = yield* Effect.exit(AtomicFile.writePrivate(at("file"), "after").pipe(Effect.provide(disk)))
+        return { done, changes: (yield* calls).filter(({ mutating }) => mutating !== undefined).length }
       })
-    }
+      const { changes } = yield* writes(FaultyFileSystem.none)
+      yield* fs.writeFileString(at("file"), "before")
+      for (let n = 1; n <= changes; n += 1) {
+        const { done } = yield* writes(FaultyFileSystem.nthMutating(n, verdict))
+        assert.strictEqual(done._tag, "Failure", `change ${n}`)
+        assert.strictEqual(yield* fs.readFileString(at("file")), "before", `change ${n}`)
+        assert.deepStrictEqual(yield* fs.readDirectory(folder), ["file"], `change ${n}`)
+      }
+      assert.isAtLeast(changes, 5)
+    })
 
     it.effect("at any step leaves the old or the new file when the interruption returns", function* () {
       const { at, folder, fs } = yield* ground

@@ -193,61 +193,53 @@ describe("a file lock", () => {
     assert.isFalse((yield* fs.readDirectory(root)).includes(".x.lock.ta"))
   })
 
-  it.effect(
-    "a sweep removes exactly the leftovers of its own lock, whatever its name",
-    NodeServices.layer,
-    function* () {
-      const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
-      const { lock, root } = yield* folder
-      const { as } = world()
-      const dead = JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" })
-      const elsewhere = JSON.stringify({ pid: 1, start: "1", machine: "boot9_c9_host9", since: 1, token: "te" })
-      const kept = {
-        ".terraform.lock.hcl": "provider {}",
-        ".flake.lock": "{}",
-        ".y.lock": dead,
-        ".x.lock.hcl.tf": dead,
-        ".x.lock.t1": "",
-        ".x.lock.t2": elsewhere
-      }
-      for (const [name, text] of Object.entries({
-        ...kept,
-        ".x.lock": dead,
-        ".x.lock.ta": dead.replace('"ta"', '"tb"')
-      })) {
-        yield* fs.writeFileString(path.join(root, name), text)
-        yield* fs.utimes(path.join(root, name), 1, 1)
-      }
-      yield* TestClock.setTime(100_000_000_000)
-      yield* StaleFiles.sweepLock(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
-      assert.deepStrictEqual((yield* fs.readDirectory(root)).toSorted(), Object.keys(kept).toSorted())
+  it.effect("a sweep removes the leftovers of its own lock, whatever its name", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const { lock, root } = yield* folder
+    const { as } = world()
+    const dead = JSON.stringify({ pid: 1, start: "1", machine, since: 1, token: "ta" })
+    const elsewhere = JSON.stringify({ pid: 1, start: "1", machine: "boot9_c9_host9", since: 1, token: "te" })
+    const kept = {
+      ".terraform.lock.hcl": "provider {}",
+      ".flake.lock": "{}",
+      ".y.lock": dead,
+      ".x.lock.hcl.tf": dead,
+      ".x.lock.t1": "",
+      ".x.lock.t2": elsewhere
     }
-  )
+    for (const [name, text] of Object.entries({
+      ...kept,
+      ".x.lock": dead,
+      ".x.lock.ta": dead.replace('"ta"', '"tb"')
+    })) {
+      yield* fs.writeFileString(path.join(root, name), text)
+      yield* fs.utimes(path.join(root, name), 1, 1)
+    }
+    yield* TestClock.setTime(100_000_000_000)
+    yield* StaleFiles.sweepLock(lock).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
+    assert.deepStrictEqual((yield* fs.readDirectory(root)).toSorted(), Object.keys(kept).toSorted())
+  })
 
-  it.effect(
-    "of another machine counts while it is renewed, that is while it is held",
-    NodeServices.layer,
-    function* () {
-      const fs = yield* FileSystem.FileSystem
-      const { lock } = yield* folder
-      const { as } = world()
-      yield* TestClock.setTime(1_000_000_000)
-      const elsewhere = Effect.provideService(Processes, as({ pid: 7, start: "1", machine: "boot2_c1_host2" }))
-      const scope = yield* Scope.make()
-      yield* FileLock.tryAcquireRenewed(lock).pipe(Scope.provide(scope), elsewhere)
-      const written = Effect.map(fs.stat(lock), ({ mtime }) => Option.getOrThrow(mtime).getTime())
-      for (let minute = 0; minute < 15; minute += 1) {
-        yield* TestClock.adjust("1 minute")
-        const now = yield* Clock.currentTimeMillis
-        while ((yield* written) !== now) yield* Effect.promise(() => new Promise((done) => setTimeout(done, 2)))
-      }
-      const me = Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
-      assert.deepInclude(yield* me(FileLock.holderOf(lock)), { pid: 7 })
-      yield* Scope.close(scope, Exit.void)
-      assert.isFalse(yield* fs.exists(lock))
+  it.effect("of another machine counts while it is renewed, while it is held", NodeServices.layer, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { lock } = yield* folder
+    const { as } = world()
+    yield* TestClock.setTime(1_000_000_000)
+    const elsewhere = Effect.provideService(Processes, as({ pid: 7, start: "1", machine: "boot2_c1_host2" }))
+    const scope = yield* Scope.make()
+    yield* FileLock.tryAcquireRenewed(lock).pipe(Scope.provide(scope), elsewhere)
+    const written = Effect.map(fs.stat(lock), ({ mtime }) => Option.getOrThrow(mtime).getTime())
+    for (let minute = 0; minute < 15; minute += 1) {
+      yield* TestClock.adjust("1 minute")
+      const now = yield* Clock.currentTimeMillis
+      while ((yield* written) !== now) yield* Effect.promise(() => new Promise((done) => setTimeout(done, 2)))
     }
-  )
+    const me = Effect.provideService(Processes, as({ pid: 9, start: "1", machine }))
+    assert.deepInclude(yield* me(FileLock.holderOf(lock)), { pid: 7 })
+    yield* Scope.close(scope, Exit.void)
+    assert.isFalse(yield* fs.exists(lock))
+  })
 
   it.effect("that is a pipe or a folder is refused by name", NodeServices.layer, function* () {
     const fs = yield* FileSystem.FileSystem
@@ -370,43 +362,39 @@ describe("a file lock", () => {
   )
 
   describe("leftover files", () => {
-    it.effect(
-      "are removed where their owner is dead, and kept where it runs or is unknown for a short time",
-      NodeServices.layer,
-      function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const { root } = yield* folder
-        const { as, running } = world()
-        running.set(7, "1")
-        const of = (owner: ProcessOwner | undefined, unique: string) => temporaryName(owner, unique)
-        const kept = [
-          of({ pid: 7, start: "1", machine }, "lives"),
-          of({ pid: 8, start: "1", machine: "boot1_c2_host2" }, "elsewhere"),
-          of(undefined, "fresh"),
-          ".package.lock",
-          ".palimpsest-notes.md",
-          "x.tmp"
-        ]
-        const gone = [
-          of({ pid: 8, start: "1", machine }, "dead"),
-          of({ pid: 7, start: "2", machine }, "another"),
-          of({ pid: 7, start: "1", machine: "boot0_c1_host1" }, "before")
-        ]
-        const old = [of({ pid: 8, start: "1", machine: "boot1_c2_host2" }, "long"), of(undefined, "ago")]
-        for (const name of [...kept, ...gone, ...old]) {
-          yield* fs.writeFileString(path.join(root, name), "")
-          yield* fs.utimes(path.join(root, name), old.includes(name) ? 1 : 100_000, old.includes(name) ? 1 : 100_000)
-        }
-        yield* fs.makeDirectory(path.join(root, of({ pid: 8, start: "1", machine }, "folder")))
-        yield* TestClock.setTime(100_000_000)
-        yield* StaleFiles.sweep(root).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
-        assert.deepStrictEqual(
-          (yield* fs.readDirectory(root)).toSorted(),
-          [...kept, of({ pid: 8, start: "1", machine }, "folder")].toSorted()
-        )
+    it.effect("are removed where their owner is dead, and kept where it may run", NodeServices.layer, function* () {
+      const fs = yield* FileSystem.FileSystem
+      const path = yield* Path.Path
+      const { root } = yield* folder
+      const { as, running } = world()
+      running.set(7, "1")
+      const of = (owner: ProcessOwner | undefined, unique: string) => temporaryName(owner, unique)
+      const kept = [
+        of({ pid: 7, start: "1", machine }, "lives"),
+        of({ pid: 8, start: "1", machine: "boot1_c2_host2" }, "elsewhere"),
+        of(undefined, "fresh"),
+        ".package.lock",
+        ".palimpsest-notes.md",
+        "x.tmp"
+      ]
+      const gone = [
+        of({ pid: 8, start: "1", machine }, "dead"),
+        of({ pid: 7, start: "2", machine }, "another"),
+        of({ pid: 7, start: "1", machine: "boot0_c1_host1" }, "before")
+      ]
+      const old = [of({ pid: 8, start: "1", machine: "boot1_c2_host2" }, "long"), of(undefined, "ago")]
+      for (const name of [...kept, ...gone, ...old]) {
+        yield* fs.writeFileString(path.join(root, name), "")
+        yield* fs.utimes(path.join(root, name), old.includes(name) ? 1 : 100_000, old.includes(name) ? 1 : 100_000)
       }
-    )
+      yield* fs.makeDirectory(path.join(root, of({ pid: 8, start: "1", machine }, "folder")))
+      yield* TestClock.setTime(100_000_000)
+      yield* StaleFiles.sweep(root).pipe(Effect.provideService(Processes, as({ pid: 9, start: "1", machine })))
+      assert.deepStrictEqual(
+        (yield* fs.readDirectory(root)).toSorted(),
+        [...kept, of({ pid: 8, start: "1", machine }, "folder")].toSorted()
+      )
+    })
 
     it.effect("have their owner in the name, and no other name matches", () =>
       Effect.sync(() => {

@@ -48,26 +48,13 @@ const at = Effect.fnUntraced(function* (files: Readonly<Record<string, string | 
 
 layer(NodeServices.layer)("the system prompt", (it) => {
   describe("section switches", () => {
-    const values: ReadonlyArray<readonly [value: string, isOn: boolean]> = [
-      ["0", false],
-      ["false", false],
-      [" FALSE ", false],
-      ["1", true],
-      ["true", true],
-      ["no", true],
-      ["", true]
-    ]
-    for (const [value, isOn] of values) {
-      it.effect(`GEMINI_PROMPT_GIT="${value}": ${isOn ? "on" : "off"}`, function* () {
-        const { made } = yield* at({})
-        const { notices, sections } = yield* made({ GEMINI_PROMPT_GIT: value })
-        assert.strictEqual(
-          sections.some(({ key }) => key === "git"),
-          isOn
-        )
-        assert.deepStrictEqual(notices, [])
-      })
-    }
+    it("are off by 0 and false", () => {
+      for (const value of ["0", "false", " FALSE ", "1", "true", "no", ""]) {
+        const { notices, toggles } = togglesOf({ GEMINI_PROMPT_GIT: value })
+        const isOff = /0|false/i.test(value)
+        assert.deepStrictEqual([toggles.git ?? true, notices], [!isOff, []], value)
+      }
+    })
 
     it.effect("each section has its variable; the agents' section has the one of its contexts", () =>
       Effect.sync(() => {
@@ -133,24 +120,20 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       [" own.md ", "in the folder", files],
       ["~/own.md", "at home", files]
     ]
-    for (const [value, expected, those] of cases) {
-      it.effect(`"${value}" reads what is ${expected}`, function* () {
-        const { made } = yield* at(those)
-        const { sections, text } = yield* made({ GEMINI_SYSTEM_MD: value })
-        assert.strictEqual(text, `${expected}\n\nUse tabs.`)
-        assert.deepStrictEqual(
-          sections.map(({ key }) => key),
-          ["systemMd", "memory"]
-        )
-      })
-    }
+    it.effect.each(cases)('"%s" reads what is %s', function* ([value, expected, those]) {
+      const { made } = yield* at(those)
+      const { sections, text } = yield* made({ GEMINI_SYSTEM_MD: value })
+      assert.strictEqual(text, `${expected}\n\nUse tabs.`)
+      assert.deepStrictEqual(
+        sections.map(({ key }) => key),
+        ["systemMd", "memory"]
+      )
+    })
 
-    for (const value of ["", "  ", "0", "false", "FALSE"]) {
-      it.effect(`"${value}" disables it`, function* () {
-        const { made } = yield* at(files)
-        assert.deepStrictEqual(yield* made({ GEMINI_SYSTEM_MD: value }), yield* made({}))
-      })
-    }
+    it.effect.each(["", "  ", "0", "false", "FALSE"])('"%s" disables it', function* (value) {
+      const { made } = yield* at(files)
+      assert.deepStrictEqual(yield* made({ GEMINI_SYSTEM_MD: value }), yield* made({}))
+    })
 
     it.effect("an absolute path is used as it is; sections and their switches do not matter", function* () {
       const { made, path, top } = yield* at({
@@ -194,22 +177,19 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       ["../elsewhere/own.md", false],
       ["~/own.md", false]
     ] as const) {
-      it.effect(
-        `from a folder's .env file "${value}" is ${isTaken ? "used" : "ignored, with one notice"}`,
-        function* () {
-          const { folder, fs, made, top } = yield* at({ ...files, "elsewhere/own.md": "elsewhere" })
-          yield* fs.symlink(`${top}/elsewhere/own.md`, `${folder}/out.md`)
-          yield* fs.symlink("own.md", `${folder}/in.md`)
-          const variables = { GEMINI_SYSTEM_MD: value }
-          const { notices, text } = yield* made({}, {}, { variables, folder })
-          assert.strictEqual(text, isTaken ? "in the folder\n\nUse tabs." : (yield* made({})).text)
-          assert.lengthOf(notices, isTaken ? 0 : 1)
-          // The user may name what they like, in the environment and in files of their own.
-          assert.deepStrictEqual((yield* made({}, {}, { variables, folder: undefined })).notices, [])
-          const own = yield* made(variables, {}, { variables: { GEMINI_SYSTEM_MD: "own.md" }, folder })
-          assert.deepStrictEqual(own.notices, [])
-        }
-      )
+      it.effect(`from a folder's .env "${value}" is ${isTaken ? "used" : "ignored, with a notice"}`, function* () {
+        const { folder, fs, made, top } = yield* at({ ...files, "elsewhere/own.md": "elsewhere" })
+        yield* fs.symlink(`${top}/elsewhere/own.md`, `${folder}/out.md`)
+        yield* fs.symlink("own.md", `${folder}/in.md`)
+        const variables = { GEMINI_SYSTEM_MD: value }
+        const { notices, text } = yield* made({}, {}, { variables, folder })
+        assert.strictEqual(text, isTaken ? "in the folder\n\nUse tabs." : (yield* made({})).text)
+        assert.lengthOf(notices, isTaken ? 0 : 1)
+        // The user may name what they like, in the environment and in files of their own.
+        assert.deepStrictEqual((yield* made({}, {}, { variables, folder: undefined })).notices, [])
+        const own = yield* made(variables, {}, { variables: { GEMINI_SYSTEM_MD: "own.md" }, folder })
+        assert.deepStrictEqual(own.notices, [])
+      })
     }
 
     const bad: ReadonlyArray<
@@ -222,15 +202,13 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       ["it is no text", "a.bin", { "work/a.bin": new Uint8Array([0xff, 0xfe, 0x00]) }, /a\.bin is not UTF-8 text$/],
       ["it holds a null", "a.bin", { "work/a.bin": "a\0b" }, /a\.bin is not UTF-8 text$/]
     ]
-    for (const [rule, value, those, expected] of bad) {
-      it.effect(`reports in one line where ${rule}`, function* () {
-        const { made } = yield* at(those)
-        const error = yield* Effect.flip(made({ GEMINI_SYSTEM_MD: value }))
-        assert.strictEqual(error._tag, "SystemPromptError")
-        assert.match(error.message, expected)
-        assert.notInclude(error.message, "\n")
-      })
-    }
+    it.effect.each(bad)("reports in one line where %s", function* ([, value, those, expected]) {
+      const { made } = yield* at(those)
+      const error = yield* Effect.flip(made({ GEMINI_SYSTEM_MD: value }))
+      assert.strictEqual(error._tag, "SystemPromptError")
+      assert.match(error.message, expected)
+      assert.notInclude(error.message, "\n")
+    })
 
     it.effect("reads exactly 1 MiB", function* () {
       const { made } = yield* at({ "work/big.md": "x".repeat(1_048_576) })
@@ -269,16 +247,14 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       assert.strictEqual((yield* fs.stat(file)).mode & 0o777, 0o644)
     })
 
-    for (const value of ["1", "TRUE"]) {
-      it.effect(`"${value}" writes the default file, in a trusted folder only`, function* () {
-        const { folder, fs, made } = yield* at({})
-        const { notices } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value }, { isTrusted: false })
-        assert.match(notices.join("\n"), /^GEMINI_WRITE_SYSTEM_MD is ignored: this folder is not trusted/)
-        assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
-        const { text } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value })
-        assert.strictEqual(yield* fs.readFileString(`${folder}/.palimpsest/system.md`), `${text}\n`)
-      })
-    }
+    it.effect.each(["1", "TRUE"])('"%s" writes the default file, in a trusted folder only', function* (value) {
+      const { folder, fs, made } = yield* at({})
+      const { notices } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value }, { isTrusted: false })
+      assert.match(notices.join("\n"), /^GEMINI_WRITE_SYSTEM_MD is ignored: this folder is not trusted/)
+      assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
+      const { text } = yield* made({ GEMINI_WRITE_SYSTEM_MD: value })
+      assert.strictEqual(yield* fs.readFileString(`${folder}/.palimpsest/system.md`), `${text}\n`)
+    })
 
     it.effect("does not write the default file where a link leads out of the folder", function* () {
       const { folder, fs, made, top } = yield* at({ "elsewhere/system.md": "mine", "empty/x": "" })
@@ -310,13 +286,11 @@ layer(NodeServices.layer)("the system prompt", (it) => {
       assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
     })
 
-    for (const value of ["", "0", "false"]) {
-      it.effect(`"${value}" writes nothing`, function* () {
-        const { folder, fs, made } = yield* at({})
-        yield* made({ GEMINI_WRITE_SYSTEM_MD: value })
-        assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
-      })
-    }
+    it.effect.each(["", "0", "false"])('"%s" writes nothing', function* (value) {
+      const { folder, fs, made } = yield* at({})
+      yield* made({ GEMINI_WRITE_SYSTEM_MD: value })
+      assert.deepStrictEqual(yield* fs.readDirectory(folder), [])
+    })
 
     it.effect("any failure keeps the old file, without leftovers", function* () {
       const { folder, fs, made } = yield* at({ "work/p.md": "old" })
@@ -363,14 +337,12 @@ layer(NodeServices.layer)("the system prompt", (it) => {
         /^the system prompt cannot be written \(.+\); let GEMINI_WRITE_SYSTEM_MD name another file$/
       ]
     ]
-    for (const [rule, value, expected] of bad) {
-      it.effect(`reports in one line where ${rule}`, function* () {
-        const { folder, fs, made } = yield* at({ "work/a.txt": "mine", "work/folder/b.txt": "" })
-        const { message } = yield* Effect.flip(made({ GEMINI_WRITE_SYSTEM_MD: value }))
-        assert.match(message, expected)
-        assert.notInclude(message, "\n")
-        assert.strictEqual(yield* fs.readFileString(`${folder}/a.txt`), "mine")
-      })
-    }
+    it.effect.each(bad)("reports in one line where %s", function* ([, value, expected]) {
+      const { folder, fs, made } = yield* at({ "work/a.txt": "mine", "work/folder/b.txt": "" })
+      const { message } = yield* Effect.flip(made({ GEMINI_WRITE_SYSTEM_MD: value }))
+      assert.match(message, expected)
+      assert.notInclude(message, "\n")
+      assert.strictEqual(yield* fs.readFileString(`${folder}/a.txt`), "mine")
+    })
   })
 })

@@ -64,15 +64,13 @@ describe("resolving a reference", () => {
         text?: string
       ]
     >("resolved-references")
-  for (const [rule, message, wanted, left, text = message] of cases) {
-    it.effect(`${rule}: ${message}`, memory(files), function* () {
-      const expanded = yield* expand(message)
-      assert.deepStrictEqual(read(expanded), wanted)
-      assert.deepStrictEqual(skips(expanded), left)
-      assert.strictEqual(expanded.text, text)
-      assert.strictEqual(expanded.parts.length > 0, wanted.length > 0)
-    })
-  }
+  it.effect.each(cases)("%s: %s", memory(files), function* ([, message, wanted, left, text = message]) {
+    const expanded = yield* expand(message)
+    assert.deepStrictEqual(read(expanded), wanted)
+    assert.deepStrictEqual(skips(expanded), left)
+    assert.strictEqual(expanded.text, text)
+    assert.strictEqual(expanded.parts.length > 0, wanted.length > 0)
+  })
 
   const chosen: ReadonlyArray<
     readonly [rule: string, message: string, options: AtReferenceOptions, read: ReadonlyArray<string>]
@@ -82,13 +80,11 @@ describe("resolving a reference", () => {
     ["so may looking for names", "@Chat.ts", { search: false }, []],
     ["larger files may be left out", "@README.md @src/a.ts", { bytes: 3 }, ["src/a.ts"]]
   ]
-  for (const [rule, message, options, wanted] of chosen) {
-    it.effect(rule, () =>
-      Effect.map(expand(message, options), (expanded) => assert.deepStrictEqual(read(expanded), wanted)).pipe(
-        Effect.provide(memory(files))
-      )
+  it.effect.each(chosen)("%s", ([, message, options, wanted]) =>
+    Effect.map(expand(message, options), (expanded) => assert.deepStrictEqual(read(expanded), wanted)).pipe(
+      Effect.provide(memory(files))
     )
-  }
+  )
 
   it.effect("agents are not files", memory(files), function* () {
     const expanded = yield* expand("@README.md: ask @chat, @chat: now", { agents: ["chat", "other"] })
@@ -184,8 +180,15 @@ describe("the sent text", () => {
     }
   )
 
-  it.effect.skipIf(isUnitTier)("has at most 20 MiB, by size before reading", () =>
-    Effect.gen(function* () {
+  it.effect.skipIf(isUnitTier)(
+    "has at most 20 MiB, by size before reading",
+    memory({
+      "a.txt": "a".repeat(19_000_000),
+      "b.txt": "b".repeat(3_000_000),
+      "c.txt": "c",
+      "d.txt": new Uint8Array(21 * 1_048_576)
+    }),
+    function* () {
       const expanded = yield* expand("@a.txt @b.txt @c.txt @d.txt")
       assert.deepStrictEqual(read(expanded), ["a.txt", "c.txt"])
       assert.deepStrictEqual(skips(expanded), [
@@ -193,20 +196,13 @@ describe("the sent text", () => {
         "d.txt: larger than 20 MiB",
         "a.txt: lines of more than 2,000 characters are cut"
       ])
-    }).pipe(
-      Effect.provide(
-        memory({
-          "a.txt": "a".repeat(19_000_000),
-          "b.txt": "b".repeat(3_000_000),
-          "c.txt": "c",
-          "d.txt": new Uint8Array(21 * 1_048_576)
-        })
-      )
-    )
+    }
   )
 
-  it.effect.skipIf(isUnitTier)("has at most 2,000 files, and counts the rest", () =>
-    Effect.gen(function* () {
+  it.effect.skipIf(isUnitTier)(
+    "has at most 2,000 files, and counts the rest",
+    memory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`f${i}.txt`, `${i}`]))),
+    function* () {
       const expanded = yield* expand("@./")
       assert.strictEqual(expanded.files.length, 2_000)
       assert.deepStrictEqual(skips(expanded), [
@@ -215,7 +211,7 @@ describe("the sent text", () => {
       const named = yield* expand("@./ @f999.txt @f0.txt")
       assert.includeMembers(read(named).slice(-1), ["f999.txt"])
       assert.deepStrictEqual(skips(named), skips(expanded))
-    }).pipe(Effect.provide(memory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`f${i}.txt`, `${i}`])))))
+    }
   )
 
   it.effect(
@@ -388,8 +384,10 @@ describe("a tree of 100,000 files", () => {
     ["@./", "of ./: 1 of 20,000+ files were read (2,000 is the maximum for a message); 2 entries are ignored"]
   ]
   for (const [message, told] of messages) {
-    it.effect.skipIf(isUnitTier)(`is searched within limits and without blocking others: ${message}`, () =>
-      Effect.gen(function* () {
+    it.effect.skipIf(isUnitTier)(
+      `is searched within limits and without blocking others: ${message}`,
+      workspace,
+      function* () {
         const { fs, opened } = yield* tree
         let turns = 0
         const other = yield* Effect.forkChild(
@@ -407,7 +405,7 @@ describe("a tree of 100,000 files", () => {
         assert.isBelow(opened.length, 60)
         assert.isFalse(opened.some((place) => place.includes("ignored")))
         assert.isAtLeast(turns, 100)
-      }).pipe(Effect.provide(workspace))
+      }
     )
   }
 
@@ -514,24 +512,22 @@ describe("the report", () => {
     ],
     ["where nothing could be read it failed", "@nowhere.md @.env @void", "error", /^1 not found; 2 left out$/]
   ]
-  for (const [rule, message, status, display] of shownAs) {
-    it.effect(`${rule}: ${message}`, memory(files), function* () {
-      const expanded = yield* expand(message)
-      const [started, ended] = events(expanded, "client-read-1")
-      assert.deepStrictEqual(started, {
-        _tag: "ToolCallStarted",
-        id: "client-read-1",
-        name: "read_many_files",
-        title: message
-      })
-      const shown = listed(expanded)
-      assert(ended?._tag === "ToolCallResponse")
-      assert.strictEqual(ended.status, status)
-      assert.match(shown, display)
-      assert.strictEqual(ended.message, status === "error" ? shown : null)
-      assert.strictEqual(ended.duration, expanded.duration)
+  it.effect.each(shownAs)("%s: %s", memory(files), function* ([, message, status, display]) {
+    const expanded = yield* expand(message)
+    const [started, ended] = events(expanded, "client-read-1")
+    assert.deepStrictEqual(started, {
+      _tag: "ToolCallStarted",
+      id: "client-read-1",
+      name: "read_many_files",
+      title: message
     })
-  }
+    const shown = listed(expanded)
+    assert(ended?._tag === "ToolCallResponse")
+    assert.strictEqual(ended.status, status)
+    assert.match(shown, display)
+    assert.strictEqual(ended.message, status === "error" ? shown : null)
+    assert.strictEqual(ended.duration, expanded.duration)
+  })
 
   it.effect(
     "of many files lists the first",

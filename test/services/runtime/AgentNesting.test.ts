@@ -96,12 +96,10 @@ describe("the position of an agent", () => {
     ["a place that cannot be read", "{", {}, {}, "Unreadable"],
     ["the process of an agent that no agent started", undefined, {}, { isAgentProcess: true }, "Unreadable"]
   ]
-  for (const [name, inherited, settings, options, problem] of refused) {
-    it.effect(`is refused: ${name}`, function* () {
-      const error = yield* Effect.flip(entered(inherited, settings, options))
-      assert.propertyVal(error, "problem", problem)
-    })
-  }
+  it.effect.each(refused)("is refused: %s", function* ([, inherited, settings, options, problem]) {
+    const error = yield* Effect.flip(entered(inherited, settings, options))
+    assert.propertyVal(error, "problem", problem)
+  })
 
   it.effect("is refused where running agents cannot be counted", function* () {
     const broken = { take: () => new AgentFailure({ message: "the disk is full" }) }

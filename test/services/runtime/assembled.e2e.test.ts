@@ -74,44 +74,41 @@ describe("the environment message", () => {
 })
 
 describe("the editor's state", () => {
-  it.live(
-    "is sent in full at first, then as changes, in full after a compression, and not without a change",
-    function* () {
-      const { cwd, fake, home, opened, said } = yield* working({ script: answering() })
-      const editor = (...names: ReadonlyArray<string>) =>
-        writeFileSync(
-          path.join(home, "ide.json"),
-          JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
-        )
-      const newsIn = (texts: ReadonlyArray<string>) =>
-        texts.filter((text) => text.includes("Changes in the user's editor"))
-      yield* said("Nothing is open yet.")
-      editor("a.ts", "b.ts")
-      yield* said("Now something is.")
-      yield* said("Nothing changed.")
-      editor("c.ts", "a.ts")
-      yield* said(long(3))
-      assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
-      yield* said("After the compression.")
-      yield* said("Nothing changed again.")
-      const requests = yield* fake.requests
-      const texts = requests.map(textsOf)
-      const [one, two, three, four, five, six] = texts
-      assert.isFalse(one?.some((text) => text.includes("editor")))
-      assert.match(two?.join("\n") ?? "", /Open in the user's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/)
-      assert.strictEqual(three?.join("\n").split("Open in the user's editor").length, 2)
-      assert.lengthOf(newsIn(three ?? []), 0)
-      const [changed = ""] = newsIn(four ?? [])
-      assert.match(changed, /"filesOpened": \[\s*"c\.ts"\s*\][^]*"filesClosed": \[\s*"b\.ts"\s*\]/)
-      assert.match(environmentOf(requests[4]), /Open in the user's editor[^]*"c\.ts"[^]*"a\.ts"/)
-      assert.lengthOf(newsIn((five ?? []).slice(-1)), 0)
-      assert.strictEqual(environmentOf(requests[5]), environmentOf(requests[4]))
-      assert.strictEqual(
-        six?.filter((text) => /editor/.test(text)).length,
-        five?.filter((text) => /editor/.test(text)).length
+  it.live("is sent in full at first and after a compression, else its changes, if there are any", function* () {
+    const { cwd, fake, home, opened, said } = yield* working({ script: answering() })
+    const editor = (...names: ReadonlyArray<string>) =>
+      writeFileSync(
+        path.join(home, "ide.json"),
+        JSON.stringify(openFiles(...names.map((name) => path.join(cwd, name))))
       )
-    }
-  )
+    const newsIn = (texts: ReadonlyArray<string>) =>
+      texts.filter((text) => text.includes("Changes in the user's editor"))
+    yield* said("Nothing is open yet.")
+    editor("a.ts", "b.ts")
+    yield* said("Now something is.")
+    yield* said("Nothing changed.")
+    editor("c.ts", "a.ts")
+    yield* said(long(3))
+    assert.strictEqual((yield* Effect.orDie(opened.chat.compress()))._tag, "Compressed")
+    yield* said("After the compression.")
+    yield* said("Nothing changed again.")
+    const requests = yield* fake.requests
+    const texts = requests.map(textsOf)
+    const [one, two, three, four, five, six] = texts
+    assert.isFalse(one?.some((text) => text.includes("editor")))
+    assert.match(two?.join("\n") ?? "", /Open in the user's editor[^]*"path": "a\.ts"[^]*"chosen words"[^]*"b\.ts"/)
+    assert.strictEqual(three?.join("\n").split("Open in the user's editor").length, 2)
+    assert.lengthOf(newsIn(three ?? []), 0)
+    const [changed = ""] = newsIn(four ?? [])
+    assert.match(changed, /"filesOpened": \[\s*"c\.ts"\s*\][^]*"filesClosed": \[\s*"b\.ts"\s*\]/)
+    assert.match(environmentOf(requests[4]), /Open in the user's editor[^]*"c\.ts"[^]*"a\.ts"/)
+    assert.lengthOf(newsIn((five ?? []).slice(-1)), 0)
+    assert.strictEqual(environmentOf(requests[5]), environmentOf(requests[4]))
+    assert.strictEqual(
+      six?.filter((text) => /editor/.test(text)).length,
+      five?.filter((text) => /editor/.test(text)).length
+    )
+  })
 
   it.live("is in full in the request that an automatic compression made room for", function* () {
     const { cwd, fake, home, said } = yield* working({

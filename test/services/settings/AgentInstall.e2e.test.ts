@@ -158,25 +158,22 @@ layer(NodeServices.layer)("a link in the place of a settings file", (it) => {
 
   const outside = (files: ReadonlyArray<LocatedFile>) => files.filter(({ isOutside }) => isOutside)
 
-  it.effect(
-    "is reported when it leads out of the folder: as a file, as a folder, and before its target exists",
-    function* () {
-      for (const make of ["file", "folder", "empty folder"] as const) {
-        const { at, fs, places, put } = yield* ground
-        yield* fs.makeDirectory(at("user"))
-        if (make !== "empty folder") yield* put(at("user", "settings.json"), "{}")
-        if (make === "file") {
-          yield* fs.makeDirectory(at("work", ".claude"))
-          yield* fs.symlink("../../user/settings.json", at("work", ".claude", "settings.json"))
-        } else yield* fs.symlink("../user", at("work", ".claude"))
-        assert.deepStrictEqual(
-          outside(yield* locateFiles(agentFiles("claude", parts), places)).map(({ file, named }) => [named, file]),
-          [[at("work", ".claude", "settings.json"), at("user", "settings.json")]],
-          make
-        )
-      }
+  it.effect("is reported when it leads out of the folder, as a file or folder, or to nothing yet", function* () {
+    for (const make of ["file", "folder", "empty folder"] as const) {
+      const { at, fs, places, put } = yield* ground
+      yield* fs.makeDirectory(at("user"))
+      if (make !== "empty folder") yield* put(at("user", "settings.json"), "{}")
+      if (make === "file") {
+        yield* fs.makeDirectory(at("work", ".claude"))
+        yield* fs.symlink("../../user/settings.json", at("work", ".claude", "settings.json"))
+      } else yield* fs.symlink("../user", at("work", ".claude"))
+      assert.deepStrictEqual(
+        outside(yield* locateFiles(agentFiles("claude", parts), places)).map(({ file, named }) => [named, file]),
+        [[at("work", ".claude", "settings.json"), at("user", "settings.json")]],
+        make
+      )
     }
-  )
+  })
 
   it.effect("does not count where the working folder itself, or Codex's, is linked", function* () {
     const { at, fs, places } = yield* ground
@@ -229,8 +226,9 @@ layer(NodeServices.layer)("what is no settings file", (it) => {
     "a file that is not UTF-8": (file) =>
       FileSystem.FileSystem.use((fs) => fs.writeFile(file, new Uint8Array([0xff, 0xfe, 0x7b, 0, 0x7d, 0])))
   }
-  for (const [name, make] of Object.entries(specials)) {
-    it.effect(`${name} is refused in one line without being read, by every agent`, function* () {
+  it.effect.each(Object.entries(specials))(
+    "%s is refused in one line without being read, by every agent",
+    function* ([, make]) {
       for (const agent of installAgents) {
         const { fs, places, run } = yield* ground
         for (const file of namedIn(places, agent)) {
@@ -241,8 +239,8 @@ layer(NodeServices.layer)("what is no settings file", (it) => {
         }
         assert.isFalse(yield* fs.exists(places.records))
       }
-    })
-  }
+    }
+  )
 })
 
 layer(NodeServices.layer)("between plan and change", (it) => {

@@ -59,7 +59,10 @@ describe("the fixture folder", () => {
     const fs = yield* FileSystem.FileSystem
     const { at, filesIn, run } = yield* ground({})
     const from = `${fixture}/.gemini`
+    const dry = yield* run({ from, dryRun: true })
+    assert.isFalse(yield* fs.exists(at("kept")))
     const report = yield* run({ from })
+    assert.deepStrictEqual({ ...dry, dryRun: false }, report)
     assert.deepStrictEqual(rowsOf(report.taken.filter(({ kind }) => kind !== "setting")), [
       "memory GEMINI.md",
       "memory notes/style.md",
@@ -108,15 +111,6 @@ describe("the fixture folder", () => {
     assert.isTrue(again.kept.every(({ isSame }) => isSame))
     assert.deepStrictEqual(again.notTaken, report.notTaken)
     assert.deepStrictEqual(yield* filesIn("kept"), { ...files, "settings.json": settings })
-  })
-
-  it.effect("a dry run reports the same and writes nothing", NodeServices.layer, function* () {
-    const fs = yield* FileSystem.FileSystem
-    const { at, run } = yield* ground({})
-    const dry = yield* run({ from: `${fixture}/.gemini`, dryRun: true })
-    assert.isFalse(yield* fs.exists(at("kept")))
-    const wet = yield* run({ from: `${fixture}/.gemini` })
-    assert.deepStrictEqual({ ...dry, dryRun: false }, wet)
   })
 })
 
@@ -204,17 +198,15 @@ describe("memory", () => {
       ["GEMINI.md: @./oauth_creds.json: only texts are copied: .md, .mdx, .markdown, .txt"]
     ]
   ]
-  for (const [rule, files, taken, left] of cases) {
-    it.effect(rule, NodeServices.layer, function* () {
-      const { run } = yield* ground(files)
-      const report = yield* run()
-      assert.deepStrictEqual(
-        report.taken.filter(({ kind }) => kind === "memory").map(({ from }) => from),
-        taken
-      )
-      assert.deepStrictEqual(whys(report.notTaken.filter(({ kind }) => kind === "memory")), left)
-    })
-  }
+  it.effect.each(cases)("%s", NodeServices.layer, function* ([, files, taken, left]) {
+    const { run } = yield* ground(files)
+    const report = yield* run()
+    assert.deepStrictEqual(
+      report.taken.filter(({ kind }) => kind === "memory").map(({ from }) => from),
+      taken
+    )
+    assert.deepStrictEqual(whys(report.notTaken.filter(({ kind }) => kind === "memory")), left)
+  })
 })
 
 describe("nothing outside of the folder is read", () => {
@@ -315,16 +307,14 @@ describe("inputs that cannot be imported", () => {
       /kept\/settings\.json, model: expected the name of a model/
     ]
   ]
-  for (const [rule, files, ours, told] of cases) {
-    it.effect(`settings: ${rule}. Nothing is written`, NodeServices.layer, function* () {
-      const { filesIn, run } = yield* ground({ ...files, "GEMINI.md": "x" }, ours)
-      const error = yield* Effect.flip(run())
-      assert.strictEqual(error.reason, "Invalid")
-      assert.match(error.message, told)
-      assert.notMatch(error.message, /AIza|\n/)
-      assert.deepStrictEqual(yield* filesIn("kept"), ours)
-    })
-  }
+  it.effect.each(cases)("settings: %s. Nothing is written", NodeServices.layer, function* ([, files, ours, told]) {
+    const { filesIn, run } = yield* ground({ ...files, "GEMINI.md": "x" }, ours)
+    const error = yield* Effect.flip(run())
+    assert.strictEqual(error.reason, "Invalid")
+    assert.match(error.message, told)
+    assert.notMatch(error.message, /AIza|\n/)
+    assert.deepStrictEqual(yield* filesIn("kept"), ours)
+  })
 
   it.effect("a missing folder, a file, and our own home", NodeServices.layer, function* () {
     const { at, run } = yield* ground({}, { "settings.json": "{}" })
@@ -358,32 +348,30 @@ const isOldOrNew = (files: Readonly<Record<string, string>>): boolean =>
   ) && Object.hasOwn(files, "settings.json")
 
 describe("failures while writing", () => {
-  for (const verdict of ["half"] as const) {
-    it.effect(
-      `leave each file old or new, and a second run completes it: a call that ${verdict}`,
-      NodeServices.layer,
-      function* () {
-        let broken = 0
-        for (let n = 1; ; n += 1) {
-          const { filesIn, run } = yield* ground(small, mine)
-          const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, verdict))
-          const exit = yield* Effect.exit(Effect.provide(run(), faulty.layer))
-          const calls = yield* faulty.calls
-          assert.isTrue(isOldOrNew(yield* filesIn("kept")), `call ${n}`)
-          if (Exit.isFailure(exit)) {
-            broken += 1
-            const error = yield* Effect.flip(exit)
-            assert.strictEqual(error._tag, "GeminiImportError")
-            assert.notInclude(error.message, "\n")
-          }
-          yield* run()
-          assert.deepStrictEqual(yield* filesIn("kept"), smallTaken)
-          if (calls.every(({ mutating = 0 }) => mutating < n)) break
+  it.effect.each(["half"] as const)(
+    "leave each file old or new, and a second run ends it: %s",
+    NodeServices.layer,
+    function* (verdict) {
+      let broken = 0
+      for (let n = 1; ; n += 1) {
+        const { filesIn, run } = yield* ground(small, mine)
+        const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, verdict))
+        const exit = yield* Effect.exit(Effect.provide(run(), faulty.layer))
+        const calls = yield* faulty.calls
+        assert.isTrue(isOldOrNew(yield* filesIn("kept")), `call ${n}`)
+        if (Exit.isFailure(exit)) {
+          broken += 1
+          const error = yield* Effect.flip(exit)
+          assert.strictEqual(error._tag, "GeminiImportError")
+          assert.notInclude(error.message, "\n")
         }
-        assert.isAbove(broken, 5)
+        yield* run()
+        assert.deepStrictEqual(yield* filesIn("kept"), smallTaken)
+        if (calls.every(({ mutating = 0 }) => mutating < n)) break
       }
-    )
-  }
+      assert.isAbove(broken, 5)
+    }
+  )
 
   it.effect("interruption anywhere leaves no temporary files", NodeServices.layer, function* () {
     const grounds = new Map<number, Effect.Success<ReturnType<typeof ground>>>()

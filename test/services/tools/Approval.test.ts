@@ -45,42 +45,39 @@ describe("Approval", () => {
     assert.strictEqual(yield* tagOf(planning, edit), "Refused")
   })
 
-  it.effect(
-    "a file that runs by itself is asked for in any mode; its grant covers it alone, and does not persist",
-    function* () {
-      const hook: ApprovalQuestion = {
-        ...edit,
-        title: "write_file .husky/a",
-        grants: ["edit:/w/.husky/a"],
-        because: "git runs it"
-      }
-      const other: ApprovalQuestion = { ...hook, title: "write_file .husky/b", grants: ["edit:/w/.husky/b"] }
-      const kept: Array<string> = []
-      const reasons: Array<string | undefined> = []
-      const approval = yield* Approval.make({
-        mode: "edits",
-        granted: ["edit"],
-        keep: (grants) => Effect.sync(() => void kept.push(...grants)),
-        ask: ({ because, title }) =>
-          Effect.sync((): Answer => {
-            reasons.push(because)
-            return title.endsWith("a") ? { _tag: "Always" } : { _tag: "No", words: "" }
-          })
-      })
-      assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
-      assert.deepStrictEqual(reasons, [])
-      assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
-      assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
-      assert.strictEqual(yield* tagOf(approval, other), "Denied")
-      assert.deepStrictEqual(kept, [])
-      // What such files are is told with the first question.
-      assert.deepStrictEqual(reasons, [`git runs it. ${steeringNote}`, "git runs it"])
-      yield* approval.setMode("all")
-      assert.strictEqual(yield* tagOf(approval, other), "Allowed")
-      yield* approval.setMode("plan")
-      assert.strictEqual(yield* tagOf(approval, hook), "Refused")
+  it.effect("a file that runs by itself is asked for in any mode; its grant is its own, and passes", function* () {
+    const hook: ApprovalQuestion = {
+      ...edit,
+      title: "write_file .husky/a",
+      grants: ["edit:/w/.husky/a"],
+      because: "git runs it"
     }
-  )
+    const other: ApprovalQuestion = { ...hook, title: "write_file .husky/b", grants: ["edit:/w/.husky/b"] }
+    const kept: Array<string> = []
+    const reasons: Array<string | undefined> = []
+    const approval = yield* Approval.make({
+      mode: "edits",
+      granted: ["edit"],
+      keep: (grants) => Effect.sync(() => void kept.push(...grants)),
+      ask: ({ because, title }) =>
+        Effect.sync((): Answer => {
+          reasons.push(because)
+          return title.endsWith("a") ? { _tag: "Always" } : { _tag: "No", words: "" }
+        })
+    })
+    assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+    assert.deepStrictEqual(reasons, [])
+    assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+    assert.strictEqual(yield* tagOf(approval, hook), "Allowed")
+    assert.strictEqual(yield* tagOf(approval, other), "Denied")
+    assert.deepStrictEqual(kept, [])
+    // What such files are is told with the first question.
+    assert.deepStrictEqual(reasons, [`git runs it. ${steeringNote}`, "git runs it"])
+    yield* approval.setMode("all")
+    assert.strictEqual(yield* tagOf(approval, other), "Allowed")
+    yield* approval.setMode("plan")
+    assert.strictEqual(yield* tagOf(approval, hook), "Refused")
+  })
 
   it.effect("the end of planning restores the mode before it, however often planning began", function* () {
     const approval = yield* Approval.make({ mode: "edits", granted: [] })

@@ -58,11 +58,9 @@ describe("settings for reading files", () => {
       "This is only part of wide.txt: lines 1-2 of 2. Lines of more than 4 characters are cut.\n\n--- CONTENT ---\n0123... [truncated]\nshor... [truncated]\n"
     ]
   ]
-  for (const [rule, settings, args, answer] of cases) {
-    it.effect(`read_file: ${rule}`, inMemory(files), function* () {
-      assert.strictEqual(yield* answerOf(yield* having(settings, readFile), args), answer)
-    })
-  }
+  it.effect.each(cases)("read_file: %s", inMemory(files), function* ([, settings, args, answer]) {
+    assert.strictEqual(yield* answerOf(yield* having(settings, readFile), args), answer)
+  })
 
   it.effect("read_file says how many lines it shows", inMemory(files), function* () {
     assert.include((yield* having({ lines: 7 }, readFile)).description, "up to 7 lines")

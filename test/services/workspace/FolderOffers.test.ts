@@ -49,11 +49,9 @@ describe("the hooks of an untrusted folder", () => {
     ["but none that would not run", `{ "hooks": { "AfterTool": [{ "hooks": [] }], "Some": 1 } }`, []],
     ["and no servers, which count in the user's own settings only", `{ "mcpServers": { "s": { "command": "x" } } }`, []]
   ]
-  for (const [rule, settings, lines] of readable) {
-    it.effect(`are shown ${rule}`, NodeServices.layer, function* () {
-      assert.deepStrictEqual(yield* linesOf(settings), [`settings: ${file}`, ...lines])
-    })
-  }
+  it.effect.each(readable)("are shown %s", NodeServices.layer, function* ([, settings, lines]) {
+    assert.deepStrictEqual(yield* linesOf(settings), [`settings: ${file}`, ...lines])
+  })
 
   it.effect("are cut with a count where they are many", NodeServices.layer, function* () {
     const many = Array.from({ length: 30 }, (_, at) => hook(`run-${at}`)).join(",")
@@ -67,9 +65,11 @@ describe("the hooks of an untrusted folder", () => {
     ["are no text", new Uint8Array([123, 255, 125])],
     ["are too large", `{}${" ".repeat(1_048_576)}`]
   ]
-  for (const [rule, settings] of broken) {
-    it.effect(`with settings that ${rule} are reported as unreadable`, NodeServices.layer, function* () {
+  it.effect.each(broken)(
+    "with settings that %s are reported as unreadable",
+    NodeServices.layer,
+    function* ([, settings]) {
       assert.deepStrictEqual(yield* linesOf(settings), [`settings that cannot be read: ${file}`])
-    })
-  }
+    }
+  )
 })

@@ -22,29 +22,26 @@ const scene = Effect.gen(function* () {
 })
 
 describe("the editor's state for a model", () => {
-  it.effect(
-    "is complete at the beginning and after a compression; in between it is what changed since it was sent",
-    function* () {
-      const { news, say } = yield* scene
-      yield* say(open("a"))
-      assert.include(yield* news.full, `"a"`)
-      assert.strictEqual(yield* news.next, undefined)
+  it.effect("is complete at the beginning and after a compression; in between what changed", function* () {
+    const { news, say } = yield* scene
+    yield* say(open("a"))
+    assert.include(yield* news.full, `"a"`)
+    assert.strictEqual(yield* news.next, undefined)
 
-      yield* say(open("a", "b"))
-      const first = yield* news.next
-      assert.isTrue(first?.text.startsWith(`${runtimeMark}\n`))
-      assert.match(first?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
-      // The turn failed: what was not sent is news again.
-      const again = yield* news.next
-      assert.strictEqual(again?.text, first?.text)
-      yield* again?.markSent ?? Effect.void
-      assert.strictEqual(yield* news.next, undefined)
+    yield* say(open("a", "b"))
+    const first = yield* news.next
+    assert.isTrue(first?.text.startsWith(`${runtimeMark}\n`))
+    assert.match(first?.text ?? "", /"filesOpened": \[\s*"b"\s*\]/)
+    // The turn failed: what was not sent is news again.
+    const again = yield* news.next
+    assert.strictEqual(again?.text, first?.text)
+    yield* again?.markSent ?? Effect.void
+    assert.strictEqual(yield* news.next, undefined)
 
-      yield* say(open("a", "b", "c"))
-      assert.include(yield* news.full, `"c"`)
-      assert.strictEqual(yield* news.next, undefined)
-    }
-  )
+    yield* say(open("a", "b", "c"))
+    assert.include(yield* news.full, `"c"`)
+    assert.strictEqual(yield* news.next, undefined)
+  })
 
   it.effect("is fixed at sending, whatever the editor reports meanwhile", function* () {
     const { news, say } = yield* scene

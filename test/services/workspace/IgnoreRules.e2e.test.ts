@@ -96,16 +96,14 @@ describe("ignored files of a walk", () => {
       ]
     ]
   ]
-  for (const [rule, choice, more, left] of cases) {
-    it.effect(rule, () =>
-      Effect.map(walked(choice), (found) =>
-        assert.deepStrictEqual(
-          found.filter((file) => !always.includes(file)),
-          left
-        )
-      ).pipe(Effect.provide(inMemory({ ...tree, ...more })))
-    )
-  }
+  it.effect.each(cases)("%s", ([, choice, more, left]) =>
+    Effect.map(walked(choice), (found) =>
+      assert.deepStrictEqual(
+        found.filter((file) => !always.includes(file)),
+        left
+      )
+    ).pipe(Effect.provide(inMemory({ ...tree, ...more })))
+  )
 
   it.effect("git's rules apply in a repository only", () =>
     Effect.map(walked(), (found) => assert.deepStrictEqual(found, [".gitignore", "a.log"])).pipe(

@@ -148,12 +148,12 @@ const detailOf = ({ path, workspace }: EditedWorkspace, { after, diff: { diff },
 
 const resultOf = (
   path: Path.Path,
-  { diff: { added, diff, removed }, current }: Change
+  { after, diff: { added, diff, removed }, current }: Change
 ): ToolResult<FileChangeResult> => ({
   value: { fileDiff: diff, fileName: path.basename(current.path) },
   display:
     diff === ""
-      ? textDisplay(`${current.shown} already has this content`)
+      ? textDisplay(after === current.text ? `${current.shown} already has this content` : `${current.shown} is empty`)
       : { _tag: "Diff", file: current.shown, diff, added, removed }
 })
 

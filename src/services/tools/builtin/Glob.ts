@@ -38,8 +38,8 @@ const byFreshness =
   (one: Match, other: Match): number => {
     const isFresh = now - one.modified < recentMillis
     const isOtherFresh = now - other.modified < recentMillis
-    if (isFresh && isOtherFresh && one.modified !== other.modified) return other.modified - one.modified
     if (isFresh !== isOtherFresh) return isFresh ? -1 : 1
+    if (isFresh && one.modified !== other.modified) return other.modified - one.modified
     return one.place < other.place ? -1 : 1
   }
 

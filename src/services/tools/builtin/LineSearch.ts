@@ -147,12 +147,10 @@ export const searchOne = Effect.fnUntraced(function* (place: string, wanted: Wan
   let isBinary = false
 
   const take = Effect.fnUntraced(function* (text: string) {
-    if (matches.length < maxMatches) {
-      const lines = yield* Patterns.run(
-        matchingLines(text.replace(/\r(?=\n|$)/g, ""), wanted, maxMatches - matches.length)
-      )
-      for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
-    }
+    const lines = yield* Patterns.run(
+      matchingLines(text.replace(/\r(?=\n|$)/g, ""), wanted, maxMatches - matches.length)
+    )
+    for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
     let at = text.indexOf("\n")
     while (at >= 0) {
       before += 1

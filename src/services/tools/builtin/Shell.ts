@@ -6,7 +6,6 @@ import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.t
 import { awaitOutput, signalOf } from "../../platform/ChildOutput.ts"
 import { makeProgramFinder } from "../../platform/ProgramLookup.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
-import { ShellGrammar } from "../ShellGrammar.ts"
 import { type CallContext, makePrepared, pathArgument, type Tool, type ToolFailure } from "../Tool.ts"
 import { BackgroundCommands } from "./BackgroundCommands.ts"
 import {
@@ -235,20 +234,11 @@ const run = Effect.fnUntraced(function* (
  */
 export const shell: Effect.Effect<Tool, never, ShellServices | Scope.Scope> = Effect.gen(function* () {
   const services = yield* Effect.context<ShellServices>()
-  const grammar = yield* ShellGrammar
-  const settings = yield* ShellSettings
   const workspace = yield* Workspace
   const find = yield* makeProgramFinder(workspace.folders)
-  const commands = yield* BackgroundCommands
   const outlasting = yield* Scope.fork(yield* Effect.scope, "parallel")
   const provided = <A, E>(work: Effect.Effect<A, E, ShellServices>): Effect.Effect<A, E> =>
-    work.pipe(
-      Effect.provideService(BackgroundCommands, commands),
-      Effect.provideService(FindProgram, find),
-      Effect.provideService(ShellGrammar, grammar),
-      Effect.provideService(ShellSettings, settings),
-      Effect.provideContext(services)
-    )
+    work.pipe(Effect.provideService(FindProgram, find), Effect.provideContext(services))
   const folderOf = (name: string | undefined): Effect.Effect<string, ToolFailure> =>
     name === undefined || name === "" ? Effect.succeed(workspace.root) : pathArgument(workspace, name, "write")
   return makePrepared({

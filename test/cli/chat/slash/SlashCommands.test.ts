@@ -59,17 +59,15 @@ describe("parseLine", () => {
 })
 
 describe("/help", () => {
-  for (const columns of [40, 80, 120]) {
-    it(`lists every command in lines of at most ${columns} columns`, () => {
-      const lines = helpText(columns).split("\n")
-      for (const line of lines) assert.isAtMost(columnsOf(line), columns)
-      for (const { name } of slashCommands)
-        assert.isTrue(
-          lines.some((line) => line.startsWith(`  /${name}`)),
-          name
-        )
-    })
-  }
+  it.each([40, 80, 120])("lists every command in lines of at most %s columns", (columns) => {
+    const lines = helpText(columns).split("\n")
+    for (const line of lines) assert.isAtMost(columnsOf(line), columns)
+    for (const { name } of slashCommands)
+      assert.isTrue(
+        lines.some((line) => line.startsWith(`  /${name}`)),
+        name
+      )
+  })
 })
 
 describe("the type of a command", () => {

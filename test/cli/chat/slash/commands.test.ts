@@ -159,35 +159,31 @@ rewind > 0 > 0 > 1
 `
 
 describe("the commands of a chat", () => {
-  it.effect(
-    "do this, in this order: see `test/golden/commands.txt`, and take a new one with `vitest -u`",
-    services,
-    function* () {
-      const picks: Array<string> = []
-      const { look, session } = yield* opened(picks)
-      const shown: Array<string> = []
-      const play = Effect.fnUntraced(function* (typedLines: string) {
-        for (const line of typedLines.trim().split(/[;\n]\s*/)) {
-          const [command = "", ...picked] = line.split(" > ")
-          picks.splice(0, picks.length, ...picked)
-          const next = yield* Effect.catch(typed(session, command), ({ message }) =>
-            Effect.succeed(`failed ${facts(message)}`)
-          )
-          shown.push(`/${line}`, ...(yield* look).flatMap((one) => one.split("\n")).map((one) => `  ${one}`))
-          if (next !== undefined) shown.push(`  ${JSON.stringify(next)}`)
-        }
-      })
-      const store = yield* SessionStore
-      for (const id of ["session_1", "session_2", "session_3"]) {
-        yield* store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
+  it.effect("do this in this order: see `test/golden/commands.txt`; renew it by `vitest -u`", services, function* () {
+    const picks: Array<string> = []
+    const { look, session } = yield* opened(picks)
+    const shown: Array<string> = []
+    const play = Effect.fnUntraced(function* (typedLines: string) {
+      for (const line of typedLines.trim().split(/[;\n]\s*/)) {
+        const [command = "", ...picked] = line.split(" > ")
+        picks.splice(0, picks.length, ...picked)
+        const next = yield* Effect.catch(typed(session, command), ({ message }) =>
+          Effect.succeed(`failed ${facts(message)}`)
+        )
+        shown.push(`/${line}`, ...(yield* look).flatMap((one) => one.split("\n")).map((one) => `  ${one}`))
+        if (next !== undefined) shown.push(`  ${JSON.stringify(next)}`)
       }
-      yield* store.rename("session_2", "title_2")
-      for (let at = 10; at < 40; at += 1) yield* store.add([started(`old_${at}`), appended(1, text("old"))])
-      yield* play(beginning)
-      yield* session.chat.append(messages)
-      yield* look
-      yield* play(lines)
-      yield* Effect.promise(() => expect(`${shown.join("\n")}\n`).toMatchFileSnapshot("../../../golden/commands.txt"))
+    })
+    const store = yield* SessionStore
+    for (const id of ["session_1", "session_2", "session_3"]) {
+      yield* store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
     }
-  )
+    yield* store.rename("session_2", "title_2")
+    for (let at = 10; at < 40; at += 1) yield* store.add([started(`old_${at}`), appended(1, text("old"))])
+    yield* play(beginning)
+    yield* session.chat.append(messages)
+    yield* look
+    yield* play(lines)
+    yield* Effect.promise(() => expect(`${shown.join("\n")}\n`).toMatchFileSnapshot("../../../golden/commands.txt"))
+  })
 })

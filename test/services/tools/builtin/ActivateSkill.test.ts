@@ -48,6 +48,9 @@ describe("activate_skill", () => {
     const tool = yield* Effect.provide(activateSkill, having(...many))
     assert.isBelow(tool.description.length, 50_000)
     assert.isTrue(tool.description.endsWith("\n… and 2900 more, by their names"))
+    assert.strictEqual(tool.description.split("\n- ").length, 101)
+    const hundred = yield* Effect.provide(activateSkill, having(...many.slice(0, 100)))
+    assert.isTrue(hundred.description.endsWith(`- s99${"n".repeat(97)}: Reads tables.`))
     assert.isBelow((yield* failureOf(tool, { name: "x" }))?.length ?? 0, 20_000)
     assert.deepInclude((yield* callTool(tool, { name: many[2_999]?.name })).result.value, {
       skill: many[2_999]?.name

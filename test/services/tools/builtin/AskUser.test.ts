@@ -110,18 +110,16 @@ describe("ask_user", () => {
     assert.match((yield* failureOf(tool, one)) ?? "", /^nobody_there: no user is available to answer/)
   })
 
-  for (const [rule, questions, expected] of [
+  it.effect.each([
     ["no question", [], /give at least one/],
     ["five questions", Array.from({ length: 5 }, () => ({ question: "?" })), /at most 4/],
     ["an empty question", [{ question: "a" }, { question: " " }], /question 2 is empty/],
     ["a choice without options", [{ question: "a", type: "choice" }], /without options; give at least two/],
     ["a question that is no object", ["a"], /questions\.0/]
-  ] as const) {
-    it.effect(`rejects ${rule}`, function* () {
-      const tool = yield* Effect.provide(askUser, UserPrompt.layerUnavailable)
-      const failure = (yield* failureOf(tool, { questions })) ?? "no failure"
-      assert.match(failure, /^invalid_tool_params: /)
-      assert.match(failure, expected)
-    })
-  }
+  ] as const)("rejects %s", function* ([, questions, expected]) {
+    const tool = yield* Effect.provide(askUser, UserPrompt.layerUnavailable)
+    const failure = (yield* failureOf(tool, { questions })) ?? "no failure"
+    assert.match(failure, /^invalid_tool_params: /)
+    assert.match(failure, expected)
+  })
 })

@@ -48,11 +48,9 @@ describe("glob", () => {
       ["/work/node_modules/x/index.ts"]
     ]
   ]
-  for (const [rule, args, expected] of cases) {
-    it.effect(rule, () =>
-      Effect.map(found(args), (given) => assert.deepStrictEqual(given, expected)).pipe(Effect.provide(inMemory(files)))
-    )
-  }
+  it.effect.each(cases)("%s", ([, args, expected]) =>
+    Effect.map(found(args), (given) => assert.deepStrictEqual(given, expected)).pipe(Effect.provide(inMemory(files)))
+  )
 
   it.effect("answers as in recorded conversations", inMemory(files), function* () {
     const tool = yield* glob
@@ -89,11 +87,9 @@ describe("glob", () => {
     ["an empty pattern", { pattern: "" }, "glob was called wrongly: pattern:"],
     ["no pattern", {}, "glob was called wrongly: pattern:"]
   ]
-  for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
-      const message = yield* refusalOf(yield* glob, args)
-      assert.isTrue(message.startsWith(said), message)
-      assert.notInclude(message, "\n")
-    })
-  }
+  it.effect.each(refused)("%s is refused in one sentence", inMemory(files), function* ([, args, said]) {
+    const message = yield* refusalOf(yield* glob, args)
+    assert.isTrue(message.startsWith(said), message)
+    assert.notInclude(message, "\n")
+  })
 })

@@ -8,11 +8,18 @@ import { assert, it } from "../../../support/vitest.ts"
 const caseful = { ignoresCase: false }
 
 /** Searches a file that arrives in pieces of so many bytes. */
-const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, maxMatches = 100) {
+const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, maxMatches = 100, maxPieces = Infinity) {
   const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
     bytes.slice(at * size, (at + 1) * size)
   )
-  const fs = FileSystem.makeNoop({ stream: () => Stream.fromArray(pieces) })
+  let read = 0
+  const fs = FileSystem.makeNoop({
+    stream: () =>
+      Stream.fromIterable(pieces).pipe(
+        Stream.rechunk(1),
+        Stream.tap(() => ((read += 1) > maxPieces ? Effect.die("no more is needed") : Effect.void))
+      )
+  })
   const workspace = Layer.mock(Workspace, {
     root: "/work",
     folders: ["/work"],
@@ -39,4 +46,13 @@ it.effect("a search finds the same lines wherever the file is cut, the last one 
   for (const size of [2, 5, 1_000]) assert.deepStrictEqual(yield* searched(wide, size), found, `UTF-16, ${size}`)
   assert.deepStrictEqual(yield* searched(encode(`${text}\0`), 7), [])
   assert.deepStrictEqual(yield* searched(encode(""), 7), [])
+  const long = `${text}${"\n".repeat(1_000)}`
+  assert.deepStrictEqual(yield* searched(encode(long), 7, 2, 20), found.slice(0, 2), "reads no further")
+  assert.deepStrictEqual(yield* searched(encode(`\0${long}`), 7, 100, 5), [], "reads no further of a binary file")
+  // Pieces of a mebibyte are what a disk gives: each is matched to its last whole line.
+  const lines = `${"x".repeat(99)}\n`.repeat(25_000)
+  assert.deepStrictEqual(yield* searched(encode(`${lines}the end`), 1_048_576), ["25001: the end"])
+  assert.deepStrictEqual(yield* searched(encode(`${"x".repeat(5_000)}\nß${"y".repeat(5_000)}`), 1_000), [
+    `2: ß${"y".repeat(4_095)}`
+  ])
 })

@@ -38,11 +38,9 @@ describe("list_directory", () => {
     ],
     ["says that a folder is empty", { dir_path: "empty" }, "Directory /work/empty is empty."]
   ]
-  for (const [rule, args, answer] of cases) {
-    it.effect(rule, inMemory(files), function* () {
-      assert.strictEqual(yield* answerOf(yield* listDirectory, args), answer)
-    })
-  }
+  it.effect.each(cases)("%s", inMemory(files), function* ([, args, answer]) {
+    assert.strictEqual(yield* answerOf(yield* listDirectory, args), answer)
+  })
 
   it.effect(
     "quotes a name that could be mistaken for more",
@@ -60,13 +58,11 @@ describe("list_directory", () => {
     ["no folder", {}, "list_directory was called wrongly: dir_path:"],
     ["a word for the patterns", { dir_path: ".", ignore: "x" }, "list_directory was called wrongly: ignore:"]
   ]
-  for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
-      const message = yield* refusalOf(yield* listDirectory, args)
-      assert.isTrue(message.startsWith(said), message)
-      assert.notInclude(message, "\n")
-    })
-  }
+  it.effect.each(refused)("%s is refused in one sentence", inMemory(files), function* ([, args, said]) {
+    const message = yield* refusalOf(yield* listDirectory, args)
+    assert.isTrue(message.startsWith(said), message)
+    assert.notInclude(message, "\n")
+  })
 
   it.effect("shows the type of a link's target, and special files", onDisk({ "d/x": "" }), function* () {
     const fs = yield* FileSystem.FileSystem

@@ -3,6 +3,7 @@ import { Effect, FileSystem, Layer, Path } from "effect"
 import type { Answer, ApprovalMode, ToolKind } from "../../../../src/domain/tools/Approval.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
 import { Approval, type ApprovalQuestion } from "../../../../src/services/tools/Approval.ts"
+import { FileRecorder } from "../../../../src/services/tools/builtin/FileChange.ts"
 import { enterPlanMode, exitPlanMode } from "../../../../src/services/tools/builtin/PlanMode.ts"
 import { writeFile } from "../../../../src/services/tools/builtin/WriteFile.ts"
 import { Plans } from "../../../../src/services/tools/Plans.ts"
@@ -26,6 +27,7 @@ const scene = Effect.fnUntraced(function* (answers: ReadonlyArray<Answer>, mode:
   const folder = path.join(top, "link", "home", "plans")
   const plans = yield* Plans.make({ folder, session: "s1" })
   const asked: Array<ApprovalQuestion> = []
+  const recorded: Array<string> = []
   const approval = yield* Approval.make({
     mode,
     granted: [],
@@ -39,7 +41,8 @@ const scene = Effect.fnUntraced(function* (answers: ReadonlyArray<Answer>, mode:
   const here = Layer.mergeAll(
     FileWorkspace.layer({ root, readable: [plans.kept], writable: [plans.file] }),
     Layer.succeed(Plans, plans),
-    Layer.succeed(Approval, approval)
+    Layer.succeed(Approval, approval),
+    Layer.succeed(FileRecorder, (record) => Effect.sync(() => (recorded.push(record.path), Effect.void)))
   ).pipe(Layer.provideMerge(NodeServices.layer))
   const tools = yield* Effect.provide(Effect.all({ enter: enterPlanMode, exit: exitPlanMode, write: writeFile }), here)
   /** Calls a tool as an agent does, a person's leave included. */
@@ -54,7 +57,7 @@ const scene = Effect.fnUntraced(function* (answers: ReadonlyArray<Answer>, mode:
     }
     return String((yield* made.run).value)
   })
-  return { approval, asked, call, fs, path, plans, root, top, ...tools }
+  return { approval, asked, call, fs, path, plans, recorded, root, top, ...tools }
 })
 
 const failure = <A>(work: Effect.Effect<A, ToolFailure>) =>
@@ -63,9 +66,15 @@ const failure = <A>(work: Effect.Effect<A, ToolFailure>) =>
 const inScene = (
   name: string,
   answers: ReadonlyArray<Answer>,
-  body: (at: Effect.Success<ReturnType<typeof scene>>) => Effect.Effect<void, unknown>,
+  steps: (
+    at: Effect.Success<ReturnType<typeof scene>>
+  ) => Generator<Effect.Effect<unknown, unknown, NodeServices.NodeServices>, unknown, never>,
   mode?: ApprovalMode
-) => it.effect(name, () => Effect.flatMap(scene(answers, mode), body).pipe(Effect.provide(NodeServices.layer)))
+) =>
+  it.effect(name, NodeServices.layer, function* () {
+    const at = yield* scene(answers, mode)
+    yield* Effect.gen(() => steps(at))
+  })
 
 const yes: Answer = { _tag: "Once" }
 
@@ -73,133 +82,130 @@ describe("a plan from draft to approval", () => {
   inScene(
     "a person is asked before and after; in between only the plan is written; then things are as before",
     [yes, yes],
-    ({ approval, asked, call, enter, exit, fs, plans, root, top, write }) =>
-      Effect.gen(function* () {
-        assert.isTrue(plans.file.startsWith(`${top}/real/home/plans/`))
-        assert.strictEqual(yield* plans.approved, undefined)
-        const begun = yield* call(enter, { reason: "Many files are concerned." })
-        assert.include(begun, plans.file)
-        assert.match(asked[0]?.detail ?? "", /^Many files are concerned\.\n/)
-        assert.strictEqual(yield* approval.mode, "plan")
+    function* ({ approval, asked, call, enter, exit, fs, plans, root, top, write }) {
+      assert.isTrue(plans.file.startsWith(`${top}/real/home/plans/`))
+      assert.strictEqual(yield* plans.approved, undefined)
+      const begun = yield* call(enter, { reason: "Many files are concerned." })
+      assert.include(begun, plans.file)
+      assert.match(asked[0]?.detail ?? "", /^Many files are concerned\.\n/)
+      assert.strictEqual(yield* approval.mode, "plan")
 
-        const refused = yield* call(write, { file_path: "a.ts", content: "a" })
-        assert.match(refused, /^refused: write_file was not run: .*exit_plan_mode/)
-        assert.isFalse(yield* fs.exists(`${root}/a.ts`))
-        yield* call(write, { file_path: plans.file, content: "1. Do it.\n" })
-        assert.strictEqual(asked.length, 1)
-        // It is the user's alone from the beginning, with all folders that had to be made.
-        const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
-        assert.strictEqual(yield* rights(plans.file), 0o600)
-        assert.strictEqual(yield* rights(`${top}/real/home/plans`), 0o700)
-        assert.strictEqual(yield* rights(`${top}/real/home`), 0o700)
+      const refused = yield* call(write, { file_path: "a.ts", content: "a" })
+      assert.match(refused, /^refused: write_file was not run: .*exit_plan_mode/)
+      assert.isFalse(yield* fs.exists(`${root}/a.ts`))
+      yield* call(write, { file_path: plans.file, content: "1. Do it.\n" })
+      assert.strictEqual(asked.length, 1)
+      // It is the user's alone from the beginning, with all folders that had to be made.
+      const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
+      assert.strictEqual(yield* rights(plans.file), 0o600)
+      assert.strictEqual(yield* rights(`${top}/real/home/plans`), 0o700)
+      assert.strictEqual(yield* rights(`${top}/real/home`), 0o700)
 
-        const ended = yield* call(exit, {})
-        assert.strictEqual(asked[1]?.detail, "1. Do it.\n")
-        assert.include(ended, plans.kept)
-        assert.strictEqual(yield* approval.mode, "none")
-        assert.strictEqual(yield* plans.approved, plans.kept)
-        assert.strictEqual(yield* fs.readFileString(plans.kept), "1. Do it.\n")
-        assert.strictEqual((yield* fs.stat(plans.kept)).mode & 0o777, 0o600)
-        assert.deepStrictEqual((yield* fs.readDirectory(`${top}/real/home/plans`)).toSorted(), [
-          "s1.approved.md",
-          "s1.md"
-        ])
-        // Another program that opens the session knows it too.
-        const again = yield* Effect.provide(
-          Plans.make({ folder: `${top}/link/home/plans`, session: "s1" }),
-          NodeServices.layer
-        )
-        assert.strictEqual(yield* again.approved, plans.kept)
-      })
+      const ended = yield* call(exit, {})
+      assert.strictEqual(asked[1]?.detail, "1. Do it.\n")
+      assert.include(ended, plans.kept)
+      assert.strictEqual(yield* approval.mode, "none")
+      assert.strictEqual(yield* plans.approved, plans.kept)
+      assert.strictEqual(yield* fs.readFileString(plans.kept), "1. Do it.\n")
+      assert.strictEqual((yield* fs.stat(plans.kept)).mode & 0o777, 0o600)
+      assert.deepStrictEqual((yield* fs.readDirectory(`${top}/real/home/plans`)).toSorted(), [
+        "s1.approved.md",
+        "s1.md"
+      ])
+      // Another program that opens the session knows it too.
+      const again = yield* Effect.provide(
+        Plans.make({ folder: `${top}/link/home/plans`, session: "s1" }),
+        NodeServices.layer
+      )
+      assert.strictEqual(yield* again.approved, plans.kept)
+    }
   )
 
   inScene(
     "nobody is asked for a plan who wanted one already",
     [],
-    ({ asked, call, enter }) =>
-      Effect.gen(function* () {
-        assert.match(yield* call(enter, {}), /already/)
-        assert.deepStrictEqual(asked, [])
-      }),
+    function* ({ asked, call, enter }) {
+      assert.match(yield* call(enter, {}), /already/)
+      assert.deepStrictEqual(asked, [])
+    },
     "plan"
   )
 
-  inScene("a no leaves things as they were", [{ _tag: "No", words: "just do it" }], ({ approval, call, enter }) =>
-    Effect.gen(function* () {
+  inScene(
+    "a no leaves things as they were",
+    [{ _tag: "No", words: "just do it" }],
+    function* ({ approval, call, enter }) {
       assert.strictEqual(yield* call(enter, {}), "denied: continue without a plan just do it")
       assert.strictEqual(yield* approval.mode, "none")
-    })
+    }
   )
 
   inScene(
     "a plan that is not approved goes on, with the user's words",
     [{ _tag: "No", words: "tests first" }],
-    ({ approval, call, exit, plans }) =>
-      Effect.gen(function* () {
-        assert.match(yield* call(exit, { plan: "Code first." }), /^denied: revise the plan .* tests first$/)
-        assert.strictEqual(yield* approval.mode, "plan")
-        assert.strictEqual(yield* plans.approved, undefined)
-      }),
+    function* ({ approval, call, exit, plans }) {
+      assert.match(yield* call(exit, { plan: "Code first." }), /^denied: revise the plan .* tests first$/)
+      assert.strictEqual(yield* approval.mode, "plan")
+      assert.strictEqual(yield* plans.approved, undefined)
+    },
     "plan"
   )
 
   inScene(
     "who says so lets edits run from then on",
     [{ _tag: "Session" }],
-    ({ asked, call, exit, fs, root, write }) =>
-      Effect.gen(function* () {
-        yield* call(exit, { plan: "Edit a.ts." })
-        yield* call(write, { file_path: "a.ts", content: "a" })
-        assert.strictEqual(yield* fs.readFileString(`${root}/a.ts`), "a")
-        assert.strictEqual(asked.length, 1)
-      }),
+    function* ({ asked, call, exit, fs, root, write }) {
+      yield* call(exit, { plan: "Edit a.ts." })
+      yield* call(write, { file_path: "a.ts", content: "a" })
+      assert.strictEqual(yield* fs.readFileString(`${root}/a.ts`), "a")
+      assert.strictEqual(asked.length, 1)
+    },
     "plan"
   )
 
   inScene(
     "what was seen is what is kept, whatever the file holds meanwhile",
     [yes],
-    ({ approval, exit, fs, path, plans }) =>
-      Effect.gen(function* () {
-        yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
-        yield* fs.writeFileString(plans.file, "seen")
-        const made = yield* exit.call({}, context)
-        assert.strictEqual((yield* made.question)?.detail, "seen")
-        yield* fs.writeFileString(plans.file, "not seen")
-        yield* made.run
-        assert.strictEqual(yield* fs.readFileString(plans.kept), "seen")
-        assert.strictEqual(yield* approval.mode, "none")
-      }),
+    function* ({ approval, exit, fs, path, plans }) {
+      yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
+      yield* fs.writeFileString(plans.file, "seen")
+      const made = yield* exit.call({}, context)
+      assert.strictEqual((yield* made.question)?.detail, "seen")
+      yield* fs.writeFileString(plans.file, "not seen")
+      yield* made.run
+      assert.strictEqual(yield* fs.readFileString(plans.kept), "seen")
+      assert.strictEqual(yield* approval.mode, "none")
+    },
     "plan"
   )
 
   inScene(
     "a plan file that is there already keeps its rights, and files of the workspace get what others get",
     [yes],
-    ({ call, fs, path, plans, root, write }) =>
-      Effect.gen(function* () {
-        const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
-        yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
-        yield* fs.writeFileString(plans.file, "old")
-        yield* fs.chmod(plans.file, 0o640)
-        yield* call(write, { file_path: plans.file, content: "new" })
-        assert.strictEqual(yield* rights(plans.file), 0o640)
-        yield* fs.writeFileString(path.join(root, "usual"), "")
-        yield* call(write, { file_path: "a.ts", content: "a" })
-        assert.strictEqual(yield* rights(path.join(root, "a.ts")), yield* rights(path.join(root, "usual")))
-      }),
+    function* ({ call, fs, path, plans, recorded, root, write }) {
+      const rights = (place: string) => Effect.map(fs.stat(place), ({ mode }) => mode & 0o777)
+      yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
+      yield* fs.writeFileString(plans.file, "old")
+      yield* fs.chmod(plans.file, 0o640)
+      yield* call(write, { file_path: plans.file, content: "new" })
+      assert.strictEqual(yield* rights(plans.file), 0o640)
+      yield* fs.writeFileString(path.join(root, "usual"), "")
+      yield* call(write, { file_path: "a.ts", content: "a" })
+      assert.strictEqual(yield* rights(path.join(root, "a.ts")), yield* rights(path.join(root, "usual")))
+      // A rewind does not take a plan back.
+      assert.deepStrictEqual(recorded, [path.join(yield* fs.realPath(root), "a.ts")])
+    },
     "all"
   )
 
   inScene(
     "tools may read the approved plan and not change it",
     [yes, yes, yes],
-    ({ call, exit, plans, write }) =>
-      Effect.gen(function* () {
-        yield* call(exit, { plan_path: "design.md" })
-        const refused = yield* failure(call(write, { file_path: plans.kept, content: "other" }))
-        assert.match(refused, /^path_not_in_workspace: .*read-only/)
-      }),
+    function* ({ call, exit, plans, write }) {
+      yield* call(exit, { plan_path: "design.md" })
+      const refused = yield* failure(call(write, { file_path: plans.kept, content: "other" }))
+      assert.match(refused, /^path_not_in_workspace: .*read-only/)
+    },
     "plan"
   )
 })
@@ -226,66 +232,59 @@ describe("a plan that cannot be shown", () => {
     inScene(
       rule,
       [yes],
-      ({ approval, asked, call, exit, fs, path, plans }) =>
-        Effect.gen(function* () {
-          if (file !== undefined) {
-            yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
-            yield* typeof file === "string" ? fs.writeFileString(plans.file, file) : fs.writeFile(plans.file, file)
-          }
-          assert.match(yield* failure(call(exit, args)), expected)
-          assert.deepStrictEqual(asked, [])
-          assert.strictEqual(yield* approval.mode, "plan")
-        }),
+      function* ({ approval, asked, call, exit, fs, path, plans }) {
+        if (file !== undefined) {
+          yield* fs.makeDirectory(path.dirname(plans.file), { recursive: true })
+          yield* typeof file === "string" ? fs.writeFileString(plans.file, file) : fs.writeFile(plans.file, file)
+        }
+        assert.match(yield* failure(call(exit, args)), expected)
+        assert.deepStrictEqual(asked, [])
+        assert.strictEqual(yield* approval.mode, "plan")
+      },
       "plan"
     )
   }
 
-  inScene("no plan is being made", [yes], ({ call, exit }) =>
-    Effect.gen(function* () {
-      assert.match(yield* failure(call(exit, { plan: "x" })), /^no_plan_mode: .*enter_plan_mode/)
-    })
-  )
+  inScene("no plan is being made", [yes], function* ({ call, exit }) {
+    assert.match(yield* failure(call(exit, { plan: "x" })), /^no_plan_mode: .*enter_plan_mode/)
+  })
 
   inScene(
     "a folder that cannot be written leaves the plan unapproved",
     [yes],
-    ({ approval, call, exit, fs, path, plans, top }) =>
-      Effect.gen(function* () {
-        yield* fs.writeFileString(path.join(top, "real", "home"), "in the way")
-        assert.match(yield* failure(call(exit, { plan: "x" })), /^file_write_failure: the approved plan was not stored/)
-        assert.strictEqual(yield* approval.mode, "plan")
-        assert.strictEqual(yield* plans.approved, undefined)
-      }),
+    function* ({ approval, call, exit, fs, path, plans, top }) {
+      yield* fs.writeFileString(path.join(top, "real", "home"), "in the way")
+      assert.match(yield* failure(call(exit, { plan: "x" })), /^file_write_failure: the approved plan was not stored/)
+      assert.strictEqual(yield* approval.mode, "plan")
+      assert.strictEqual(yield* plans.approved, undefined)
+    },
     "plan"
   )
 })
 
 describe("a planning agent", () => {
-  it.effect(
-    "is told to plan first when it calls a changing tool; the user is not asked, and reading tools run",
-    function* () {
-      const ran: Array<string> = []
-      const named = (name: string, kind: ToolKind) =>
-        tool(name, kind, (word) => Effect.sync(() => `${ran.push(name)} ${word}`))
-      const { chat, run } = yield* agent({
-        tools: [named("look", "read"), named("edit", "edit"), named("run", "execute"), named("fetch", "fetch")],
-        mode: "plan",
-        ask: ({ kind }) => Effect.succeed<Answer>(kind === "fetch" ? { _tag: "Once" } : { _tag: "No", words: "asked" }),
-        answers: [
-          calling(asking("look", "a"), asking("edit", "b"), asking("run", "c"), asking("fetch", "d")),
-          saying("The plan.")
-        ]
-      })
-      const { events } = yield* taken(run("go"))
-      assert.deepStrictEqual(ran, ["look", "fetch"])
-      assert.deepStrictEqual(
-        events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.status] : [])),
-        ["success", "denied", "denied", "success"]
-      )
-      const told = (yield* transcript(chat)).join("\n")
-      assert.match(told, /edit was not run: while a plan is made/)
-      assert.match(told, /run was not run: while a plan is made/)
-      assert.notMatch(told, /asked/)
-    }
-  )
+  it.effect("is told to plan first when it calls a changing tool, unasked; reading tools run", function* () {
+    const ran: Array<string> = []
+    const named = (name: string, kind: ToolKind) =>
+      tool(name, kind, (word) => Effect.sync(() => `${ran.push(name)} ${word}`))
+    const { chat, run } = yield* agent({
+      tools: [named("look", "read"), named("edit", "edit"), named("run", "execute"), named("fetch", "fetch")],
+      mode: "plan",
+      ask: ({ kind }) => Effect.succeed<Answer>(kind === "fetch" ? { _tag: "Once" } : { _tag: "No", words: "asked" }),
+      answers: [
+        calling(asking("look", "a"), asking("edit", "b"), asking("run", "c"), asking("fetch", "d")),
+        saying("The plan.")
+      ]
+    })
+    const { events } = yield* taken(run("go"))
+    assert.deepStrictEqual(ran, ["look", "fetch"])
+    assert.deepStrictEqual(
+      events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.status] : [])),
+      ["success", "denied", "denied", "success"]
+    )
+    const told = (yield* transcript(chat)).join("\n")
+    assert.match(told, /edit was not run: while a plan is made/)
+    assert.match(told, /run was not run: while a plan is made/)
+    assert.notMatch(told, /asked/)
+  })
 })

@@ -121,13 +121,11 @@ describe("read_file", () => {
       "large.svg is a drawing (SVG) of more than 1 MiB and is not shown."
     ]
   ]
-  for (const [rule, args, answer] of cases) {
-    it.effect(rule, () =>
-      withTool((ask) => Effect.map(ask(args), (given) => assert.strictEqual(given, answer))).pipe(
-        Effect.provide(inMemory(files))
-      )
+  it.effect.each(cases)("%s", ([, args, answer]) =>
+    withTool((ask) => Effect.map(ask(args), (given) => assert.strictEqual(given, answer))).pipe(
+      Effect.provide(inMemory(files))
     )
-  }
+  )
 
   const attached: ReadonlyArray<readonly [file: keyof typeof files, mimeType: string, what: string]> = [
     ["image.PNG", "image/png", "image"],
@@ -174,13 +172,11 @@ describe("read_file", () => {
     ["a number for a path", { file_path: 7 }, "read_file was called wrongly: file_path:"],
     ["a word for the arguments", "short.txt", "read_file was called wrongly:"]
   ]
-  for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
-      const message = yield* refusalOf(yield* readFile, args)
-      assert.isTrue(message.startsWith(said), message)
-      assert.notInclude(message, "\n")
-    })
-  }
+  it.effect.each(refused)("%s is refused in one sentence", inMemory(files), function* ([, args, said]) {
+    const message = yield* refusalOf(yield* readFile, args)
+    assert.isTrue(message.startsWith(said), message)
+    assert.notInclude(message, "\n")
+  })
 
   it.effect("refuses more than 20 MiB and reads exactly that", onDisk({}), function* () {
     const fs = yield* FileSystem.FileSystem

@@ -1,4 +1,4 @@
-import { Effect, FileSystem } from "effect"
+import { FileSystem } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { readManyFiles } from "../../../../src/services/tools/builtin/ReadManyFiles.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
@@ -79,24 +79,26 @@ describe("read_many_files", () => {
     ],
     ["reports that nothing matched", { include: ["*.rs", "empty"] }, "No files matching *.rs, empty were found."]
   ]
-  for (const [rule, args, answer] of cases) {
-    it.effect(rule, inMemory(files), function* () {
-      assert.strictEqual(yield* answerOf(yield* readManyFiles, args), answer)
-    })
-  }
+  it.effect.each(cases)("%s", inMemory(files), function* ([, args, answer]) {
+    assert.strictEqual(yield* answerOf(yield* readManyFiles, args), answer)
+  })
 
-  for (const include of ["src/*.png", "src/logo.png", "**/logo*"]) {
-    it.effect(`attaches requested media: ${include}`, inMemory(files), function* () {
+  it.effect.each(["src/*.png", "src/logo.png", "**/logo*"])(
+    "attaches requested media: %s",
+    inMemory(files),
+    function* (include) {
       const { media, value } = yield* resultOf(yield* readManyFiles, { include: [include] })
       assert.strictEqual(value, `${block("src/logo.png", "src/logo.png (image) is attached.")}${end}`)
       assert.deepStrictEqual(media, [
         { inlineData: { mimeType: "image/png", data: Buffer.from(png).toString("base64") } }
       ])
-    })
-  }
+    }
+  )
 
-  it.effect.skipIf(isUnitTier)("stops after 20 MiB", () =>
-    Effect.gen(function* () {
+  it.effect.skipIf(isUnitTier)(
+    "stops after 20 MiB",
+    inMemory({ "a.txt": "a".repeat(19_000_000), "b.txt": "b".repeat(2_000_000), "c.txt": "c" }),
+    function* () {
       const { display, value } = yield* resultOf(yield* readManyFiles, { include: ["*.txt"] })
       const skipped = String(value)
         .split("\n")
@@ -106,11 +108,13 @@ describe("read_many_files", () => {
         _tag: "Text",
         text: "2 files read\na.txt\nb.txt\n1 skipped\nc.txt: 20 MiB had been read"
       })
-    }).pipe(Effect.provide(inMemory({ "a.txt": "a".repeat(19_000_000), "b.txt": "b".repeat(2_000_000), "c.txt": "c" })))
+    }
   )
 
-  it.effect.skipIf(isUnitTier)("reads 2,000 of very many files and counts the rest", () =>
-    Effect.gen(function* () {
+  it.effect.skipIf(isUnitTier)(
+    "reads 2,000 of very many files and counts the rest",
+    inMemory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`${1_000 + i}.txt`, ""]))),
+    function* () {
       const result = yield* resultOf(yield* readManyFiles, { include: ["*.txt"] })
       const more = "(50 more files match; only the first 2000 are read: ask for fewer)"
       const answer = String(result.value)
@@ -121,9 +125,7 @@ describe("read_many_files", () => {
       )
       assert.deepInclude(result.display, { _tag: "Text" })
       assert.include(JSON.stringify(result.display), more)
-    }).pipe(
-      Effect.provide(inMemory(Object.fromEntries(Array.from({ length: 2_050 }, (_, i) => [`${1_000 + i}.txt`, ""]))))
-    )
+    }
   )
 
   it.effect("an unreadable file does not stop the others", onDisk({ "a.txt": "a", "big.txt": "" }), function* () {
@@ -144,11 +146,9 @@ describe("read_many_files", () => {
     ["nothing", {}, "read_many_files was called wrongly: include:"],
     ["a file outside", { include: ["/etc/passwd"] }, "/etc/passwd is outside the workspace"]
   ]
-  for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
-      const message = yield* refusalOf(yield* readManyFiles, args)
-      assert.isTrue(message.startsWith(said), message)
-      assert.notInclude(message, "\n")
-    })
-  }
+  it.effect.each(refused)("%s is refused in one sentence", inMemory(files), function* ([, args, said]) {
+    const message = yield* refusalOf(yield* readManyFiles, args)
+    assert.isTrue(message.startsWith(said), message)
+    assert.notInclude(message, "\n")
+  })
 })

@@ -65,18 +65,16 @@ describe("save_memory", () => {
     ["Everywhere", "/home/.palimpsest/GEMINI.md"],
     [" Global ", "/home/.palimpsest/GEMINI.md"]
   ]
-  for (const [answer, file] of answers) {
-    it.effect(`without a scope asks the user, once: ${answer}`, here(), function* () {
-      const { ask, asked } = answering(answer)
-      yield* callTool(yield* saveMemory({ ask }), { fact: "tabs, not spaces" })
-      assert.lengthOf(asked, 1)
-      assert.deepStrictEqual(
-        asked[0]?.choices.map(({ label }) => label),
-        ["This project", "Everywhere"]
-      )
-      assert.strictEqual(yield* textOf(file), section)
-    })
-  }
+  it.effect.each(answers)("without a scope asks the user, once: %s", here(), function* ([answer, file]) {
+    const { ask, asked } = answering(answer)
+    yield* callTool(yield* saveMemory({ ask }), { fact: "tabs, not spaces" })
+    assert.lengthOf(asked, 1)
+    assert.deepStrictEqual(
+      asked[0]?.choices.map(({ label }) => label),
+      ["This project", "Everywhere"]
+    )
+    assert.strictEqual(yield* textOf(file), section)
+  })
 
   const refusals: ReadonlyArray<readonly [what: string, args: unknown, answer: string | undefined, why: RegExp]> = [
     [
@@ -97,15 +95,13 @@ describe("save_memory", () => {
       /^memory_tool_execution_error: the fact is empty/
     ]
   ]
-  for (const [what, args, answer, why] of refusals) {
-    it.effect(`writes nothing: ${what}`, here(), function* () {
-      const tool = yield* saveMemory(answer === undefined ? {} : answering(answer))
-      assert.match((yield* failureOf(tool, args)) ?? "", why)
-      const fs = yield* FileSystem.FileSystem
-      assert.deepStrictEqual(yield* fs.readDirectory("/home"), ["work"])
-      assert.deepStrictEqual(yield* fs.readDirectory("/home/work"), [".git"])
-    })
-  }
+  it.effect.each(refusals)("writes nothing: %s", here(), function* ([, args, answer, why]) {
+    const tool = yield* saveMemory(answer === undefined ? {} : answering(answer))
+    assert.match((yield* failureOf(tool, args)) ?? "", why)
+    const fs = yield* FileSystem.FileSystem
+    assert.deepStrictEqual(yield* fs.readDirectory("/home"), ["work"])
+    assert.deepStrictEqual(yield* fs.readDirectory("/home/work"), [".git"])
+  })
 
   it.effect("writes nothing into an untrusted folder", here({}, false), function* () {
     const tool = yield* saveMemory()

@@ -201,13 +201,11 @@ describe("search_file_content", () => {
     ["a folder outside", { pattern: "a", dir_path: ".." }, ".. is outside the workspace"],
     ["an empty pattern", { pattern: "" }, "search_file_content was called wrongly: pattern:"]
   ]
-  for (const [rule, args, said] of refused) {
-    it.effect(`${rule} is refused in one sentence`, inMemory(files), function* () {
-      const message = yield* refusalOf(yield* byHand, args)
-      assert.isTrue(message.startsWith(said), message)
-      assert.notInclude(message, "\n")
-    })
-  }
+  it.effect.each(refused)("%s is refused in one sentence", inMemory(files), function* ([, args, said]) {
+    const message = yield* refusalOf(yield* byHand, args)
+    assert.isTrue(message.startsWith(said), message)
+    assert.notInclude(message, "\n")
+  })
 
   it.effect(
     "looks for a pattern that could be read in too many ways",
@@ -320,21 +318,19 @@ describe("a workspace of two folders", () => {
     })
     return top
   })
-  for (const [name, make] of [
+  it.effect.each([
     ["with ripgrep", byRipgrep],
     ["without", byHand]
-  ] as const) {
-    it.effect(`is searched in both folders, each by its own rules, ${name}`, NodeServices.layer, function* () {
-      const top = yield* folders
-      const layer = FileWorkspace.layer({ root: `${top}/work`, added: [`${top}/added`] })
-      const answer = yield* Effect.provide(
-        Effect.flatMap(make, (tool) => answerOf(tool, { pattern: "one", names_only: true })),
-        layer
-      )
-      assert.strictEqual(
-        answer,
-        `Found 3 file(s) with matches for pattern "one" in the 2 folders of the workspace:\na.txt\n${top}/added/b.txt\n${top}/added/left-out.txt`
-      )
-    })
-  }
+  ] as const)("is searched in both folders, each by its own rules, %s", NodeServices.layer, function* ([, make]) {
+    const top = yield* folders
+    const layer = FileWorkspace.layer({ root: `${top}/work`, added: [`${top}/added`] })
+    const answer = yield* Effect.provide(
+      Effect.flatMap(make, (tool) => answerOf(tool, { pattern: "one", names_only: true })),
+      layer
+    )
+    assert.strictEqual(
+      answer,
+      `Found 3 file(s) with matches for pattern "one" in the 2 folders of the workspace:\na.txt\n${top}/added/b.txt\n${top}/added/left-out.txt`
+    )
+  })
 })

@@ -54,8 +54,9 @@ const ripgrep =
       )
         return []
       const lines = content.split("\n").flatMap((line, at) => (expression.test(line) ? [`${at + 1}:${line}\n`] : []))
-      if (isListing) return lines.length === 0 ? [] : [`${name}\0`]
-      return lines.slice(0, Number(of("--max-count="))).map((line) => `${name}\0${line}`)
+      const end = args.includes("--null") ? "\0" : ":"
+      if (isListing) return lines.length === 0 ? [] : [`${name}${end}`]
+      return lines.slice(0, Number(of("--max-count="))).map((line) => `${name}${end}${line}`)
     })
     return { out: out.join(""), ends: out.length === 0 ? 1 : 0 }
   }
@@ -70,6 +71,8 @@ const files = {
   "node_modules/f.txt": "one\n",
   ".git/HEAD": "one\n",
   ".gitignore": "log/\n",
+  "src/.gitignore": "/d.js\n",
+  "src/d.js": "one",
   ".geminiignore": "own/\n"
 }
 
@@ -116,17 +119,15 @@ describe("a search with ripgrep", () => {
     ],
     [{ pattern: "one", exclude_pattern: "two" }, undefined]
   ]
-  it.effect.each(rows)("answers as one without it: %j", ([args, started]) =>
-    Effect.gen(function* () {
-      const own = yield* searched(files, args)
-      const found = yield* searched(files, args, ripgrep(files))
-      assert.strictEqual(found.answer, own.answer)
-      assert.deepStrictEqual(
-        found.started.map((each) => each.join(" ")),
-        started === undefined ? [] : [started.join(" ")]
-      )
-    })
-  )
+  it.effect.each(rows)("answers as one without it: %j", function* ([args, started]) {
+    const own = yield* searched(files, args)
+    const found = yield* searched(files, args, ripgrep(files))
+    assert.strictEqual(found.answer, own.answer)
+    assert.deepStrictEqual(
+      found.started.map((each) => each.join(" ")),
+      started === undefined ? [] : [started.join(" ")]
+    )
+  })
 
   it.effect("lists the files first where there are more matches than it takes, and ends at the total", function* () {
     const many = Object.fromEntries(
@@ -143,10 +144,11 @@ describe("a search with ripgrep", () => {
   })
 
   const first = "src/a.ts\u00001:const one = 1\nsrc/a.ts\u00002:const two = one + 1\n"
-  it.effect.each<readonly [rule: string, played: Processes.Played, shown: "all" | "src/a.ts"]>([
+  it.effect.each<readonly [rule: string, played: Processes.Played, shown: "all" | "none" | "src/a.ts"]>([
     ["failed with a complaint", { out: first, err: "regex parse error", ends: 2 }, "all"],
     ["failed in another way", { out: first, ends: 3 }, "all"],
     ["was killed", { out: first, ends: "SIGKILL" }, "all"],
+    ["found nothing, with a remark", { err: "a remark", ends: 1 }, "none"],
     ["could not read some file", { out: first, ends: 2 }, "src/a.ts"],
     ["prints no line numbers", { out: "src/a.ts\u0000const one = 1\n" }, "all"],
     ["prints half a line at its end", { out: `${first}src` }, "all"],
@@ -161,15 +163,13 @@ describe("a search with ripgrep", () => {
       { out: `${first}none: binary file matches (found "\\0" byte around offset 3)\n` },
       "all"
     ]
-  ])("that %s shows only what the files have", ([, played, shown]) =>
-    Effect.gen(function* () {
-      const args = { pattern: "one", names_only: true }
-      const own = yield* searched(files, args)
-      const { answer } = yield* searched(files, args, () => played)
-      const names = (text: string) => text.split("\n").slice(1)
-      assert.deepStrictEqual(names(answer), shown === "all" ? names(own.answer) : [shown])
-    })
-  )
+  ])("that %s shows only what the files have", function* ([, played, shown]) {
+    const args = { pattern: "one", names_only: true }
+    const own = yield* searched(files, args)
+    const { answer } = yield* searched(files, args, () => played)
+    const names = (text: string) => text.split("\n").slice(1)
+    assert.deepStrictEqual(names(answer), shown === "all" ? names(own.answer) : shown === "none" ? [] : [shown])
+  })
 
   it.effect("is not made where its rules could not be those of the workspace", function* () {
     const negated = { ...files, ".geminiignore": "own/*\n!own/e.txt\n" }
@@ -177,6 +177,22 @@ describe("a search with ripgrep", () => {
     assert.deepStrictEqual(started, [])
     assert.include(answer, "own/e.txt")
   })
+})
+
+it.effect.each<readonly [args: object, count: string, lines: ReadonlyArray<string>]>([
+  [{ context: 1 }, "4", ["L1- a", "L2: one 1", "L3- b", "L4: one 2", "L5- c", "L6- d", "L7: one 3", "L8: one 4"]],
+  [{ before: 1 }, "4", ["L1- a", "L2: one 1", "L3- b", "L4: one 2", "L6- d", "L7: one 3", "L8: one 4"]],
+  [{ after: 1 }, "4", ["L2: one 1", "L3- b", "L4: one 2", "L5- c", "L7: one 3", "L8: one 4"]],
+  [{ context: 1, before: 0, exclude_pattern: "[23]" }, "2", ["L2: one 1", "L3- b", "L8: one 4"]],
+  [{ total_max_matches: 4 }, "4", ["L2: one 1", "L4: one 2", "L7: one 3", "L8: one 4"]],
+  [{ total_max_matches: 3 }, "3, only 3", ["L2: one 1", "L4: one 2", "L7: one 3"]],
+  [{ max_matches_per_file: 1 }, "1", ["L2: one 1"]]
+])("a search with %j shows these lines", function* ([args, count, lines]) {
+  const text = "a\none 1\nb\none 2\nc\nd\none 3\none 4\n"
+  const { answer } = yield* searched({ "f.txt": text }, { pattern: "one", ...args })
+  const [head = "", ...rest] = answer.split("\n")
+  assert.strictEqual((head.match(/\d+|only/g) ?? []).join(" ").replace(" only", ", only"), count)
+  assert.deepStrictEqual(rest, ["---", "File: f.txt", ...lines, "---"])
 })
 
 /** A workspace of these folders, on a machine without ripgrep. */
@@ -205,9 +221,9 @@ it.effect.each([
     ["/work/a.txt", "/work/sub/b.txt", "/workshop/c.txt"]
   ],
   [["/work/sub"], ["/work/sub/b.txt"]]
-] as const)("a search of the folders %j looks at each file once", ([folders, expected]) =>
-  Effect.gen(function* () {
-    const answer = yield* answerOf(yield* searchFiles, { pattern: "one", names_only: true })
-    assert.deepStrictEqual([...(answer.match(/\/work\S*\.txt/g) ?? [])].sort(), [...expected])
-  }).pipe(Effect.provide(within(folders)))
-)
+] as const)("a search of the folders %j looks at each file once", function* ([folders, expected]) {
+  const answer = yield* Effect.flatMap(searchFiles, (tool) =>
+    answerOf(tool, { pattern: "one", names_only: true })
+  ).pipe(Effect.provide(within(folders)))
+  assert.deepStrictEqual([...(answer.match(/\/work\S*\.txt/g) ?? [])].sort(), [...expected])
+})

@@ -102,59 +102,31 @@ const live = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
   TestClock.withLive(effect).pipe(Effect.scoped, Effect.provide(services))
 
 describe("run_shell_command", () => {
-  it.effect.each([
+  it.live.each([
     ["in the foreground", {}],
     ["in the background", { is_background: true }]
-  ] as const)("a command %s begins only when it is registered", ([, more]) =>
-    live(
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const path = yield* Path.Path
-        const { root } = yield* Workspace
-        const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
-        const mark = path.join(root, "mark")
-        let isEarly: boolean | undefined
-        const slow = ChildProcessSpawner.make((command) =>
-          Effect.tap(spawner.spawn(command), () =>
-            Effect.andThen(
-              Effect.sleep("300 millis"),
-              Effect.map(Effect.orDie(fs.exists(mark)), (there) => void (isEarly = there))
-            )
-          )
+  ] as const)("a command %s begins only when it is registered", services, function* ([, more]) {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const { root } = yield* Workspace
+    const spawner = yield* ChildProcessSpawner.ChildProcessSpawner
+    const mark = path.join(root, "mark")
+    let isEarly: boolean | undefined
+    const slow = ChildProcessSpawner.make((command) =>
+      Effect.tap(spawner.spawn(command), () =>
+        Effect.andThen(
+          Effect.sleep("300 millis"),
+          Effect.map(Effect.orDie(fs.exists(mark)), (there) => void (isEarly = there))
         )
-        const tool = yield* Effect.provideService(shell, ChildProcessSpawner.ChildProcessSpawner, slow)
-        yield* call(tool, { command: "echo > mark", ...more })
-        while (!(yield* fs.exists(mark))) yield* Effect.sleep("10 millis")
-        assert.isFalse(isEarly)
-      })
+      )
     )
-  )
+    const tool = yield* Effect.provideService(shell, ChildProcessSpawner.ChildProcessSpawner, slow)
+    yield* call(tool, { command: "echo > mark", ...more })
+    while (!(yield* fs.exists(mark))) yield* Effect.sleep("10 millis")
+    assert.isFalse(isEarly)
+  })
 
-  it.effect("answers in labelled lines", () =>
-    live(
-      Effect.gen(function* () {
-        const text = yield* answer({ command: "echo out; echo err >&2; exit 3", description: "says something" })
-        const group = field(text, "Process Group PGID")
-        assert.match(group, /^\d+$/)
-        assert.strictEqual(
-          text,
-          [
-            "Command: echo out; echo err >&2; exit 3",
-            "Directory: (root)",
-            "Stdout: out\n",
-            "Stderr: err\n",
-            "Error: (none)",
-            "Exit Code: 3",
-            "Signal: (none)",
-            "Background PIDs: (none)",
-            `Process Group PGID: ${group}`
-          ].join("\n")
-        )
-      })
-    )
-  )
-
-  it.effect.each([
+  it.live.each([
     ["the shell is bash", "echo ${BASH_VERSION:+bash}", { Stdout: "bash\n" }],
     ["the input is empty", "cat; echo end", { Stdout: "end\n" }],
     ["a signal", "kill -9 $$", { "Exit Code": "137", Signal: "SIGKILL", Stderr: "(empty)" }],
@@ -178,116 +150,52 @@ describe("run_shell_command", () => {
     ["binary output", String.raw`head -c 5000 /dev/zero`, { Stdout: "(binary output, 5,000 bytes)" }],
     ["colours", String.raw`printf '\033[31mred\033[0m\n'`, { Stdout: "red\n" }],
     ["stream 3 is closed", "echo forged >&3", { "Exit Code": "1", Stdout: "(empty)" }]
-  ] as const)("%s", ([, command, expected]) =>
-    live(
-      Effect.gen(function* () {
-        const text = yield* answer({ command })
-        for (const [label, value] of Object.entries(expected)) assert.strictEqual(field(text, label), value, label)
-      })
-    )
-  )
+  ] as const)("%s", services, function* ([, command, expected]) {
+    const text = yield* answer({ command })
+    for (const [label, value] of Object.entries(expected)) assert.strictEqual(field(text, label), value, label)
+  })
 
-  it.effect("runs in any folder of the workspace, and in no other", () =>
-    live(
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        const { root } = yield* Workspace
-        yield* fs.makeDirectory(`${root}/inner`)
-        yield* fs.writeFileString(`${root}/file`, "")
-        const text = yield* answer({ command: "pwd", dir_path: "inner" })
-        assert.strictEqual(field(text, "Stdout"), `${root}/inner\n`)
-        assert.strictEqual(field(text, "Directory"), "inner")
-        for (const [dir, expected] of [
-          ["../..", /outside the workspace/],
-          ["absent", /could not be started/],
-          ["ab\nsent", /^the command could not be started: "[^\n]*ab\\nsent[^\n]*"$/],
-          ["file", /not a folder/]
-        ] as const) {
-          const failure = yield* Effect.flip(answer({ command: "pwd", dir_path: dir }))
-          assert.match(failure.message, expected)
-        }
-      })
-    )
-  )
+  it.live("runs in any folder of the workspace, and in no other", services, function* () {
+    const fs = yield* FileSystem.FileSystem
+    const { root } = yield* Workspace
+    yield* fs.makeDirectory(`${root}/inner`)
+    yield* fs.writeFileString(`${root}/file`, "")
+    const text = yield* answer({ command: "pwd", dir_path: "inner" })
+    assert.strictEqual(field(text, "Stdout"), `${root}/inner\n`)
+    assert.strictEqual(field(text, "Directory"), "inner")
+    for (const [dir, expected] of [
+      ["../..", /outside the workspace/],
+      ["absent", /could not be started/],
+      ["ab\nsent", /^the command could not be started: "[^\n]*ab\\nsent[^\n]*"$/],
+      ["file", /not a folder/]
+    ] as const) {
+      const failure = yield* Effect.flip(answer({ command: "pwd", dir_path: dir }))
+      assert.match(failure.message, expected)
+    }
+  })
 
-  it.effect.each([
+  it.live.each([
     ["an empty command", { command: "  \n" }, /not an empty text/],
     ["one that is too long", { command: `: ${"x".repeat(200_000)}` }, /too long/],
     ["a NUL", { command: "echo a\u0000b" }, /NUL/],
     ["not an object", [1], /wrongly/]
-  ] as const)("refuses %s in one line", ([, args, expected]) =>
-    live(
-      Effect.gen(function* () {
-        const failure = yield* Effect.flip(answer(args))
-        assert.match(failure.message, expected)
-        assert.notInclude(failure.message, "\n")
-      })
-    )
-  )
-
-  it.effect("keeps both ends of 300 MB, within its buffer", () =>
-    live(
-      Effect.gen(function* () {
-        const text = yield* answer({ command: "echo first; yes 0123456789abcde | head -c 300000000; echo; echo last" })
-        const stdout = field(text, "Stdout")
-        assert.isBelow(stdout.length, 16 * 1024 * 1024 + 200)
-        assert.isAbove(stdout.length, 16 * 1024 * 1024 - 200)
-        assert.isTrue(stdout.startsWith("first\n0123456789abcde\n"))
-        assert.isTrue(stdout.endsWith("\nlast\n"))
-        assert.include(
-          stdout,
-          `${(300_000_012 - 16 * 1024 * 1024).toLocaleString("en-US")} of 300,000,012 bytes are left out`
-        )
-      })
-    )
-  )
-
-  it.effect("shows the output at most once a second", services, function* () {
-    const shown = yield* Queue.unbounded<string>()
-    const tool = yield* shell
-    const { root } = yield* Workspace
-    const fs = yield* FileSystem.FileSystem
-    const command = "echo one; printf 'hid''den-1' > key; cat key >&2; until [ -e go ]; do sleep 0.01; done; echo three"
-    const fiber = yield* Effect.forkChild(
-      call(
-        tool,
-        { command },
-        contextWith((text) => Queue.offer(shown, text))
-      )
-    )
-    // Nothing is shown within the first second, whatever is printed.
-    yield* TestClock.adjust("999 millis")
-    yield* TestClock.withLive(Effect.sleep("50 millis"))
-    assert.strictEqual(yield* Queue.size(shown), 0)
-    // On a busy machine, what `cat` prints comes a second later.
-    let first = yield* untilTold(Queue.poll(shown))
-    while (first === "one\n") first = yield* untilTold(Queue.poll(shown))
-    assert.strictEqual(first, "one\n\n[redacted: MY_API_KEY]")
-    yield* fs.writeFileString(`${root}/go`, "")
-    const text = yield* Fiber.join(fiber)
-    assert.strictEqual(field(text, "Stdout"), "one\nthree\n")
+  ] as const)("refuses %s in one line", services, function* ([, args, expected]) {
+    const failure = yield* Effect.flip(answer(args))
+    assert.match(failure.message, expected)
+    assert.notInclude(failure.message, "\n")
   })
 
-  it.effect("stops a command that prints nothing for 300 s, and keeps its output", services, function* () {
-    const shown = yield* Queue.unbounded<string>()
-    const tool = yield* shell
-    const command = "echo begun $$; trap '' TERM; sleep 1000 & wait; sleep 1000"
-    const fiber = yield* Effect.forkChild(
-      call(
-        tool,
-        { command },
-        contextWith((text) => Queue.offer(shown, text))
-      )
+  it.live("keeps both ends of 300 MB, within its buffer", services, function* () {
+    const text = yield* answer({ command: "echo first; yes 0123456789abcde | head -c 300000000; echo; echo last" })
+    const stdout = field(text, "Stdout")
+    assert.isBelow(stdout.length, 16 * 1024 * 1024 + 200)
+    assert.isAbove(stdout.length, 16 * 1024 * 1024 - 200)
+    assert.isTrue(stdout.startsWith("first\n0123456789abcde\n"))
+    assert.isTrue(stdout.endsWith("\nlast\n"))
+    assert.include(
+      stdout,
+      `${(300_000_012 - 16 * 1024 * 1024).toLocaleString("en-US")} of 300,000,012 bytes are left out`
     )
-    const pid = Number((yield* untilTold(Queue.poll(shown))).split(" ")[1])
-    yield* TestClock.adjust("290 seconds")
-    assert.isTrue(lives(pid))
-    yield* TestClock.adjust("11 seconds")
-    const text = yield* Fiber.join(fiber)
-    assert.strictEqual(field(text, "Stdout"), `begun ${pid}\n`)
-    assert.match(field(text, "Error"), /printed nothing for 5m/)
-    assert.match(field(text, "Signal"), /^SIG(TERM|KILL)$/)
-    yield* untilNone(() => living(field(text, "Process Group PGID")))
   })
 
   it.effect.each([
@@ -295,8 +203,10 @@ describe("run_shell_command", () => {
     ["one that has children", "echo begun; sleep 1000 & sleep 1000 & wait"],
     ["one that ignores SIGTERM", "trap '' TERM; echo begun; while :; do sleep 1000; done"],
     ["one that prints without end", "yes begun"]
-  ] as const)("a cancelled command ends with its group, and its output is reported: %s", ([, command]) =>
-    Effect.gen(function* () {
+  ] as const)(
+    "a cancelled command ends with its group, and its output is reported: %s",
+    services,
+    function* ([, command]) {
       const last = yield* Ref.make("")
       const shown = yield* Queue.unbounded<string>()
       const tool = yield* shell
@@ -308,167 +218,101 @@ describe("run_shell_command", () => {
       assert.match(field(text, "Stdout"), /^begun\n/)
       assert.match(field(text, "Error"), /cancelled/)
       yield* untilNone(() => living(field(text, "Process Group PGID")))
-    }).pipe(Effect.scoped, Effect.provide(services))
+    }
   )
 
-  it.effect.each([
+  it.live.each([
     ["forks and leaves", "sleep 1000 & echo $!", "0"],
     ["forks twice", "(sleep 1000 & echo $!)", "0"]
-  ] as const)("one that %s: the call ends, the child is listed and lives as long as the tool", ([, command, code]) =>
-    live(
-      Effect.gen(function* () {
-        const scope = yield* Scope.make()
-        const tool = yield* Scope.provide(shell, scope)
-        const text = yield* call(tool, { command })
-        const pid = Number(field(text, "Stdout").trim())
-        assert.strictEqual(field(text, "Background PIDs"), String(pid))
-        assert.strictEqual(field(text, "Exit Code"), code)
-        assert.isTrue(lives(pid))
-        yield* Scope.close(scope, Exit.void)
-        yield* untilNone(() => [pid].filter(lives))
-      })
-    )
+  ] as const)(
+    "one that %s: the call ends, the child is listed and lives as long as the tool",
+    services,
+    function* ([, command, code]) {
+      const scope = yield* Scope.make()
+      const tool = yield* Scope.provide(shell, scope)
+      const text = yield* call(tool, { command })
+      const pid = Number(field(text, "Stdout").trim())
+      assert.strictEqual(field(text, "Background PIDs"), String(pid))
+      assert.strictEqual(field(text, "Exit Code"), code)
+      assert.isTrue(lives(pid))
+      yield* Scope.close(scope, Exit.void)
+      yield* untilNone(() => [pid].filter(lives))
+    }
   )
 
-  it.effect("a command in the background is listed with its output, and can be stopped", () =>
-    live(
-      Effect.gen(function* () {
-        const list = yield* BackgroundCommands.make
-        const tool = yield* Effect.provideService(shell, BackgroundCommands.BackgroundCommands, list)
-        const text = yield* call(tool, { command: "sleep 0.4; echo late; sleep 1000", is_background: true })
-        const [task] = yield* list.all
-        if (task === undefined) return assert.fail("nothing is listed")
-        assert.strictEqual(String(task.id), field(text, "Process Group PGID"))
-        assert.isUndefined(yield* task.ended)
-        const fs = yield* FileSystem.FileSystem
-        // Looking at a file lets the output arrive.
-        yield* Effect.repeat(Effect.andThen(fs.exists("/"), task.output), {
-          until: (output) => output.includes("late")
-        })
-        yield* task.stop
-        assert.strictEqual(yield* task.ended, "ended by SIGTERM")
-        yield* untilNone(() => living(String(task.id)))
-      })
-    )
-  )
+  it.live("a command in the background is listed with its output, and can be stopped", services, function* () {
+    const list = yield* BackgroundCommands.make
+    const tool = yield* Effect.provideService(shell, BackgroundCommands.BackgroundCommands, list)
+    const text = yield* call(tool, { command: "sleep 0.4; echo late; sleep 1000", is_background: true })
+    const [task] = yield* list.all
+    if (task === undefined) return assert.fail("nothing is listed")
+    assert.strictEqual(String(task.id), field(text, "Process Group PGID"))
+    assert.isUndefined(yield* task.ended)
+    const fs = yield* FileSystem.FileSystem
+    // Looking at a file lets the output arrive.
+    yield* Effect.repeat(Effect.andThen(fs.exists("/"), task.output), {
+      until: (output) => output.includes("late")
+    })
+    yield* task.stop
+    assert.strictEqual(yield* task.ended, "ended by SIGTERM")
+    yield* untilNone(() => living(String(task.id)))
+  })
 
-  it.effect("is_background reports a command that fails at once", () =>
-    live(
-      Effect.gen(function* () {
-        const text = yield* answer({ command: "no-such-program-here", is_background: true })
-        assert.strictEqual(field(text, "Exit Code"), "127")
-        assert.include(field(text, "Stderr"), "no-such-program-here")
-        assert.strictEqual(field(text, "Background PIDs"), "(none)")
-      })
-    )
-  )
-
-  it.effect.each([
-    [
-      { command: "git status | head -3" },
-      "git status | head -3",
-      ["git status in ROOT", "head"],
-      /^git status in this folder with.*head with options that only read, any file/
-    ],
-    [{ command: "git -C src diff" }, "git -C src diff", ["git -C ROOT/src diff"], /^git diff in src with/],
-    [{ command: "cd /tmp && git add -A" }, "cd /tmp && git add -A", [], /^this command$/],
-    [
-      { command: "npm start", is_background: true },
-      "npm start\n(in the background)",
-      ["npm start in ROOT"],
-      /^npm start/
-    ],
-    [{ command: "npm ci", dir_path: "src" }, "npm ci\n(in src)", ["ROOT/src $ npm ci"], /^exactly "npm ci" in src$/],
-    [{ command: "wc -l < pipe" }, "wc -l < pipe", [], /^this command$/],
-    [{ command: "wc -l < ../outside" }, "wc -l < ../outside", [], /^this command$/],
-    [{ command: "touch ../outside" }, "touch ../outside", ["ROOT $ touch ../outside"], /^exactly "touch/]
-  ] as const)("asks, with the command and what would be allowed: %j", ([args, detail, grants, covers]) =>
+  it.effect("a pipe is read by no command that runs without asking", () =>
     live(
       Effect.gen(function* () {
         const { root } = yield* Workspace
-        const fs = yield* FileSystem.FileSystem
-        yield* fs.makeDirectory(`${root}/src`)
-        yield* fs.writeFileString(`${root}/file`, "")
         execFileSync("mkfifo", [`${root}/pipe`])
-        const tool = yield* shell
-        const { question } = yield* tool.call(args, silent)
-        const asked = yield* question
-        assert.strictEqual(asked?.detail, detail)
-        assert.deepStrictEqual(
-          asked?.grants,
-          grants.map((grant) => `shell:${grant.replace("ROOT", root)}`)
-        )
-        assert.match(asked?.covers ?? "", covers)
+        const { question } = yield* (yield* shell).call({ command: "wc -l < pipe" }, silent)
+        assert.deepStrictEqual((yield* question)?.grants, [])
       })
     ).pipe(Effect.provide(TreeSitterGrammar.layer))
   )
 
-  it.effect("asks each time without a grammar", () =>
-    live(
-      Effect.gen(function* () {
-        const tool = yield* shell
-        const { question } = yield* tool.call({ command: "ls" }, silent)
-        const asked = yield* question
-        assert.deepStrictEqual([asked?.grants, asked?.covers], [[], "this command"])
-      })
-    )
-  )
-
   needs("git")("git", () => {
-    it.effect("runs no program of a repository to find changed files", () =>
-      live(
-        Effect.gen(function* () {
-          const { root } = yield* Workspace
-          const fs = yield* FileSystem.FileSystem
-          execFileSync("git", ["init"], { cwd: root, stdio: "ignore" })
-          execFileSync("git", ["config", "core.fsmonitor", `touch ${root}/PWNED; false`], { cwd: root })
-          // The attack works where nothing is done against it.
-          execFileSync("git", ["status"], { cwd: root, stdio: "ignore" })
-          assert.isTrue(yield* fs.exists(`${root}/PWNED`))
-          yield* fs.remove(`${root}/PWNED`)
-          const text = yield* answer({ command: "git status" })
-          assert.strictEqual(field(text, "Exit Code"), "0")
-          assert.isFalse(yield* fs.exists(`${root}/PWNED`))
-        })
-      )
-    )
-
-    it.effect("does not treat a folder as a repository because an edit made it look like one", () =>
-      live(
-        Effect.gen(function* () {
-          const { root } = yield* Workspace
-          const fs = yield* FileSystem.FileSystem
-          for (const folder of ["objects", "refs"])
-            yield* fs.makeDirectory(`${root}/bare/${folder}`, { recursive: true })
-          yield* fs.writeFileString(`${root}/bare/HEAD`, "ref: refs/heads/main\n")
-          yield* fs.writeFileString(
-            `${root}/bare/config`,
-            `[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ${root}\n\tfsmonitor = "touch ${root}/PWNED; false"\n`
-          )
-          // The attack works where nothing is done against it.
-          execFileSync("git", ["status"], { cwd: `${root}/bare`, stdio: "ignore" })
-          assert.isTrue(yield* fs.exists(`${root}/PWNED`))
-          yield* fs.remove(`${root}/PWNED`)
-          const text = yield* answer({ command: "cd bare && git status" })
-          assert.isFalse(yield* fs.exists(`${root}/PWNED`))
-          assert.include(field(text, "Stderr"), "safe.bareRepository")
-        })
-      )
-    )
-  })
-
-  it.effect("changes into subfolders only", () =>
-    Effect.gen(function* () {
+    it.live("runs no program of a repository to find changed files", services, function* () {
       const { root } = yield* Workspace
       const fs = yield* FileSystem.FileSystem
-      for (const folder of ["other/sub", "sub"]) yield* fs.makeDirectory(`${root}/${folder}`, { recursive: true })
-      const elsewhere = Layer.succeed(Environment, {
-        variables: Effect.succeed({ ...variables, CDPATH: `${root}/other` })
-      })
-      const text = yield* answer({ command: "cd sub && pwd" }).pipe(Effect.provide(elsewhere))
-      assert.strictEqual(field(text, "Stdout"), `${root}/sub\n`)
-    }).pipe(live)
-  )
+      execFileSync("git", ["init"], { cwd: root, stdio: "ignore" })
+      execFileSync("git", ["config", "core.fsmonitor", `touch ${root}/PWNED; false`], { cwd: root })
+      // The attack works where nothing is done against it.
+      execFileSync("git", ["status"], { cwd: root, stdio: "ignore" })
+      assert.isTrue(yield* fs.exists(`${root}/PWNED`))
+      yield* fs.remove(`${root}/PWNED`)
+      const text = yield* answer({ command: "git status" })
+      assert.strictEqual(field(text, "Exit Code"), "0")
+      assert.isFalse(yield* fs.exists(`${root}/PWNED`))
+    })
+
+    it.live("does not treat a folder as a repository because an edit made it look like one", services, function* () {
+      const { root } = yield* Workspace
+      const fs = yield* FileSystem.FileSystem
+      for (const folder of ["objects", "refs"]) yield* fs.makeDirectory(`${root}/bare/${folder}`, { recursive: true })
+      yield* fs.writeFileString(`${root}/bare/HEAD`, "ref: refs/heads/main\n")
+      yield* fs.writeFileString(
+        `${root}/bare/config`,
+        `[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = ${root}\n\tfsmonitor = "touch ${root}/PWNED; false"\n`
+      )
+      // The attack works where nothing is done against it.
+      execFileSync("git", ["status"], { cwd: `${root}/bare`, stdio: "ignore" })
+      assert.isTrue(yield* fs.exists(`${root}/PWNED`))
+      yield* fs.remove(`${root}/PWNED`)
+      const text = yield* answer({ command: "cd bare && git status" })
+      assert.isFalse(yield* fs.exists(`${root}/PWNED`))
+      assert.include(field(text, "Stderr"), "safe.bareRepository")
+    })
+  })
+
+  it.live("changes into subfolders only", services, function* () {
+    const { root } = yield* Workspace
+    const fs = yield* FileSystem.FileSystem
+    for (const folder of ["other/sub", "sub"]) yield* fs.makeDirectory(`${root}/${folder}`, { recursive: true })
+    const elsewhere = Layer.succeed(Environment, {
+      variables: Effect.succeed({ ...variables, CDPATH: `${root}/other` })
+    })
+    const text = yield* answer({ command: "cd sub && pwd" }).pipe(Effect.provide(elsewhere))
+    assert.strictEqual(field(text, "Stdout"), `${root}/sub\n`)
+  })
 })
 
 /** Processes that end when they are told to, and what of them is left. */

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, PlatformError, Scope } from "effect"
 import type { ChildProcess } from "effect/process"
 import { TestClock } from "effect/testing"
 import * as TreeSitterGrammar from "../../../../src/layers/tools/TreeSitterGrammar.ts"
@@ -23,7 +23,7 @@ const variables = {
 
 /** Calls of the tool, each with the process that it starts. */
 const opened = Effect.fnUntraced(function* (
-  play: (command: ChildProcess.StandardCommand) => Processes.Played,
+  play: Parameters<typeof Processes.layer>[0],
   grammar: Layer.Layer<never> | typeof TreeSitterGrammar.layer = Layer.empty
 ) {
   const started: Array<ChildProcess.StandardCommand> = []
@@ -105,59 +105,64 @@ describe("a command in the foreground", () => {
       "exit code 0"
     ]
   ]
-  it.effect.each(rows)("that %s", ([, played, fields, user]) =>
-    Effect.gen(function* () {
-      const { call, close, shown } = yield* opened(() => played)
-      const { result } = yield* call({ command: "make it" })
-      assert.deepStrictEqual(result, { value: answered(fields), display: { _tag: "Text", text: user } })
-      assert.deepStrictEqual(shown, [])
-      yield* close
-    })
-  )
+  it.effect.each(rows)("that %s", function* ([, played, fields, user]) {
+    const { call, close, shown } = yield* opened(() => played)
+    const { result } = yield* call({ command: "make it" })
+    assert.deepStrictEqual(result, { value: answered(fields), display: { _tag: "Text", text: user } })
+    assert.deepStrictEqual(shown, [])
+    yield* close
+  })
 
-  it.effect(
-    "is started in its folder, in its own group, without secrets and folders that a program could choose",
-    function* () {
-      const { call, started } = yield* opened(() => ({ third: "101 0\n" }))
-      const { question, result } = yield* call({ command: "make it", dir_path: "sub" })
-      assert.strictEqual(result.value, answered({ Directory: "sub", "Exit Code": 0 }))
-      assert.deepStrictEqual(question, {
-        detail: "make it\n(in sub)",
-        grants: [],
-        covers: "this command",
-        edits: { argument: "command", text: "make it" }
-      })
-      const [{ args = [], command = "", options } = {}] = started
-      assert.deepStrictEqual(
-        [command, args[0], ...args.slice(2)],
-        ["/bin/sh", "-c", "sh", "make it", "/bin/sh", "", ""]
-      )
-      assert.deepInclude(options, { cwd: "/work/sub", detached: true, forceKillAfter: "1 second" })
-      assert.deepStrictEqual(options?.env, {
-        PATH: "/usr/bin",
-        NAMED_TOKEN: "passed-value-1",
-        GIT_CONFIG_COUNT: "3",
-        GIT_CONFIG_KEY_1: "safe.bareRepository",
-        GIT_CONFIG_VALUE_1: "explicit",
-        GIT_CONFIG_KEY_2: "core.fsmonitor",
-        GIT_CONFIG_VALUE_2: "false"
-      })
-    }
-  )
+  it.effect("is started in its folder and group, without secrets and folders of a program's choice", function* () {
+    const { call, started } = yield* opened(() => ({ third: "101 0\n" }))
+    const { question, result } = yield* call({ command: "make it", dir_path: "sub" })
+    assert.strictEqual(result.value, answered({ Directory: "sub", "Exit Code": 0 }))
+    assert.deepStrictEqual(question, {
+      detail: "make it\n(in sub)",
+      grants: [],
+      covers: "this command",
+      edits: { argument: "command", text: "make it" }
+    })
+    const [{ args = [], command = "", options } = {}] = started
+    assert.deepStrictEqual([command, args[0], ...args.slice(2)], ["/bin/sh", "-c", "sh", "make it", "/bin/sh", "", ""])
+    assert.deepInclude(options, { cwd: "/work/sub", detached: true, forceKillAfter: "1 second" })
+    assert.deepStrictEqual(options?.env, {
+      PATH: "/usr/bin",
+      NAMED_TOKEN: "passed-value-1",
+      GIT_CONFIG_COUNT: "3",
+      GIT_CONFIG_KEY_1: "safe.bareRepository",
+      GIT_CONFIG_VALUE_1: "explicit",
+      GIT_CONFIG_KEY_2: "core.fsmonitor",
+      GIT_CONFIG_VALUE_2: "false"
+    })
+  })
 
   it.effect("is shown each second while it prints, and stopped when it has been silent for too long", function* () {
-    const { call, shown } = yield* opened(() => ({ out: "half", err: "no", ends: Effect.never }))
+    const { call, shown } = yield* opened(() => ({ out: "half", err: "no hidden-value-1", ends: Effect.never }))
     const fiber = yield* Effect.forkChild(call({ command: "make it" }))
     yield* TestClock.adjust("9999 millis")
-    assert.deepStrictEqual(shown, ["half\nno"])
+    assert.deepStrictEqual(shown, ["half\nno [redacted: MY_API_KEY]"])
     assert.isUndefined(fiber.pollUnsafe())
     yield* TestClock.adjust("1 millis")
     yield* TestClock.adjust("1 second")
     const { result } = yield* Fiber.join(fiber)
     const error = "it printed nothing for 10s and was stopped; what it printed before is kept"
     assert.deepStrictEqual(result, {
-      value: answered({ Stdout: "half", Stderr: "no", Error: error, Signal: "SIGTERM" }),
-      display: { _tag: "Text", text: `half\nno\n${error}` }
+      value: answered({ Stdout: "half", Stderr: "no [redacted: MY_API_KEY]", Error: error, Signal: "SIGTERM" }),
+      display: { _tag: "Text", text: `half\nno [redacted: MY_API_KEY]\n${error}` }
+    })
+  })
+
+  const bad = { module: "ChildProcess", method: "spawn" }
+  it.effect.each<readonly [played: PlatformError.PlatformError | undefined, why: string]>([
+    [undefined, "NotFound: ChildProcess.spawn"],
+    [PlatformError.badArgument({ ...bad, description: "a\nNUL" }), '"a\\nNUL"'],
+    [PlatformError.badArgument(bad), "ChildProcess.spawn"]
+  ])("that cannot be started says why: %s", function* ([played, why]) {
+    const { call } = yield* opened(() => played)
+    assert.deepInclude(yield* Effect.flip(call({ command: "make it" })), {
+      message: `the command could not be started: ${why}`,
+      type: "shell_execute_error"
     })
   })
 
@@ -174,24 +179,34 @@ describe("the question before a command", () => {
   const rows: ReadonlyArray<readonly [command: string, grants: ReadonlyArray<string>, covers: string]> = [
     ["git push && npm test", ["shell:/work $ git push", "shell:npm test in /work"], "in this folder"],
     ["cd sub && git push", ["shell:/work/sub $ git push"], "in sub"],
+    ["git status | head -3", ["shell:git status in /work", "shell:head"], "head with options that only read, any file"],
+    ["npm ci", ["shell:/work $ npm ci"], 'exactly "npm ci" in this folder'],
+    ["npm start", ["shell:npm start in /work"], "npm start"],
+    ["touch ../outside", ["shell:/work $ touch ../outside"], 'exactly "touch'],
+    ["cd /tmp && git add -A", [], "this command"],
     ["cat < sub/x", ["shell:cat"], "cat"],
     ["cat < none", [], "this command"],
     ["cat < ../etc/passwd", [], "this command"],
     ["ls > sub/y", [], "this command"],
     ["cd .. && ls", [], "this command"],
+    ["ls ../*", [], "this command"],
+    ["cd sub && ls ../*", [], "this command"],
+    [
+      "git -C sub log && git -C . log",
+      ["shell:git -C /work/sub log", "shell:git log in /work"],
+      "git log in this folder"
+    ],
     ["(cd sub; ls ../../x)", [], "this command"],
     ["eval x", [], "this command"],
     ["ls a\u202e", [], "this command"],
     [`ls ${"a".repeat(20_000)}`, [], "this command"]
   ]
-  it.effect.each(rows)("%s", ([command, grants, covers]) =>
-    Effect.gen(function* () {
-      const { ask } = yield* opened(() => ({}), TreeSitterGrammar.layer)
-      const question = yield* ask({ command })
-      assert.deepStrictEqual(question?.grants, [...grants])
-      assert.include(question?.covers, covers)
-    })
-  )
+  it.effect.each(rows)("%s", function* ([command, grants, covers]) {
+    const { ask } = yield* opened(() => ({}), TreeSitterGrammar.layer)
+    const question = yield* ask({ command })
+    assert.deepStrictEqual(question?.grants, [...grants])
+    assert.include(question?.covers, covers)
+  })
 })
 
 describe("a command in the background", () => {
@@ -203,20 +218,19 @@ describe("a command in the background", () => {
     ["well", 0, { "Exit Code": 0 }],
     ["with a failure", 4, { "Exit Code": 4 }],
     ["by a signal", "SIGHUP", { Signal: "SIGHUP" }]
-  ])("that ends at once %s is not listed", ([, ends, fields]) =>
-    Effect.gen(function* () {
-      const { call, commands } = yield* opened(() => ({ out: "ready\n", ...(ends === undefined ? {} : { ends }) }))
-      const { question, result } = yield* call(args)
-      assert.strictEqual(question?.detail, "make it\n(in the background)")
-      assert.strictEqual(result.value, answered({ Stdout: "ready\n", ...fields }))
-      assert.deepStrictEqual(yield* commands.all, [])
-    })
-  )
+  ])("that ends at once %s is not listed", function* ([, ends, fields]) {
+    const { call, commands } = yield* opened(() => ({ out: "ready\n", ...(ends === undefined ? {} : { ends }) }))
+    const { question, result } = yield* call(args)
+    assert.strictEqual(question?.detail, "make it\n(in the background)")
+    assert.strictEqual(result.value, answered({ Stdout: "ready\n", ...fields }))
+    assert.deepStrictEqual(yield* commands.all, [])
+  })
 
   it.effect("is listed while it runs, and ends when it is stopped, or with the session", function* () {
     const over = yield* Deferred.make<number>()
     const { call, close, commands } = yield* opened(({ args: words }) => ({
       out: "ready\n",
+      err: "note\n",
       ends: words.includes("make it") ? Effect.never : Deferred.await(over)
     }))
     yield* TestClock.adjust("5 seconds")
@@ -225,8 +239,11 @@ describe("a command in the background", () => {
       yield* TestClock.adjust("200 millis")
       const { result } = yield* Fiber.join(fiber)
       assert.deepStrictEqual(result, {
-        value: answered({ Command: command, Stdout: "ready\n", "Background PIDs": 101 + at }, 101 + at),
-        display: { _tag: "Text", text: `ready\nruns in the background, process group ${101 + at}` }
+        value: answered(
+          { Command: command, Stdout: "ready\n", Stderr: "note\n", "Background PIDs": 101 + at },
+          101 + at
+        ),
+        display: { _tag: "Text", text: `ready\nnote\nruns in the background, process group ${101 + at}` }
       })
     }
     const all = yield* commands.all
@@ -238,6 +255,8 @@ describe("a command in the background", () => {
         ["make it", 103, 5_600]
       ]
     )
+    // What the answer had is not shown again.
+    assert.deepStrictEqual(yield* Effect.forEach(all, ({ output }) => output), ["", "", ""])
     const ends = Effect.forEach(all, ({ ended }) => ended)
     assert.deepStrictEqual(yield* ends, [undefined, undefined, undefined])
     yield* all[0]?.stop ?? Effect.void

@@ -26,7 +26,7 @@ describe("write_todos", () => {
     assert.strictEqual((yield* callTool(writeTodos, { todos: [] })).result.value, "The list is empty now.")
   })
 
-  for (const [rule, wrong, expected] of [
+  it.effect.each([
     [
       "at most one step is in progress",
       [...todos, { description: "Both", status: "in_progress" }],
@@ -39,9 +39,7 @@ describe("write_todos", () => {
     ],
     ["a status is one of five", [{ description: "x", status: "done" }], /^invalid_tool_params: .*todos\.0\.status/],
     ["a list is a list", "x", /^invalid_tool_params: .*todos/]
-  ] as const) {
-    it.effect(rule, function* () {
-      assert.match((yield* failureOf(writeTodos, { todos: wrong })) ?? "no failure", expected)
-    })
-  }
+  ] as const)("%s", function* ([, wrong, expected]) {
+    assert.match((yield* failureOf(writeTodos, { todos: wrong })) ?? "no failure", expected)
+  })
 })
