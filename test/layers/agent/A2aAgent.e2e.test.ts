@@ -202,10 +202,21 @@ const ask = (address: string, prompt = "hello", more: Partial<A2aAgent.A2aAgentO
     return yield* (yield* start({ ...quiet, prompt })).result
   }).pipe(Effect.scoped)
 
+/** A task that has reported its first activity, in a scope of its own. */
+const working = Effect.fnUntraced(function* (address: string) {
+  const begun = yield* Deferred.make<void>()
+  const scope = yield* Scope.make()
+  const { start } = yield* toUrl(address)
+  const activity = () => Effect.asVoid(Deferred.succeed(begun, undefined))
+  yield* Scope.provide(start({ ...quiet, prompt: "x", activity }), scope)
+  yield* Deferred.await(begun)
+  return scope
+})
+
 const refusal = (address: string, more: Partial<A2aAgent.A2aAgentOptions> = {}) =>
   Effect.map(Effect.flip(ask(address, "hello", more)), (error) => error.message)
 
-const { TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
+const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
 
 describe("an agent over A2A", () => {
   for (const streaming of [true, false]) {
@@ -300,20 +311,6 @@ describe("an agent over A2A", () => {
     assert.strictEqual(new Set(contexts).size, 1)
   })
 
-  it.effect("reports why a task failed, with the result so far", function* () {
-    const { address } = yield* agentServer({
-      execute: ({ artifact, begin, status }) => {
-        begin()
-        artifact("report", [text("half of it")])
-        status(TASK_STATE_FAILED, "the disk is full")
-      }
-    })
-    const { reason, text: said } = yield* ask(address)
-    assert.strictEqual(reason, "ERROR")
-    assert.include(said, "the disk is full")
-    assert.include(said, "half of it")
-  })
-
   it.effect("stops waiting for a task that needs a key, although the server keeps the connection open", function* () {
     const { address } = yield* agentServer({
       execute: ({ begin, status }) => {
@@ -349,7 +346,6 @@ describe("an agent over A2A", () => {
 
 describe("interruption", () => {
   it.effect("cancels the remote task and closes the socket", function* () {
-    const begun = yield* Deferred.make<void>()
     const cancelled = yield* Deferred.make<string>()
     const gone = yield* Deferred.make<void>()
     let id = ""
@@ -363,13 +359,7 @@ describe("interruption", () => {
       cancel: (taskId) => Deferred.doneUnsafe(cancelled, Exit.succeed(taskId)),
       gone: () => Deferred.doneUnsafe(gone, Exit.void)
     })
-    const scope = yield* Scope.make()
-    const { start } = yield* toUrl(address)
-    yield* Scope.provide(
-      start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
-      scope
-    )
-    yield* Deferred.await(begun)
+    const scope = yield* working(address)
     yield* Scope.close(scope, Exit.void)
     assert.strictEqual(yield* Deferred.await(cancelled), id)
     yield* Deferred.await(gone)
@@ -377,7 +367,6 @@ describe("interruption", () => {
   })
 
   it.effect("waits a limited time for a server that does not confirm the cancel", function* () {
-    const begun = yield* Deferred.make<void>()
     const cancelling = yield* Deferred.make<void>()
     const { address } = yield* serve(({ body, url }, response, own) => {
       if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
@@ -394,13 +383,7 @@ describe("interruption", () => {
       }
       response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { statusUpdate } })}\n\n`)
     })
-    const scope = yield* Scope.make()
-    const { start } = yield* toUrl(address)
-    yield* Scope.provide(
-      start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
-      scope
-    )
-    yield* Deferred.await(begun)
+    const scope = yield* working(address)
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* Deferred.await(cancelling)
     yield* TestClock.adjust("5 seconds")
@@ -551,7 +534,7 @@ describe("errors are described", () => {
     for (const piece of pieces) response.write(piece)
     response.end()
   }
-  const working = (id: unknown) =>
+  const piece = (id: unknown) =>
     `data: ${JSON.stringify({
       jsonrpc: "2.0",
       id,
@@ -569,14 +552,14 @@ describe("errors are described", () => {
     ["a page", (response) => json(response, 200, "<html>"), ["not A2A"]],
     [
       "broken JSON after a piece",
-      (response, id) => sse(response, working(id), "data: {\n\n"),
+      (response, id) => sse(response, piece(id), "data: {\n\n"),
       ["not A2A", "Partial result:\nhalf of it"]
     ],
     [
       "a connection that breaks off",
       (response, id) => {
         response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write(working(id), () => response.destroy())
+        response.write(piece(id), () => response.destroy())
       },
       ["broke off", "half of it"]
     ],
@@ -597,8 +580,7 @@ describe("errors are described", () => {
     ["an event without end", (response) => sse(response, `data: ${"x".repeat(5_000_000)}`), ["more than 4 MiB"]],
     [
       "events without end",
-      (response, id) =>
-        sse(response, ...Array.from({ length: 40 }, () => `${working(id)}: ${"x".repeat(1_000_000)}\n`)),
+      (response, id) => sse(response, ...Array.from({ length: 40 }, () => `${piece(id)}: ${"x".repeat(1_000_000)}\n`)),
       ["more than 32 MiB", "half of it"]
     ]
   ]

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { ContentTruncated } from "../../../src/domain/compression/Compression.ts"
@@ -264,26 +264,6 @@ describe("the session of a strategy in a chat", () => {
       })
     )
   )
-
-  it.effect("closes after an interruption at any point", function* () {
-    const opened = yield* Deferred.make<void>()
-    const closed = yield* Deferred.make<void>()
-    const runner = runnerWith({
-      open: () =>
-        Effect.as(
-          Effect.addFinalizer(() => Deferred.succeed(closed, undefined)),
-          { assemble: () => Effect.andThen(Deferred.succeed(opened, undefined), Effect.never) }
-        )
-    })
-    yield* Effect.gen(function* () {
-      const running = yield* Effect.forkChild(
-        Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runCollect(chat.send("hello"))))
-      )
-      yield* Deferred.await(opened)
-      yield* Fiber.interrupt(running)
-      yield* Deferred.await(closed)
-    }).pipe(Effect.provide(services(runner)))
-  })
 
   it.live("is closed wherever a turn is interrupted", function* () {
     let open = 0

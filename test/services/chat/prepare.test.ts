@@ -2,7 +2,6 @@ import { Clock, Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effe
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { model as modelSays, text, user } from "../../../src/domain/content/Content.ts"
-import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { summaryRequests } from "../../../src/domain/evaluation/RecordedUse.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -144,33 +143,6 @@ describe("a prepared snapshot", () => {
       yield* consistent(one)
     })
   )
-
-  it.effect("is logged where it was paid for, and not again where it is used", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    yield* settled(one)
-    assert.isAbove(one.asked.answered, 0)
-    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-    yield* untilThreshold(one)
-    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-    const { requests } = one.asked
-    assert.strictEqual(requests.length, one.asked.answered)
-  })
-
-  it.effect("is undone like any other compression", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    yield* settled(one)
-    yield* untilThreshold(one)
-    assert.isTrue(yield* one.chat.undo)
-    const { conversation } = yield* one.chat.session
-    assert.deepStrictEqual(
-      (yield* one.chat.contents).length,
-      entries(conversation).length,
-      "every message is in the window again"
-    )
-    yield* consistent(one)
-  })
 
   it.effect("is waited for when it is not ready in time, and a cancel ends the wait only", function* () {
     const one = yield* world({ prepareAt: 1 })

@@ -162,34 +162,6 @@ describe("learned counts", () => {
 })
 
 describe("a refusal", () => {
-  it.effect(
-    "states what a message may take of the rest, where that is a share",
-    served({ prompt: estimateOf }),
-    function* () {
-      const { chat } = yield* begin({ window: 20_000, overflowFactor: 0.5 })
-      yield* taken(chat.send(words(1_000)))
-      const { error } = yield* taken(chat.send(words(15_000)))
-      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-      assert.isAtMost(error.remaining, 10_000)
-      assert.isAbove(error.remaining, 8_000)
-    }
-  )
-
-  it.effect(
-    "names a message with the server's count, and a smaller rest",
-    served({ prompt: (request) => Math.ceil(estimateOf(request) * 1.4), factor: 1.4 }),
-    function* () {
-      const { chat } = yield* begin({ window: 20_000 })
-      yield* taken(chat.send(words(1_000)))
-      const message = words(15_000)
-      const { error } = yield* taken(chat.send(message))
-      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-      assert.closeTo(error.estimated, estimated([text(message)]) * 1.4, error.estimated * 0.03)
-      assert.isBelow(error.remaining, error.estimated)
-      assert.strictEqual(error.what, "message")
-    }
-  )
-
   it.effect("names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
     const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
     const { chat } = yield* begin({
