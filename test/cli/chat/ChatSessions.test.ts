@@ -59,7 +59,7 @@ const answers: ScriptedModel.Answers = ({ contents, model: asked, systemInstruct
 
 /** A shell whose commands print themselves. */
 const shell = Processes.layer(({ args }) => ({
-  out: Array.from({ length: 12 }, (_, at) => `${args.at(-1)} ${at}\n`).join(""),
+  out: Array.from({ length: 12 }, (_, at) => `${args.join(" ")} ${at}\n`).join(""),
   ends: String(args.at(-1)).includes("bad") ? 3 : 0
 }))
 

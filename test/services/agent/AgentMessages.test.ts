@@ -119,7 +119,7 @@ describe("an agent and those that it started", () => {
         const shown = yield* Effect.catch(call(name, args), ({ message }) => Effect.succeed(`failed: ${message}`))
         for (let turn = 0; turn < 9; turn += 1) yield* Effect.yieldNow
         const letters = (yield* mail).map((letter) => `mail ${letter}`)
-        lines.push(`# ${name} ${brief(args)}`, ...[shown, ...letters].map((line) => line.replace(/.{200,}/g, brief)))
+        lines.push(`# ${name} ${brief(args)}`, ...[shown, ...letters].map((line) => line.replace(/.{2000,}/g, brief)))
       })
       yield* did("yield")
       yield* did("send", { session: "scout-9", message: "x" })
@@ -142,8 +142,9 @@ describe("an agent and those that it started", () => {
       for (const [index, reason] of reasons.entries()) {
         const more = index === 1 ? { turns: 1, session: "s-1", note: "A note." } : {}
         yield* end(index, Exit.succeed(done(results[index] ?? "", { ...more, reason })))
-        yield* did("history", { session: `scout-${index + 1}` })
+        yield* did("history", { session: `scout-${index + 2}` })
       }
+      for (const task of ["more", "later"]) yield* did("spawn", { agent: "scout", task })
       for (const [index, exit] of [
         Exit.fail(new AgentFailure({ message: "the server is gone" })),
         Exit.die("boom"),
@@ -155,14 +156,14 @@ describe("an agent and those that it started", () => {
       yield* did("list")
       lines.push((yield* children.alive) ?? "none")
       for (const message of ["one", "hush", "refuse", " REPLY_SKIP "]) {
-        yield* did("send", { session: "scout-1", message })
-        yield* did("send", { session: " scout-10", message, timeout_seconds: 0 })
+        yield* did("send", { session: "scout-2", message })
+        yield* did("send", { session: " scout-12", message, timeout_seconds: 0 })
       }
       for (const message of ["1", "2", "3", "4", "5", "6"])
-        yield* did("send", { session: "scout-10", message, timeout_seconds: 0 })
-      yield* did("send", { session: "scout-1", message: "x", timeout_seconds: -1 })
+        yield* did("send", { session: "scout-12", message, timeout_seconds: 0 })
+      yield* did("send", { session: "scout-2", message: "x", timeout_seconds: -1 })
       for (let n = 0; n < 100; n += 1) yield* task.activity({ _tag: "Thought", text: `${n} ${"z".repeat(2_000)}` })
-      for (const session of ["scout-1", "scout-10", "nobody-1"]) yield* did("history", { session })
+      for (const session of ["scout-2", "scout-12", "nobody-1"]) yield* did("history", { session })
       yield* Effect.promise(() =>
         expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/agent-messages.txt")
       )

@@ -41,6 +41,10 @@ const filled = Effect.fnUntraced(function* (id: string, drafts: ReadonlyArray<Dr
   return chat
 })
 
+type Written = Effect.Success<ReturnType<Summarizer["Service"]["summarize"]>>
+
+const written = (text: string, calls: Written["calls"] = []): Written => ({ text, calls })
+
 /** The runtime with another summarizer, or another counter. */
 const withSummarizer = (
   summarize: Summarizer["Service"]["summarize"],
@@ -144,16 +148,7 @@ describe("Chat", () => {
           new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429", calls: [] })
         )
       )
-      const silent = withSummarizer(() =>
-        Effect.succeed({
-          text: " ",
-          audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-          by: "model",
-          degraded: null,
-          calls: [],
-          doubts: { removed: [], unknown: [] }
-        })
-      )
+      const silent = withSummarizer(() => Effect.succeed(written(" ")))
       for (const [services, tag] of [
         [failing, "FailedSummarizer"],
         [silent, "FailedEmptySummary"]
@@ -181,14 +176,11 @@ describe("Chat", () => {
     } as const
     // A snapshot so long that the first plan does not shrink anything; the stronger rungs go without the model.
     const wordy = withSummarizer((request) =>
-      Effect.succeed({
-        text: request.by === "model" ? "word ".repeat(20_000) : "<state_snapshot>short</state_snapshot>",
-        audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-        by: request.by,
-        degraded: null,
-        calls: request.by === "model" ? [answered] : [],
-        doubts: { removed: [], unknown: [] }
-      })
+      Effect.succeed(
+        request.by === "model"
+          ? written("word ".repeat(20_000), [answered])
+          : written("<state_snapshot>short</state_snapshot>")
+      )
     )
     yield* Effect.gen(function* () {
       const chat = yield* filled("paid")
@@ -206,7 +198,7 @@ describe("Chat", () => {
     let counted = 0
     // What goes with every request is counted once, before the first result of a tool.
     const services = withSummarizer(
-      () => Effect.die("unexpected call"),
+      () => Effect.succeed(written("<state_snapshot>short</state_snapshot>")),
       (parts) =>
         Effect.suspend(() =>
           (counted += 1) > conversation.length + 1

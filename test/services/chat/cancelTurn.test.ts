@@ -70,7 +70,7 @@ const places: Readonly<Record<string, Place>> = {
     hangs: 1
   },
   "in the second call of a snapshot, in the middle of its body": {
-    script: only(Fake.tokens(9_000), said("<state_snapshot>"), [
+    script: only(Fake.tokens(9_000), Fake.json(Fake.response([{ text: "<state_snapshot>" }])), [
       Fake.head(200, { "content-type": "application/json" }),
       Fake.write('{"candidates":['),
       Fake.stall
