@@ -157,13 +157,13 @@ describe("an agent and those that it started", () => {
       lines.push((yield* children.alive) ?? "none")
       for (const message of ["one", "hush", "refuse", " REPLY_SKIP "]) {
         yield* did("send", { session: "scout-2", message })
-        yield* did("send", { session: " scout-12", message, timeout_seconds: 0 })
+        yield* did("send", { session: " scout-11", message, timeout_seconds: 0 })
       }
       for (const message of ["1", "2", "3", "4", "5", "6"])
-        yield* did("send", { session: "scout-12", message, timeout_seconds: 0 })
+        yield* did("send", { session: "scout-11", message, timeout_seconds: 0 })
       yield* did("send", { session: "scout-2", message: "x", timeout_seconds: -1 })
       for (let n = 0; n < 100; n += 1) yield* task.activity({ _tag: "Thought", text: `${n} ${"z".repeat(2_000)}` })
-      for (const session of ["scout-2", "scout-12", "nobody-1"]) yield* did("history", { session })
+      for (const session of ["scout-2", "scout-11", "nobody-1"]) yield* did("history", { session })
       yield* Effect.promise(() =>
         expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/agent-messages.txt")
       )
