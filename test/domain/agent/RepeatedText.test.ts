@@ -125,6 +125,9 @@ describe("repeated content", () => {
     ["two fences on one line open and close", `\`\`\`a\`\`\` ${sentence.repeat(12)}`, true],
     ["single backticks are text", `\`loadSettings\` is called and \`loadSettings\` is called again. `.repeat(12), true],
     ["rows of a table are none", `| ${fifty} | ${fifty} |\n`.repeat(40), false],
+    ["a fence within a row opens code", `| a \`\`\`\n${sentence.repeat(12)}`, false],
+    ["backticks within code are none", `\`\`\`\n${"`a` ".repeat(300)}`, false],
+    ["nor are those within a row", `| ${"`a` ".repeat(300)}`, false],
     ["nor is a row of any width", `|${"---|".repeat(400)}\n`, false],
     ...["│", "┃", "║"].map((edge): [string, string, boolean] => [
       `nor a table drawn with lines: ${edge}`,

@@ -96,6 +96,7 @@ const scenes: Readonly<Record<string, Scene>> = {
     ]
   },
   "an empty answer to a result with an image": { answers: [calling(asking("see", "x")), calling()] },
+  "no tools": { tools: [], answers: [call("read"), saying("done")] },
   "an answer that was cut off": { answers: [{ ...call("read", "edit"), finishReason: "MAX_TOKENS" }, saying("done")] },
   "the end by a tool": { answers: [call("end", "read")] },
   "a cancel while calls run": {
@@ -247,7 +248,10 @@ const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...
   const { error } = yield* Fiber.join(fiber)
   if (error !== undefined) shown.push(`  failed ${error._tag}`)
   const made = yield* calls
-  shown.push(`  ${made.length} requests of ${made.map(({ request }) => request.model).join()}`)
+  const offered = made.at(-1)?.request.tools?.map(({ functionDeclarations: all }) => brief(all).length)
+  shown.push(
+    `  ${made.length} requests of ${made.map(({ request }) => request.model).join()}, tools: ${brief(offered)}`
+  )
   for (const { entry } of view(yield* chat.conversation)) {
     const { author, content, messageId } = entry
     shown.push(`  ${brief({ author, messageId, ...content })}`)

@@ -9,7 +9,18 @@ import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
-import { begin, brief, bytes, contentsOf, endingOf, google, quick, said, taken } from "../../support/sending.ts"
+import {
+  against,
+  begin,
+  brief,
+  bytes,
+  contentsOf,
+  endingOf,
+  google,
+  quick,
+  said,
+  taken
+} from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /**
@@ -159,9 +170,7 @@ describe("a cancelled turn", () => {
   }
 
   it.live("a reader may close the stream at any point", function* () {
-    const fake = yield* Fake.make(only([Fake.streamHead, Fake.event(half), Fake.stall]))
-    const services = yield* Layer.build(google(fake.url))
-    const { chat, events: log } = yield* Effect.provide(begin(), services)
+    const { chat, events: log, fake } = yield* against(only([Fake.streamHead, Fake.event(half), Fake.stall]))
     const events = yield* Stream.runCollect(Stream.take(chat.send(secret), 2))
     assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content half an answer"])
     assert.isFalse(yield* fake.closed(0))
@@ -170,9 +179,7 @@ describe("a cancelled turn", () => {
   })
 
   it.live("a cancel before the message: sends nothing", function* () {
-    const fake = yield* Fake.make(only([Fake.stall]))
-    const services = yield* Layer.build(google(fake.url))
-    const { chat, events: log } = yield* Effect.provide(begin(), services)
+    const { chat, events: log } = yield* against(only([Fake.stall]))
     const { error, events } = yield* taken(chat.send(secret, { cancel: Effect.void }))
     assert.deepStrictEqual(events.map(brief), ["ModelInfo", "UserCancelled"])
     assert.isUndefined(error)
@@ -180,9 +187,7 @@ describe("a cancelled turn", () => {
   })
 
   it.live("a cancel after the end changes nothing", function* () {
-    const fake = yield* Fake.make(only())
-    const services = yield* Layer.build(google(fake.url))
-    const { chat, events: log } = yield* Effect.provide(begin(), services)
+    const { chat, events: log } = yield* against(only())
     const cancel = yield* Deferred.make<void>()
     const { events } = yield* taken(
       chat

@@ -146,6 +146,11 @@ describe("a chat with a strategy of the program", () => {
     ["never opens", { open: () => Effect.never }, undefined],
     ["dies before requests", { open: () => Effect.succeed({ assemble: () => Effect.die("no") }) }, undefined],
     ["hangs before requests", { open: () => Effect.succeed({ assemble: () => Effect.never }) }, undefined],
+    [
+      "drops messages that are not there before requests",
+      { open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(999) }) }) },
+      undefined
+    ],
     ["dies after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.die("no") }) }, undefined],
     ["hangs after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.never }) }, undefined],
     [

@@ -63,23 +63,6 @@ describe("solved complaints about coding agents", () => {
     assert.isAtMost(tried, 1)
   })
 
-  it.effect(
-    "the goal and the prohibitions are in every request, verbatim, after any number of compressions",
-    runtime(),
-    function* () {
-      const { chat } = yield* begin({ window: 8_000 })
-      yield* taken(chat.send(goal))
-      let told = 0
-      for (let turn = 0; turn < 8; turn += 1) {
-        yield* chat.append(work(12, turn * 12))
-        told += compressions((yield* taken(chat.send(`Go on with step ${turn}.`))).events)
-      }
-      assert.isAbove(told, 3)
-      for (const { contents } of yield* streams) assert.include(bytes(contents), "Never touch src/legacy.")
-      assert.include(bytes(yield* chat.contents), "Make the build green.")
-    }
-  )
-
   /** Characters of all different strings that can be reached from a value. */
   const retained = (root: unknown): number => {
     const seen = new Set<unknown>()

@@ -1,6 +1,5 @@
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
@@ -291,48 +290,5 @@ describe("a request that the API rejects as too long", () => {
     assert.strictEqual(endingOf(events)?._tag, "Error")
     assert.isTrue(error?._tag === "ModelError" && error.reason._tag === "ContextLengthError")
     assert.isAtMost((yield* fake.requests).filter(({ method }) => method === "streamGenerateContent").length, 2)
-  })
-})
-
-describe("the sent prefix is stable", () => {
-  it.live("over 30 turns with calls and results, byte for byte between compressions", function* () {
-    const { chat, fake } = yield* against(
-      ({ body, method }) => {
-        if (method === "countTokens") return Fake.tokens(100)
-        const asked = JSON.stringify(body).length
-        return asked % 3 === 0
-          ? said(`Enough is known after ${asked} characters. ${"It is so. ".repeat(20)}`)
-          : ending("STOP", { text: "Let me see." }, call("read_file", { path: `src/file${asked}.ts` }), call("ls", {}))
-      },
-      { window: 8_000, threshold: 0.5 }
-    )
-    let compressions = 0
-    let kept = 0
-    let before: string | undefined
-    let open = 0
-    for (let turn = 0; turn < 30; turn += 1) {
-      const message =
-        open === 0
-          ? `Question ${turn}: what is in there?`
-          : [
-              response("read_file", { output: `line ${turn}\n`.repeat(120) }),
-              response("ls", { output: `file${turn}.ts` })
-            ]
-      const { events } = yield* taken(chat.send(message))
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      open = events.filter(({ _tag }) => _tag === "ToolCallRequest").length
-      const compressed = events.filter(({ _tag }) => _tag === "ChatCompressed").length
-      compressions += compressed
-      const latest = (yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")
-      const sent = latest === undefined ? "" : bytes(contentsOf(latest))
-      if (before !== undefined && compressed === 0) {
-        assert.isTrue(sent.startsWith(before.slice(0, -1)), `turn ${turn} sends something else than before`)
-        kept += 1
-      }
-      before = sent
-    }
-    assert.isAbove(compressions, 0)
-    assert.isAbove(kept, 10)
-    assert.isTrue((before ?? "").includes(runtimeMark))
   })
 })

@@ -109,6 +109,19 @@ describe("the summarizing model", () => {
   )
 })
 
+it.effect(
+  "a first compression by a model is preceded by a count, which a cancel ends",
+  served({ prompt: () => 100 }),
+  function* () {
+    const { chat } = yield* begin({ window: 10_000, policy: { summarizer: "model" } })
+    yield* chat.append([{ content: { role: "user", parts: [text(words(400))] } }, { content: model(text("ok")) }])
+    yield* chat.compress({ cancel: Effect.void })
+    yield* chat.compress()
+    const calls = yield* Scripted.Script.use((script) => script.calls)
+    assert.strictEqual(calls[0]?.method, "countTokens")
+  }
+)
+
 describe("learned counts", () => {
   it.effect(
     "ignore a refusal by a model with a window far smaller than assumed",
