@@ -1,4 +1,5 @@
-import { Effect } from "effect"
+import { Effect, Layer } from "effect"
+import { ChildProcessSpawner } from "effect/process"
 import { execFileSync } from "node:child_process"
 import { existsSync, readdirSync, readFileSync, readlinkSync } from "node:fs"
 
@@ -69,4 +70,22 @@ export const untilThere = Effect.fnUntraced(function* <E, R>(look: Effect.Effect
     yield* moment
   }
   yield* moment
+})
+
+/** Watches a spawner: the group of every process it started, and the groups that still have running processes. */
+export const watched = Effect.map(ChildProcessSpawner.ChildProcessSpawner, (spawner) => {
+  const groups: Array<number> = []
+  return {
+    groups,
+    left: (): ReadonlyArray<number> => {
+      const now = new Set(processes().map(({ group }) => group))
+      return groups.filter((group) => now.has(group))
+    },
+    layer: Layer.succeed(
+      ChildProcessSpawner.ChildProcessSpawner,
+      ChildProcessSpawner.make((command) =>
+        Effect.tap(spawner.spawn(command), (handle) => Effect.sync(() => groups.push(handle.pid)))
+      )
+    )
+  }
 })

@@ -141,6 +141,14 @@ const json = (response: ServerResponse, status: number, value: unknown): void =>
   response.end(typeof value === "string" ? value : JSON.stringify(value))
 }
 
+/** A server that has a card, and answers what it is asked by `answer`. */
+const rpc = (streaming: boolean, answer: (request: Request, response: ServerResponse) => void) =>
+  serve((request, response, own) =>
+    request.url.endsWith("agent-card.json")
+      ? json(response, 200, card(`${own}/rpc`, streaming))
+      : answer(request, response)
+  )
+
 interface Script {
   readonly execute: (voice: Voice) => void | Promise<void>
   readonly cancel?: (taskId: string) => void
@@ -327,8 +335,7 @@ describe("an agent over A2A", () => {
   it.effect("polls a task without updates until it is done", function* () {
     let looks = 0
     const task = (state: string) => ({ id: "t1", contextId: "c1", status: { state }, artifacts: [], history: [] })
-    const { address } = yield* serve(({ body, url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+    const { address } = yield* rpc(false, ({ body }, response) => {
       const { id, method } = JSON.parse(body)
       if (method === "GetTask") looks += 1
       const state = looks > 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"
@@ -368,8 +375,7 @@ describe("interruption", () => {
 
   it.effect("waits a limited time for a server that does not confirm the cancel", function* () {
     const cancelling = yield* Deferred.make<void>()
-    const { address } = yield* serve(({ body, url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+    const { address } = yield* rpc(true, ({ body }, response) => {
       const { id, method } = JSON.parse(body)
       if (method === "CancelTask") {
         Deferred.doneUnsafe(cancelling, Exit.void)
@@ -393,8 +399,7 @@ describe("interruption", () => {
   it.effect("closes the socket of a server that never answers", function* () {
     const asked = yield* Deferred.make<void>()
     const gone = yield* Deferred.make<void>()
-    const { address } = yield* serve(({ url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+    const { address } = yield* rpc(true, (_request, response) => {
       response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
       Deferred.doneUnsafe(asked, Exit.void)
     })
@@ -485,11 +490,7 @@ describe("credentials", () => {
     })
     assert.include(yield* refusal(redirecting.address, { auth }), "redirects are not followed")
     assert.deepStrictEqual(elsewhere.requests, [])
-    const echo = yield* serve(({ headers, url }, response, own) =>
-      url.endsWith("agent-card.json")
-        ? json(response, 200, card(`${own}/rpc`, true))
-        : json(response, 400, `no: ${String(headers["x-api-key"])}`)
-    )
+    const echo = yield* rpc(true, ({ headers }, response) => json(response, 400, `no: ${String(headers["x-api-key"])}`))
     assert.notInclude(yield* refusal(echo.address, { auth }), "key-123")
   })
 
@@ -586,11 +587,7 @@ describe("errors are described", () => {
   ]
   for (const [name, answer, says] of answers) {
     it.effect(`with ${name} as a response`, function* () {
-      const { address } = yield* serve(({ body, url }, response, own) =>
-        url.endsWith("agent-card.json")
-          ? json(response, 200, card(`${own}/rpc`, true))
-          : answer(response, JSON.parse(body).id)
-      )
+      const { address } = yield* rpc(true, ({ body }, response) => answer(response, JSON.parse(body).id))
       const said = yield* ask(address).pipe(
         Effect.map(({ reason, text: words }) => `${reason} ${words}`),
         Effect.catch((error) => Effect.succeed(error.message))
@@ -600,8 +597,7 @@ describe("errors are described", () => {
   }
 
   it.effect("and a huge response that does not stream is cut off", function* () {
-    const { address } = yield* serve(({ url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+    const { address } = yield* rpc(false, (_request, response) => {
       json(response, 200, `{"jsonrpc":"2.0","id":1,"result":"${"x".repeat(40_000_000)}"}`)
     })
     assert.include(yield* refusal(address), "more than 32 MiB")
@@ -609,8 +605,7 @@ describe("errors are described", () => {
 
   it.effect("and a task that the server forgot is started again", function* () {
     const bodies: Array<string> = []
-    const { address } = yield* serve(({ body, url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+    const { address } = yield* rpc(false, ({ body }, response) => {
       bodies.push(body)
       const { id } = JSON.parse(body)
       const task: Pick<RemoteTask, "id" | "contextId"> = { id: "t1", contextId: "c1" }
