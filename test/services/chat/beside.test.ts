@@ -6,6 +6,7 @@ import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
 import { runsOf } from "../../support/runs.ts"
@@ -119,6 +120,30 @@ describe("a message without an answer", () => {
     const { events } = yield* taken(chat.send("and now?"))
     assert.strictEqual(endingOf(events)?._tag, "Finished")
   })
+})
+
+describe("a hook", () => {
+  it.effect(
+    "may choose a model whose window holds the request beside the reserve",
+    Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine"))),
+    function* () {
+      const hooks = yield* HookSystem
+      yield* hooks.subscribe("small", ({ _tag }) =>
+        Effect.succeed(_tag === "BeforeModel" ? { hookSpecificOutput: { llm_request: { model: "small" } } } : {})
+      )
+      /** The smallest window, in steps of a hundred, of a model that is asked. */
+      const smallest = Effect.fnUntraced(function* (reserve: number) {
+        for (let window = 100; window < 3_000; window += 100) {
+          const { chat } = yield* begin({ window: 20_000, reserve, models: { small: { window } } })
+          yield* taken(chat.send("word ".repeat(200)))
+          const calls = yield* Scripted.Script.use((script) => script.calls)
+          if (calls.at(-1)?.request.model === "small") return window
+        }
+        return assert.fail("it was never asked")
+      })
+      assert.strictEqual(yield* smallest(400), (yield* smallest(0)) + 400)
+    }
+  )
 })
 
 describe("per-model settings", () => {

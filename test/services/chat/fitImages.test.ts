@@ -74,6 +74,21 @@ describe("images of tools and of messages", () => {
     )
   }
 
+  it.effect("all are reduced once there are more than twenty", served(reducing(0.01)), function* () {
+    const { chat } = yield* begin({ model: "claude-sonnet-4-5", window: 10_000_000 })
+    for (const [at, count] of [20, 1, 1].entries()) {
+      yield* chat.append([
+        { content: user(text("look")) },
+        { content: model(call("read_file", {}, `a${at}`)) },
+        { content: user(response("read_file", { output: "read" }, `a${at}`), ...many(count, 3_000)) }
+      ])
+      yield* taken(chat.send(""))
+    }
+    const calls = yield* Scripted.Script.use((script) => script.calls)
+    const sent = calls.map(({ request }) => sidesOf(request.contents.flatMap(({ parts }) => parts)))
+    assert.deepStrictEqual(sent, [Array(20).fill(3_000), Array(21).fill(2_000), Array(22).fill(2_000)])
+  })
+
   it.effect("one whose bytes stay too many is halved twice, and then left out", function* () {
     const large = [image(2_000, 1_000, 8 * mebi)]
     const sent = (bytes: number) =>

@@ -279,6 +279,19 @@ describe("a prepared snapshot", () => {
     assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
   })
 
+  it.effect("that failed without a fallback is logged as a failure", function* () {
+    const one = yield* world({ policy: { summarizer: "model", ladder: false } })
+    one.asked.failing = true
+    yield* untilMark(one)
+    yield* settled(one)
+    assert.isUndefined((yield* one.chat.usage).preparation)
+    const [made] = one.events.filter((event) => event._tag === "CompressionFailed")
+    const { forced, status, strategy, tokens = 0 } = made ?? assert.fail("it was not logged")
+    assert.deepStrictEqual([forced, status, strategy], [false, "FAILED_SUMMARIZER", "palimpsest"])
+    assert.isAbove(tokens, 5_000)
+    yield* consistent(one)
+  })
+
   it.effect("is not tried again for the same view when it failed, and the failure is remembered", function* () {
     const one = yield* world()
     one.asked.failing = true

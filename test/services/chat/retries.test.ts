@@ -1,12 +1,18 @@
 import { Duration, Effect, Fiber, Layer, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
-import { model } from "../../../src/domain/content/Content.ts"
+import { model, text, user } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
-import { InternalProviderError, ModelError, RateLimitError } from "../../../src/services/model/Model.ts"
+import {
+  ContextLengthError,
+  InternalProviderError,
+  InvalidResponseError,
+  ModelError,
+  RateLimitError
+} from "../../../src/services/model/Model.ts"
 import { SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { begin, brief, endingOf, held, taken, textOf } from "../../support/sending.ts"
@@ -18,6 +24,7 @@ const limited = (seconds: number) =>
   new ModelError({ reason: new RateLimitError({ retryAfter: Duration.seconds(seconds) }) })
 const broken = new ModelError({ reason: new InternalProviderError({ status: 503 }) })
 
+const torn = new ModelError({ reason: new InvalidResponseError({ detail: "it is torn" }) })
 const empty = { content: model(), finishReason: "STOP", usage: null } as const
 
 /** A turn of a scripted model under the test's clock, in the patience that people get. */
@@ -92,6 +99,33 @@ describe("failures outside of the model", () => {
   })
 })
 
+describe("a request that the provider rejects as too long", () => {
+  const tooLong = new ModelError({ reason: new ContextLengthError({}) })
+  /** Some 15,000 tokens that can be made smaller. */
+  const long = Array.from({ length: 10 }, (_, n) => [
+    { content: user(text(`Step ${n}. ${"Please look at this with care. ".repeat(100)}`)) },
+    { content: model(text(`Done ${n}. ${"It was looked at with care. ".repeat(100)}`)) }
+  ]).flat()
+  it.effect.each<readonly [ends: string, refused: number, sent: number]>([
+    ["Finished STOP", 1, 2],
+    ["Error ContextLengthError", 9, 2]
+  ])("is made smaller and sent once more: %s", ([ends, refused, sent]) => {
+    let asked = 0
+    const answers: Scripted.Answers = () => ((asked += 1) <= refused ? tooLong : "fine")
+    return Effect.gen(function* () {
+      const { chat } = yield* begin({ window: 20_000, threshold: 1 })
+      yield* chat.append(long)
+      const { events } = yield* taken(chat.send("question"))
+      assert.strictEqual(brief(events.at(-1) ?? assert.fail("nothing")), ends)
+      const { calls } = yield* Scripted.Script
+      const streams = (yield* calls).filter(({ method }) => method === "stream")
+      assert.lengthOf(streams, sent)
+      const [before = 0, after = 0] = streams.map(({ request }) => JSON.stringify(request.contents).length)
+      assert.isBelow(after, before)
+    }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(answers, () => 25_000)))))
+  })
+})
+
 describe("retries", () => {
   it.effect("wait at least Retry-After, and report it", function* () {
     const { asked, fiber, seen } = yield* underClock([limited(42), "fine"])
@@ -107,7 +141,8 @@ describe("retries", () => {
 
   it.effect.each<readonly [what: string, step: Scripted.Step, attempts: number, first: number, most: number]>([
     ["calls: ten attempts, with pauses doubling from 5 s to 30 s", broken, 10, 5_000, 30_000],
-    ["unusable answers: four attempts, with pauses doubling from 1 s", empty, 4, 1_000, 8_000]
+    ["unusable answers: four attempts, with pauses doubling from 1 s", empty, 4, 1_000, 8_000],
+    ["answers that break off: as of unusable ones", torn, 4, 1_000, 8_000]
   ])("of %s", ([, step, attempts, first, most]) =>
     Effect.gen(function* () {
       const { asked, fiber, seen } = yield* underClock(() => step)
@@ -124,7 +159,12 @@ describe("retries", () => {
       yield* Fiber.join(fiber)
       assert.strictEqual(yield* asked, attempts)
       const last = brief(seen.at(-1) ?? assert.fail("nothing"))
-      assert.include(["Error InternalProviderError", "InvalidStream NO_RESPONSE_TEXT"], last)
+      const endings: ReadonlyArray<unknown> = [
+        "Error InternalProviderError",
+        "InvalidStream NO_RESPONSE_TEXT",
+        "InvalidStream NO_FINISH_REASON"
+      ]
+      assert.strictEqual(last, endings[[broken, empty, torn].findIndex((one) => one === step)])
     })
   )
 

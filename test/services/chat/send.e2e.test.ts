@@ -4,7 +4,7 @@ import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { sizeOf } from "../../support/runs.ts"
-import { against, brief, bytes, contentsOf, endingOf, said, taken, textOf } from "../../support/sending.ts"
+import { against, brief, contentsOf, endingOf, said, taken, textOf } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** `Chat.send` against a server on the loopback interface, through the real adapter. */
@@ -237,32 +237,9 @@ describe("any answer has one clear ending, and the conversation continues", () =
 const tooLong = Fake.failure(400, "The input token count (25000) exceeds the maximum number of tokens allowed (20000).")
 
 /** Some 15,000 tokens that can be made smaller. */
-const long = Array.from({ length: 10 }, (_, n) => [
-  { content: user(text(`Step ${n}. ${"Please look at this with care. ".repeat(100)}`)) },
-  { content: model(text(`Done ${n}. ${"It was looked at with care. ".repeat(100)}`)) }
-]).flat()
 
 describe("a request that the API rejects as too long", () => {
   const small: Partial<ChatSettings> = { window: 20_000, threshold: 1 }
-
-  it.live("is made smaller and sent once more", function* () {
-    const { chat, fake } = yield* against(
-      ({ index, method }) => (method === "countTokens" ? Fake.tokens(25_000) : index === 0 ? tooLong : said("fine")),
-      small
-    )
-    yield* chat.append(long)
-    const { events } = yield* taken(chat.send("question"))
-    assert.deepStrictEqual(events.map(brief), [
-      "ModelInfo",
-      "ChatCompressed COMPRESSED",
-      "Content fine",
-      "Finished STOP"
-    ])
-    const streams = (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent")
-    assert.lengthOf(streams, 2)
-    const [before, after] = streams.map((request) => bytes(contentsOf(request)).length)
-    assert.isBelow(after ?? Infinity, before ?? 0)
-  })
 
   it.live("fails with that reason when it cannot be made smaller, and is not sent again", function* () {
     const {
@@ -278,17 +255,5 @@ describe("a request that the API rejects as too long", () => {
       (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
       1
     )
-  })
-
-  it.live("is sent twice at most", function* () {
-    const { chat, fake } = yield* against(
-      ({ method }) => (method === "countTokens" ? Fake.tokens(5_000) : tooLong),
-      small
-    )
-    yield* chat.append(long)
-    const { error, events } = yield* taken(chat.send("question"))
-    assert.strictEqual(endingOf(events)?._tag, "Error")
-    assert.isTrue(error?._tag === "ModelError" && error.reason._tag === "ContextLengthError")
-    assert.isAtMost((yield* fake.requests).filter(({ method }) => method === "streamGenerateContent").length, 2)
   })
 })

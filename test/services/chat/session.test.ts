@@ -47,9 +47,11 @@ const answers: ScriptedModel.Answers = (request, index) => {
   if (last.includes("fail")) return new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
   if (last.includes("overflow")) return new ModelError({ reason: new ContextLengthError({}) })
   if (last.includes("wait")) return ScriptedModel.hang
-  const parts = last.includes("look")
-    ? [text("I look."), call("read", { path: "a" }, `c${index}`), call("list", {}, `d${index}`)]
-    : [text(`Answer ${index}. ${words("It is so", 20)}`)]
+  const parts = last.includes("think")
+    ? [{ text: "**Plan** I look.", thought: true }, text("Thought.")]
+    : last.includes("look")
+      ? [text("I look."), call("read", { path: "a" }, `c${index}`), call("list", {}, `d${index}`)]
+      : [text(`Answer ${index}. ${words("It is so", 20)}`)]
   return { content: model(...parts), finishReason: last.includes("long") ? "MAX_TOKENS" : "STOP", usage }
 }
 
@@ -137,6 +139,7 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     yield* step("a failure after results", send([...results(4, 40), text("fail")]))
     yield* step("the last message again", send(""))
     yield* step("an answer that was cut off", send(`long ${words("question", 200)}`))
+    yield* step("a thought", send("think"))
     yield* step("a count of a part", send("go on"))
     for (const at of [1, 2, 3]) yield* step(`growth ${at}`, send(words(`topic ${at}`, 120)))
     yield* step("usage", Effect.map(chat.contents, contentsOf))
@@ -165,6 +168,8 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     for (const at of [7, 8]) yield* step(`growth ${at}, against a hook`, send(words(`topic ${at}`, 250)))
     veto = "BeforeModel"
     yield* step("a request that a hook refuses", send("hello"))
+    says = { decision: "block", reason: " ", hookSpecificOutput: { llm_response: { text: "instead" } } }
+    yield* step("a request that a hook answers", send("hello"))
     says = { hookSpecificOutput: { llm_request: { model: "gemini-2.5-flash" } } }
     for (const message of ["hello", "overflow"]) yield* step(`${message}, to a hook's model`, send(message))
     veto = "AfterModel"

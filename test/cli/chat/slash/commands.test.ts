@@ -67,7 +67,8 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     commands: Effect.succeed(tasks),
     recent: Effect.succeed({ records: [], kinds: { turn: 2, retry: 1, tools_cancelled: 3 } }),
     rewind: {
-      survey: ({ _tag }: { readonly _tag: string }) => Effect.succeed(_tag === "Before" ? files : rewound),
+      survey: ({ _tag, sequence }: { readonly _tag: string; readonly sequence?: number }) =>
+        Effect.succeed(_tag === "LastRewind" ? rewound : sequence === 1 ? [] : files),
       unrecorded: (_: unknown, at: number) =>
         Effect.succeed(Array.from({ length: 7 + at }, (_each, index) => `since/${at}/${index}`)),
       restore: (all: ReadonlyArray<RewindFile>, overwrites: boolean) =>
@@ -163,7 +164,7 @@ resume; resume > none; model > none; model > 1; model nothing_1; model gemini-2.
 theme > none; theme > 2; theme LIGHT; theme nothing_1; tasks; tasks > none; tasks > 0 > 0; tasks > 1 > 0
 tasks > 0 > 1; tasks c1; tasks c2; tasks c2 stop; tasks c1 stop; tasks c3; rewind > none; rewind
 rewind e9 both; rewind e5 all; rewind e5 files x; rewind e5; rewind e5 > none; rewind e5 files > none
-rewind e5 files > 0; rewind e5 files > 1; rewind back; rewind > 0 > 2 > 0; rewind e5 conversation
+rewind e5 files > 0; rewind e5 files > 1; rewind e1 files; rewind back; rewind > 0 > 2 > 0; rewind e5 conversation
 rewind > 0 > 0 > 1
 `
 
