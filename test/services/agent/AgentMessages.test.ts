@@ -185,18 +185,6 @@ describe("sessions_spawn", () => {
 })
 
 describe("started agents", () => {
-  it.effect("end with the scope, without further messages", function* () {
-    const { agent, closed } = yield* makeAgent()
-    const scope = yield* Scope.make()
-    const { mail, spawn } = yield* Scope.provide(makeParent([agent]), scope)
-    yield* spawn
-    yield* spawn
-    assert.strictEqual(yield* Ref.get(closed), 0)
-    yield* Scope.close(scope, Exit.void)
-    assert.strictEqual(yield* Ref.get(closed), 2)
-    assert.deepStrictEqual(yield* mail, [])
-  })
-
   it.effect("are forgotten oldest first after they end, unless they owe a reply", function* () {
     const answer = yield* Deferred.make<string>()
     const { call, children, end, mail, spawn } = yield* scene("scout", () => Deferred.await(answer))

@@ -169,15 +169,6 @@ describe("a cancelled turn", () => {
     })
   }
 
-  it.live("a reader may close the stream at any point", function* () {
-    const { chat, events: log, fake } = yield* against(only([Fake.streamHead, Fake.event(half), Fake.stall]))
-    const events = yield* Stream.runCollect(Stream.take(chat.send(secret), 2))
-    assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content half an answer"])
-    assert.isFalse(yield* fake.closed(0))
-    assert.isEmpty(log)
-    assert.strictEqual(endingOf((yield* taken(chat.send("The next one."))).events)?._tag, "Finished")
-  })
-
   it.live("a cancel before the message: sends nothing", function* () {
     const { chat, events: log } = yield* against(only([Fake.stall]))
     const { error, events } = yield* taken(chat.send(secret, { cancel: Effect.void }))
@@ -351,42 +342,5 @@ describe("a turn abandoned at every suspension point", () => {
     )
     assert.isAbove(points, 100)
     assert.isAbove(sent, 0)
-  })
-
-  it.effect("by a cancel: the same, and reports UserCancelled or Finished", function* () {
-    const session = yield* prepared
-    const states = yield* statesOf(session)
-    const ends = new Set<string>()
-    let ended: Effect.Success<ReturnType<typeof taken>> | undefined
-    let world: Effect.Success<ReturnType<typeof started>> | undefined
-    // Whoever is interrupted here hands it on as a cancel, and waits for the turn.
-    const points = yield* interruptSweep(
-      () =>
-        Effect.gen(function* () {
-          const current = yield* started(session)
-          const cancel = yield* Deferred.make<void>()
-          const fiber = yield* Effect.forkChild(taken(current.chat.send(secret, { cancel: Deferred.await(cancel) })))
-          yield* Effect.uninterruptibleMask((restore) =>
-            restore(Fiber.join(fiber)).pipe(
-              Effect.onInterrupt(() => Deferred.succeed(cancel, undefined)),
-              Effect.exit,
-              Effect.andThen(Fiber.join(fiber)),
-              Effect.map((told) => {
-                ended = told
-                world = current
-              })
-            )
-          )
-        }),
-      Effect.fnUntraced(function* () {
-        if (world === undefined || ended === undefined) return
-        assert.isUndefined(ended.error)
-        ends.add(endingOf(ended.events)?._tag ?? "nothing")
-        yield* check(world, session, states)
-        world = undefined
-      })
-    )
-    assert.isAbove(points, 100)
-    assert.deepStrictEqual([...ends].sort(), ["Finished", "UserCancelled"])
   })
 })

@@ -163,26 +163,6 @@ describe("a prepared snapshot", () => {
     yield* consistent(one)
   })
 
-  it.effect("is reported: begun at the end of a turn, ready at the beginning of the next", function* () {
-    const one = yield* world()
-    const all: Array<ReadonlyArray<string>> = []
-    while (all.flat().length < 2 && all.length < 30) {
-      all.push(states((yield* one.said(200)).events))
-      yield* settled(one)
-    }
-    assert.deepStrictEqual(all.slice(-2), [["running"], ["ready"]])
-  })
-
-  it.effect("is used by /compress without a focus", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    const compressing = yield* Effect.forkChild(one.chat.compress())
-    assert.strictEqual((yield* ended(compressing))._tag, "Compressed")
-    assert.strictEqual(one.asked.requests.length, one.asked.answered)
-    assert.include(kinds(one.events), "Prepared")
-    yield* consistent(one)
-  })
-
   it.effect("runs the PreCompress hooks when it begins, and uses their focus", function* () {
     const one = yield* world()
     let fired = 0

@@ -1,8 +1,7 @@
-import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { call, model, text, user } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
-import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
 import { sizeOf } from "../../support/runs.ts"
 import { against, brief, contentsOf, endingOf, said, taken, textOf } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -77,34 +76,6 @@ describe("a turn's events", () => {
     )
     assert.strictEqual(answer?.model, "gemini-2.5-flash")
     assert.deepStrictEqual(answer?.usage, { prompt: 10, answer: 5, thoughts: 0, cached: 0 })
-  })
-
-  it.live("tool results are logged at once, and kept when the answer fails", function* () {
-    const { chat, events, fake } = yield* against(
-      first(ending("STOP", call("read_file", { path: "a" }, "1")), Fake.failure(400, "no"))
-    )
-    yield* taken(chat.send("read it"))
-    const failed = yield* taken(chat.send([response("read_file", { output: "the file" }, "1")]))
-    assert.deepStrictEqual(failed.events.map(brief), ["ModelInfo", "Error InvalidRequestError"])
-    assert.deepStrictEqual(
-      events.map(({ _tag }) => _tag),
-      ["Answered", "Appended"]
-    )
-    const next = yield* taken(chat.send("go on"))
-    assert.strictEqual(endingOf(next.events)?._tag, "Finished")
-    assert.deepStrictEqual(contentsOf((yield* fake.requests)[2] ?? assert.fail("no third request")).slice(2), [
-      user(response("read_file", { output: "the file" }, "1")),
-      user(text("go on"))
-    ])
-  })
-
-  it.live("an empty answer to a tool result finishes the turn", function* () {
-    const { chat } = yield* against(first(ending("STOP", call("f", {}, "1")), ending("STOP")))
-    yield* taken(chat.send("call it"))
-    const { events } = yield* taken(chat.send([response("f", { output: "x" }, "1")]))
-    assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Finished STOP"])
-    yield* taken(chat.send("next"))
-    assert.lengthOf(entries(yield* chat.conversation), 6)
   })
 })
 
@@ -234,26 +205,4 @@ describe("any answer has one clear ending, and the conversation continues", () =
   })
 })
 
-const tooLong = Fake.failure(400, "The input token count (25000) exceeds the maximum number of tokens allowed (20000).")
-
 /** Some 15,000 tokens that can be made smaller. */
-
-describe("a request that the API rejects as too long", () => {
-  const small: Partial<ChatSettings> = { window: 20_000, threshold: 1 }
-
-  it.live("fails with that reason when it cannot be made smaller, and is not sent again", function* () {
-    const {
-      chat,
-      events: log,
-      fake
-    } = yield* against(({ method }) => (method === "countTokens" ? Fake.tokens(25_000) : tooLong), small)
-    const { error, events } = yield* taken(chat.send("Look at this. ".repeat(3_000)))
-    assert.include(["ContextWindowWillOverflow", "Error ContextLengthError"], events.map(brief).at(-1))
-    assert.isDefined(error)
-    assert.isEmpty(log)
-    assert.lengthOf(
-      (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
-      1
-    )
-  })
-})

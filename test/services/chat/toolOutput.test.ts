@@ -6,9 +6,8 @@ import { resultText } from "../../../src/domain/conversation/ToolOutputBound.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
-import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { agent, asking, calling, saying, tool } from "../../support/agents.ts"
-import { isUnitTier, runsOf, sizeOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -141,38 +140,6 @@ describe("tool results are bounded on arrival", () => {
     yield* chat.append([user(response("t", { output: long(100_000) }))])
     assert.isBelow(viewTokens(yield* chat.conversation) - before, 20_000 * 0.4)
   })
-
-  it.effect("the store has it, too", Offline.layer, function* () {
-    const store = yield* SessionStore
-    const { events } = yield* appended([response("t", { output: long(90_000) })])
-    const [event] = events
-    if (event === undefined) return assert.fail("no event")
-    yield* Effect.scoped(
-      Effect.flatMap(store.create({ _tag: "Started", version: 1, session: "s", at: 0, estimator: "x" }), (log) =>
-        log.append(event)
-      )
-    )
-    const { session } = yield* Effect.scoped(store.open("s"))
-    assert.deepStrictEqual(
-      entries(session.conversation)[0]?.bounded,
-      event._tag === "Appended" ? event.entry.bounded : {}
-    )
-    assert.match(
-      JSON.stringify(view(session.conversation)[0]?.shortened.get(0)?.part),
-      /first 8000 and last 32000 of 90000/
-    )
-  })
-
-  it.effect("an undo restores the shortened result, not the whole", function* () {
-    const { chat } = yield* appended([response("t", { output: long(90_000) })])
-    const before = viewTokens(yield* chat.conversation)
-    yield* chat.append(Array.from({ length: 40 }, (_, n) => user(text(`${n} ${long(400)}`))))
-    const grown = viewTokens(yield* chat.conversation)
-    yield* chat.compress({ forced: true })
-    yield* chat.undo
-    assert.strictEqual(viewTokens(yield* chat.conversation), grown)
-    assert.isBelow(before, 30_000)
-  })
 })
 
 describe("old results are masked", () => {
@@ -223,20 +190,6 @@ describe("old results are masked", () => {
     assert.isAtMost(broken, 4)
     assert.isAtLeast(broken, 1)
   })
-
-  it.effect.skipIf(isUnitTier)("masked results do not trigger another mask, also for commands", () =>
-    Effect.gen(function* () {
-      const output = `Command: x\n${"a line of output that is about a hundred characters long, as those of builds and tests mostly are\n".repeat(60)}Exit Code: 0`
-      const { log, run } = yield* agent({
-        tools: [tool("run_shell_command", "read", () => Effect.succeed(output))],
-        answers: (_, index) => (index < 200 ? calling(asking("run_shell_command", String(index))) : saying("done"))
-      })
-      yield* Stream.runDrain(run("go"))
-      const masks = log.flatMap((event) => (event._tag === "Masked" ? [event.shorten.length] : []))
-      assert.isAtLeast(masks.length, 2)
-      for (const parts of masks) assert.isAtLeast(parts, 15)
-    })
-  )
 
   it.effect("false disables it; a tool's own kept results stay", function* () {
     const off = yield* agent({ tools: [reader], answers, settings: { masking: false } })

@@ -58,16 +58,6 @@ layer(offline)("a turn", (it) => {
     assert.strictEqual((yield* contentsOf(chat)).length, 2)
   })
 
-  it.effect("without a message repeats the open question, and stores only the answer", function* () {
-    const chat = yield* begun()
-    yield* chat.append([{ content: user(text("said before")) }])
-    yield* sent(chat, [])
-    assert.deepStrictEqual(
-      (yield* contentsOf(chat)).map(({ role }) => role),
-      ["user", "model"]
-    )
-  })
-
   it.effect("that fails keeps its tool results, and nothing attached to them", function* () {
     const chat = yield* begun()
     yield* chat.append([{ content: user(text("look")) }, { content: model(call("read", {}, "c1")) }])
