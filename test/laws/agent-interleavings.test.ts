@@ -1,4 +1,3 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
 import {
   Arbitrary,
   type Context,
@@ -14,40 +13,26 @@ import {
   Stream
 } from "effect"
 import { TestClock } from "effect/testing"
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs"
-import { tmpdir } from "node:os"
-import path from "node:path"
 import { call, type Content, isCall, isResponse, type Part, text } from "../../src/domain/content/Content.ts"
 import { entries } from "../../src/domain/conversation/Conversation.ts"
 import type { HookOutput } from "../../src/domain/hooks/Hook.ts"
 import type { Answer } from "../../src/domain/tools/Approval.ts"
 import * as Offline from "../../src/layers/assembly/Offline.ts"
-import * as FileSessionStore from "../../src/layers/session/FileSessionStore.ts"
-import * as FileTempStore from "../../src/layers/session/FileTempStore.ts"
-import * as MemoryCalibrations from "../../src/layers/testing/MemoryCalibrations.ts"
 import * as MemoryFileSystem from "../../src/layers/testing/MemoryFileSystem.ts"
-import * as MemoryTempStore from "../../src/layers/testing/MemoryTempStore.ts"
 import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
 import * as FileWorkspace from "../../src/layers/workspace/FileWorkspace.ts"
 import { run } from "../../src/services/agent/Agent.ts"
 import type { Profile } from "../../src/services/agent/AgentRun.ts"
 import type { Chat } from "../../src/services/chat/Chat.ts"
 import { Chats } from "../../src/services/chat/Chats.ts"
-import { Compression } from "../../src/services/compression/Compression.ts"
-import { Summarizer } from "../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem, type Subscriber } from "../../src/services/hooks/HookSystem.ts"
-import { Environment } from "../../src/services/platform/Environment.ts"
-import { TokenCounter } from "../../src/services/tokens/TokenCounter.ts"
 import { Approval } from "../../src/services/tools/Approval.ts"
 import { readFile } from "../../src/services/tools/builtin/ReadFile.ts"
 import { replace } from "../../src/services/tools/builtin/Replace.ts"
-import { shell } from "../../src/services/tools/builtin/Shell.ts"
-import { ShellSettings } from "../../src/services/tools/builtin/ShellProcess.ts"
 import { writeFile } from "../../src/services/tools/builtin/WriteFile.ts"
 import { type Call, type Tool, ToolFailure, type ToolKind } from "../../src/services/tools/Tool.ts"
 import { interruptSweep } from "../support/interruptSweep.ts"
 import { illegal } from "../support/legal.ts"
-import { watched } from "../support/processGroups.ts"
 import { runsOf, strideOf } from "../support/runs.ts"
 import { begin } from "../support/sending.ts"
 import { assert, describe, it } from "../support/vitest.ts"
@@ -518,79 +503,4 @@ describe("interrupted at every suspension point", () => {
     assert.strictEqual(open, 0)
     assert.strictEqual(living.most, 1)
   })
-
-  it.live(
-    "with a real shell on a real disk: leaves no process group, no temporary file, no lock",
-    NodeServices.layer,
-    function* () {
-      const { groups, layer: spawner, left: living } = yield* watched
-      const steps: ReadonlyArray<Scripted.Step> = [
-        {
-          content: {
-            role: "model",
-            parts: [
-              call("write_file", { file_path: "b.txt", content: "new" }, "c1"),
-              call("run_shell_command", { command: "sleep 600 & sleep 0.01; cat a.txt" }, "c2")
-            ]
-          },
-          finishReason: "STOP",
-          usage: null
-        },
-        "Done."
-      ]
-      const folder = (k: number) => path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), `sweep-${k}`)
-      const program = (k: number) => {
-        const home = folder(k)
-        mkdirSync(path.join(home, "work"), { recursive: true })
-        writeFileSync(path.join(home, "work", "a.txt"), "one\n")
-        return Effect.gen(function* () {
-          const platform = Layer.mergeAll(
-            NodeServices.layer,
-            spawner,
-            Layer.succeed(Environment, { variables: Effect.succeed({ PATH: process.env["PATH"] ?? "" }) })
-          )
-          const sessions = FileSessionStore.layer(path.join(home, "sessions")).pipe(
-            Layer.provideMerge(FileTempStore.folders)
-          )
-          const runtime = Chats.layer.pipe(
-            Layer.provide(Compression.layer),
-            Layer.provide([TokenCounter.layerEstimate, HookSystem.layer, MemoryCalibrations.layer]),
-            Layer.provide([sessions, MemoryTempStore.layer, Scripted.layer(steps), Summarizer.layerExtractive])
-          )
-          const services = yield* Layer.build(
-            Layer.fresh(
-              Layer.mergeAll(
-                runtime,
-                FileWorkspace.layer({ root: path.join(home, "work") }),
-                Approval.layer({ mode: "all", granted: [] })
-              ).pipe(Layer.provideMerge(platform))
-            )
-          )
-          yield* Effect.gen(function* () {
-            const chat = yield* (yield* Chats).open("s")
-            const usual = yield* ShellSettings
-            // In a container that does not reap orphans, a group exists until its time is up.
-            const quick = Effect.provideService(shell, ShellSettings, { ...usual, grace: "50 millis" })
-            const tools = [yield* writeFile, yield* quick]
-            yield* Stream.runDrain(run({ name: "main", chat, tools }, "Do it."))
-          }).pipe(Effect.provide(services))
-        }).pipe(Effect.scoped)
-      }
-      let finished = 0
-      yield* interruptSweep(
-        program,
-        (exit, k) =>
-          Effect.sync(() => {
-            finished += Exit.isSuccess(exit) ? 1 : 0
-            assert.deepStrictEqual(living(), [], `processes are left, interrupted at ${k}`)
-            const names = readdirSync(folder(k), { recursive: true }).map(String)
-            const left = names.filter((name) => /\.(?:tmp|lock)|\.lock/.test(name))
-            assert.deepStrictEqual(left, [], `interrupted at ${k}`)
-          }),
-        151 * strideOf(3, 3)
-      )
-      assert.strictEqual(finished, 1)
-      assert.isAbove(groups.length, 1)
-    }
-  )
 })

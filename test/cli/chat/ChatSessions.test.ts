@@ -59,7 +59,10 @@ const answers: ScriptedModel.Answers = ({ contents, model: asked, systemInstruct
 
 /** A shell whose commands print themselves. */
 const shell = Processes.layer(({ args }) => ({
-  out: Array.from({ length: 12 }, (_, at) => `${args.at(-1)} ${at}\n`).join(""),
+  out: Array.from(
+    { length: String(args.at(-1)).includes("long") ? 400 : 12 },
+    (_, at) => `${args.join(" ")} ${at}\n`
+  ).join(""),
   ends: String(args.at(-1)).includes("bad") ? 3 : 0
 }))
 
@@ -129,11 +132,11 @@ describe("a chat", () => {
     const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
     writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
     const first = `
-        ?/comp; ?/export AG; ?see @AG; hello; go on; list; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2
+        ?/comp; ?/export AG; ?see @AG; hello; go on; list; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2; !long 3
         /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; clear this
         //third; /resume first; last; /export first_1.jsonl; /quit`
     const shown = [
-      yield* play(here, first, { session: "first" }, ["y", "y", "n"]),
+      yield* play(here, first, { session: "first" }, ["y", "y", "n", "n"]),
       yield* play(here, "more", { resume: "" }, ["0"]),
       yield* play(here, "", { resume: "" }, ["none"]),
       yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),

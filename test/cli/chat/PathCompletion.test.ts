@@ -5,6 +5,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { completeMention, completePath } from "../../../src/cli/chat/PathCompletion.ts"
 import { parse } from "../../../src/domain/workspace/AtReference.ts"
+import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import { assert, layer } from "../../support/vitest.ts"
 
 const folder = Effect.promise(async () => {
@@ -29,6 +30,15 @@ layer(NodeServices.layer)("paths", (it) => {
     assert.deepStrictEqual(yield* completeMention(`look at @${fragment}`, from), { candidates, replaced: fragment })
     assert.deepStrictEqual(yield* completeMention(`↵@${fragment}`, from), { candidates, replaced: fragment })
   })
+
+  it.effect(
+    "are 200 at most, the first by name",
+    MemoryFileSystem.layer(Object.fromEntries(Array.from({ length: 201 }, (_, at) => [`/many/${1_000 + at}`, ""]))),
+    function* () {
+      const { candidates } = yield* completePath("1", "/many")
+      assert.deepStrictEqual([candidates.length, candidates[0], candidates.at(-1)], [200, "1000", "1199"])
+    }
+  )
 
   it.effect("paths with the letters in their order follow", function* () {
     const all = Effect.succeed(["src/", "src/a.ts", "src/cli/main.ts", "docs/chat.md"])

@@ -81,7 +81,8 @@ const questions: Readonly<Record<string, readonly [change: Partial<UserQuestion>
   "more choices": [{ choices: [...nine, ...nine.slice(0, 1)] }, ["10"]]
 }
 
-const marked: Style = { ...plain, bold: (text) => `<b>${text}</b>`, dim: (text) => `<d>${text}</d>` }
+const mark = (name: string) => (text: string) => `<${name}>${text}</${name}>`
+const marked: Style = { ...plain, bold: mark("b"), dim: mark("d"), good: mark("good"), bad: mark("bad") }
 
 /** A question as a terminal gets it, and what comes of each line. */
 const shown = <A>(inquiry: Inquiry<A>, lines: ReadonlyArray<string> = []): ReadonlyArray<string> => {
@@ -92,7 +93,7 @@ const shown = <A>(inquiry: Inquiry<A>, lines: ReadonlyArray<string> = []): Reado
     ...(detail === undefined
       ? []
       : [
-          `head ${detail.head}${detail.lines.length} lines, ${detail.language}`,
+          `head ${detail.head}${detail.lines.length} lines, ${detail.language}: ${detail.lines.slice(0, 2).join(" | ")}`,
           `foot ${detail.foot.replace(options, "(options)")}`
         ]),
     `${prompt}${fill ?? ""} [${keys?.join("")}]`,

@@ -60,7 +60,7 @@ const finished = (reason: string): ChatEvent => ({
 const retry: ChatEvent = {
   _tag: "Retry",
   attempt: 2,
-  delay: 4_900,
+  delay: 5_497,
   reason: "ServerError",
   message: "the model's server failed (503); try again"
 }

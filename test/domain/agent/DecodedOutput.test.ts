@@ -45,11 +45,16 @@ describe("the output of a program", () => {
       shown(joined("a", euro), 1, joined("é", "b")),
       "a€\n[… 1 of 8 bytes are left out here: more is not kept …]\néb"
     ],
-    ...["é", "€", "😀"].map((letter): [string, string, string] => [
+    ...["é", "€", "ࠀ", "😀"].map((letter): [string, string, string] => [
       `leaves out half of ${letter} at its end`,
       shown(joined("a", encode(letter).slice(0, -1)), 1, "b").split("\n")[0] ?? "",
       "a"
     ]),
+    [
+      "drops three bytes of a character at most",
+      endText(joined(new Uint8Array(4).fill(0x80), words)),
+      `\ufffd${words}`
+    ],
     ["has an end", endText(joined(euro.slice(1), "cd")), "cd"],
     ["has an end that is binary", endText(bytes(strange(2))), "(binary output)"]
   ])("%s", (_, found, expected) => assert.strictEqual(found, expected))

@@ -40,6 +40,7 @@ describe("the result of a remote agent", () => {
   > = [
     ["a message is the answer", [says("hello")], "GOAL", "hello"],
     ["messages are joined", [says("one"), says("two")], "GOAL", "one\ntwo"],
+    ["a message without words is none", [says(""), says("two")], "GOAL", "two"],
     ["nothing said is still done", [status("GOAL")], "GOAL", "(it finished without an answer)"],
     [
       "the last status is the answer",

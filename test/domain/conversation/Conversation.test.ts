@@ -149,60 +149,45 @@ describe("undo and redo", () => {
   const compressed = Conversation.compressed(six, over(1, 4, summary(7)))
   const grown = [entry(8, user(text("later"))), entry(9, model(text("answer")))].reduce(Conversation.append, compressed)
 
-  it("undo restores the view", () => {
-    const back = Conversation.undone(compressed)
-    assert.deepStrictEqual(ids(back), ids(six))
-    assert.strictEqual(Conversation.viewTokens(back), Conversation.viewTokens(six))
-    assert.isFalse(Conversation.canUndo(back))
-    assert.isTrue(Conversation.canRedo(back))
-    assert.strictEqual(back.version, compressed.version + 1)
+  const { redone, undone } = Conversation
+  const later = Conversation.append(undone(compressed), entry(8, user(text("later"))))
+  const other = Conversation.compressed(undone(compressed), over(1, 2, summary(8)))
+  const second = Conversation.compressed(grown, over(7, 6, summary(10)))
+  const last = entry(10, user(text("last")))
+
+  it.each<readonly [rule: string, conversation: Conversation.Conversation, ids: ReadonlyArray<number>]>([
+    ["undo restores the view", undone(compressed), [1, 2, 3, 4, 5, 6]],
+    ["undo keeps later turns", undone(grown), [1, 2, 3, 4, 5, 6, 8, 9]],
+    ["redo reapplies it before later turns", redone(undone(grown)), [7, 5, 6, 8, 9]],
+    ["redo after later turns keeps them behind the summary", redone(later), [7, 5, 6, 8]],
+    ["undo after that keeps them, too", undone(redone(later)), [1, 2, 3, 4, 5, 6, 8]],
+    [
+      "undo after redo keeps each turn once",
+      undone(Conversation.append(redone(undone(grown)), last)),
+      [1, 2, 3, 4, 5, 6, 8, 9, 10]
+    ],
+    ["a new compression clears redo", redone(other), [8, 3, 4, 5, 6]],
+    ["several are undone newest first", undone(second), [7, 5, 6, 8, 9]],
+    ["down to the first", undone(undone(second)), [1, 2, 3, 4, 5, 6, 8, 9]],
+    ["and redone oldest first", redone(undone(undone(second))), [7, 5, 6, 8, 9]],
+    ["up to the last", redone(redone(undone(undone(second)))), [10, 8, 9]]
+  ])("%s", (_, conversation, expected) => {
+    assert.deepStrictEqual(ids(conversation), expected.map(id))
+    assert.strictEqual(Conversation.viewTokens(conversation), sumOf(conversation))
   })
 
-  it("undo keeps the turns after the compression", () => {
-    assert.deepStrictEqual(ids(Conversation.undone(grown)), [1, 2, 3, 4, 5, 6, 8, 9].map(id))
-  })
-
-  it("redo after undo reapplies it before later turns", () => {
-    const redone = Conversation.redone(Conversation.undone(grown))
-    assert.deepStrictEqual(seen(redone), seen(grown))
-  })
-
-  it("redo after later turns keeps them behind the summary", () => {
-    const later = Conversation.append(Conversation.undone(compressed), entry(8, user(text("later"))))
-    assert.isTrue(Conversation.canRedo(later))
-    const redone = Conversation.redone(later)
-    assert.deepStrictEqual(ids(redone), [7, 5, 6, 8].map(id))
-    assert.deepStrictEqual(ids(Conversation.undone(redone)), [1, 2, 3, 4, 5, 6, 8].map(id))
-  })
-
-  it("undo after redo after later turns keeps each of them once", () => {
-    const later = Conversation.append(Conversation.redone(Conversation.undone(grown)), entry(10, user(text("last"))))
-    assert.deepStrictEqual(ids(Conversation.undone(later)), [1, 2, 3, 4, 5, 6, 8, 9, 10].map(id))
-  })
-
-  it("a new compression clears redo", () => {
-    const other = Conversation.compressed(Conversation.undone(compressed), over(1, 2, summary(8)))
-    assert.isFalse(Conversation.canRedo(other))
-    assert.strictEqual(Conversation.redone(other), other)
-    assert.deepStrictEqual(ids(other), [8, 3, 4, 5, 6].map(id))
+  it("count as changes, and reuse no ids", () => {
+    const back = undone(compressed)
+    assert.deepStrictEqual([back.version, back.next], [compressed.version + 1, 8])
+    assert.deepStrictEqual([Conversation.canUndo(back), Conversation.canRedo(back)], [false, true])
+    assert.deepStrictEqual([Conversation.canRedo(later), Conversation.canRedo(other)], [true, false])
+    assert.deepStrictEqual(seen(redone(undone(grown))), seen(grown))
   })
 
   it("without anything to undo or redo returns the same conversation", () => {
-    assert.strictEqual(Conversation.undone(six), six)
-    assert.strictEqual(Conversation.redone(six), six)
-  })
-
-  it("several: undone newest first, redone oldest first", () => {
-    const second = Conversation.compressed(grown, over(7, 6, summary(10)))
-    const all = Conversation.undone(Conversation.undone(second))
-    assert.deepStrictEqual(ids(all), [1, 2, 3, 4, 5, 6, 8, 9].map(id))
-    const once = Conversation.redone(all)
-    assert.deepStrictEqual(ids(once), ids(grown))
-    assert.deepStrictEqual(ids(Conversation.redone(once)), ids(second))
-  })
-
-  it("ids are never reused, also after an undo", () => {
-    assert.strictEqual(Conversation.undone(compressed).next, 8)
+    assert.strictEqual(undone(six), six)
+    assert.strictEqual(redone(six), six)
+    assert.strictEqual(redone(other), other)
   })
 
   it("inserted entries stay reachable after an undo", () => {

@@ -141,6 +141,14 @@ const json = (response: ServerResponse, status: number, value: unknown): void =>
   response.end(typeof value === "string" ? value : JSON.stringify(value))
 }
 
+/** A server that has a card, and answers what it is asked by `answer`. */
+const rpc = (streaming: boolean, answer: (request: Request, response: ServerResponse) => void) =>
+  serve((request, response, own) =>
+    request.url.endsWith("agent-card.json")
+      ? json(response, 200, card(`${own}/rpc`, streaming))
+      : answer(request, response)
+  )
+
 interface Script {
   readonly execute: (voice: Voice) => void | Promise<void>
   readonly cancel?: (taskId: string) => void
@@ -202,10 +210,21 @@ const ask = (address: string, prompt = "hello", more: Partial<A2aAgent.A2aAgentO
     return yield* (yield* start({ ...quiet, prompt })).result
   }).pipe(Effect.scoped)
 
+/** A task that has reported its first activity, in a scope of its own. */
+const working = Effect.fnUntraced(function* (address: string) {
+  const begun = yield* Deferred.make<void>()
+  const scope = yield* Scope.make()
+  const { start } = yield* toUrl(address)
+  const activity = () => Effect.asVoid(Deferred.succeed(begun, undefined))
+  yield* Scope.provide(start({ ...quiet, prompt: "x", activity }), scope)
+  yield* Deferred.await(begun)
+  return scope
+})
+
 const refusal = (address: string, more: Partial<A2aAgent.A2aAgentOptions> = {}) =>
   Effect.map(Effect.flip(ask(address, "hello", more)), (error) => error.message)
 
-const { TASK_STATE_COMPLETED, TASK_STATE_FAILED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
+const { TASK_STATE_COMPLETED, TASK_STATE_INPUT_REQUIRED, TASK_STATE_WORKING } = TaskState
 
 describe("an agent over A2A", () => {
   for (const streaming of [true, false]) {
@@ -300,20 +319,6 @@ describe("an agent over A2A", () => {
     assert.strictEqual(new Set(contexts).size, 1)
   })
 
-  it.effect("reports why a task failed, with the result so far", function* () {
-    const { address } = yield* agentServer({
-      execute: ({ artifact, begin, status }) => {
-        begin()
-        artifact("report", [text("half of it")])
-        status(TASK_STATE_FAILED, "the disk is full")
-      }
-    })
-    const { reason, text: said } = yield* ask(address)
-    assert.strictEqual(reason, "ERROR")
-    assert.include(said, "the disk is full")
-    assert.include(said, "half of it")
-  })
-
   it.effect("stops waiting for a task that needs a key, although the server keeps the connection open", function* () {
     const { address } = yield* agentServer({
       execute: ({ begin, status }) => {
@@ -330,8 +335,7 @@ describe("an agent over A2A", () => {
   it.effect("polls a task without updates until it is done", function* () {
     let looks = 0
     const task = (state: string) => ({ id: "t1", contextId: "c1", status: { state }, artifacts: [], history: [] })
-    const { address } = yield* serve(({ body, url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+    const { address } = yield* rpc(false, ({ body }, response) => {
       const { id, method } = JSON.parse(body)
       if (method === "GetTask") looks += 1
       const state = looks > 2 ? "TASK_STATE_COMPLETED" : "TASK_STATE_WORKING"
@@ -349,7 +353,6 @@ describe("an agent over A2A", () => {
 
 describe("interruption", () => {
   it.effect("cancels the remote task and closes the socket", function* () {
-    const begun = yield* Deferred.make<void>()
     const cancelled = yield* Deferred.make<string>()
     const gone = yield* Deferred.make<void>()
     let id = ""
@@ -363,13 +366,7 @@ describe("interruption", () => {
       cancel: (taskId) => Deferred.doneUnsafe(cancelled, Exit.succeed(taskId)),
       gone: () => Deferred.doneUnsafe(gone, Exit.void)
     })
-    const scope = yield* Scope.make()
-    const { start } = yield* toUrl(address)
-    yield* Scope.provide(
-      start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
-      scope
-    )
-    yield* Deferred.await(begun)
+    const scope = yield* working(address)
     yield* Scope.close(scope, Exit.void)
     assert.strictEqual(yield* Deferred.await(cancelled), id)
     yield* Deferred.await(gone)
@@ -377,10 +374,8 @@ describe("interruption", () => {
   })
 
   it.effect("waits a limited time for a server that does not confirm the cancel", function* () {
-    const begun = yield* Deferred.make<void>()
     const cancelling = yield* Deferred.make<void>()
-    const { address } = yield* serve(({ body, url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+    const { address } = yield* rpc(true, ({ body }, response) => {
       const { id, method } = JSON.parse(body)
       if (method === "CancelTask") {
         Deferred.doneUnsafe(cancelling, Exit.void)
@@ -394,13 +389,7 @@ describe("interruption", () => {
       }
       response.write(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { statusUpdate } })}\n\n`)
     })
-    const scope = yield* Scope.make()
-    const { start } = yield* toUrl(address)
-    yield* Scope.provide(
-      start({ ...quiet, prompt: "x", activity: () => Effect.asVoid(Deferred.succeed(begun, undefined)) }),
-      scope
-    )
-    yield* Deferred.await(begun)
+    const scope = yield* working(address)
     const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
     yield* Deferred.await(cancelling)
     yield* TestClock.adjust("5 seconds")
@@ -410,8 +399,7 @@ describe("interruption", () => {
   it.effect("closes the socket of a server that never answers", function* () {
     const asked = yield* Deferred.make<void>()
     const gone = yield* Deferred.make<void>()
-    const { address } = yield* serve(({ url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, true))
+    const { address } = yield* rpc(true, (_request, response) => {
       response.on("close", () => Deferred.doneUnsafe(gone, Exit.void))
       Deferred.doneUnsafe(asked, Exit.void)
     })
@@ -502,11 +490,7 @@ describe("credentials", () => {
     })
     assert.include(yield* refusal(redirecting.address, { auth }), "redirects are not followed")
     assert.deepStrictEqual(elsewhere.requests, [])
-    const echo = yield* serve(({ headers, url }, response, own) =>
-      url.endsWith("agent-card.json")
-        ? json(response, 200, card(`${own}/rpc`, true))
-        : json(response, 400, `no: ${String(headers["x-api-key"])}`)
-    )
+    const echo = yield* rpc(true, ({ headers }, response) => json(response, 400, `no: ${String(headers["x-api-key"])}`))
     assert.notInclude(yield* refusal(echo.address, { auth }), "key-123")
   })
 
@@ -551,7 +535,7 @@ describe("errors are described", () => {
     for (const piece of pieces) response.write(piece)
     response.end()
   }
-  const working = (id: unknown) =>
+  const piece = (id: unknown) =>
     `data: ${JSON.stringify({
       jsonrpc: "2.0",
       id,
@@ -569,14 +553,14 @@ describe("errors are described", () => {
     ["a page", (response) => json(response, 200, "<html>"), ["not A2A"]],
     [
       "broken JSON after a piece",
-      (response, id) => sse(response, working(id), "data: {\n\n"),
+      (response, id) => sse(response, piece(id), "data: {\n\n"),
       ["not A2A", "Partial result:\nhalf of it"]
     ],
     [
       "a connection that breaks off",
       (response, id) => {
         response.writeHead(200, { "content-type": "text/event-stream" })
-        response.write(working(id), () => response.destroy())
+        response.write(piece(id), () => response.destroy())
       },
       ["broke off", "half of it"]
     ],
@@ -597,18 +581,13 @@ describe("errors are described", () => {
     ["an event without end", (response) => sse(response, `data: ${"x".repeat(5_000_000)}`), ["more than 4 MiB"]],
     [
       "events without end",
-      (response, id) =>
-        sse(response, ...Array.from({ length: 40 }, () => `${working(id)}: ${"x".repeat(1_000_000)}\n`)),
+      (response, id) => sse(response, ...Array.from({ length: 40 }, () => `${piece(id)}: ${"x".repeat(1_000_000)}\n`)),
       ["more than 32 MiB", "half of it"]
     ]
   ]
   for (const [name, answer, says] of answers) {
     it.effect(`with ${name} as a response`, function* () {
-      const { address } = yield* serve(({ body, url }, response, own) =>
-        url.endsWith("agent-card.json")
-          ? json(response, 200, card(`${own}/rpc`, true))
-          : answer(response, JSON.parse(body).id)
-      )
+      const { address } = yield* rpc(true, ({ body }, response) => answer(response, JSON.parse(body).id))
       const said = yield* ask(address).pipe(
         Effect.map(({ reason, text: words }) => `${reason} ${words}`),
         Effect.catch((error) => Effect.succeed(error.message))
@@ -618,8 +597,7 @@ describe("errors are described", () => {
   }
 
   it.effect("and a huge response that does not stream is cut off", function* () {
-    const { address } = yield* serve(({ url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+    const { address } = yield* rpc(false, (_request, response) => {
       json(response, 200, `{"jsonrpc":"2.0","id":1,"result":"${"x".repeat(40_000_000)}"}`)
     })
     assert.include(yield* refusal(address), "more than 32 MiB")
@@ -627,8 +605,7 @@ describe("errors are described", () => {
 
   it.effect("and a task that the server forgot is started again", function* () {
     const bodies: Array<string> = []
-    const { address } = yield* serve(({ body, url }, response, own) => {
-      if (url.endsWith("agent-card.json")) return json(response, 200, card(`${own}/rpc`, false))
+    const { address } = yield* rpc(false, ({ body }, response) => {
       bodies.push(body)
       const { id } = JSON.parse(body)
       const task: Pick<RemoteTask, "id" | "contextId"> = { id: "t1", contextId: "c1" }

@@ -1,8 +1,11 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect } from "effect"
-import { Layer } from "effect"
+import { Effect, Layer, Path } from "effect"
+import type { Activity } from "../../../src/domain/chat/ChatEvent.ts"
 import { text, user } from "../../../src/domain/content/Content.ts"
+import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
+import { surroundings } from "../../../src/services/agent/LocalAgentPrompt.ts"
 import { begin as beginAgent, type ParentAgent } from "../../../src/services/agent/LocalAgentStart.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
 import { atScales, countingBy } from "../../support/scales.ts"
 import { begin, taken } from "../../support/sending.ts"
@@ -16,16 +19,16 @@ const task = {
   waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => work
 }
 
+const localDefinition = known.definition.kind === "local" ? known.definition : assert.fail("it is local")
+
 /** Starts the agent. Returns it, and what its own agents would inherit. */
 const started = Effect.fnUntraced(function* (parent: ParentAgent, context?: "fork") {
-  const { definition } = known
-  if (definition.kind !== "local") return assert.fail(definition.kind)
   const nested: Array<ParentAgent> = []
   const offer = (inherited: ParentAgent) => {
     nested.push(inherited)
     return []
   }
-  const made = yield* beginAgent(known, definition, parent, offer, { ...task, context })
+  const made = yield* beginAgent(known, localDefinition, parent, offer, { ...task, context })
   const [inherited] = nested
   return inherited === undefined ? assert.fail("no agents were offered") : { started: made, inherited }
 })
@@ -54,8 +57,34 @@ it.effect(
     assert.notStrictEqual(first.started.id, second.started.id)
     const alone = yield* started({ tools: [], settings })
     assert.isUndefined(alone.inherited.fork)
+    const saved = yield* started({ tools: [], settings, sessions: yield* SessionStore })
+    assert.deepStrictEqual([alone.started.isSaved, saved.started.isSaved], [false, true])
   }
 )
+
+it.effect("an agent whose servers may not be started says so", runtime([]), function* () {
+  const { chat } = yield* begin()
+  const failures: Array<string> = []
+  const activity = (one: Activity) => Effect.sync(() => void (one._tag === "Failed" && failures.push(one.message)))
+  const served = { ...known, definition: { ...localDefinition, mcpServers: { docs: { command: "docs" } } } }
+  yield* beginAgent(served, served.definition, { tools: [], settings: chat.settings }, () => [], { ...task, activity })
+  assert.match(failures.join(), /^its MCP servers are left out: [^,]*$/)
+})
+
+it.effect("an agent sees the day, and two hundred entries of its folder", function* () {
+  const shown = (cwd: string | undefined, files: Record<string, string>) =>
+    surroundings(cwd, 86_400_000).pipe(Effect.provide(Layer.merge(MemoryFileSystem.layer(files), Path.layer)))
+  const many = Array.from({ length: 201 }, (_, at) => [`/work/f${1_000 + at}`, ""])
+  const lines = (yield* shown("/work", { ...Object.fromEntries(many), "/work/.git/x": "", "/work/a/b": "" })).split(
+    "\n"
+  )
+  assert.deepStrictEqual(
+    [lines.length, lines[0]?.slice(0, 19), lines[2], lines[3], lines.at(-2), lines.at(-1)],
+    [203, "Today is 1970-01-02", '"a"/', '"f1000"', '"f1198"', "and 2 more"]
+  )
+  assert.deepStrictEqual((yield* shown("/none", {})).split("\n").slice(2), ["(nothing)"])
+  assert.lengthOf((yield* shown(undefined, {})).split("\n"), 1)
+})
 
 it.effect("what an agent may begin with is measured in its model's tokens", () =>
   atScales((scale) =>

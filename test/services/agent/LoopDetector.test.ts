@@ -22,30 +22,19 @@ const models = Effect.map(
   (calls) => calls.map(({ request }) => request.model)
 )
 
-/** The turns, of so many, before which a loop was found. */
-const turns = Effect.fnUntraced(function* (count: number, detector: Effect.Success<ReturnType<typeof make>>) {
-  const found: Array<number> = []
-  for (let turn = 1; turn <= count; turn += 1) {
-    const loop = yield* detector.turn(contents, "Fix the build")
-    if (loop !== undefined) found.push(turn)
-  }
-  return found
-})
-
-/** The turns, of so many, before which a model was asked. */
-const askedOf = (given: Partial<LoopSettings>, count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) =>
+/** The turns, of so many, before which models were asked, those in which a loop was found, and the models. */
+const checked = (given: Partial<LoopSettings>, count: number, answers: ReadonlyArray<ScriptedModel.Step>) =>
   Effect.gen(function* () {
     const detector = yield* make(given)
-    const at: Array<number> = []
+    const [asked, found]: [Array<number>, Array<number>] = [[], []]
     for (let turn = 1; turn <= count; turn += 1) {
       const before = (yield* models).length
-      yield* detector.turn(contents, "Fix the build")
-      if ((yield* models).length > before) at.push(turn)
+      if ((yield* detector.turn(contents, "Fix the build")) !== undefined) found.push(turn)
+      if ((yield* models).length > before) asked.push(turn)
     }
-    return at
-  }).pipe(Effect.provide(ScriptedModel.layer(answers)))
-
-const askedAt = (count: number, ...answers: ReadonlyArray<ScriptedModel.Step>) => askedOf({}, count, ...answers)
+    assert.strictEqual(yield* detector.strikes, found.length)
+    return [asked, found, (yield* models).map((model) => model.replace("gemini-2.5-", ""))]
+  }).pipe(Effect.provide(Layer.fresh(ScriptedModel.layer(answers))))
 
 const same = <E>(times: number, one: Effect.Effect<unknown, E>) => Effect.replicateEffect(one, times)
 
@@ -105,65 +94,63 @@ describe("the loop detector of an agent", () => {
     assert.strictEqual(yield* detector.strikes, 0)
     assert.isUndefined(yield* detector.call("read_file", {}))
   })
-
-  it.effect("when disabled, detects nothing and calls no model", ScriptedModel.layer([]), function* () {
-    const detector = yield* make({ enabled: false })
-    yield* same(50, detector.call("read_file", {}))
-    assert.isUndefined(yield* detector.content("again and ".repeat(500)))
-    assert.deepStrictEqual(yield* turns(100, detector), [])
-    assert.deepStrictEqual(yield* models, [])
-  })
 })
 
+const broken = new ModelError({ reason: new NetworkError({ detail: "none" }) })
+const other = "anthropic/claude-sonnet-4-5"
+
 describe("the check by a model", () => {
-  it.effect("happens first before the thirtieth turn, and again the sooner the surer the model was", function* () {
-    assert.deepStrictEqual(yield* askedAt(29), [])
-    assert.deepStrictEqual(
-      yield* askedAt(70, verdict(0), verdict(0.85), verdict(0.5), verdict(0), verdict(0)),
-      [30, 45, 52, 62]
-    )
-  })
-
-  it.effect("a failed check is no loop, and the next keeps the interval", function* () {
-    const broken = new ModelError({ reason: new NetworkError({ detail: "none" }) })
-    assert.deepStrictEqual(yield* askedAt(55, broken, "no idea", verdict("sure")), [30, 40, 50])
-  })
-
-  it.effect(
-    "a confident answer is confirmed by the stronger model",
-    ScriptedModel.layer([verdict(0.9), verdict(0.95)]),
-    function* () {
-      const detector = yield* make()
-      assert.deepStrictEqual(yield* turns(30, detector), [30])
-      assert.deepStrictEqual(yield* models, ["gemini-2.5-flash", "gemini-2.5-pro"])
-      assert.strictEqual(yield* detector.strikes, 1)
-    }
+  it.effect.each<
+    readonly [
+      what: string,
+      settings: Partial<LoopSettings>,
+      turns: number,
+      answers: ReadonlyArray<ScriptedModel.Step>,
+      asked: ReadonlyArray<number>,
+      found: ReadonlyArray<number>,
+      models: ReadonlyArray<string>
+    ]
+  >([
+    ["happens not before the thirtieth turn", {}, 29, [], [], [], []],
+    [
+      "happens the sooner again the surer the model was",
+      {},
+      70,
+      [0, 0.85, 0.5, 0, 0].map((confidence) => verdict(confidence)),
+      [30, 45, 52, 62],
+      [],
+      ["flash", "flash", "flash", "flash"]
+    ],
+    ["that fails is no loop", {}, 55, [broken, "no idea", verdict("sure")], [30, 40, 50], [], Array(3).fill("flash")],
+    ["is confirmed by the stronger model", {}, 30, [verdict(0.9), verdict(0.95)], [30], [30], ["flash", "pro"]],
+    [
+      "counts by what the stronger model says, and so does the interval",
+      {},
+      44,
+      [verdict(1), verdict(0.1), verdict(0)],
+      [30, 44],
+      [],
+      ["flash", "pro", "flash"]
+    ],
+    ["is no loop where the stronger model fails", {}, 30, [verdict(1), "?"], [30], [], ["flash", "pro"]],
+    ["is trusted without a stronger model", { confirm: false }, 30, [verdict(0.92)], [30], [30], ["flash"]],
+    ["can be disabled alone", { check: false }, 100, [], [], [], []],
+    ["is disabled with all", { enabled: false }, 100, [], [], [], []],
+    ["may come first", { checkAfter: 1 }, 29, [verdict(0), verdict(0)], [1, 16], [], ["flash", "flash"]],
+    ["comes first where that is set", { checkAfter: 29 }, 29, [verdict(0)], [29], [], ["flash"]],
+    ["asks the conversation's own model", { family: other }, 30, [verdict(1), verdict(1)], [30], [30], [other, other]]
+  ])("%s", ([, settings, count, answers, asked, found, names]) =>
+    Effect.gen(function* () {
+      assert.deepStrictEqual<unknown>(yield* checked(settings, count, answers), [asked, found, names])
+    })
   )
-
-  it.effect(
-    "without the stronger model's agreement there is no loop, and its answer sets the interval",
-    ScriptedModel.layer([verdict(1), verdict(0.1), verdict(0)]),
-    function* () {
-      const detector = yield* make()
-      assert.deepStrictEqual(yield* turns(44, detector), [])
-      assert.deepStrictEqual(yield* models, ["gemini-2.5-flash", "gemini-2.5-pro", "gemini-2.5-flash"])
-    }
-  )
-
-  it.effect("when the stronger model fails there is no loop", ScriptedModel.layer([verdict(1), "?"]), function* () {
-    assert.deepStrictEqual(yield* turns(30, yield* make()), [])
-  })
-
-  it.effect("without a stronger model the first is trusted", ScriptedModel.layer([verdict(0.92)]), function* () {
-    const detector = yield* make({ confirm: false })
-    assert.deepStrictEqual(yield* turns(30, detector), [30])
-  })
 
   it.effect(
     "sends the request and the last messages as data, trimmed and short",
     ScriptedModel.layer([verdict(0)]),
     function* () {
-      yield* turns(30, yield* make())
+      const detector = yield* make()
+      for (let turn = 0; turn < 30; turn += 1) yield* detector.turn(contents, "Fix the build")
       const [asked] = yield* ScriptedModel.Script.use(({ calls }) => calls)
       const [content] = asked?.request.contents ?? []
       const shown: { request: string; messages: ReadonlyArray<{ parts: ReadonlyArray<Record<string, string>> }> } =
@@ -178,9 +165,10 @@ describe("the check by a model", () => {
   )
 
   it.effect("times out after thirty seconds: no loop", ScriptedModel.layer([ScriptedModel.hang]), function* () {
-    const fiber = yield* Effect.forkChild(Effect.flatMap(make(), (detector) => turns(30, detector)))
+    const detector = yield* make({ checkAfter: 1 })
+    const fiber = yield* Effect.forkChild(detector.turn(contents, ""))
     yield* TestClock.adjust("30 seconds")
-    assert.deepStrictEqual(yield* Fiber.join(fiber), [])
+    assert.isUndefined(yield* Fiber.join(fiber))
     assert.strictEqual(yield* ScriptedModel.Script.use(({ interrupted }) => interrupted), 1)
   })
 
@@ -194,30 +182,6 @@ describe("the check by a model", () => {
     for (let turn = 1; turn <= 31; turn += 1) yield* detector.turn(counting, "")
     assert.strictEqual(made, 1)
   })
-
-  it.effect("can be disabled alone", ScriptedModel.layer([]), function* () {
-    assert.deepStrictEqual(yield* turns(100, yield* make({ check: false })), [])
-    assert.deepStrictEqual(yield* models, [])
-  })
-
-  for (const [first, at] of [
-    [1, [1, 16]],
-    [12, [12, 27]],
-    [29, [29]]
-  ] as const) {
-    it.effect(`happens before turn ${first} first when that is set`, function* () {
-      assert.deepStrictEqual(yield* askedOf({ checkAfter: first }, 29, verdict(0), verdict(0)), [...at])
-    })
-  }
-
-  it.effect(
-    "asks the conversation's own model where that is not Google's",
-    Layer.fresh(ScriptedModel.layer([verdict(1), verdict(1)])),
-    function* () {
-      yield* turns(30, yield* make({ family: "anthropic/claude-sonnet-4-5" }))
-      assert.deepStrictEqual(yield* models, ["anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5"])
-    }
-  )
 })
 
 describe("loop detection settings", () => {
@@ -243,6 +207,7 @@ describe("loop detection settings", () => {
   it.effect("false disables it", Model.layerUnavailable, function* () {
     const detector = yield* make(fromNumbers(loopDetectionOf(false)))
     yield* same(50, detector.call("read_file", {}))
+    assert.isUndefined(yield* detector.content("again and ".repeat(500)))
     assert.strictEqual(yield* detector.strikes, 0)
   })
 })

@@ -5,6 +5,7 @@ import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { hang, Script, type Step } from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import * as MemoryFlush from "../../../src/services/agent/MemoryFlush.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError, type ModelRequest } from "../../../src/services/model/Model.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
@@ -37,6 +38,9 @@ const remembering = Effect.fnUntraced(function* (logBytes: () => number = () => 
     run: ({ fact }) => Effect.sync(() => ({ value: `saved as number ${facts.push(fact)}` }))
   })
   const tools = [echo("look"), remember]
+  const hooks = yield* HookSystem
+  const fired: Array<string> = []
+  yield* hooks.subscribe("watch", ({ _tag }) => Effect.sync(() => void fired.push(_tag)))
   const { chat, events: log } = yield* begin(window)
   const beforeTurn = yield* MemoryFlush.make({
     name: "main",
@@ -44,7 +48,7 @@ const remembering = Effect.fnUntraced(function* (logBytes: () => number = () => 
     tools,
     memoryTool: "save_memory",
     logBytes: Effect.sync(logBytes),
-    hooks: undefined
+    hooks
   })
   const approval = yield* Approval
   const say = (message: string) =>
@@ -52,7 +56,7 @@ const remembering = Effect.fnUntraced(function* (logBytes: () => number = () => 
   const flushes = Script.use((script) =>
     Effect.map(script.calls, (all) => all.map(({ request }) => request).filter(isFlush))
   )
-  return { chat, facts, flushes, log, say }
+  return { chat, facts, fired, flushes, log, say }
 })
 
 const save = (fact: string) => calls(call("save_memory", { fact }))
@@ -62,11 +66,12 @@ describe("the memory flush", () => {
     "openclaw: saves facts shortly before a compression, once a cycle (OpenClaw 2026.9; ours: opening a session begins a cycle)",
     flushing(save("The port is 8080"), "NO_REPLY"),
     function* () {
-      const { chat, facts, flushes, say } = yield* remembering()
+      const { chat, facts, fired, flushes, say } = yield* remembering()
       yield* say(about(2_000))
       assert.lengthOf(yield* flushes, 0)
       yield* say(about(4_500))
       assert.deepStrictEqual(facts, ["The port is 8080"])
+      assert.include(fired, "BeforeTool", "as in any run")
       const count = (yield* flushes).length
       yield* say("And?")
       assert.lengthOf(yield* flushes, count)

@@ -70,31 +70,6 @@ describe("run_agents", () => {
   )
 
   it.effect(
-    "a ninth task is refused before anything starts",
-    runtime(each({ main: runs({ tasks: list(9) }) })),
-    function* () {
-      const { answers } = yield* batched(["finder"])
-      assert.match(answers[0] ?? "", /^error: .*tasks/)
-      const all = yield* Script.use((script) => script.calls)
-      assert.isFalse(all.some(({ request }) => whose(request) === "finder"))
-    }
-  )
-
-  it.effect(
-    "takes either tasks or a chain",
-    runtime(
-      each({
-        main: [calls(call("run_agents", {}), call("run_agents", { tasks: list(1), chain: list(1) })), "Thanks"]
-      })
-    ),
-    function* () {
-      const { answers } = yield* batched(["finder"])
-      assert.lengthOf(answers, 2)
-      for (const answer of answers) assert.include(answer, "give either tasks or chain")
-    }
-  )
-
-  it.effect(
     "pi: 4 tasks run at once, and cancelling ends all of them (Pi 0.73)",
     runtime(each({ main: runs({ tasks: list(8) }), finder: () => hang })),
     function* () {
@@ -106,35 +81,6 @@ describe("run_agents", () => {
       assert.lengthOf(yield* Script.use((script) => script.calls), 5)
       yield* Fiber.interrupt(fiber)
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 4)
-    }
-  )
-
-  it.effect(
-    "names failures in their place, and the other tasks go on",
-    runtime(
-      each({
-        main: runs({
-          tasks: [...list(2), { agent: "nobody", task: "Find it" }, { agent: "finder", task: "Find 4" }]
-        }),
-        finder: (request) => (taskOf(request) === "Find 2" ? "I stop here." : complete("found"))
-      })
-    ),
-    function* () {
-      const { answers } = yield* batched(["finder"])
-      const [answer = ""] = answers
-      assert.match(answer, /^2 of 4 tasks reached their goal\./)
-      assert.match(answer, /\n\n2\. The agent finder ended with ERROR_NO_COMPLETE_TASK_CALL/)
-      assert.match(answer, /\n\n3\. nobody failed: there is no such agent; the agents are finder\n/)
-      assert.match(answer, /\n\n4\. The agent finder ended with GOAL/)
-    }
-  )
-
-  it.effect(
-    "fails where no task reached its goal",
-    runtime(each({ main: runs({ tasks: list(1) }), finder: () => "No." })),
-    function* () {
-      const { answers } = yield* batched(["finder"])
-      assert.match(answers[0] ?? "", /^error: 0 of 1 tasks reached their goal\./)
     }
   )
 
@@ -188,22 +134,6 @@ describe("run_agents", () => {
         all.filter(({ request }) => whose(request) === "finder"),
         1
       )
-    }
-  )
-
-  it.effect(
-    "is offered only where the options say so, and runs alone where an agent may change things",
-    runtime([]),
-    function* () {
-      const { chat } = yield* begin()
-      const made = (tools: ReadonlyArray<ReturnType<typeof echo>>, batch?: typeof limits) =>
-        Effect.map(
-          Subagents.make({ agents: [agent("all")], tools, settings: chat.settings, batch }),
-          (one) => one.batch
-        )
-      assert.isUndefined(yield* made([]))
-      assert.strictEqual((yield* made([echo("look")], limits))?.kind, "read")
-      assert.strictEqual((yield* made([echo("write", "edit")], limits))?.kind, "execute")
     }
   )
 })

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Fiber, Layer, Result, Schema, Scope, Stream } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Result, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { localDefaults } from "../../../src/domain/agent/AgentDefinition.ts"
 import { call, text } from "../../../src/domain/content/Content.ts"
@@ -13,20 +13,9 @@ import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../sr
 import { Approval } from "../../../src/services/tools/Approval.ts"
 import { recall } from "../../../src/services/tools/builtin/Recall.ts"
 import type * as Tool from "../../../src/services/tools/Tool.ts"
+import { context } from "../../support/callTool.ts"
 import { begin } from "../../support/sending.ts"
-import {
-  agent,
-  answersOf,
-  asked,
-  calls,
-  complete,
-  each,
-  echo,
-  runtime,
-  saidIn,
-  told,
-  whose
-} from "../../support/subagents.ts"
+import { agent, answersOf, asked, calls, complete, each, echo, runtime, saidIn, told } from "../../support/subagents.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const ask = (name: string, query = "Find it") => calls(call(name, { query }))
@@ -45,153 +34,7 @@ const offering = Effect.fnUntraced(function* (
 const started = ({ runner }: Subagents.Subagents, name: string, prompt = "Do it") =>
   runner(name)?.start(task(prompt)) ?? Effect.die(new Error(`no agent ${name}`))
 
-describe("a subagent", () => {
-  it.effect(
-    "returns its submitted result and nothing else of its work",
-    runtime(
-      each({
-        main: [ask("finder"), "Thanks"],
-        finder: [calls(text("somewhere deep"), call("look", { word: "here" })), complete("It is in a.ts")]
-      })
-    ),
-    function* () {
-      const { contents, events } = yield* told([agent("finder")], [echo("look")])
-      const [answer = ""] = answersOf(contents, "finder")
-      assert.match(
-        answer,
-        /^The agent finder ended with GOAL after 2 turns\. Its whole work: recall h_\w+ of session [0-9a-f-]{36}\.\n\nIt is in a\.ts$/
-      )
-      assert.notInclude(JSON.stringify(contents), "somewhere deep")
-      assert.deepStrictEqual(
-        events.flatMap((event) => (event._tag === "SubagentActivity" ? [`${event.agent} ${event.activity._tag}`] : [])),
-        ["finder CallStarted", "finder CallEnded", "finder CallStarted", "finder CallEnded"]
-      )
-      assert.strictEqual(events.at(-1)?._tag, "Finished")
-    }
-  )
-
-  it.effect(
-    "gets its task and environment, and nothing of its parent's conversation",
-    runtime(each({ main: [ask("finder"), "Thanks"], finder: [complete("done")] })),
-    function* () {
-      yield* told([agent("finder")], [echo("look")])
-      const { calls: made } = yield* Script.use((script) => Effect.map(script.calls, (all) => ({ calls: all })))
-      const own = made.find(({ request }) => whose(request) === "finder")?.request
-      assert.isDefined(own)
-      assert.include(saidIn(own), "Find it")
-      assert.include(saidIn(own), "Today is 1970-01-01")
-      assert.notInclude(saidIn(own), "Begin with it")
-      assert.match(own.systemInstruction ?? "", /^You are finder\.\n\n# How you work/)
-      assert.deepInclude(own.generation, { temperature: 1, topP: 0.95 })
-    }
-  )
-
-  it.effect(
-    "may use the tools in its definition, and no agents",
-    runtime(each({ main: [ask("some"), ask("all"), "Thanks"], some: [complete("a")], all: [complete("b")] })),
-    function* () {
-      yield* told(
-        [agent("some", { tools: ["look", "mcp_a_*", "gone"] }), agent("all")],
-        ["look", "write", "mcp_a_x", "mcp_b_x"].map((name) => echo(name))
-      )
-      const all = yield* Script.use((script) => script.calls)
-      const toolsOf = (who: string) => {
-        const request = all.find((made) => whose(made.request) === who)?.request
-        return JSON.stringify(request?.tools)
-          .match(/"name":"\w+"/g)
-          ?.map((name) => name.slice(8, -1))
-      }
-      assert.deepStrictEqual(toolsOf("some"), ["look", "mcp_a_x", "recall", "complete_task"])
-      assert.deepStrictEqual(toolsOf("all"), ["look", "mcp_a_x", "mcp_b_x", "write", "recall", "complete_task"])
-    }
-  )
-
-  it.effect(
-    "is told what is wrong with its result, and continues until it is valid",
-    runtime(
-      each({
-        main: [ask("counter"), "Thanks"],
-        counter: [complete({ count: "three" }, "report"), complete({ count: 3 }, "report")]
-      })
-    ),
-    function* () {
-      const { contents } = yield* told([
-        agent("counter", {}, { name: "report", description: "The count", schema: Schema.Struct({ count: Schema.Int }) })
-      ])
-      assert.match(answersOf(contents, "counter")[0] ?? "", /GOAL after 2 turns.*\n\n\{\n {2}"count": 3\n\}$/)
-      const all = yield* Script.use((script) => script.calls)
-      const second = all.filter(({ request }) => whose(request) === "counter")[1]?.request
-      assert.match(second === undefined ? "" : saidIn(second), /complete_task was called wrongly: report\.count/)
-    }
-  )
-
-  it.effect(
-    "submits one result: a second in the same turn is an error",
-    runtime(
-      each({
-        main: [ask("twice"), "Thanks"],
-        twice: [calls(call("complete_task", { result: "first" }), call("complete_task", { result: "second" }))]
-      })
-    ),
-    function* () {
-      const { contents, events } = yield* told([agent("twice")])
-      assert.match(answersOf(contents, "twice")[0] ?? "", /\n\nfirst$/)
-      const ended = events.flatMap((event) =>
-        event._tag === "SubagentActivity" && event.activity._tag === "CallEnded" ? [event.activity.status] : []
-      )
-      assert.deepStrictEqual(ended, ["success", "error"])
-    }
-  )
-})
-
 describe("a subagent without a result", () => {
-  it.effect(
-    "gets one more turn, and a late result is marked",
-    runtime(each({ main: [ask("talker"), "Thanks"], talker: ["It is done, I think.", complete("here it is")] })),
-    function* () {
-      const { contents } = yield* told([agent("talker")])
-      assert.match(
-        answersOf(contents, "talker")[0] ?? "",
-        /^The agent talker ended with GOAL after 2 turns\. It had stopped without submitting a result with complete_task; this is what it had until then\. Its whole work: recall h_\w+ of session [0-9a-f-]{36}\.\n\nhere it is$/
-      )
-      const all = yield* Script.use((script) => script.calls)
-      const last = all.filter(({ request }) => whose(request) === "talker")[1]?.request
-      assert.match(
-        last === undefined ? "" : saidIn(last),
-        /written by the runtime, not by the user\] You stopped without/
-      )
-    }
-  )
-
-  it.effect(
-    "fails with its last message in the error",
-    runtime(each({ main: [ask("talker"), "Thanks"], talker: ["The file is a.ts.", "Still thinking."] })),
-    function* () {
-      const { contents } = yield* told([agent("talker")])
-      assert.match(
-        answersOf(contents, "talker")[0] ?? "",
-        /^error: The agent talker ended with ERROR_NO_COMPLETE_TASK_CALL after 2 turns\. .*\n\nIt stopped without submitting a result with complete_task\. Its last text follows; it is not a finished result:\nStill thinking\.$/
-      )
-    }
-  )
-
-  it.effect(
-    "MAX_TURNS: after too many turns, the last turn may only submit",
-    runtime(
-      each({
-        main: [ask("busy"), "Thanks"],
-        busy: () => calls(text("I look once more"), call("look", { word: "again" }))
-      })
-    ),
-    function* () {
-      const { contents } = yield* told([agent("busy", { maxTurns: 2 })], [echo("look")])
-      const [answer = ""] = answersOf(contents, "busy")
-      assert.match(answer, /^error: The agent busy ended with MAX_TURNS after 3 turns\./)
-      assert.include(answer, "It reached its limit of 2 turns. Its last text follows")
-      assert.include(answer, "I look once more")
-    }
-  )
-
   it.effect(
     "TIMEOUT: after its minutes, with one more for the last turn",
     runtime(each({ main: [ask("slow"), "Thanks"], slow: () => hang })),
@@ -206,63 +49,9 @@ describe("a subagent without a result", () => {
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 2)
     }
   )
-
-  it.effect(
-    "reports the failure of its model, which is not a result",
-    runtime(
-      each({
-        main: [ask("empty"), "Thanks"],
-        empty: () => ({ content: { role: "model", parts: [] }, finishReason: "SAFETY", usage: null })
-      })
-    ),
-    function* () {
-      const { contents } = yield* told([agent("empty")])
-      assert.match(answersOf(contents, "empty")[0] ?? "", /^error: The agent empty ended with ERROR after /)
-    }
-  )
 })
 
 describe("limits", () => {
-  it.effect(
-    "does not start without the inputs of its prompt",
-    runtime(each({ main: [ask("odd"), "Thanks"] })),
-    function* () {
-      const { contents } = yield* told([agent("odd", { prompt: "You are odd. ${HOME} and ${query}" })])
-      assert.match(
-        answersOf(contents, "odd")[0] ?? "",
-        /^error: the agent odd cannot start: its definition uses \$\{HOME\}, which it is not given; it is given query, model, cwd, today$/
-      )
-      assert.isFalse((yield* Script.use((script) => script.calls)).some(({ request }) => whose(request) === "odd"))
-    }
-  )
-
-  it.effect(
-    "starts another only when its definition names it, and within the depth limit",
-    runtime(
-      each({
-        main: [ask("one"), "Thanks"],
-        one: [ask("two"), complete("two said: could not go on")],
-        two: [ask("three"), complete("could not go on")]
-      })
-    ),
-    function* () {
-      const { contents } = yield* told([
-        agent("one", { tools: ["two"] }),
-        agent("two", { tools: ["three"] }),
-        agent("three", { tools: ["*"] })
-      ])
-      assert.match(answersOf(contents, "one")[0] ?? "", /\n\ntwo said: could not go on$/)
-      const all = yield* Script.use((script) => script.calls)
-      assert.isFalse(all.some(({ request }) => whose(request) === "three"))
-      const second = all.filter(({ request }) => whose(request) === "two")[1]?.request
-      // At the limit it has no agents at all: its model is not tempted to call one.
-      assert.deepStrictEqual(
-        [...JSON.stringify(second?.tools).matchAll(/"name":"(\w+)"/g)].map(([, name]) => name),
-        ["recall", "complete_task"]
-      )
-    }
-  )
-
   it.effect(
     "may read the work of agents it started, and no other's",
     runtime(
@@ -322,27 +111,6 @@ describe("limits", () => {
       Effect.provideService(AgentBounds, { depth: 1, children: 2, running: 2 })
     )
   )
-
-  it.effect(
-    "that only reads may run beside others; one that may change things, or start others, runs alone",
-    runtime([]),
-    function* () {
-      const tools = [echo("look"), echo("write", "edit")]
-      const { tools: offered } = yield* offering(
-        [
-          agent("reads", { tools: ["look"] }),
-          agent("writes", { tools: ["write"] }),
-          agent("all"),
-          agent("plans", { tools: ["look", "writes"] })
-        ],
-        tools
-      )
-      assert.deepStrictEqual(
-        offered.map(({ kind, name }) => `${name} ${kind}`),
-        ["reads read", "writes execute", "all execute", "plans execute"]
-      )
-    }
-  )
 })
 
 describe("the place of an agent", () => {
@@ -396,41 +164,6 @@ describe("the place of an agent", () => {
     }
   )
 
-  it.effect(
-    "outside this process has the tools that its definition and its parent have in common",
-    runtime(each({ reads: [ask("all"), ask("some"), complete("done")] })),
-    function* () {
-      const shares: Array<unknown> = []
-      const offered = yield* offering(
-        [
-          agent("reads", { tools: ["look", "all", "some"] }),
-          agent("some", { tools: ["look", "write", "mcp_a_*", "all", "gone"], runner: "process" }),
-          agent("all", { runner: "process" })
-        ],
-        ["look", "write", "mcp_a_x"].map((name) => echo(name)),
-        {
-          elsewhere: ({ definition: { name } }) => ({
-            start: (_task, share) => {
-              shares.push([name, share.tools])
-              return new AgentFailure({ message: "it is far" })
-            }
-          })
-        }
-      )
-      for (const name of ["some", "all", "reads"]) {
-        const runner = offered.runner(name)
-        assert.isDefined(runner)
-        yield* Effect.exit(Effect.flatMap(runner.start(task("Do it")), ({ result }) => result))
-      }
-      assert.deepStrictEqual(shares, [
-        ["some", ["look", "write", "mcp_a_x", "all"]],
-        ["all", ["look", "write", "mcp_a_x"]],
-        ["all", ["look"]],
-        ["some", ["look", "all"]]
-      ])
-    }
-  )
-
   it.effect("of the main agent can be taken by an agent that is not counted again", () =>
     Effect.gen(function* () {
       const offered = yield* offering([agent("two", { tools: [] })], [], { depth: 1 })
@@ -461,40 +194,6 @@ describe("the place of an agent", () => {
       Effect.provideService(AgentBounds, { depth: 2, children: 1, running: 1 })
     )
   )
-})
-
-describe("names", () => {
-  it.effect("do not replace a tool's; a name invalid for the API is changed", runtime([]), function* () {
-    const { runner, tools } = yield* offering(
-      [agent("look"), agent("grep_it"), agent("recall"), agent("complete_task"), agent("2nd"), agent("good")],
-      [{ ...echo("look"), aliases: ["grep_it"] }]
-    )
-    assert.deepStrictEqual(
-      tools.map(({ name }) => name),
-      ["agent_2nd", "good"]
-    )
-    assert.isUndefined(runner("look"))
-    // By its own name, and by that of its tool.
-    assert.isDefined(runner("2nd"))
-    assert.isDefined(runner("agent_2nd"))
-  })
-
-  it.effect("are unique: the first of two agents is offered", runtime([]), function* () {
-    const long = "a".repeat(70)
-    const { runner, tools } = yield* offering([
-      agent("scout", { description: "The first." }),
-      agent("scout", { description: "The second." }),
-      agent(`${long}x`),
-      agent(long)
-    ])
-    assert.deepStrictEqual(
-      tools.map(({ description, name }) => `${name}: ${description.split(".", 1)[0]}`),
-      ["scout: The first", `${"a".repeat(64)}: ${long}x does things`]
-    )
-    assert.isDefined(runner("a".repeat(64)))
-    assert.isDefined(runner(`${long}x`))
-    assert.isUndefined(runner(long))
-  })
 })
 
 describe("cancelling", () => {
@@ -552,14 +251,6 @@ describe("cancelling", () => {
     }
   )
 })
-
-const context = {
-  id: "1",
-  agent: "main",
-  progress: () => Effect.void,
-  activity: () => Effect.void,
-  waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => work
-}
 
 const task = (prompt: string) => ({
   prompt,

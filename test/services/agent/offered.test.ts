@@ -1,18 +1,24 @@
-import { Effect } from "effect"
+import { Effect, Logger, Schema } from "effect"
 import { call, text } from "../../../src/domain/content/Content.ts"
 import { Script } from "../../../src/layers/testing/ScriptedModel.ts"
+import type { KnownAgent } from "../../../src/services/agent/AgentDefinitions.ts"
 import type { ExternalRunner } from "../../../src/services/agent/AgentRunner.ts"
 import { McpServers } from "../../../src/services/tools/McpServers.ts"
 import type * as Tool from "../../../src/services/tools/Tool.ts"
 import { brief } from "../../support/brief.ts"
 import { callTool } from "../../support/callTool.ts"
-import { agent, calls, complete, each, echo, runtime, told, whose } from "../../support/subagents.ts"
+import { agent, answersOf, calls, complete, each, echo, runtime, told, whose } from "../../support/subagents.ts"
 import { describe, expect, it } from "../../support/vitest.ts"
 
 /** What a parent offers of its agents, and a run with all of them, whole. */
 
-const [look, change, mcp] = [echo("look"), echo("change", "edit"), echo("mcp_docs_find", "fetch")]
-const agents = [
+const [look, change, mcp] = [
+  { ...echo("look"), aliases: ["grep_it"] },
+  echo("change", "edit"),
+  echo("mcp_docs_find", "fetch")
+]
+const long = "a".repeat(70)
+const agents: ReadonlyArray<KnownAgent> = [
   agent("reader", { tools: ["look"], model: "gemini-2.5-pro", temperature: 0.5, topP: 0.9, maxTurns: 3 }),
   agent("writer", { tools: ["look", "change", "reader"], maxTurns: 2 }),
   agent("server", { tools: ["mcp_*", "complete_task", "recall"], mcpServers: { docs: { command: "docs" } } }),
@@ -20,10 +26,31 @@ const agents = [
   agent("process", { runner: "process", tools: ["look", "reader"] }),
   { ...agent("opted"), isOptIn: true },
   { ...agent("hidden"), isOptIn: true },
+  agent("plans", { tools: ["look", "process"] }),
+  agent("counter", { tools: [] }, { name: "report", description: "x", schema: Schema.Struct({ count: Schema.Int }) }),
+  agent("twice", { tools: [] }),
+  agent("empty", { tools: [] }),
+  agent("odd", { prompt: "You are odd. ${HOME} and ${query}" }),
+  agent("far", { runner: "process" }),
+  agent(`${long}x`),
+  {
+    source: "project",
+    file: "remote.md",
+    definition: {
+      kind: "remote",
+      name: "remote",
+      displayName: undefined,
+      description: undefined,
+      auth: undefined,
+      card: { url: "https://a.example/b" }
+    }
+  },
   // These have a name that is taken.
   agent("look"),
+  agent("grep_it"),
   agent("reader"),
-  agent("recall")
+  agent("recall"),
+  agent(long)
 ]
 
 const elsewhere = (started: Array<string>): ExternalRunner => ({
@@ -49,6 +76,7 @@ describe("the agents of a parent", () => {
         main: [
           calls(query("reader", "read"), query("writer", "write"), query("server", "serve")),
           calls(query("agent_1st", "first"), query("process", "afar"), query("opted", "opt")),
+          calls(...["counter", "twice", "empty", "odd", "far", "plans", "remote"].map((name) => query(name, "do"))),
           "Thanks"
         ],
         reader: (request) =>
@@ -62,7 +90,11 @@ describe("the agents of a parent", () => {
           "No"
         ],
         server: [calls(call("mcp_docs_own", { word: "s" }), call("change", {})), complete("served")],
-        opted: ["half a result", complete("late")]
+        opted: ["half a result", complete("late")],
+        plans: [calls(query("process", "on")), complete("planned")],
+        counter: [complete({ count: "three" }, "report"), complete({ count: 3 }, "report")],
+        twice: [calls(call("complete_task", { result: "first" }), call("complete_task", { result: "second" }))],
+        empty: () => ({ content: { role: "model", parts: [] }, finishReason: "SAFETY", usage: null })
       })
     ),
     function* () {
@@ -72,6 +104,8 @@ describe("the agents of a parent", () => {
           .replace(/[\da-f]{8}-[\da-f-]{27}/g, (id) => ids.get(id) ?? `id_${ids.set(id, `id_${ids.size + 1}`).size}`)
           .replace(/h_[a-z2-7]{10}/g, "h_")
       const started: Array<string> = []
+      const warnings: Array<unknown> = []
+      const logger = Logger.layer([Logger.make(({ message }) => void warnings.push(message))])
       const { contents, events, offered } = yield* told(agents, [look, change, mcp], {
         include: ["opted"],
         batch: { tasks: 4, parallel: 2 },
@@ -85,12 +119,14 @@ describe("the agents of a parent", () => {
               problems: [{ _tag: "ToolsLeftOut", server: "docs", offered: 3, left: 2, maxTools: 1 }]
             })
           )
-      })
+      }).pipe(Effect.provide(logger))
       const lines = ["# offered"]
       const all: ReadonlyArray<Tool.Tool> = [...offered.tools, ...(offered.batch === undefined ? [] : [offered.batch])]
       for (const { description, kind, name, parameters } of all) {
         lines.push(`${name} ${kind} ${description.length} ${brief(parameters)}`)
       }
+      const named = ["1st", "agent_1st", "look", long, long.slice(6), `${long}x`]
+      lines.push(named.map((name) => offered.runner(name) !== undefined).join())
       if (offered.batch !== undefined) {
         const { batch } = offered
         const lists = [
@@ -103,11 +139,18 @@ describe("the agents of a parent", () => {
               task("reader", "never")
             ]
           },
-          { tasks: [task("process", "five", { context: "fork" })] }
+          { tasks: [task("process", "five", { context: "fork" })] },
+          { tasks: [task("writer", "six")] },
+          { tasks: [task("reader", "in"), task("remote", "out"), task("remote", "out too")] },
+          { tasks: Array.from({ length: 5 }, () => task("reader", "more")) },
+          { tasks: [task("reader", "one")], chain: [task("reader", "two")] },
+          {}
         ]
         for (const list of lists) {
           lines.push(`# ${batch.name} ${brief(list)}`)
-          const ended = yield* Effect.result(callTool(batch, list))
+          const ended = yield* Effect.result(
+            callTool(batch, list, (question) => Effect.sync(() => void lines.push(brief(question))))
+          )
           lines.push(
             ...(ended._tag === "Failure"
               ? [ended.failure.message]
@@ -119,7 +162,10 @@ describe("the agents of a parent", () => {
       for (const event of events) {
         if (!["ModelInfo", "ToolCallRequest", "Finished"].includes(event._tag)) lines.push(brief(event))
       }
-      lines.push("# outside", ...started, "# requests")
+      lines.push("# warnings", ...warnings.map(brief), "# outside", ...started, "# answers")
+      for (const name of ["writer", "opted", "agent_1st", "counter", "twice", "empty", "odd", "plans"])
+        lines.push(...answersOf(contents, name))
+      lines.push("# requests")
       const { calls: made } = yield* Script
       for (const { request } of yield* made) {
         const { contents: sent, generation, model, systemInstruction = "", tools = [] } = request

@@ -1,7 +1,7 @@
 import { Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { Loop } from "../../../src/domain/agent/LoopDetection.ts"
-import { text } from "../../../src/domain/content/Content.ts"
+import { model, text } from "../../../src/domain/content/Content.ts"
 import { view } from "../../../src/domain/conversation/Conversation.ts"
 import type { HookEvent, HookOutput } from "../../../src/domain/hooks/Hook.ts"
 import { run } from "../../../src/services/agent/Agent.ts"
@@ -34,6 +34,9 @@ const tools = [
   }),
   tool("long", "read", () => Effect.as(Effect.sleep("40 seconds"), "long")),
   tool("bad", "read", () => Effect.fail(new Tool.ToolFailure({ message: "no such file" }))),
+  tool("dies", "read", () => Effect.die(new Error("boom"))),
+  tool("stops", "read", () => Effect.interrupt),
+  tool("mute", "read", () => Effect.succeed("")),
   tool("end", "read", () => Effect.succeed("the end"), { ends: true }),
   picture,
   // The first tool of a name counts.
@@ -53,6 +56,22 @@ const once = (tag: HookEvent["_tag"], output: HookOutput) => (event: HookEvent, 
   event._tag === tag && count === 1 ? output : undefined
 const specific = (hookSpecificOutput: Readonly<Record<string, unknown>>): HookOutput => ({ hookSpecificOutput })
 
+/** Finds a loop where a word comes twice in the words that count. */
+const repeating = () => {
+  let heard = ""
+  const hears = (words: string) => Effect.sync(() => void (heard = words))
+  return {
+    ...off,
+    turn: () => Effect.as(hears(""), undefined),
+    again: hears(""),
+    content: (words: string) =>
+      Effect.as(
+        hears(heard + words),
+        /round.*round/s.test(heard + words) ? { ...loop, kind: "content" as const } : undefined
+      )
+  }
+}
+
 const scenes: Readonly<Record<string, Scene>> = {
   "all kinds of calls": {
     answers: [calling(text("So."), ...all, asking("none", "x"), asking("see", "y")), saying("done")],
@@ -67,6 +86,17 @@ const scenes: Readonly<Record<string, Scene>> = {
       ),
     answers: [calling(asking("edit", "w"), asking("edit", "x")), saying("done")]
   },
+  "calls that go wrong": {
+    answers: [
+      calling(
+        ...["dies", "stops", "read", "mute"].map((name) => asking(name, "x")),
+        ...[{ word: 1 }, undefined, [1], '{"word":"q"}'].map((args) => ({ functionCall: { name: "read", args } }))
+      ),
+      saying("done")
+    ]
+  },
+  "an empty answer to a result with an image": { answers: [calling(asking("see", "x")), calling()] },
+  "no tools": { tools: [], answers: [call("read"), saying("done")] },
   "an answer that was cut off": { answers: [{ ...call("read", "edit"), finishReason: "MAX_TOKENS" }, saying("done")] },
   "the end by a tool": { answers: [call("end", "read")] },
   "a cancel while calls run": {
@@ -79,7 +109,12 @@ const scenes: Readonly<Record<string, Scene>> = {
   "turns are over": { answers: () => call("read"), limits: { turns: 2 } },
   "tokens are over": { answers: () => call("read"), limits: { tokens: 220 } },
   "money is over": { answers: () => call("read"), limits: { cost: 0.00001 } },
-  "time is over": { answers: () => call("long"), limits: { time: 60_000 } },
+  "time is over, without that of a question": {
+    mode: "none",
+    ask: () => Effect.as(Effect.sleep("1 minute"), { _tag: "Once" }),
+    answers: (_, index) => call("long", ...(index === 0 ? ["edit"] : [])),
+    limits: { time: 60_000 }
+  },
   "a loop of calls, twice": {
     loops: { ...off, call: () => Effect.succeed(loop) },
     answers: () => call("read", "edit")
@@ -87,6 +122,15 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a loop of turns, twice": {
     loops: { ...off, turn: () => Effect.succeed(loop) },
     answers: () => call("read")
+  },
+  "a loop of words, without those of an answer that was discarded": {
+    loops: repeating(),
+    answers: [
+      { content: model(text("round")), finishReason: "MALFORMED_FUNCTION_CALL", usage: null },
+      calling(text("round"), asking("read", "w")),
+      "and round\n".repeat(5_000),
+      "better"
+    ]
   },
   "letters, a route and summaries": {
     inbox: (use) => use(["[palimpsest: x] marked", "a letter"]),
@@ -168,7 +212,7 @@ const scenes: Readonly<Record<string, Scene>> = {
 }
 
 /** What the conversation has, too. */
-const unshown = new Set(["ModelInfo", "Content", "ToolCallRequest"])
+const unshown = new Set(["ModelInfo", "Content", "ToolCallRequest", "Retry"])
 
 const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...work }: Scene) {
   const shown: Array<string> = []
@@ -204,7 +248,10 @@ const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...
   const { error } = yield* Fiber.join(fiber)
   if (error !== undefined) shown.push(`  failed ${error._tag}`)
   const made = yield* calls
-  shown.push(`  ${made.length} requests of ${made.map(({ request }) => request.model).join()}`)
+  const offered = made.at(-1)?.request.tools?.map(({ functionDeclarations: all }) => brief(all).length)
+  shown.push(
+    `  ${made.length} requests of ${made.map(({ request }) => request.model).join()}, tools: ${brief(offered)}`
+  )
   for (const { entry } of view(yield* chat.conversation)) {
     const { author, content, messageId } = entry
     shown.push(`  ${brief({ author, messageId, ...content })}`)

@@ -1,8 +1,7 @@
-import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope } from "effect"
+import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { type Draft, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
-import type { HookEvent } from "../../../src/domain/hooks/Hook.ts"
 import { encode } from "../../../src/domain/text/Bytes.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -42,13 +41,20 @@ const filled = Effect.fnUntraced(function* (id: string, drafts: ReadonlyArray<Dr
   return chat
 })
 
-/** The runtime with another summarizer. */
-const withSummarizer = (summarize: Summarizer["Service"]["summarize"]) =>
+type Written = Effect.Success<ReturnType<Summarizer["Service"]["summarize"]>>
+
+const written = (text: string, calls: Written["calls"] = []): Written => ({ text, calls })
+
+/** The runtime with another summarizer, or another counter. */
+const withSummarizer = (
+  summarize: Summarizer["Service"]["summarize"],
+  count: TokenCounter["Service"]["count"] | undefined = undefined
+) =>
   Chats.layer.pipe(
     Layer.provideMerge(Compression.layer),
     Layer.provideMerge(
       Layer.mergeAll(
-        TokenCounter.layerEstimate,
+        count === undefined ? TokenCounter.layerEstimate : Layer.succeed(TokenCounter, { count }),
         Layer.succeed(Summarizer, {
           summarize,
           ask: () => Effect.die("unexpected call"),
@@ -73,42 +79,6 @@ layer(Offline.layer)("Chat", (it) => {
     assert.isBelow(view(after).length, view(before).length)
     assert.strictEqual((yield* chat.compress(automatic))._tag, "Noop")
   })
-
-  it.effect("undo and redo remove and reapply a compression, and keep later turns", function* () {
-    const chat = yield* filled("undo")
-    const ids = Effect.map(chat.conversation, (now) => view(now).map(({ entry }) => entry.id))
-    const before = yield* ids
-    assert.isFalse(yield* chat.undo)
-    yield* chat.compress(forced)
-    const compressed = yield* ids
-    const [later] = yield* chat.append([{ content: user(text("And now the docs.")) }])
-    assert.isTrue(yield* chat.undo)
-    assert.deepStrictEqual(yield* ids, [...before, later?.id])
-    assert.isTrue(yield* chat.redo)
-    assert.deepStrictEqual(yield* ids, [...compressed, later?.id])
-    assert.isFalse(yield* chat.redo)
-  })
-
-  it.effect(
-    "a snapshot names the messages that left; a later one, which stands for it too, names no first",
-    function* () {
-      const chat = yield* filled("ranges")
-      const opening = Effect.map(
-        chat.conversation,
-        (now) => view(now).find(({ entry }) => entry.author === "summary")?.entry.content.parts[0]?.text ?? ""
-      )
-      yield* chat.compress(forced)
-      assert.match(yield* opening, /The messages e\d+ to e\d+ left the window/)
-      for (let n = 0; n < 6; n += 1) {
-        yield* chat.append([
-          { content: user(text(`And part ${n}?`)) },
-          { content: model(text(`More about part ${n}. `.repeat(200))) }
-        ])
-      }
-      yield* chat.compress(forced)
-      assert.match(yield* opening, /The messages up to e\d+ left the window/)
-    }
-  )
 
   it.effect(
     "after an undo to a view above the threshold, automatic compression waits for growth; a requested one runs",
@@ -136,19 +106,6 @@ layer(Offline.layer)("Chat", (it) => {
     assert.strictEqual((yield* Effect.exit(second.append(conversation)))._tag, "Failure")
     const again = yield* chats.open("shared")
     assert.strictEqual(view(yield* again.conversation).length, conversation.length + 1)
-  })
-
-  it.effect("PreCompress fires with its trigger before the threshold check, and not without entries", function* () {
-    const events = yield* Ref.make<ReadonlyArray<HookEvent>>([])
-    const hooks = yield* HookSystem
-    yield* hooks.subscribe("record", (event) => Ref.update(events, (before) => [...before, event]))
-    const empty = yield* filled("hooks-empty", [])
-    assert.strictEqual((yield* empty.compress(forced))._tag, "Noop")
-    const short = yield* filled("hooks", [{ content: user(text("hi")) }])
-    yield* short.compress(automatic)
-    yield* short.compress(forced)
-    const seen = (yield* Ref.get(events)).flatMap((event) => (event._tag === "PreCompress" ? [event.trigger] : []))
-    assert.deepStrictEqual(seen, ["auto", "manual"])
   })
 })
 
@@ -191,16 +148,7 @@ describe("Chat", () => {
           new SummarizerError({ reason: "RateLimitError", message: "too many requests", cause: "429", calls: [] })
         )
       )
-      const silent = withSummarizer(() =>
-        Effect.succeed({
-          text: " ",
-          audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-          by: "model",
-          degraded: null,
-          calls: [],
-          doubts: { removed: [], unknown: [] }
-        })
-      )
+      const silent = withSummarizer(() => Effect.succeed(written(" ")))
       for (const [services, tag] of [
         [failing, "FailedSummarizer"],
         [silent, "FailedEmptySummary"]
@@ -228,14 +176,11 @@ describe("Chat", () => {
     } as const
     // A snapshot so long that the first plan does not shrink anything; the stronger rungs go without the model.
     const wordy = withSummarizer((request) =>
-      Effect.succeed({
-        text: request.by === "model" ? "word ".repeat(20_000) : "<state_snapshot>short</state_snapshot>",
-        audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-        by: request.by,
-        degraded: null,
-        calls: request.by === "model" ? [answered] : [],
-        doubts: { removed: [], unknown: [] }
-      })
+      Effect.succeed(
+        request.by === "model"
+          ? written("word ".repeat(20_000), [answered])
+          : written("<state_snapshot>short</state_snapshot>")
+      )
     )
     yield* Effect.gen(function* () {
       const chat = yield* filled("paid")
@@ -250,33 +195,16 @@ describe("Chat", () => {
   })
 
   it.effect("an uncountable conversation ends as FailedTokenCountError, the seventh status", function* () {
-    const counted = yield* Ref.make(0)
-    const counter = Layer.effect(
-      TokenCounter,
-      Effect.succeed({
-        count: (parts) =>
-          Ref.updateAndGet(counted, (n) => n + 1).pipe(
-            Effect.flatMap((n) =>
-              // What goes with every request is counted once, before the first result of a tool.
-              n > conversation.length + 1
-                ? Effect.fail(new TokenCountError({ message: "no answer", cause: "offline" }))
-                : Effect.succeed(parts.map(() => 400))
-            )
-          )
-      })
-    )
-    const services = Chats.layer.pipe(
-      Layer.provideMerge(Compression.layer),
-      Layer.provideMerge(
-        Layer.mergeAll(
-          counter,
-          Summarizer.layerExtractive,
-          HookSystem.layer,
-          Model.layerUnavailable,
-          MemoryCalibrations.layer,
-          Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
+    let counted = 0
+    // What goes with every request is counted once, before the first result of a tool.
+    const services = withSummarizer(
+      () => Effect.succeed(written("<state_snapshot>short</state_snapshot>")),
+      (parts) =>
+        Effect.suspend(() =>
+          (counted += 1) > conversation.length + 1
+            ? Effect.fail(new TokenCountError({ message: "no answer", cause: "offline" }))
+            : Effect.succeed(parts.map(() => 400))
         )
-      )
     )
     yield* Effect.gen(function* () {
       const chat = yield* filled("uncounted")

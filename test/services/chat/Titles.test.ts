@@ -37,8 +37,10 @@ describe("the title of a session", () => {
       const content = excerptOf(entries(yield* chat.conversation))
       const shown: ReadonlyArray<{ role: string; text: string }> = JSON.parse(content ? plainText(content) : "[]")
       assert.deepStrictEqual(
-        shown.map((one) => one.text.slice(0, 11).trim()),
-        [...talk.slice(0, 10), ...talk.slice(-10)].map((one) => plainText(one.content).slice(0, 11).trim())
+        shown.map((one) => `${one.role} ${one.text.slice(0, 11).trim()}`),
+        [...talk.slice(0, 10), ...talk.slice(-10)].map(
+          ({ content: said }) => `${said.role} ${plainText(said).slice(0, 11).trim()}`
+        )
       )
       assert.isTrue(shown.every((one) => one.text.length <= 500))
       assert.strictEqual(excerptOf([]), undefined)

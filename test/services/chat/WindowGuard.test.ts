@@ -8,7 +8,7 @@ import { describe, expect, it } from "../../support/vitest.ts"
 /** A request of so many estimated tokens, of which `free` are known. */
 const sized = (tokens: number, free = 0): SizedRequest => ({
   tokens,
-  free,
+  ...(free === 0 ? {} : { free }),
   parts: () => [text("x".repeat(tokens))]
 })
 const sizeOf = (parts: ReadonlyArray<Part>) => parts[0]?.text?.length ?? 0
@@ -123,6 +123,8 @@ const cases: ReadonlyArray<
   ["counted", { most: 3, counted: 1.5, learned: 1.4 }, [sized(301), sized(100)]],
   ["counted, and nothing learned", { most: 3, counted: 1.5 }, [sized(500), sized(250)]],
   ["unsure enough to count", { most: 3, expected: 1, counted: 2, learned: 2 }, [sized(400), sized(100)]],
+  ["just unsure enough to count", { most: 1.5, expected: 1.2, counted: 1, learned: 1 }, [sized(1_000), sized(100)]],
+  ["a little too much, in parts of tokens", { most: 1.2345, expected: 1 }, [sized(2_000.5)]],
   ["surely too much, so not counted", { most: 1.2, expected: 1.1, counted: 1, learned: 1 }, [sized(2_000), sized(500)]]
 ]
 

@@ -1,5 +1,4 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Deferred, Effect, Exit, Fiber, FileSystem, Layer, Scope } from "effect"
+import { Deferred, Effect, Fiber, Layer } from "effect"
 import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, plainText, response, text, user } from "../../../src/domain/content/Content.ts"
 import { type Draft, entries, entryId, view } from "../../../src/domain/conversation/Conversation.ts"
@@ -8,14 +7,10 @@ import { emptySession, type SessionEvent } from "../../../src/domain/session/Ses
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
-import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
-import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
-import { started } from "../../../src/layers/testing/SessionHistories.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import { ChatDefaults } from "../../../src/services/chat/ChatSettings.ts"
 import { AuthenticationError, ModelError } from "../../../src/services/model/Model.ts"
-import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { illegal } from "../../support/legal.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -41,14 +36,11 @@ const talked = Effect.gen(function* () {
 const shown = (chat: Chat["Service"]) =>
   Effect.map(chat.conversation, (conversation) => view(conversation).map(({ entry }): string => entry.id))
 
-const byModel = { model: "gemini-2.5-flash", policy: { summarizer: "model" as const } }
-/** Runs a test whose summaries are written by a model with these answers. */
+/** A runtime in which a model with these answers writes summaries. */
 const withModel = (answers: ScriptedModel.Answers) =>
-  Effect.fnUntraced(
-    function* <A, E, R>(effect: Effect.Effect<A, E, R>) {
-      return yield* Effect.provideService(effect, ChatDefaults, byModel)
-    },
-    Effect.provide(Layer.fresh(Offline.layerWithModel(ScriptedModel.layer(answers))))
+  Layer.merge(
+    Offline.layerWithModel(ScriptedModel.layer(answers)),
+    Layer.succeed(ChatDefaults, { model: "gemini-2.5-flash", policy: { summarizer: "model" } })
   )
 const summary = "## Goal\nWrite docs/parser.md.\n\n## Next Steps\n1. Nothing."
 
@@ -122,68 +114,35 @@ describe("going back", () => {
     }
     assert.lengthOf(events, 0)
   })
-
-  it.effect(
-    "is there after the session is opened again from its file, with its labels, and so is what was left",
-    Layer.unwrap(
-      Effect.map(
-        Effect.flatMap(FileSystem.FileSystem, (fs) => fs.makeTempDirectoryScoped()),
-        (folder) =>
-          Layer.merge(Offline.layer, FileSessionStore.layer(folder).pipe(Layer.provide(FileTempStore.folders)))
-      )
-    ).pipe(Layer.provideMerge(NodeServices.layer)),
-    function* () {
-      const store = yield* SessionStore
-      const policy = { ...defaultPolicy, limit: TokenCount.make(200) }
-      const first = yield* Scope.make()
-      const made = yield* Effect.gen(function* () {
-        const chat = yield* Chat.make({ log: yield* store.create(started("s1")), session: emptySession })
-        yield* chat.append(talk)
-        yield* chat.compress({ policy })
-        yield* chat.append([{ content: user(text("And the tests.")) }])
-        yield* chat.branch({ to: entryId(4), summary: true })
-        yield* chat.label(entryId(6), "docs done")
-        return yield* chat.whole
-      }).pipe(Effect.provideService(Scope.Scope, first))
-      yield* Scope.close(first, Exit.void)
-      const opened = yield* store.open("s1")
-      const chat = yield* Chat.make(opened)
-      const whole = yield* chat.whole
-      assert.deepStrictEqual(view(opened.session.conversation), view(made.conversation))
-      assert.deepStrictEqual(view(whole.conversation), view(made.conversation))
-      const tree = yield* chat.tree
-      assert.strictEqual(tree.nodes.get(entryId(6))?.label, "docs done")
-      yield* chat.branch({ to: entryId(6) })
-      assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4", "e5", "e6"])
-    }
-  )
 })
 
 describe("the summary of a branch", () => {
   it.effect(
     "pi: one call of at most 2,048 tokens, with the sections of a compaction except its critical context (Pi 0.73)",
-    () =>
-      Effect.gen(function* () {
-        const { chat, events } = yield* talked
-        const outcome = yield* chat.branch({ to: entryId(4), summary: { focus: "the file names" } })
-        assert.strictEqual(outcome._tag === "Branched" && outcome.summary?.by, "model")
-        const [asked, ...others] = yield* ScriptedModel.Script.use(({ calls }) => calls)
-        assert.lengthOf(others, 0)
-        assert.strictEqual(asked?.request.generation?.maxOutputTokens, 2_048)
-        const prompt = (asked?.request.contents ?? []).map(plainText).join("\n")
-        for (const heading of ["Goal", "Constraints & Preferences", "Progress", "Key Decisions", "Next Steps"]) {
-          assert.include(prompt, `## ${heading}`)
-        }
-        assert.include(prompt, "The user wants this kept above all: the file names")
-        assert.deepStrictEqual(
-          events.map((event) => event._tag === "Branched" && event.calls?.map((each) => each.model)),
-          [["gemini-2.5-flash"]]
-        )
-      }).pipe(withModel([summary]))
+    withModel([summary]),
+    function* () {
+      const { chat, events } = yield* talked
+      const outcome = yield* chat.branch({ to: entryId(4), summary: { focus: "the file names" } })
+      assert.strictEqual(outcome._tag === "Branched" && outcome.summary?.by, "model")
+      const [asked, ...others] = yield* ScriptedModel.Script.use(({ calls }) => calls)
+      assert.lengthOf(others, 0)
+      assert.strictEqual(asked?.request.generation?.maxOutputTokens, 2_048)
+      const prompt = (asked?.request.contents ?? []).map(plainText).join("\n")
+      for (const heading of ["Goal", "Constraints & Preferences", "Progress", "Key Decisions", "Next Steps"]) {
+        assert.include(prompt, `## ${heading}`)
+      }
+      assert.include(prompt, "The user wants this kept above all: the file names")
+      assert.deepStrictEqual(
+        events.map((event) => event._tag === "Branched" && event.calls?.map((each) => each.model)),
+        [["gemini-2.5-flash"]]
+      )
+    }
   )
 
-  it.effect("pi: it covers what lies behind the last shared entry, also behind a compaction (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: it covers what lies behind the last shared entry, also behind a compaction (Pi 0.73)",
+    withModel([summary]),
+    function* () {
       const { chat } = yield* talked
       yield* chat.compress({ policy: { ...defaultPolicy, limit: TokenCount.make(200), preserve: 0 } })
       yield* chat.append([{ content: user(text("And the changelog.")) }])
@@ -194,49 +153,49 @@ describe("the summary of a branch", () => {
       assert.include(prompt, "And the changelog.")
       assert.notInclude(prompt, "Fix the parser.\n")
       assert.notInclude(prompt, "src/Parse.ts")
-    }).pipe(withModel([summary]))
+    }
   )
 
   it.effect(
     "pi: it is the first message of the new branch, in the user's role (Pi 0.73; ours: marked as no words of the user)",
-    () =>
-      Effect.gen(function* () {
-        const { chat } = yield* talked
-        yield* chat.branch({ to: entryId(5), summary: true })
-        assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4", "e7"])
-        const [last] = projectMessages(yield* chat.conversation).slice(-1)
-        assert.strictEqual(last?.content.role, "user")
-        assert.isTrue(last?.content.parts[0]?.text?.startsWith(runtimeMark))
-        assert.include(plainText(last?.content ?? user()), "Write docs/parser.md.")
-        assert.strictEqual((yield* chat.tree).nodes.get(entryId(7))?.kind, "summary")
-      }).pipe(withModel([summary]))
+    withModel([summary]),
+    function* () {
+      const { chat } = yield* talked
+      yield* chat.branch({ to: entryId(5), summary: true })
+      assert.deepStrictEqual(yield* shown(chat), ["e1", "e2", "e3", "e4", "e7"])
+      const [last] = projectMessages(yield* chat.conversation).slice(-1)
+      assert.strictEqual(last?.content.role, "user")
+      assert.isTrue(last?.content.parts[0]?.text?.startsWith(runtimeMark))
+      assert.include(plainText(last?.content ?? user()), "Write docs/parser.md.")
+      assert.strictEqual((yield* chat.tree).nodes.get(entryId(7))?.kind, "summary")
+    }
   )
 
-  it.effect("pi: no model is asked when nothing is left behind (Pi 0.73)", () =>
-    Effect.gen(function* () {
-      const { chat, events } = yield* talked
-      yield* chat.branch({ to: entryId(2) })
-      yield* chat.branch({ to: entryId(6), summary: true })
-      assert.deepStrictEqual(
-        events.map((event) => event._tag === "Branched" && event.summary),
-        [undefined, undefined]
-      )
-    }).pipe(withModel([]))
-  )
+  it.effect("pi: no model is asked when nothing is left behind (Pi 0.73)", withModel([]), function* () {
+    const { chat, events } = yield* talked
+    yield* chat.branch({ to: entryId(2) })
+    yield* chat.branch({ to: entryId(6), summary: true })
+    assert.deepStrictEqual(
+      events.map((event) => event._tag === "Branched" && event.summary),
+      [undefined, undefined]
+    )
+  })
 
   const failure = new ModelError({ reason: new AuthenticationError({ kind: "MissingKey" }) })
   for (const [how, answer] of [
     ["fails", failure],
     ["answers nothing", " "]
   ] as const) {
-    it.effect(`pi: a summary that ${how} (Pi 0.73; ours: excerpts chosen by code stand in for it)`, () =>
-      Effect.gen(function* () {
+    it.effect(
+      `pi: a summary that ${how} (Pi 0.73; ours: excerpts chosen by code stand in for it)`,
+      withModel([answer]),
+      function* () {
         const { chat } = yield* talked
         const outcome = yield* chat.branch({ to: entryId(4), summary: true })
         assert.isTrue(outcome._tag === "Branched" && outcome.summary?.degraded !== null)
         const last = entries(yield* chat.conversation).at(-1)
         assert.include(plainText(last?.content ?? user()), "[e5] user:")
-      }).pipe(withModel([answer]))
+      }
     )
   }
 
@@ -251,8 +210,10 @@ describe("the summary of a branch", () => {
     assert.strictEqual(texts[0], texts[1])
   })
 
-  it.effect("pi: a cancel leaves the conversation where it is (Pi 0.73)", () =>
-    Effect.gen(function* () {
+  it.effect(
+    "pi: a cancel leaves the conversation where it is (Pi 0.73)",
+    withModel([ScriptedModel.hang]),
+    function* () {
       const { chat, events } = yield* talked
       const cancel = yield* Deferred.make<void>()
       const { conversation } = yield* chat.session
@@ -267,7 +228,7 @@ describe("the summary of a branch", () => {
       assert.strictEqual((yield* chat.session).conversation, conversation)
       assert.lengthOf(events, 0)
       assert.strictEqual(yield* ScriptedModel.Script.use(({ interrupted }) => interrupted), 1)
-    }).pipe(withModel([ScriptedModel.hang]))
+    }
   )
 })
 

@@ -26,11 +26,12 @@ const image = (width: number, height: number, size?: number): Part => ({
 const sidesOf = (parts: ReadonlyArray<Part>) =>
   parts.filter(isMedia).map(({ inlineData }) => imageSize(bytesOf(inlineData?.data ?? ""))?.width)
 
-/** Images whose bytes are as many as a hundredth of their pixels. */
-const reducer = Layer.succeed(ImageReducer, {
-  reduce: (_image, width, height) =>
-    Effect.succeed({ mimeType: "image/png", data: png(width, height, Math.floor((width * height) / 100)) })
-})
+/** Makes images of so many bytes a pixel. */
+const reducing = (bytes: number) =>
+  Layer.succeed(ImageReducer, {
+    reduce: (_image, width, height) =>
+      Effect.succeed({ mimeType: "image/png", data: png(width, height, Math.floor(width * height * bytes)) })
+  })
 const served = (images: Layer.Layer<never>) =>
   Layer.fresh(Layer.provideMerge(Offline.layerWithModel(Scripted.layer(() => "fine")), images))
 
@@ -69,13 +70,81 @@ describe("images of tools and of messages", () => {
     ])(`${isOwn ? "of the user" : "of a tool"}: %s`, ([, name, images, expected]) =>
       Effect.gen(function* () {
         assert.deepStrictEqual((yield* widths(name, images, isOwn)).sent, [...expected])
-      }).pipe(Effect.provide(served(reducer)))
+      }).pipe(Effect.provide(served(reducing(0.01))))
     )
   }
+
+  it.effect("all are reduced once there are more than twenty", served(reducing(0.01)), function* () {
+    const { chat } = yield* begin({ model: "claude-sonnet-4-5", window: 10_000_000 })
+    for (const [at, count] of [20, 1, 1].entries()) {
+      yield* chat.append([
+        { content: user(text("look")) },
+        { content: model(call("read_file", {}, `a${at}`)) },
+        { content: user(response("read_file", { output: "read" }, `a${at}`), ...many(count, 3_000)) }
+      ])
+      yield* taken(chat.send(""))
+    }
+    const calls = yield* Scripted.Script.use((script) => script.calls)
+    const sent = calls.map(({ request }) => sidesOf(request.contents.flatMap(({ parts }) => parts)))
+    assert.deepStrictEqual(sent, [Array(20).fill(3_000), Array(21).fill(2_000), Array(22).fill(2_000)])
+  })
+
+  it.effect("one whose bytes stay too many is halved twice, and then left out", function* () {
+    const large = [image(2_000, 1_000, 8 * mebi)]
+    const sent = (bytes: number) =>
+      Effect.map(
+        widths("claude-sonnet-4-5", large, false).pipe(Effect.provide(served(reducing(bytes)))),
+        (all) => all.sent
+      )
+    assert.deepStrictEqual([yield* sent(20), yield* sent(80), yield* sent(200)], [[613], [306], []])
+  })
 
   it.effect("one that cannot be reduced is left out, with its handle", served(Layer.empty), function* () {
     const { parts, sent } = yield* widths("claude-sonnet-4-5", [image(9_000, 20)], false)
     assert.deepStrictEqual(sent, [])
     assert.isTrue(parts.some((part) => /left out.*h_\w+/.test(part.text ?? "")))
+  })
+})
+
+describe("a large image in a chat with openclaw", () => {
+  /** Sends an image and then a word. Returns its widths in each request and in the log, how often it was reduced, and the last parts. */
+  const played = Effect.fnUntraced(function* (part: Part) {
+    const { chat } = yield* begin({ window: 100_000, policy: { strategy: "openclaw" } })
+    for (const message of [[text("What is this?"), part], [text("Look again.")]]) yield* taken(chat.send(message))
+    const calls = yield* Scripted.Script.use((script) => script.calls)
+    const seen = calls.map(({ request }) => request.contents.flatMap(({ parts }) => parts))
+    const kept = entries(yield* chat.conversation).flatMap(({ content }) => content.parts)
+    return { parts: seen.at(-1) ?? [], widths: [...seen, kept].map(sidesOf) }
+  })
+
+  let reduced = 0
+  const counting = Layer.succeed(ImageReducer, {
+    reduce: (_image, wide, high) =>
+      Effect.sync(() => {
+        reduced += 1
+        return { mimeType: "image/png", data: png(wide, high) }
+      })
+  })
+  it.effect.each([
+    [4_000, 3_000],
+    // As many tiles as before.
+    [1_300, 1_300]
+  ] as const)("is sent reduced, once, and logged as it was: %d × %d", ([width, height]) =>
+    Effect.gen(function* () {
+      reduced = 0
+      assert.deepStrictEqual((yield* played(image(width, height))).widths, [[1_200], [1_200], [width]])
+      assert.strictEqual(reduced, 1)
+    }).pipe(Effect.provide(served(counting)))
+  )
+
+  it.effect("is a note with its handle where it cannot be reduced", served(Layer.empty), function* () {
+    const { parts, widths: found } = yield* played(image(4_000, 3_000))
+    // Before its answer is there, a message has no handles.
+    assert.deepStrictEqual(found, [[4_000], [], [4_000]])
+    assert.isTrue(parts.some((part) => /4000 × 3000.*recall \S+/.test(part.text ?? "")))
+  })
+
+  it.effect("stays as it is when it is not too large", served(Layer.empty), function* () {
+    assert.deepStrictEqual((yield* played(image(1_200, 900))).widths, [[1_200], [1_200], [1_200]])
   })
 })

@@ -66,6 +66,7 @@ describe("content that the provider refuses", () => {
     ["image", [image], []],
     ["image", [pdf, image], ["application/pdf"]],
     ["file", [pdf, image], ["image/png"]],
+    ["image", [1, 2, 3, 4].map((size) => media("image/png", 400 + size)), []],
     ["image", [{ functionResponse: { id: "a", name: "read_file", response: {}, parts: [image] } }], []],
     // As other agents write results.
     [
@@ -91,6 +92,7 @@ describe("content that the provider refuses", () => {
       const first = yield* sent(chat, [])
       assert.isTrue(first.isAnswered)
       assert.lengthOf(first.notices, 1)
+      assert.isAtMost(first.notices[0]?.match(/\bh_/g)?.length ?? 0, 3)
       assert.deepStrictEqual(dataOf(first.last), [...left])
       const kept = entries(yield* chat.conversation).flatMap(({ content }) => content.parts)
       for (const part of parts) assert.include(kept, part)

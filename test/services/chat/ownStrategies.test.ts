@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
+import { Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { ContentTruncated } from "../../../src/domain/compression/Compression.ts"
@@ -6,7 +6,7 @@ import type { Strategy } from "../../../src/domain/compression/Strategy.ts"
 import { call, model, response, text, user, withOutput } from "../../../src/domain/content/Content.ts"
 import { entries, entryId, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
-import { emptySession } from "../../../src/domain/session/Session.ts"
+import { emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
@@ -146,6 +146,11 @@ describe("a chat with a strategy of the program", () => {
     ["never opens", { open: () => Effect.never }, undefined],
     ["dies before requests", { open: () => Effect.succeed({ assemble: () => Effect.die("no") }) }, undefined],
     ["hangs before requests", { open: () => Effect.succeed({ assemble: () => Effect.never }) }, undefined],
+    [
+      "drops messages that are not there before requests",
+      { open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(999) }) }) },
+      undefined
+    ],
     ["dies after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.die("no") }) }, undefined],
     ["hangs after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.never }) }, undefined],
     [
@@ -195,6 +200,44 @@ describe("a chat with a strategy of the program", () => {
       yield* checkKept(chat, 6)
     }).pipe(Effect.provide(services(runnerWith(parts))))
   )
+})
+
+it.effect("a strategy may let the oldest messages leave before a request", () => {
+  const long = (n: number) => response("read_file", { output: `${n} ${"word ".repeat(200)}` }, `c${n}`)
+  const shorten = [3, 5].map((n) => ({ entry: entryId(n), part: 0, replacement: response("read_file", {}, `c${n}`) }))
+  const runner = runnerWith({
+    open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten, dropThrough: entryId(3) }) })
+  })
+  return Effect.gen(function* () {
+    const events: Array<SessionEvent> = []
+    const log = { append: (event: SessionEvent) => Effect.sync(() => void events.push(event)) }
+    const chat = yield* Chat.make({ log, session: emptySession, settings: { ...settings, window: 40_000 } })
+    yield* chat.append([{ content: user(text("Here.")), author: "environment" }, { content: user(text("Read.")) }])
+    for (const n of [3, 5])
+      yield* chat.append([{ content: user(long(n)) }, { content: model(call("read_file", {}, `c${n + 2}`)) }])
+    const sizes = new Map(entries(yield* chat.conversation).map(({ id, tokens }) => [id, tokens[0] ?? 0]))
+    const of = (...numbers: ReadonlyArray<number>) => numbers.reduce((sum, n) => sum + (sizes.get(entryId(n)) ?? 0), 0)
+    const told = yield* Stream.runCollect(chat.send("go on"))
+    assert.deepStrictEqual(
+      told.flatMap((event) => (event._tag === "ToolOutputMasked" ? [event.parts] : [])),
+      [2]
+    )
+    const [made] = events.filter((event) => event._tag === "Compressed")
+    if (made === undefined) return assert.fail("nothing left")
+    const { after, before, dropped, patch, status, strategy: by, trigger } = made
+    assert.deepStrictEqual([status, by, trigger, before], ["LIMITED", "mine", "auto", of(2, 3, 4, 5, 6)])
+    assert.deepStrictEqual(patch.drop, { from: entryId(2), to: entryId(3) })
+    assert.deepStrictEqual(
+      patch.shorten.map(({ entry }) => entry),
+      [entryId(5)]
+    )
+    const [note] = patch.insert
+    assert.deepStrictEqual([note?.author, note?.content.role], ["summary", "user"])
+    assert.match(note?.content.parts[0]?.text ?? "", /\b2 older messages/)
+    assert.strictEqual(after, of(4, 5, 6) + (note?.tokens[0] ?? 0))
+    if (dropped === undefined) return assert.fail("no handle")
+    assert.include((yield* chat.recall(dropped)).text, "Read.")
+  }).pipe(Effect.provide(services(runner)))
 })
 
 describe("the session of a strategy in a chat", () => {
@@ -264,26 +307,6 @@ describe("the session of a strategy in a chat", () => {
       })
     )
   )
-
-  it.effect("closes after an interruption at any point", function* () {
-    const opened = yield* Deferred.make<void>()
-    const closed = yield* Deferred.make<void>()
-    const runner = runnerWith({
-      open: () =>
-        Effect.as(
-          Effect.addFinalizer(() => Deferred.succeed(closed, undefined)),
-          { assemble: () => Effect.andThen(Deferred.succeed(opened, undefined), Effect.never) }
-        )
-    })
-    yield* Effect.gen(function* () {
-      const running = yield* Effect.forkChild(
-        Effect.scoped(Effect.flatMap(begun, (chat) => Stream.runCollect(chat.send("hello"))))
-      )
-      yield* Deferred.await(opened)
-      yield* Fiber.interrupt(running)
-      yield* Deferred.await(closed)
-    }).pipe(Effect.provide(services(runner)))
-  })
 
   it.live("is closed wherever a turn is interrupted", function* () {
     let open = 0

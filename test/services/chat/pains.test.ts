@@ -63,23 +63,6 @@ describe("solved complaints about coding agents", () => {
     assert.isAtMost(tried, 1)
   })
 
-  it.effect(
-    "the goal and the prohibitions are in every request, verbatim, after any number of compressions",
-    runtime(),
-    function* () {
-      const { chat } = yield* begin({ window: 8_000 })
-      yield* taken(chat.send(goal))
-      let told = 0
-      for (let turn = 0; turn < 8; turn += 1) {
-        yield* chat.append(work(12, turn * 12))
-        told += compressions((yield* taken(chat.send(`Go on with step ${turn}.`))).events)
-      }
-      assert.isAbove(told, 3)
-      for (const { contents } of yield* streams) assert.include(bytes(contents), "Never touch src/legacy.")
-      assert.include(bytes(yield* chat.contents), "Make the build green.")
-    }
-  )
-
   /** Characters of all different strings that can be reached from a value. */
   const retained = (root: unknown): number => {
     const seen = new Set<unknown>()
@@ -117,32 +100,4 @@ describe("solved complaints about coding agents", () => {
     const sizes = (yield* streams).map(({ contents }) => bytes(contents).length)
     assert.isBelow(Math.max(...sizes), 60_000)
   })
-
-  it.effect(
-    "the user can choose what to keep, preview, see the result, and undo it",
-    runtime(() => "<state_snapshot><overall_goal>Make it green.</overall_goal></state_snapshot>"),
-    function* () {
-      const settings = { window: 8_000, policy: { summarizer: "model" } } as const
-      const { chat, events } = yield* begin(settings)
-      yield* chat.append(longRun(12))
-      yield* chat.append([{ content: user(text("The ticket is BUILD-4711, with care.")) }, ...work(4, 50)])
-      const before = yield* chat.contents
-      const planned = yield* chat.plan({ focus: "keep the SQL" })
-      assert.isTrue(planned._tag === "Go" && planned.plan.after < planned.plan.before && planned.plan.steps.length > 0)
-      assert.deepStrictEqual(yield* chat.contents, before, "a plan changes nothing")
-      yield* chat.pin("BUILD-4711")
-      const outcome = yield* chat.compress({ focus: "keep the SQL" })
-      assert.strictEqual(outcome._tag, "Compressed")
-      const asked = (yield* (yield* Scripted.Script).calls).filter(({ method }) => method === "generate")
-      assert.isAbove(asked.length, 0)
-      assert.include(bytes(asked[0]?.request.contents ?? []), "keep the SQL")
-      assert.include(bytes(yield* chat.contents), "BUILD-4711")
-      const compressed = events.find(({ _tag }) => _tag === "Compressed")
-      if (compressed?._tag !== "Compressed" || compressed.dropped === undefined)
-        return assert.fail("nothing was dropped")
-      assert.include((yield* chat.recall(compressed.dropped)).text, "src/file3.ts")
-      assert.isTrue(yield* chat.undo)
-      assert.deepStrictEqual(yield* chat.contents, before)
-    }
-  )
 })

@@ -2,7 +2,6 @@ import { Clock, Deferred, Effect, Exit, Fiber, Layer, Scope, Stream } from "effe
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { model as modelSays, text, user } from "../../../src/domain/content/Content.ts"
-import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { summaryRequests } from "../../../src/domain/evaluation/RecordedUse.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -145,33 +144,6 @@ describe("a prepared snapshot", () => {
     })
   )
 
-  it.effect("is logged where it was paid for, and not again where it is used", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    yield* settled(one)
-    assert.isAbove(one.asked.answered, 0)
-    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-    yield* untilThreshold(one)
-    assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
-    const { requests } = one.asked
-    assert.strictEqual(requests.length, one.asked.answered)
-  })
-
-  it.effect("is undone like any other compression", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    yield* settled(one)
-    yield* untilThreshold(one)
-    assert.isTrue(yield* one.chat.undo)
-    const { conversation } = yield* one.chat.session
-    assert.deepStrictEqual(
-      (yield* one.chat.contents).length,
-      entries(conversation).length,
-      "every message is in the window again"
-    )
-    yield* consistent(one)
-  })
-
   it.effect("is waited for when it is not ready in time, and a cancel ends the wait only", function* () {
     const one = yield* world({ prepareAt: 1 })
     // Above the threshold already when it begins.
@@ -188,26 +160,6 @@ describe("a prepared snapshot", () => {
     assert.include(kinds(events), "ChatCompressed")
     assert.deepStrictEqual(states(events), ["running", "ready"])
     assert.strictEqual(one.asked.requests.length, one.asked.answered, "asked once")
-    yield* consistent(one)
-  })
-
-  it.effect("is reported: begun at the end of a turn, ready at the beginning of the next", function* () {
-    const one = yield* world()
-    const all: Array<ReadonlyArray<string>> = []
-    while (all.flat().length < 2 && all.length < 30) {
-      all.push(states((yield* one.said(200)).events))
-      yield* settled(one)
-    }
-    assert.deepStrictEqual(all.slice(-2), [["running"], ["ready"]])
-  })
-
-  it.effect("is used by /compress without a focus", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    const compressing = yield* Effect.forkChild(one.chat.compress())
-    assert.strictEqual((yield* ended(compressing))._tag, "Compressed")
-    assert.strictEqual(one.asked.requests.length, one.asked.answered)
-    assert.include(kinds(one.events), "Prepared")
     yield* consistent(one)
   })
 
@@ -305,6 +257,19 @@ describe("a prepared snapshot", () => {
     assert.include(told, "it would not make enough room")
     yield* consistent(one)
     assert.strictEqual(summaryRequests(one.events).length, one.asked.answered)
+  })
+
+  it.effect("that failed without a fallback is logged as a failure", function* () {
+    const one = yield* world({ policy: { summarizer: "model", ladder: false } })
+    one.asked.failing = true
+    yield* untilMark(one)
+    yield* settled(one)
+    assert.isUndefined((yield* one.chat.usage).preparation)
+    const [made] = one.events.filter((event) => event._tag === "CompressionFailed")
+    const { forced, status, strategy, tokens = 0 } = made ?? assert.fail("it was not logged")
+    assert.deepStrictEqual([forced, status, strategy], [false, "FAILED_SUMMARIZER", "palimpsest"])
+    assert.isAbove(tokens, 5_000)
+    yield* consistent(one)
   })
 
   it.effect("is not tried again for the same view when it failed, and the failure is remembered", function* () {

@@ -270,6 +270,8 @@ const scenes: Readonly<Record<string, Scene>> = {
       Effect.gen(function* () {
         for (let size = 500; size < 20_000; size += 500) {
           const { error } = yield* taken(chat.send(`call ${size}`))
+          // Three quarters of the window, at each scale.
+          if (error !== undefined) assert.strictEqual(size, 6_000)
           if (error !== undefined) return { estimated: { size } }
           yield* chat.append([{ content: user(response("write_file", { output: "done" }, "c")) }])
           yield* taken(chat.send("well"))

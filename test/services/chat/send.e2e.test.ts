@@ -1,19 +1,9 @@
-import { Duration, Effect, Fiber, Layer, Stream } from "effect"
-import { TestClock } from "effect/testing"
-import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
-import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { entries, view } from "../../../src/domain/conversation/Conversation.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { call, model, text, user } from "../../../src/domain/content/Content.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Fake from "../../../src/layers/testing/FakeGemini.ts"
-import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
-import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
-import { InternalProviderError, ModelError, RateLimitError } from "../../../src/services/model/Model.ts"
-import { SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
-import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { sizeOf } from "../../support/runs.ts"
-import { against, begin, brief, bytes, contentsOf, endingOf, held, said, taken, textOf } from "../../support/sending.ts"
+import { against, brief, contentsOf, endingOf, said, taken, textOf } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** `Chat.send` against a server on the loopback interface, through the real adapter. */
@@ -87,70 +77,6 @@ describe("a turn's events", () => {
     assert.strictEqual(answer?.model, "gemini-2.5-flash")
     assert.deepStrictEqual(answer?.usage, { prompt: 10, answer: 5, thoughts: 0, cached: 0 })
   })
-
-  it.live("tool results are logged at once, and kept when the answer fails", function* () {
-    const { chat, events, fake } = yield* against(
-      first(ending("STOP", call("read_file", { path: "a" }, "1")), Fake.failure(400, "no"))
-    )
-    yield* taken(chat.send("read it"))
-    const failed = yield* taken(chat.send([response("read_file", { output: "the file" }, "1")]))
-    assert.deepStrictEqual(failed.events.map(brief), ["ModelInfo", "Error InvalidRequestError"])
-    assert.deepStrictEqual(
-      events.map(({ _tag }) => _tag),
-      ["Answered", "Appended"]
-    )
-    const next = yield* taken(chat.send("go on"))
-    assert.strictEqual(endingOf(next.events)?._tag, "Finished")
-    assert.deepStrictEqual(contentsOf((yield* fake.requests)[2] ?? assert.fail("no third request")).slice(2), [
-      user(response("read_file", { output: "the file" }, "1")),
-      user(text("go on"))
-    ])
-  })
-
-  it.live("an empty answer to a tool result finishes the turn", function* () {
-    const { chat } = yield* against(first(ending("STOP", call("f", {}, "1")), ending("STOP")))
-    yield* taken(chat.send("call it"))
-    const { events } = yield* taken(chat.send([response("f", { output: "x" }, "1")]))
-    assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Finished STOP"])
-    yield* taken(chat.send("next"))
-    assert.lengthOf(entries(yield* chat.conversation), 6)
-  })
-
-  it.live("the first call of a message has a signature in the request, and only there", function* () {
-    const { chat, fake } = yield* against(first(ending("STOP", call("f", {}, "1"), call("g", {}, "2"))))
-    yield* taken(chat.send("call both"))
-    yield* taken(chat.send([response("f", { output: "x" }, "1"), response("g", { output: "y" }, "2")]))
-    const [, request = assert.fail("no second request")] = yield* fake.requests
-    assert.deepStrictEqual(
-      contentsOf(request)[1],
-      model({ ...call("f", {}, "1"), thoughtSignature: "skip_thought_signature_validator" }, call("g", {}, "2"))
-    )
-    assert.deepStrictEqual(view(yield* chat.conversation)[1]?.entry.content.parts, [
-      call("f", {}, "1"),
-      call("g", {}, "2")
-    ])
-  })
-
-  it.live("system instruction, tools and generation go with every request", function* () {
-    const tools = [{ functionDeclarations: [{ name: "f", parametersJsonSchema: { type: "object" } }] }]
-    const { chat, fake } = yield* against(first(), {
-      systemInstruction: "be brief",
-      tools,
-      generation: { temperature: 0 }
-    })
-    yield* taken(chat.send("one"))
-    yield* chat.configure({ systemInstruction: "be long", model: "gemini-2.5-pro" })
-    yield* taken(chat.send("two"))
-    const [one, two] = yield* fake.requests
-    assert.deepStrictEqual(one?.body, {
-      contents: [user(text("one"))],
-      systemInstruction: { parts: [{ text: "be brief" }] },
-      tools,
-      generationConfig: { temperature: 0 }
-    })
-    assert.deepInclude(two?.body, { systemInstruction: { parts: [{ text: "be long" }] }, tools })
-    assert.deepStrictEqual([one?.model, two?.model], ["gemini-2.5-flash", "gemini-2.5-pro"])
-  })
 })
 
 /** What is seen of a second try that goes well. */
@@ -190,22 +116,6 @@ const bad: ReadonlyArray<readonly [what: string, script: ReadonlyArray<Fake.Answ
   ],
   ["a call that cannot be read", [ending("MALFORMED_FUNCTION_CALL")], mended("MALFORMED_FUNCTION_CALL")],
   ["SAFETY", [ending("SAFETY")], ["Error ContentPolicyError"]],
-  ["OTHER", [ending("OTHER")], ["InvalidStream OTHER_BLOCKED"]],
-  [
-    "MAX_TOKENS with text",
-    [ending("MAX_TOKENS", { text: "as far as it goes" })],
-    ["Content as far as it goes", "Finished MAX_TOKENS"]
-  ],
-  [
-    "only thoughts",
-    [ending("STOP", { text: "hm", thought: true })],
-    ["Thought : hm", ...mended("THINKING_ONLY_RESPONSE")]
-  ],
-  [
-    "nothing that can be seen",
-    [ending("STOP", { text: "<!-- -->\u200b" })],
-    ["Content <!-- -->\u200b", ...mended("NO_RESPONSE_TEXT")]
-  ],
   [
     "failures of every kind, one after the other",
     [
@@ -234,12 +144,6 @@ const bad: ReadonlyArray<readonly [what: string, script: ReadonlyArray<Fake.Answ
     ],
     ["Error AnswerTooLargeError"]
   ],
-  [
-    "as many calls one by one, all with one id",
-    [Fake.sse(...Array.from({ length: 300 }, () => Fake.response([call("f", {}, "1")], { finishReason: null })))],
-    [...Array.from({ length: 256 }, () => "ToolCallRequest f"), "Error AnswerTooLargeError"]
-  ],
-  ["a call with an endless name", [ending("STOP", call("f".repeat(1_025), {}))], ["Error AnswerTooLargeError"]],
   [
     "a call that its own window cannot hold",
     [ending("STOP", call("f", { text: "lorem ipsum ".repeat(400_000) }))],
@@ -283,14 +187,6 @@ describe("any answer has one clear ending, and the conversation continues", () =
     })
   }
 
-  it.live("256 calls in one answer are ordinary calls", function* () {
-    const calls = Array.from({ length: 256 }, (_, n) => call("f", { n }, String(n)))
-    const { chat } = yield* against(first(ending("STOP", ...calls)))
-    const { events } = yield* taken(chat.send("question"))
-    assert.strictEqual(endingOf(events)?._tag, "Finished")
-    assert.deepStrictEqual(entries(yield* chat.conversation)[1]?.content.parts, calls)
-  })
-
   it.live("an answer of 10 MB is accepted, and the next message still fits", function* () {
     const long = "All work and no play makes a long answer. ".repeat(2_500)
     const piece = Fake.response([{ text: long }], { finishReason: null })
@@ -309,252 +205,4 @@ describe("any answer has one clear ending, and the conversation continues", () =
   })
 })
 
-const tooLong = Fake.failure(400, "The input token count (25000) exceeds the maximum number of tokens allowed (20000).")
-
 /** Some 15,000 tokens that can be made smaller. */
-const long = Array.from({ length: 10 }, (_, n) => [
-  { content: user(text(`Step ${n}. ${"Please look at this with care. ".repeat(100)}`)) },
-  { content: model(text(`Done ${n}. ${"It was looked at with care. ".repeat(100)}`)) }
-]).flat()
-
-describe("a request that the API rejects as too long", () => {
-  const small: Partial<ChatSettings> = { window: 20_000, threshold: 1 }
-
-  it.live("is made smaller and sent once more", function* () {
-    const { chat, fake } = yield* against(
-      ({ index, method }) => (method === "countTokens" ? Fake.tokens(25_000) : index === 0 ? tooLong : said("fine")),
-      small
-    )
-    yield* chat.append(long)
-    const { events } = yield* taken(chat.send("question"))
-    assert.deepStrictEqual(events.map(brief), [
-      "ModelInfo",
-      "ChatCompressed COMPRESSED",
-      "Content fine",
-      "Finished STOP"
-    ])
-    const streams = (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent")
-    assert.lengthOf(streams, 2)
-    const [before, after] = streams.map((request) => bytes(contentsOf(request)).length)
-    assert.isBelow(after ?? Infinity, before ?? 0)
-  })
-
-  it.live("fails with that reason when it cannot be made smaller, and is not sent again", function* () {
-    const {
-      chat,
-      events: log,
-      fake
-    } = yield* against(({ method }) => (method === "countTokens" ? Fake.tokens(25_000) : tooLong), small)
-    const { error, events } = yield* taken(chat.send("Look at this. ".repeat(3_000)))
-    assert.include(["ContextWindowWillOverflow", "Error ContextLengthError"], events.map(brief).at(-1))
-    assert.isDefined(error)
-    assert.isEmpty(log)
-    assert.lengthOf(
-      (yield* fake.requests).filter(({ method }) => method === "streamGenerateContent"),
-      1
-    )
-  })
-
-  it.live("is sent twice at most", function* () {
-    const { chat, fake } = yield* against(
-      ({ method }) => (method === "countTokens" ? Fake.tokens(5_000) : tooLong),
-      small
-    )
-    yield* chat.append(long)
-    const { error, events } = yield* taken(chat.send("question"))
-    assert.strictEqual(endingOf(events)?._tag, "Error")
-    assert.isTrue(error?._tag === "ModelError" && error.reason._tag === "ContextLengthError")
-    assert.isAtMost((yield* fake.requests).filter(({ method }) => method === "streamGenerateContent").length, 2)
-  })
-})
-
-describe("the sent prefix is stable", () => {
-  it.live("over 30 turns with calls and results, byte for byte between compressions", function* () {
-    const { chat, fake } = yield* against(
-      ({ body, method }) => {
-        if (method === "countTokens") return Fake.tokens(100)
-        const asked = JSON.stringify(body).length
-        return asked % 3 === 0
-          ? said(`Enough is known after ${asked} characters. ${"It is so. ".repeat(20)}`)
-          : ending("STOP", { text: "Let me see." }, call("read_file", { path: `src/file${asked}.ts` }), call("ls", {}))
-      },
-      { window: 8_000, threshold: 0.5 }
-    )
-    let compressions = 0
-    let kept = 0
-    let before: string | undefined
-    let open = 0
-    for (let turn = 0; turn < 30; turn += 1) {
-      const message =
-        open === 0
-          ? `Question ${turn}: what is in there?`
-          : [
-              response("read_file", { output: `line ${turn}\n`.repeat(120) }),
-              response("ls", { output: `file${turn}.ts` })
-            ]
-      const { events } = yield* taken(chat.send(message))
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-      open = events.filter(({ _tag }) => _tag === "ToolCallRequest").length
-      const compressed = events.filter(({ _tag }) => _tag === "ChatCompressed").length
-      compressions += compressed
-      const latest = (yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")
-      const sent = latest === undefined ? "" : bytes(contentsOf(latest))
-      if (before !== undefined && compressed === 0) {
-        assert.isTrue(sent.startsWith(before.slice(0, -1)), `turn ${turn} sends something else than before`)
-        kept += 1
-      }
-      before = sent
-    }
-    assert.isAbove(compressions, 0)
-    assert.isAbove(kept, 10)
-    assert.isTrue((before ?? "").includes(runtimeMark))
-  })
-})
-
-const limited = (seconds: number) =>
-  new ModelError({ reason: new RateLimitError({ retryAfter: Duration.seconds(seconds) }) })
-const broken = new ModelError({ reason: new InternalProviderError({ status: 503 }) })
-
-/** A turn of a scripted model under the test's clock, in the patience that people get. */
-const underClock = (answers: Scripted.Answers, settings: Partial<ChatSettings> = {}) =>
-  Effect.gen(function* () {
-    const { chat } = yield* begin({ retries: undefined, ...settings })
-    const seen: Array<ChatEvent> = []
-    const fiber = yield* Effect.forkChild(
-      Effect.exit(Stream.runForEach(chat.send("question"), (event) => Effect.sync(() => void seen.push(event))))
-    )
-    yield* TestClock.adjust(0)
-    const script = yield* Scripted.Script
-    const asked = Effect.map(script.calls, (calls) => calls.length)
-    return { chat, seen, fiber, asked }
-  }).pipe(Effect.provide(Layer.fresh(Offline.layerWithModel(Scripted.layer(answers)))))
-
-describe("failures outside of the model", () => {
-  const full = new SessionStoreError({
-    reason: new SessionUnavailable({ operation: "append", message: "the disk is full", cause: "ENOSPC" })
-  })
-
-  it.effect(
-    "an unwritable log: the answer was shown, the conversation is unchanged, the next turn is stored",
-    Layer.fresh(Offline.layerWithModel(Scripted.layer(() => "fine"))),
-    function* () {
-      let failing = true
-      const { chat, events: log } = yield* begin(held, {
-        log: ({ append }) => ({ append: (event) => (failing ? Effect.fail(full) : append(event)) })
-      })
-      const before = yield* chat.session
-      const { error, events } = yield* taken(chat.send("question"))
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Content fine", "Error SessionUnavailable"])
-      assert.strictEqual(error?._tag, "SessionStoreError")
-      assert.strictEqual(yield* chat.session, before)
-      failing = false
-      assert.strictEqual(endingOf((yield* taken(chat.send("question"))).events)?._tag, "Finished")
-      assert.deepStrictEqual(
-        log.map(({ _tag }) => _tag),
-        ["Answered"]
-      )
-      assert.deepStrictEqual(
-        entries(yield* chat.conversation).map(({ id }) => String(id)),
-        ["e1", "e2"]
-      )
-    }
-  )
-
-  it.effect(
-    "uncountable tokens: nothing is sent",
-    Layer.fresh(Offline.layerWithModel(Scripted.layer([]))),
-    function* () {
-      const uncounted = new TokenCountError({ message: "no answer; try again", cause: "offline" })
-      const { chat, events: log } = yield* begin().pipe(
-        Effect.provideService(TokenCounter, {
-          count: (parts) => (parts.length === 0 ? Effect.succeed([]) : Effect.fail(uncounted))
-        })
-      )
-      const { error, events } = yield* taken(chat.send("question"))
-      assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error TokenCountError"])
-      assert.strictEqual(error?._tag, "TokenCountError")
-      assert.isEmpty(log)
-      assert.isEmpty(yield* (yield* Scripted.Script).calls)
-    }
-  )
-
-  it.effect("no model: the failure says so", Offline.layer, function* () {
-    const { chat, events: log } = yield* begin()
-    const { error, events } = yield* taken(chat.send("question"))
-    assert.deepStrictEqual(events.map(brief), ["ModelInfo", "Error AuthenticationError"])
-    assert.strictEqual(error?.message, "no model is configured, or it has no key")
-    assert.isEmpty(log)
-  })
-})
-
-describe("retries", () => {
-  it.effect("wait at least Retry-After, and report it", function* () {
-    const { asked, fiber, seen } = yield* underClock([limited(42), "fine"])
-    const retry = seen.at(-1)
-    assert.isTrue(retry?._tag === "Retry" && retry.delay === 42_000 && retry.message.includes("42s"))
-    yield* TestClock.adjust("41999 millis")
-    assert.strictEqual(yield* asked, 1)
-    yield* TestClock.adjust("1 millis")
-    yield* Fiber.join(fiber)
-    assert.strictEqual(yield* asked, 2)
-    assert.deepStrictEqual(seen.slice(2).map(brief), ["Content fine", "Finished STOP"])
-  })
-
-  it.effect("of calls: ten attempts, with pauses doubling from 5 s to 30 s", function* () {
-    const { asked, fiber, seen } = yield* underClock(() => broken)
-    for (let attempt = 2; attempt <= 10; attempt += 1) {
-      const retry = seen.at(-1)
-      if (retry?._tag !== "Retry") return assert.fail(`no pause before attempt ${attempt}`)
-      assert.strictEqual(retry.attempt, attempt)
-      const middle = Math.min(5_000 * 2 ** (attempt - 2), 30_000)
-      assert.isAtLeast(retry.delay, middle * 0.75)
-      assert.isAtMost(retry.delay, Math.min(middle * 1.25, 30_000))
-      assert.strictEqual(yield* asked, attempt - 1)
-      yield* TestClock.adjust(retry.delay)
-    }
-    yield* Fiber.join(fiber)
-    assert.strictEqual(yield* asked, 10)
-    assert.strictEqual(endingOf(seen)?._tag, "Error")
-  })
-
-  it.effect("of unusable answers: four attempts, with pauses doubling from 1 s", function* () {
-    const { asked, fiber, seen } = yield* underClock(() => ({
-      content: model(),
-      finishReason: "STOP",
-      usage: null
-    }))
-    for (let attempt = 2; attempt <= 4; attempt += 1) {
-      const retry = seen.at(-1)
-      if (retry?._tag !== "Retry") return assert.fail(`no pause before attempt ${attempt}`)
-      const middle = 1_000 * 2 ** (attempt - 2)
-      assert.isAtLeast(retry.delay, middle * 0.75)
-      assert.isAtMost(retry.delay, middle * 1.25)
-      yield* TestClock.adjust(retry.delay)
-    }
-    yield* Fiber.join(fiber)
-    assert.strictEqual(yield* asked, 4)
-    assert.strictEqual(brief(seen.at(-1) ?? assert.fail("nothing")), "InvalidStream NO_RESPONSE_TEXT")
-  })
-
-  it.effect("of all kinds: ten attempts in total", function* () {
-    const empty = { content: model(), finishReason: "STOP", usage: null } as const
-    const { asked, fiber } = yield* underClock((_, index) => (index % 4 === 3 ? empty : broken))
-    yield* TestClock.adjust("1 hour")
-    yield* Fiber.join(fiber)
-    assert.strictEqual(yield* asked, 10)
-  })
-
-  it.effect(
-    "wait for a reader of the turn, without losing events",
-    Offline.layerWithModel(Scripted.layer([Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")])),
-    function* () {
-      const lines = Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")
-      const { chat } = yield* begin(held)
-      const events = yield* Stream.runCollect(
-        chat.send("question").pipe(Stream.mapEffect((event) => Effect.as(Effect.yieldNow, event)))
-      )
-      assert.strictEqual(textOf(events), lines)
-      assert.strictEqual(endingOf(events)?._tag, "Finished")
-    }
-  )
-})

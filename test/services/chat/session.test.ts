@@ -4,6 +4,7 @@ import { TestClock } from "effect/testing"
 import { call, type Content, model, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import { type Handle } from "../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
+import type { HookOutput } from "../../../src/domain/hooks/Hook.ts"
 import type { SessionEvent } from "../../../src/domain/session/Session.ts"
 import { applyEvent, emptySession } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -11,7 +12,7 @@ import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import { startedWith } from "../../../src/services/chat/ChatSettings.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
-import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
+import { ContextLengthError, InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { brief } from "../../support/brief.ts"
 import { taken } from "../../support/sending.ts"
 
@@ -44,10 +45,13 @@ const answers: ScriptedModel.Answers = (request, index) => {
     return new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
   if (!isTurn) return { content: model(text(snapshot)), finishReason: "STOP", usage }
   if (last.includes("fail")) return new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })
+  if (last.includes("overflow")) return new ModelError({ reason: new ContextLengthError({}) })
   if (last.includes("wait")) return ScriptedModel.hang
-  const parts = last.includes("look")
-    ? [text("I look."), call("read", { path: "a" }, `c${index}`), call("list", {}, `d${index}`)]
-    : [text(`Answer ${index}. ${words("It is so", 20)}`)]
+  const parts = last.includes("think")
+    ? [{ text: "**Plan** I look.", thought: true }, text("Thought.")]
+    : last.includes("look")
+      ? [text("I look."), call("read", { path: "a" }, `c${index}`), call("list", {}, `d${index}`)]
+      : [text(`Answer ${index}. ${words("It is so", 20)}`)]
   return { content: model(...parts), finishReason: last.includes("long") ? "MAX_TOKENS" : "STOP", usage }
 }
 
@@ -55,6 +59,7 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
   const shown: Array<string> = []
   const log: Array<SessionEvent> = []
   let veto: string | undefined
+  let says: HookOutput = { decision: "block", reason: "not now" }
   const settings = {
     model: "gemini-2.5-flash",
     cwd: "/work",
@@ -79,7 +84,8 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     yield* subscribe("watch", (event) =>
       Effect.sync(() => {
         if (event._tag === "PreCompress" || event._tag === "PostCompress") shown.push(`  hook ${brief(event)}`)
-        return veto !== undefined && event._tag === veto ? { decision: "block" as const, reason: "not now" } : undefined
+        if (event._tag === "PostCompress") return { systemMessage: "after it" }
+        return veto !== undefined && event._tag === veto ? says : undefined
       })
     )
     const started = startedWith(settings, "s1", 0)
@@ -121,15 +127,19 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
       response("read", { output: words("result", size) }, `c${at}`),
       response("list", { output: "x" }, `d${at}`)
     ]
-    const attached = [{ parts: [text(words("attached", 900))], room: 200 }, { parts: [text("a note")] }]
+    const pdf: Part = { inlineData: { mimeType: "application/pdf", data: "A".repeat(4_000) } }
+    const attached = [{ parts: [text(words("attached", 900)), pdf], room: 200 }, { parts: [text("a note")] }]
     yield* step("a message with attachments", send("hello", { messageId: "m1", attached }))
     yield* step("only attachments", send(" ", { attached: [{ parts: [text("more")] }] }))
+    yield* step("attachments of a failure", send("fail", { attached }))
+    yield* step("no room for attachments", send("hello", { attached: [{ parts: [text(words("attached", 9_000))] }] }))
     yield* step("calls", send("look"))
     yield* step("results", send(results(2, 1_200)))
     yield* step("calls again", send("look again", { author: "program" }))
     yield* step("a failure after results", send([...results(4, 40), text("fail")]))
     yield* step("the last message again", send(""))
     yield* step("an answer that was cut off", send(`long ${words("question", 200)}`))
+    yield* step("a thought", send("think"))
     yield* step("a count of a part", send("go on"))
     for (const at of [1, 2, 3]) yield* step(`growth ${at}`, send(words(`topic ${at}`, 120)))
     yield* step("usage", Effect.map(chat.contents, contentsOf))
@@ -158,8 +168,24 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     for (const at of [7, 8]) yield* step(`growth ${at}, against a hook`, send(words(`topic ${at}`, 250)))
     veto = "BeforeModel"
     yield* step("a request that a hook refuses", send("hello"))
+    says = { decision: "block", reason: " ", hookSpecificOutput: { llm_response: { text: "instead" } } }
+    yield* step("a request that a hook answers", send("hello"))
+    says = { hookSpecificOutput: { llm_request: { model: "gemini-2.5-flash" } } }
+    for (const message of ["hello", "overflow"]) yield* step(`${message}, to a hook's model`, send(message))
+    veto = "AfterModel"
+    says = {
+      ...says,
+      decision: "block",
+      reason: "a secret",
+      hookSpecificOutput: { llm_response: { text: "REDACTED" } }
+    }
+    yield* step("calls that a hook replaces", send("look"))
     veto = undefined
-    yield* step("no room", send(words("too much", 4_000)))
+    yield* step("a request that is too long", send("overflow"))
+    for (const overflowFactor of [undefined, 0.93, 0]) {
+      yield* step("a share of the room", chat.configure({ overflowFactor }))
+      yield* step("no room", send(words("too much", 4_000)))
+    }
     yield* step("a cancelled turn", send("wait", { cancel: Effect.yieldNow }))
     yield* step("growth 9, with a summary that fails", send(words("forbidden", 250)))
     for (const at of [10, 11]) yield* step(`growth ${at}`, send(words(`topic ${at}`, 250)))

@@ -2,25 +2,15 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect, Stream } from "effect"
 import { strategies } from "../../../src/domain/compression/strategies/Strategies.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
-import { emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
-import { Chat } from "../../../src/services/chat/Chat.ts"
+import { begin } from "../../support/sending.ts"
 
 describe("a window that is smaller than the system prompt", () => {
   it.effect.each(strategies.map(({ name }) => name))("refuses each message in one clear line: %s", (strategy) =>
     Effect.gen(function* () {
-      const events: Array<SessionEvent> = []
-      const chat = yield* Chat.make({
-        log: { append: (event) => Effect.sync(() => void events.push(event)) },
-        session: emptySession,
-        settings: {
-          model: "gemini-2.5-flash",
-          window: 2_000,
-          systemInstruction: "Do as you are told. ".repeat(1_000),
-          policy: { strategy }
-        }
-      })
+      const systemInstruction = "Do as you are told. ".repeat(1_000)
+      const { chat, events } = yield* begin({ window: 2_000, systemInstruction, policy: { strategy } })
       for (const message of ["hi", "a longer message. ".repeat(50)]) {
         const error = yield* Effect.flip(Stream.runDrain(chat.send(message)))
         assert.strictEqual(error._tag, "ContextOverflow")

@@ -3,13 +3,11 @@ import { agentDefaultsOf } from "../../../src/domain/compression/strategies/Stra
 import { call, type Part, response, text } from "../../../src/domain/content/Content.ts"
 import { entries, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import { resultText } from "../../../src/domain/conversation/ToolOutputBound.ts"
-import { encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
-import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { agent, asking, calling, saying, tool } from "../../support/agents.ts"
-import { isUnitTier, runsOf, sizeOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -79,34 +77,10 @@ describe("tool results are bounded on arrival", () => {
       }
     ],
     [
-      "a single line of 24 MB",
-      response("t", { output: "x".repeat(sizeOf(24_000_000, 2_400_000)) }),
-      {},
-      (shown) => assert.isBelow(shown.length, 40_300)
-    ],
-    [
-      "an object of any length",
-      response("t", { fileDiff: long(90_000), fileName: "a" }),
-      {},
-      (shown) => assert.isBelow(shown.length, 40_300)
-    ],
-    [
       "the last 30 lines",
       response("t", { output: "a line\n".repeat(10_000) }),
       { toolOutput: { form: "last-lines" } },
       (shown) => assert.strictEqual(shown.split("\n").filter((line) => line === "a line").length, 29)
-    ],
-    [
-      "4,000,000 characters",
-      response("t", { output: long(100_000) }),
-      { toolOutput: { form: "head-tail-lines", most: 4_000_000 } },
-      (shown) => assert.strictEqual(shown.length, 100_000)
-    ],
-    [
-      "1,000 lines",
-      response("t", { output: "a somewhat longer line of output\n".repeat(sizeOf(150_000, 15_000)) }),
-      { toolOutput: { form: "head-tail-lines", most: sizeOf(4_000_000, 400_000) } },
-      (shown) => assert.isBelow(shown.split("\n").length, 1_005)
     ],
     [
       "0 bounds nothing",
@@ -158,15 +132,6 @@ describe("tool results are bounded on arrival", () => {
     assert.strictEqual((yield* chat.recall(handle)).text, JSON.stringify(pdf))
   })
 
-  it.effect("the lines shown fit their share of tokens", function* () {
-    const output = "a line of some forty characters, or more\n".repeat(20_000)
-    const { shown } = yield* appended([response("t", { output })], {
-      window: 40_000,
-      toolOutput: { form: "head-tail-lines", most: 40_000 }
-    })
-    assert.isAbove(shown[0]?.length ?? 0, 20_000)
-  })
-
   it.effect("a full window still bounds", function* () {
     const { chat } = yield* conversing([], { window: 20_000 })
     yield* chat.append([user(text(long(60_000)))])
@@ -174,46 +139,6 @@ describe("tool results are bounded on arrival", () => {
     const before = viewTokens(yield* chat.conversation)
     yield* chat.append([user(response("t", { output: long(100_000) }))])
     assert.isBelow(viewTokens(yield* chat.conversation) - before, 20_000 * 0.4)
-  })
-
-  it.effect("no byte is stored twice: the line stores how it is shown", function* () {
-    const output = long(100_000)
-    const { events } = yield* appended([response("t", { output })])
-    const [event] = events
-    if (event === undefined) return assert.fail("no event")
-    assert.isBelow(encodeLine(event).length, output.length + 1_000)
-  })
-
-  it.effect("the store has it, too", Offline.layer, function* () {
-    const store = yield* SessionStore
-    const { events } = yield* appended([response("t", { output: long(90_000) })])
-    const [event] = events
-    if (event === undefined) return assert.fail("no event")
-    yield* Effect.scoped(
-      Effect.flatMap(store.create({ _tag: "Started", version: 1, session: "s", at: 0, estimator: "x" }), (log) =>
-        log.append(event)
-      )
-    )
-    const { session } = yield* Effect.scoped(store.open("s"))
-    assert.deepStrictEqual(
-      entries(session.conversation)[0]?.bounded,
-      event._tag === "Appended" ? event.entry.bounded : {}
-    )
-    assert.match(
-      JSON.stringify(view(session.conversation)[0]?.shortened.get(0)?.part),
-      /first 8000 and last 32000 of 90000/
-    )
-  })
-
-  it.effect("an undo restores the shortened result, not the whole", function* () {
-    const { chat } = yield* appended([response("t", { output: long(90_000) })])
-    const before = viewTokens(yield* chat.conversation)
-    yield* chat.append(Array.from({ length: 40 }, (_, n) => user(text(`${n} ${long(400)}`))))
-    const grown = viewTokens(yield* chat.conversation)
-    yield* chat.compress({ forced: true })
-    yield* chat.undo
-    assert.strictEqual(viewTokens(yield* chat.conversation), grown)
-    assert.isBelow(before, 30_000)
   })
 })
 
@@ -265,20 +190,6 @@ describe("old results are masked", () => {
     assert.isAtMost(broken, 4)
     assert.isAtLeast(broken, 1)
   })
-
-  it.effect.skipIf(isUnitTier)("masked results do not trigger another mask, also for commands", () =>
-    Effect.gen(function* () {
-      const output = `Command: x\n${"a line of output that is about a hundred characters long, as those of builds and tests mostly are\n".repeat(60)}Exit Code: 0`
-      const { log, run } = yield* agent({
-        tools: [tool("run_shell_command", "read", () => Effect.succeed(output))],
-        answers: (_, index) => (index < 200 ? calling(asking("run_shell_command", String(index))) : saying("done"))
-      })
-      yield* Stream.runDrain(run("go"))
-      const masks = log.flatMap((event) => (event._tag === "Masked" ? [event.shorten.length] : []))
-      assert.isAtLeast(masks.length, 2)
-      for (const parts of masks) assert.isAtLeast(parts, 15)
-    })
-  )
 
   it.effect("false disables it; a tool's own kept results stay", function* () {
     const off = yield* agent({ tools: [reader], answers, settings: { masking: false } })

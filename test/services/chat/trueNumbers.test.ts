@@ -109,6 +109,19 @@ describe("the summarizing model", () => {
   )
 })
 
+it.effect(
+  "a first compression by a model is preceded by a count, which a cancel ends",
+  served({ prompt: () => 100 }),
+  function* () {
+    const { chat } = yield* begin({ window: 10_000, policy: { summarizer: "model" } })
+    yield* chat.append([{ content: { role: "user", parts: [text(words(400))] } }, { content: model(text("ok")) }])
+    yield* chat.compress({ cancel: Effect.void })
+    yield* chat.compress()
+    const calls = yield* Scripted.Script.use((script) => script.calls)
+    assert.strictEqual(calls[0]?.method, "countTokens")
+  }
+)
+
 describe("learned counts", () => {
   it.effect(
     "ignore a refusal by a model with a window far smaller than assumed",
@@ -162,34 +175,6 @@ describe("learned counts", () => {
 })
 
 describe("a refusal", () => {
-  it.effect(
-    "states what a message may take of the rest, where that is a share",
-    served({ prompt: estimateOf }),
-    function* () {
-      const { chat } = yield* begin({ window: 20_000, overflowFactor: 0.5 })
-      yield* taken(chat.send(words(1_000)))
-      const { error } = yield* taken(chat.send(words(15_000)))
-      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-      assert.isAtMost(error.remaining, 10_000)
-      assert.isAbove(error.remaining, 8_000)
-    }
-  )
-
-  it.effect(
-    "names a message with the server's count, and a smaller rest",
-    served({ prompt: (request) => Math.ceil(estimateOf(request) * 1.4), factor: 1.4 }),
-    function* () {
-      const { chat } = yield* begin({ window: 20_000 })
-      yield* taken(chat.send(words(1_000)))
-      const message = words(15_000)
-      const { error } = yield* taken(chat.send(message))
-      if (error?._tag !== "ContextOverflow") return assert.fail(`${error?._tag}`)
-      assert.closeTo(error.estimated, estimated([text(message)]) * 1.4, error.estimated * 0.03)
-      assert.isBelow(error.remaining, error.estimated)
-      assert.strictEqual(error.what, "message")
-    }
-  )
-
   it.effect("names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
     const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
     const { chat } = yield* begin({

@@ -1,6 +1,7 @@
-import { Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, isResponse, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, entryId, view } from "../../../src/domain/conversation/Conversation.ts"
 import { emptySession, logVersion, type SessionEvent, applyEvent } from "../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
@@ -34,6 +35,7 @@ const offline = Offline.layerWithModel(
 )
 
 const settings = { model: "gemini-2.5-flash", window: 4_000, policy: { summarizer: "extractive" as const } }
+const handle = Handle.make("h_aaaaaaaaaa")
 const nowhere = { append: () => Effect.void }
 const begun = (options: Partial<ChatOptions> = {}) =>
   Chat.make({ log: nowhere, session: emptySession, settings, ...options })
@@ -54,16 +56,6 @@ layer(offline)("a turn", (it) => {
     assert.strictEqual(failureOf(yield* sent(chat, "  \n"))?._tag, "NothingToAsk")
     assert.strictEqual((yield* calls).length, before)
     assert.strictEqual((yield* contentsOf(chat)).length, 2)
-  })
-
-  it.effect("without a message repeats the open question, and stores only the answer", function* () {
-    const chat = yield* begun()
-    yield* chat.append([{ content: user(text("said before")) }])
-    yield* sent(chat, [])
-    assert.deepStrictEqual(
-      (yield* contentsOf(chat)).map(({ role }) => role),
-      ["user", "model"]
-    )
   })
 
   it.effect("that fails keeps its tool results, and nothing attached to them", function* () {
@@ -296,7 +288,35 @@ describe("a turn interrupted anywhere leaves a complete conversation", () => {
   })
 })
 
+describe("a part of a session that cannot be read", () => {
+  const failure = sessionError(new SessionNotFound({ id: "s" }))
+  it.effect.each([
+    [failure, "SessionStoreError"],
+    [new Error("a bug"), "died"]
+  ] as const)("%s", ([defect, ends]) =>
+    Effect.gen(function* () {
+      const chat = yield* begun({ log: { ...nowhere, whole: Effect.die(defect) }, complete: false })
+      const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
+        chat.recall(handle),
+        chat.search({ pattern: "x", maxTokens: 9, isRedacted: true }),
+        chat.compress()
+      ]
+      for (const read of reads) {
+        const exit = yield* Effect.exit(read)
+        assert.strictEqual(Exit.hasDies(exit) ? "died" : Object(failureOf(exit))._tag, ends)
+      }
+    }).pipe(Effect.provide(offline))
+  )
+})
+
 describe("Chats", () => {
+  it.effect("needs nothing where it is used", function* () {
+    const chats = Context.get(yield* Layer.build(Layer.fresh(offline)), Chats)
+    const chat = yield* chats.open("elsewhere")
+    yield* sent(chat, "hello")
+    assert.lengthOf(yield* contentsOf(chat), 2)
+  })
+
   it.effect("can open a session after a failed attempt, in the same scope too", Layer.fresh(offline), function* () {
     const chats = yield* Chats
     const store = yield* SessionStore

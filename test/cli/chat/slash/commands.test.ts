@@ -2,13 +2,12 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Ref } from "effect"
 import path from "node:path"
 import { type ChatSession, make, type NextSession } from "../../../../src/cli/chat/slash/ChatSession.ts"
+import { fileNameOf } from "../../../../src/cli/chat/slash/export.ts"
 import { slashCommands } from "../../../../src/cli/chat/slash/SlashCommands.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { mcpDescription } from "../../../../src/domain/tools/McpServer.ts"
-import * as Offline from "../../../../src/layers/assembly/Offline.ts"
 import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
-import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import { appended, started } from "../../../../src/layers/testing/SessionHistories.ts"
 import { Environment } from "../../../../src/services/platform/Environment.ts"
 import type { AgentHost } from "../../../../src/services/runtime/AgentHost.ts"
@@ -18,8 +17,10 @@ import { SessionFiles } from "../../../../src/services/session/SessionFiles.ts"
 import { SessionStore } from "../../../../src/services/session/SessionStore.ts"
 import { BlobFolder } from "../../../../src/services/session/TempStore.ts"
 import { Settings } from "../../../../src/services/settings/Settings.ts"
+import { brief } from "../../../support/brief.ts"
 import { facts, recorded } from "../../../support/chatTerminal.ts"
-import { begin } from "../../../support/sending.ts"
+import { countingBy } from "../../../support/scales.ts"
+import { begin, taken } from "../../../support/sending.ts"
 import { describe, expect, it } from "../../../support/vitest.ts"
 
 /** What each command does to the session and the terminal. Of its sentences only names, numbers and ids are looked at. */
@@ -29,7 +30,12 @@ const tool = (name: string, kind: string, description: string) => ({ name, kind,
 /** A session with a conversation in memory. Returns it, and what it did since the last look. */
 const opened = Effect.fnUntraced(function* (picks: Array<string>) {
   const { done, terminal } = recorded({ picks })
-  const { chat, events } = yield* begin()
+  const { chat: plain, events } = yield* begin()
+  const chat: typeof plain = {
+    ...plain,
+    compress: (options) => Effect.suspend(() => (done.push(`focus ${options?.focus}`), plain.compress(options))),
+    branch: (options) => Effect.suspend(() => (done.push(`summary ${brief(options.summary)}`), plain.branch(options)))
+  }
   const files: ReadonlyArray<RewindFile> = [
     { shown: "a.ts", state: "ours" },
     { shown: "b.ts", state: "changed" }
@@ -43,6 +49,7 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     stop: Effect.sync(() => void done.push(`stopped ${id}`))
   }))
   let mode = "none"
+  let rewound: ReadonlyArray<RewindFile> = []
   const agent = {
     agents: { tools: [tool("agent_1", "read", "It does_1. And more.")] },
     tools: [
@@ -60,15 +67,18 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     commands: Effect.succeed(tasks),
     recent: Effect.succeed({ records: [], kinds: { turn: 2, retry: 1, tools_cancelled: 3 } }),
     rewind: {
-      survey: ({ _tag }: { readonly _tag: string }) => Effect.succeed(_tag === "Before" ? files : files.slice(0, 1)),
-      unrecorded: (_: unknown, at: number) => Effect.succeed([`since/${at}`]),
+      survey: ({ _tag, sequence }: { readonly _tag: string; readonly sequence?: number }) =>
+        Effect.succeed(_tag === "LastRewind" ? rewound : sequence === 1 ? [] : files),
+      unrecorded: (_: unknown, at: number) =>
+        Effect.succeed(Array.from({ length: 7 + at }, (_each, index) => `since/${at}/${index}`)),
       restore: (all: ReadonlyArray<RewindFile>, overwrites: boolean) =>
-        Effect.succeed(
-          all.map(({ shown, state }) => ({
+        Effect.sync(() => {
+          rewound = files.slice(0, 1)
+          return all.map(({ shown, state }) => ({
             shown: `${shown}/${overwrites}`,
             outcome: state === "ours" ? "restored" : overwrites ? "removed" : "left"
           })) as unknown as ReadonlyArray<RewoundFile>
-        )
+        })
     }
   } as unknown as AgentHost
   const parts = { agent, chat, id: "session_1", recording: undefined, terminal, writePage: () => Effect.void }
@@ -104,7 +114,7 @@ const settings = {
     Effect.succeed(`/${where}/${path.join("/")}=${value}`)
 } as unknown as Settings["Service"]
 const services = Layer.mergeAll(
-  Offline.layerWithModel(ScriptedModel.layer([])),
+  countingBy(2, () => "Answered_9."),
   Layer.succeed(Settings, settings),
   Layer.succeed(Environment, {
     variables: Effect.succeed({ HOME: "/h", TERM: "t_1", TMUX: "/tmp/t_2" })
@@ -142,7 +152,7 @@ const messages = [
 ]
 
 /** Lines of the user, each with what is chosen in the lists that it shows: the first in an empty session. */
-const beginning = "help; undo; redo; copy; pin; tree; rewind; compress; context"
+const beginning = "help; undo; redo; rewind back; copy; pin; tree; rewind; compress; context"
 const lines = `
 sessions; resume; resume > none; resume > 0; resume title_2; resume session_1; resume nothing_1
 export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; bug; init
@@ -154,7 +164,7 @@ resume; resume > none; model > none; model > 1; model nothing_1; model gemini-2.
 theme > none; theme > 2; theme LIGHT; theme nothing_1; tasks; tasks > none; tasks > 0 > 0; tasks > 1 > 0
 tasks > 0 > 1; tasks c1; tasks c2; tasks c2 stop; tasks c1 stop; tasks c3; rewind > none; rewind
 rewind e9 both; rewind e5 all; rewind e5 files x; rewind e5; rewind e5 > none; rewind e5 files > none
-rewind e5 files > 0; rewind e5 files > 1; rewind back; rewind > 0 > 2 > 0; rewind e5 conversation
+rewind e5 files > 0; rewind e5 files > 1; rewind e1 files; rewind back; rewind > 0 > 2 > 0; rewind e5 conversation
 rewind > 0 > 0 > 1
 `
 
@@ -175,15 +185,27 @@ describe("the commands of a chat", () => {
       }
     })
     const store = yield* SessionStore
+    const add = (id: string) => store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
+    yield* play("resume")
+    yield* add("session_0")
+    yield* play("resume > 0")
     for (const id of ["session_1", "session_2", "session_3"]) {
-      yield* store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
+      yield* add(id)
     }
     yield* store.rename("session_2", "title_2")
     for (let at = 10; at < 40; at += 1) yield* store.add([started(`old_${at}`), appended(1, text("old"))])
     yield* play(beginning)
     yield* session.chat.append(messages)
+    const bytes = new TextEncoder().encode("one")
+    const change = { path: "/a.ts", before: undefined, after: bytes, by: "tool" } as const
+    yield* Effect.flatten(session.chat.keepFile(change))
     yield* look
     yield* play(lines)
+    yield* taken(session.chat.send("Third_3."))
+    // The scale of the model's count is known now.
+    yield* play("context; stats; cost; bug")
+    const titles = ["", "*** ", "Ünï: a 1?", `${"x".repeat(39)} and`, `-${"y".repeat(50)}`]
+    shown.push(...titles.map(fileNameOf))
     yield* Effect.promise(() => expect(`${shown.join("\n")}\n`).toMatchFileSnapshot("../../../golden/commands.txt"))
   })
 })

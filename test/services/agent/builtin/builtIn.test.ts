@@ -32,6 +32,19 @@ describe("built-in agents", () => {
     })
   }
 
+  it("have these limits", () =>
+    assert.deepStrictEqual(
+      builtIn.map(({ definition: one }) =>
+        one.kind === "local" ? [one.name, one.maxTurns, one.timeoutMinutes, one.temperature, one.topP] : [one.name]
+      ),
+      [
+        ["codebase_investigator", 50, 10, 0.1, 0.95],
+        ["generalist", 20, 10, 1, 0.95],
+        ["cli_help", 10, 3, 0.1, 0.95],
+        ["browser_agent", 50, 10, 1, 0.95]
+      ]
+    ))
+
   it("codebase_investigator has only existing tools that read", () => {
     const { definition } = codebaseInvestigator
     const named = definition.kind === "local" ? (definition.tools ?? []) : []
