@@ -486,11 +486,11 @@ describe("the whole content of another conversation", () => {
 describe("items of answers that a client refers to by id", () => {
   const codec = codecs.responses
   /** A client that keeps only the ids of what the model said, as the AI SDK does where the provider stores answers. */
-  const talker = (url: string, isStream: boolean) => {
+  const talker = (first: string, isStream: boolean) => {
     const history: Array<Json> = []
     return {
       history,
-      say: async (text: string) => {
+      say: async (text: string, url = first) => {
         history.push(...codec.user(text))
         const { store: _, ...body } = codec.body(history, isStream)
         const response = await fetchFrom(`${url}${codec.path(isStream)}`, {
@@ -525,7 +525,9 @@ describe("items of answers that a client refers to by id", () => {
       for (let turn = 0; turn < 12; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`))
       assert.notInclude(provider.requests.at(-1)?.text ?? "", "item_reference")
       wanted = "1"
-      yield* Effect.promise(() => client.say("What did you see first?"))
+      // A gateway that was restarted reads them from its store.
+      const again = yield* makeGateway(provider.url, small, gateway.held)
+      yield* Effect.promise(() => client.say("What did you see first?", again.url))
       assert.include(provider.requests.at(-1)?.text ?? "", "walnut-1 ")
       wanted = ""
       for (const text of ["Thanks.", "And now?"]) yield* Effect.promise(() => client.say(text))
