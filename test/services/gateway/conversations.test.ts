@@ -1,8 +1,10 @@
-import { Context, Effect, Layer, type Scope, Schema } from "effect"
+import { Context, Effect, Layer, Logger, type Scope, Schema, Tracer } from "effect"
+import { TestClock } from "effect/testing"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
 import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { answerDialects } from "../../../src/domain/gateway/DialectCodecs.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
@@ -64,7 +66,7 @@ const marked = (dialect: Dialect, history: ReadonlyArray<Json>): ReadonlyArray<J
             }
       )
 
-const unmarked = (message: string): string => message.replaceAll(',"cache_control":{"type":"ephemeral"}', "")
+const unmarked = (message: string): string => message.replace(/,\s*"cache_control": \{[^}]*\}/g, "")
 
 /** A gateway over what is held, whose preparations end with the test. */
 const opened = (options: Partial<GatewayOptions>, held: Map<string, string>) =>
@@ -144,9 +146,9 @@ const session = Effect.fnUntraced(function* (
 
   /** Sends the client's history, and returns the calls that the client has to answer. */
   const ask = Effect.fnUntraced(function* () {
-    const text = JSON.stringify(
-      codec.body(marked(dialect, line.history), true, dialect === "anthropic" ? { max_tokens: 512 } : {})
-    )
+    const body = codec.body(marked(dialect, line.history), true, dialect === "anthropic" ? { max_tokens: 512 } : {})
+    // With white space, which the gateway would not write.
+    const text = JSON.stringify(body, undefined, 1)
     const plan: GatewayPlan = yield* gateway.plan({ owner: "me", route, text })
     yield* gateway.prepare(plan, writing())
     yield* yields(random(3) * 30)
@@ -278,10 +280,11 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     ...codec.user("Go on.")
   ]
   const more = dialect === "anthropic" ? { max_tokens: 512 } : {}
-  const planned = (gateway: Gateway["Service"], count: number) =>
+  const planOf = (gateway: Gateway["Service"], messages: ReadonlyArray<Json>) =>
     route === undefined
       ? Effect.die("no route")
-      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(turns(count), true, more)) })
+      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(messages, true, more)) })
+  const planned = (gateway: Gateway["Service"], count: number) => planOf(gateway, turns(count))
 
   /** The number of turns from which a request is compressed, and the last one before it. */
   const threshold = Effect.fnUntraced(function* (gateway: Gateway["Service"]) {
@@ -298,6 +301,87 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.deepStrictEqual(codec.problems(JSON.parse(plan._tag === "Changed" ? plan.text : "{}")), [])
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
+
+  it.effect("is tried again once the conversation has grown by a tenth where nothing could leave", function* () {
+    let tried = 0
+    const tracer = Tracer.make({
+      span: (options) => {
+        if (options.name === "ViewMaking.makeView") tried += 1
+        return new Tracer.NativeSpan(options)
+      }
+    })
+    // All of it waits for an answer.
+    const question = codec.user("What of the part of it that the window still holds? ".repeat(4))
+    /** The tokens of the requests for which a compression was tried, below `end`. */
+    const tries = Effect.fnUntraced(function* (end: number, ask?: AskUpstream) {
+      const gateway = yield* opened({}, new Map())
+      const found: Array<number> = []
+      for (let count = 20, tokens = 0; tokens < end; count += 1) {
+        const asked = Array.from({ length: count }, () => question).flat()
+        const before = tried
+        const plan = yield* planOf(gateway, asked)
+        if (ask !== undefined) yield* Effect.andThen(gateway.prepare(plan, ask), yields(100))
+        tokens = plan._tag === "Unchanged" ? (plan.tokens ?? 0) : end
+        if (tried > before && tokens < end) found.push(tokens)
+      }
+      return found
+    })
+    const isGrown = (all: ReadonlyArray<number>) =>
+      all.every((tokens, at) => at === 0 || Math.abs(tokens / (all[at - 1] ?? 0) - 1.115) < 0.016)
+    yield* Effect.gen(function* () {
+      const [due = 0, ...later] = yield* tries(window)
+      assert.isAbove(later.length, 1)
+      assert.isTrue(isGrown([due, ...later]), [due, ...later].join())
+      const ahead = yield* tries(due, () => Effect.undefined)
+      assert.isAbove(ahead.length, 1)
+      assert.isTrue(isGrown(ahead), ahead.join())
+      assert.approximately((ahead[0] ?? 0) / due, 0.82, 0.03)
+    }).pipe(Effect.scoped, Effect.withTracer(tracer))
+  })
+
+  it.effect(
+    "that another gateway stored is found within five seconds, and one that cannot be read is made anew",
+    function* () {
+      const held = new Map<string, string>()
+      const due = yield* threshold(yield* opened({}, new Map()))
+      const all = yield* Effect.forEach([1, 2, 3], () => opened({}, held))
+      for (const gateway of all) assert.strictEqual((yield* planned(gateway, due - 1))._tag, "Unchanged")
+      const isNew = (plan: GatewayPlan) => plan._tag === "Changed" && plan.isNew
+      const asked = (at: number) => Effect.flatMap(Effect.fromNullishOr(all[at]), (gateway) => planned(gateway, due))
+      assert.isTrue(isNew(yield* asked(0)))
+      yield* TestClock.adjust("4999 millis")
+      assert.isTrue(isNew(yield* asked(1)))
+      yield* TestClock.adjust("1 millis")
+      const found = yield* asked(2)
+      assert.deepStrictEqual([found._tag, isNew(found)], ["Changed", false])
+      for (const key of held.keys()) held.set(key, "{")
+      assert.isTrue(isNew(yield* planned(yield* opened({}, held), due)))
+    }
+  )
+
+  it.effect("lets calls share the room that is left", function* () {
+    const gateway = yield* opened({}, new Map())
+    const made = yield* planned(gateway, yield* threshold(gateway))
+    if (made._tag !== "Changed") return assert.fail("it is not compressed")
+    const args = { handle: made.sent.view.dropped }
+    const sizes = Effect.fnUntraced(function* (room: number, count: number) {
+      const calls = Array.from({ length: count }, (_, at) => ({ id: `${at}`, name: "", args, json: "" }))
+      const answers = yield* gateway.recall(made.sent, calls, room)
+      assert.isTrue(answers.every(({ isFailure }) => !isFailure))
+      return answers.map(({ text }) => estimateText(text))
+    })
+    // The whole range has some 3,000 tokens. A note says what is left out.
+    for (const [room, count, share] of [
+      [1_000, 1, 1_000],
+      [1_000, 2, 500],
+      [-1_000, 2, 200]
+    ] as const) {
+      for (const size of yield* sizes(room, count))
+        assert.isTrue(size > share * 0.6 && size < share + 40, `${size} of ${share}`)
+    }
+    const [failed] = yield* gateway.recall(made.sent, [{ id: "x", name: "", args: "none", json: "" }], 1_000)
+    assert.isTrue(failed?.isFailure)
+  })
 
   it.effect("is made for no request that only counts", function* () {
     const gateway = yield* opened({}, new Map())
@@ -322,7 +406,27 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.strictEqual(near._tag, "Unchanged")
     if (plan._tag !== "Changed") return assert.fail("it is not compressed")
     assert.deepInclude(plan, { isNew: true, by: "code" })
+    assert.isUndefined(plan.next)
     assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
+  })
+
+  it.effect("is asked of a model until it has written nothing usable twice in a row", function* () {
+    const warnings: Array<string> = []
+    const logged = Logger.layer([Logger.make(({ message }) => void warnings.push(String(message)))])
+    let asked = 0
+    const by: Array<string> = []
+    const ask: AskUpstream = (text) => ((asked += 1) === 2 ? writing()(text) : Effect.undefined)
+    yield* Effect.gen(function* () {
+      const gateway = yield* opened({ snapshots: "model" }, new Map())
+      for (let count = 1; by.length < 6; count += 1) {
+        const plan = yield* planned(gateway, count)
+        if (plan._tag === "Changed" && plan.isNew) by.push(plan.by)
+        yield* gateway.prepare(plan, ask)
+        yield* yields(200)
+      }
+    }).pipe(Effect.scoped, Effect.provide(logged))
+    assert.strictEqual(by.join(" "), "code model code code code code")
+    assert.deepStrictEqual([asked, warnings.length], [4, 1])
   })
 
   it.effect("is written by the client's model, which is asked with the client's own request", function* () {
