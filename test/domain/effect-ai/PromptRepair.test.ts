@@ -14,6 +14,7 @@ import {
   talks,
   turnsOf
 } from "../../support/prompts.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const legal = (messages: ReadonlyArray<Prompt.Message>): boolean => isLegal(messages.reduce(follow, beginning))
 const sent = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> => repaired(messages).flat()
@@ -57,7 +58,7 @@ describe("a valid prompt", () => {
         assert.isTrue(legal(messages))
         assert.deepStrictEqual(sent(messages), messages)
       }),
-    { arbitrary: thousand("legal") }
+    { arbitrary: { ...thousand("legal"), runs: runsOf(1_000, 60) } }
   )
 })
 
@@ -146,7 +147,7 @@ describe("an invalid prompt", () => {
           assert.isTrue(parts(messages).every((part) => kept.has(part)))
         }
       }),
-    { arbitrary: thousand("broken") }
+    { arbitrary: { ...thousand("broken"), runs: runsOf(1_000, 60) } }
   )
 })
 

@@ -1,4 +1,4 @@
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Duration, Effect, Layer, Schema, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
@@ -14,7 +14,7 @@ import { assert, describe, it } from "../../support/vitest.ts"
 const reasons: ReadonlyArray<readonly [Models.ModelErrorReason, string]> = [
   [new Models.NetworkError({ detail: "gone" }), "NetworkError"],
   [new Models.TimeoutError({ seconds: 3 }), "InternalProviderError"],
-  [new Models.RateLimitError({}), "RateLimitError"],
+  [new Models.RateLimitError({ retryAfter: Duration.seconds(7) }), "RateLimitError"],
   [new Models.QuotaExhaustedError({ detail: "all" }), "QuotaExhaustedError"],
   [new Models.AuthenticationError({ kind: "InvalidKey" }), "AuthenticationError"],
   [new Models.ContentPolicyError({ finishReason: "SAFETY" }), "ContentPolicyError"],
@@ -46,6 +46,9 @@ describe("a failure of a model", () => {
         const { reason: given } = yield* Effect.flip(Effect.provide(Effect.asVoid(call), layer))
         assert.strictEqual(given._tag, tag)
         if (isRetryable(failure)) assert.isTrue(given.isRetryable)
+        if ("description" in given) assert.strictEqual(given.description, reason.message)
+        if (given._tag === "RateLimitError") assert.deepStrictEqual(given.retryAfter, Duration.seconds(7))
+        if (given._tag === "AuthenticationError") assert.strictEqual(given.kind, "InvalidKey")
       }
     })
   )
