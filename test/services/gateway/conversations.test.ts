@@ -359,6 +359,29 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     }
   )
 
+  it.effect("continues after a restart with what it would have sent", function* () {
+    /** The requests up to the third compression. */
+    const sent = Effect.fnUntraced(function* (isRestarted: boolean) {
+      const held = new Map<string, string>()
+      let gateway = yield* opened({}, held)
+      const texts: Array<string> = []
+      for (let count = 10, made = 0; made < 3; count += 1) {
+        const plan = yield* planned(gateway, count)
+        if (plan._tag !== "Changed") continue
+        texts.push(plan.text)
+        if (plan.isNew) made += 1
+        if (plan.isNew && isRestarted) gateway = yield* opened({}, held)
+      }
+      const views = [...held].flatMap(([key, text]) => (key.includes("/view/") ? [JSON.parse(text)] : []))
+      assert.deepStrictEqual(
+        views.map(({ parent }) => parent),
+        [null, ...views.map(({ name }) => name)].slice(0, 3)
+      )
+      return texts
+    })
+    assert.deepStrictEqual(yield* sent(true), yield* sent(false))
+  })
+
   it.effect("lets calls share the room that is left", function* () {
     const gateway = yield* opened({}, new Map())
     const made = yield* planned(gateway, yield* threshold(gateway))
@@ -447,12 +470,26 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
       Effect.map(writing()(text), (answer) =>
         answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
       )
-    const asks: ReadonlyArray<AskUpstream> = [() => Effect.never, () => Effect.undefined, talking]
+    let ended = 0
+    const hanging = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended += 1)))
+    const asks: ReadonlyArray<AskUpstream> = [() => hanging, () => Effect.undefined, talking]
     for (const ask of asks) {
       for (const isQuick of [true, false]) {
         const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
         assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
       }
     }
+    assert.strictEqual(ended, 1)
+    // So does another line of the conversation: its preparation takes the place of the first.
+    const gateway = yield* opened({ snapshots: "model" }, new Map())
+    const history = turns((yield* threshold(yield* opened({}, new Map()))) - 1)
+    const other = history.map((message, at) =>
+      at < 2 ? message : JSON.parse(JSON.stringify(message).replace("words that", "other words"))
+    )
+    for (const line of [history, other]) {
+      yield* gateway.prepare(yield* planOf(gateway, line), () => hanging)
+      yield* yields(500)
+    }
+    assert.strictEqual(ended, 2)
   })
 })
