@@ -546,27 +546,24 @@ layer(services)((it) => {
   describe.each(fixtures)("%s: small snapshots", (name) => {
     it.effect.each([600, 2_000, 4_000])(
       "%i tokens: stays within the budget, and reads back as it was written",
-      (budget) =>
-        Effect.gen(function* () {
-          const { evidence } = yield* gathered(name)
-          const { snapshot, text } = composed(evidence, budget)
-          assert.isAtMost(estimateText(text), budget)
-          const parsed = parseSnapshot(text)
-          if (!isSnapshot(parsed)) throw new Error(parsed)
-          for (const section of sectionNames) {
-            assert.deepStrictEqual(
-              parsed[section].map((item) => item.text),
-              snapshot[section].map((item) => item.text)
-            )
-          }
-        })
+      function* (budget) {
+        const { evidence } = yield* gathered(name)
+        const { snapshot, text } = composed(evidence, budget)
+        assert.isAtMost(estimateText(text), budget)
+        const parsed = parseSnapshot(text)
+        if (!isSnapshot(parsed)) throw new Error(parsed)
+        for (const section of sectionNames) {
+          assert.deepStrictEqual(
+            parsed[section].map((item) => item.text),
+            snapshot[section].map((item) => item.text)
+          )
+        }
+      }
     )
-    it.effect.each([600, 2_000, 4_000])("%i tokens: contains only golden facts", (budget) =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
-      })
-    )
+    it.effect.each([600, 2_000, 4_000])("%i tokens: contains only golden facts", function* (budget) {
+      const { evidence, golden } = yield* gathered(name)
+      assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
+    })
     holds(
       "2,000 tokens: contains the beginning of both requests, and the file that was changed most",
       name,

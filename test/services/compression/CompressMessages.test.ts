@@ -230,18 +230,18 @@ describe("Compress", () => {
 
   it.effect.each(names)(
     "leaves instructions at the end, and messages that it cannot read, where they are (%s)",
-    (name) =>
-      Effect.gen(function* () {
-        const odd: ReadonlyArray<object> = [{ role: "critic", content: 1 }, [], { type: "??" }]
-        const alone = yield* compressors[name](odd, { forced: true, limit: 100 })
-        assert.deepStrictEqual(alone.messages, odd)
-        const last = [{ role: name === "openAi" ? "system" : "developer", content: "Answer in French." }, odd[0] ?? {}]
-        const { messages: sent, outcome } = yield* compressors[name]<object>([...dialects[name], ...last], {
-          limit: 8_000
-        })
-        assert.strictEqual(outcome._tag, "Compressed")
-        assert.deepStrictEqual(sent.slice(-2), last)
-      }).pipe(Effect.provide(Palimpsest.layer()))
+    Palimpsest.layer(),
+    function* (name) {
+      const odd: ReadonlyArray<object> = [{ role: "critic", content: 1 }, [], { type: "??" }]
+      const alone = yield* compressors[name](odd, { forced: true, limit: 100 })
+      assert.deepStrictEqual(alone.messages, odd)
+      const last = [{ role: name === "openAi" ? "system" : "developer", content: "Answer in French." }, odd[0] ?? {}]
+      const { messages: sent, outcome } = yield* compressors[name]<object>([...dialects[name], ...last], {
+        limit: 8_000
+      })
+      assert.strictEqual(outcome._tag, "Compressed")
+      assert.deepStrictEqual(sent.slice(-2), last)
+    }
   )
 
   it.effect("compresses a prompt of effect/ai", Palimpsest.layer(), function* () {

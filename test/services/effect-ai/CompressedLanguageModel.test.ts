@@ -676,31 +676,29 @@ describe("a prompt that cannot be made to fit", () => {
     }
   )
 
-  it.effect.each([undefined, "a/b"])("is not retried when nothing can be gained, with the key %s", (key) =>
-    Effect.gen(function* () {
-      const { layer: spied, tried } = yield* watched
-      yield* Effect.gen(function* () {
-        // Over the threshold, within the window: all of it waits for its answer.
-        const pending = says(page(0).repeat(26))
-        let prompt: Messages = [pending]
-        for (let n = 0; n < 6; n += 1) {
-          yield* ask(prompt)
-          assert.deepStrictEqual(yield* latest, prompt)
-          prompt = [...prompt, says("?")]
-        }
-        assert.strictEqual(tried(), 1)
-      }).pipe(
-        key === undefined ? identity : withConversation(key),
-        Effect.provide(
-          CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
-            Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
-            Layer.provide(spied),
-            Layer.provide(services)
-          )
+  it.effect.each([undefined, "a/b"])("is not retried when nothing can be gained, with the key %s", function* (key) {
+    const { layer: spied, tried } = yield* watched
+    yield* Effect.gen(function* () {
+      // Over the threshold, within the window: all of it waits for its answer.
+      const pending = says(page(0).repeat(26))
+      let prompt: Messages = [pending]
+      for (let n = 0; n < 6; n += 1) {
+        yield* ask(prompt)
+        assert.deepStrictEqual(yield* latest, prompt)
+        prompt = [...prompt, says("?")]
+      }
+      assert.strictEqual(tried(), 1)
+    }).pipe(
+      key === undefined ? identity : withConversation(key),
+      Effect.provide(
+        CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(spied),
+          Layer.provide(services)
         )
       )
-    })
-  )
+    )
+  })
 })
 
 describe("a provider's rejection as too long", () => {
@@ -851,12 +849,10 @@ describe("options", () => {
     ["reserve", { reserve: -1 }],
     ["threshold", { threshold: 1.1 }],
     ["preserve", { policy: { preserve: 2 } }]
-  ] as const)("out of their range are a mistake of the program: %s", ([name, options]) =>
-    Effect.gen(function* () {
-      const exit = yield* Effect.exit(sentFor(options))
-      assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause) && String(exit.cause).includes(`${name} is `))
-    })
-  )
+  ] as const)("out of their range are a mistake of the program: %s", function* ([name, options]) {
+    const exit = yield* Effect.exit(sentFor(options))
+    assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause) && String(exit.cause).includes(`${name} is `))
+  })
 
   it.effect(
     "let a model write the snapshot when its layer is provided",

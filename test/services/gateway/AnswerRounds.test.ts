@@ -144,11 +144,9 @@ describe("after an answer of the provider", () => {
       0
     ],
     ["the eighth round is the last", { rounds: rounds(8) }, end("stopped"), [{ rounds: rounds(8).rounds }], 0]
-  ])("%s", ([, given, step, asked, reports]) =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual<unknown>(yield* stepped(given), { step, asked, reports })
-    })
-  )
+  ])("%s", function* ([, given, step, asked, reports]) {
+    assert.deepStrictEqual<unknown>(yield* stepped(given), { step, asked, reports })
+  })
 
   it.effect("seven rounds are followed by another", function* () {
     const { step } = yield* stepped({ rounds: rounds(7) })

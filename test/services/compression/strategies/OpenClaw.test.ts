@@ -179,20 +179,19 @@ describe("a compaction by openclaw", () => {
     ["no answer within its time", "never"]
   ] as const)(
     "openclaw: asks the next summary model after %s, and the outcome names both (OpenClaw 2026.9; ours: also where models are named)",
-    ([, bad]) =>
-      Effect.gen(function* () {
-        const answer = ({ model: name }: AskRequest) => (name === "first" ? bad : record)
-        const playing = yield* Effect.forkChild(played(turns(4, 60), answer, chain))
-        yield* TestClock.adjust("4 minutes")
-        const { asked, outcome } = yield* Fiber.join(playing)
-        assert.deepStrictEqual(
-          asked.map((request) => request.model),
-          ["first", "second"]
-        )
-        assert.strictEqual(outcome._tag, "Compressed")
-        const reason = bad === "never" ? "TimeoutError" : typeof bad === "string" ? "EmptySummary" : bad.reason
-        assert.deepStrictEqual(failedIn(outcome), [`first: ${reason}`])
-      })
+    function* ([, bad]) {
+      const answer = ({ model: name }: AskRequest) => (name === "first" ? bad : record)
+      const playing = yield* Effect.forkChild(played(turns(4, 60), answer, chain))
+      yield* TestClock.adjust("4 minutes")
+      const { asked, outcome } = yield* Fiber.join(playing)
+      assert.deepStrictEqual(
+        asked.map((request) => request.model),
+        ["first", "second"]
+      )
+      assert.strictEqual(outcome._tag, "Compressed")
+      const reason = bad === "never" ? "TimeoutError" : typeof bad === "string" ? "EmptySummary" : bad.reason
+      assert.deepStrictEqual(failedIn(outcome), [`first: ${reason}`])
+    }
   )
 
   it.effect("openclaw: a summary model that failed is not asked again in the same compaction (ours)", function* () {

@@ -61,12 +61,10 @@ describe("a strategy of a program", () => {
   it.effect.each([
     ["fails", Effect.fail("no ink")],
     ["throws", Effect.sync(() => assert.fail("no ink"))]
-  ] as const)("that %s is replaced by the default one, and the outcome says so", ([, write]) =>
-    Effect.gen(function* () {
-      const outcome = yield* compressed({ ...diary, write: () => write })
-      assert.strictEqual(outcome._tag, "Compressed")
-      if (outcome._tag !== "Compressed") return
-      assert.include(outcome.degraded?.message ?? "", "the strategy diary was not used: it failed: no ink")
-    })
-  )
+  ] as const)("that %s is replaced by the default one, and the outcome says so", function* ([, write]) {
+    const outcome = yield* compressed({ ...diary, write: () => write })
+    assert.strictEqual(outcome._tag, "Compressed")
+    if (outcome._tag !== "Compressed") return
+    assert.include(outcome.degraded?.message ?? "", "the strategy diary was not used: it failed: no ink")
+  })
 })

@@ -76,29 +76,25 @@ const compressed = Effect.fnUntraced(function* (
 const limited = new SummarizerError({ reason: "RateLimitError", message: "slow down", cause: "429", calls: [] })
 
 describe("several summarizing models", () => {
-  it.effect.each(strategies.map(({ name }) => name))("%s asks the next one, and keeps to it", (strategy) =>
-    Effect.gen(function* () {
-      const { asked, outcome } = yield* compressed(strategy, { a: limited, b: " " }, { model: ["a", "b", "c", "d"] })
-      assert.strictEqual(outcome._tag, "Compressed")
-      assert.deepStrictEqual(asked, ["a", "b", "c"])
-      assert.deepStrictEqual(
-        failedModelsOf(outcome).map(({ message, model: name }) => `${name}: ${message}`),
-        ["a: slow down", "b: the model returned an empty summary"]
-      )
-      // The answer without words was paid for, too.
-      assert.deepStrictEqual([...new Set(callsOf(outcome).map(({ model: name }) => name))], ["b", "c"])
-    })
-  )
+  it.effect.each(strategies.map(({ name }) => name))("%s asks the next one, and keeps to it", function* (strategy) {
+    const { asked, outcome } = yield* compressed(strategy, { a: limited, b: " " }, { model: ["a", "b", "c", "d"] })
+    assert.strictEqual(outcome._tag, "Compressed")
+    assert.deepStrictEqual(asked, ["a", "b", "c"])
+    assert.deepStrictEqual(
+      failedModelsOf(outcome).map(({ message, model: name }) => `${name}: ${message}`),
+      ["a: slow down", "b: the model returned an empty summary"]
+    )
+    // The answer without words was paid for, too.
+    assert.deepStrictEqual([...new Set(callsOf(outcome).map(({ model: name }) => name))], ["b", "c"])
+  })
 
-  it.effect.each(strategies.map(({ name }) => name))("%s takes a single name as before", (strategy) =>
-    Effect.gen(function* () {
-      const one = yield* compressed(strategy, {}, { model: "a" })
-      assert.strictEqual(one.outcome._tag, "Compressed")
-      assert.deepStrictEqual(one.asked, ["a"])
-      const failing = yield* compressed(strategy, { a: limited }, { model: "a" })
-      assert.deepInclude(failing.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError", message: "slow down" })
-    })
-  )
+  it.effect.each(strategies.map(({ name }) => name))("%s takes a single name as before", function* (strategy) {
+    const one = yield* compressed(strategy, {}, { model: "a" })
+    assert.strictEqual(one.outcome._tag, "Compressed")
+    assert.deepStrictEqual(one.asked, ["a"])
+    const failing = yield* compressed(strategy, { a: limited }, { model: "a" })
+    assert.deepInclude(failing.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError", message: "slow down" })
+  })
 
   it.effect("an unusable snapshot makes the default strategy ask the next model", function* () {
     const unusable = "<state_snapshot><overall_goal></state_snapshot>"
