@@ -267,7 +267,8 @@ describe.each(dialects)("conversations in the dialect %s", (dialect) => {
   )
 })
 
-describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
+/** What is planned for growing conversations of one dialect. */
+const sceneOf = (dialect: Dialect) => {
   const codec = codecs[dialect]
   const route = routeOf("POST", requestTarget(codec.path(true)) ?? { path: "", query: [] })
 
@@ -301,6 +302,84 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.deepStrictEqual(codec.problems(JSON.parse(plan._tag === "Changed" ? plan.text : "{}")), [])
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
+
+  return { codec, more, planned, planOf, prepared, route, threshold, turns }
+}
+
+describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
+  const { codec, more, planned, planOf, prepared, route, threshold, turns } = sceneOf(dialect)
+
+  it.effect("is made for no request that only counts", function* () {
+    const gateway = yield* opened({}, new Map())
+    const due = yield* threshold(yield* opened({}, new Map()))
+    if (route === undefined) return assert.fail("no route")
+    for (const count of [due - 1, due]) {
+      const text = JSON.stringify(codec.body(turns(count), true, more))
+      const plan = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+      assert.deepStrictEqual([plan._tag, plan.next], ["Unchanged", undefined])
+    }
+    // What was compressed stays so where it is counted, without another compression and without the tool.
+    const made = yield* planned(gateway, due)
+    const text = JSON.stringify(codec.body(turns(due + 40), true, more))
+    const counted = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
+    if (made._tag !== "Changed" || counted._tag !== "Changed") return assert.fail("it is not compressed")
+    assert.strictEqual(counted.sent.view, made.sent.view)
+    assert.deepStrictEqual([counted.isNew, counted.next, counted.sent.declaration], [false, undefined, undefined])
+  })
+
+  it.effect("is made by code while the client works", function* () {
+    const { near, plan } = yield* prepared({}, () => Effect.die("a model is asked"))
+    assert.strictEqual(near._tag, "Unchanged")
+    if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+    assert.deepInclude(plan, { isNew: true, by: "code" })
+    assert.isUndefined(plan.next)
+    assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
+  })
+
+  it.effect("is written by the client's model, which is asked with the client's own request", function* () {
+    const asked: Array<string> = []
+    const { near, plan } = yield* prepared({ snapshots: "model" }, writing(asked))
+    if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+    assert.strictEqual(plan.by, "model")
+    assert.include(plan.text, writtenGoal)
+    assert.lengthOf(asked, 1)
+    const [question = ""] = asked
+    const seen = near.next?.body.messages ?? []
+    assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
+    assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
+  })
+
+  it.effect("is written by code where the model has not answered, failed or wrote something else", function* () {
+    const talking: AskUpstream = (text) =>
+      Effect.map(writing()(text), (answer) =>
+        answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
+      )
+    let ended = 0
+    const hanging = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended += 1)))
+    const asks: ReadonlyArray<AskUpstream> = [() => hanging, () => Effect.undefined, talking]
+    for (const ask of asks) {
+      for (const isQuick of [true, false]) {
+        const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
+        assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
+      }
+    }
+    assert.strictEqual(ended, 1)
+    // So does another line of the conversation: its preparation takes the place of the first.
+    const gateway = yield* opened({ snapshots: "model" }, new Map())
+    const history = turns((yield* threshold(yield* opened({}, new Map()))) - 1)
+    const other = history.map((message, at) =>
+      at < 2 ? message : JSON.parse(JSON.stringify(message).replace("words that", "other words"))
+    )
+    for (const line of [history, other]) {
+      yield* gateway.prepare(yield* planOf(gateway, line), () => hanging)
+      yield* yields(500)
+    }
+    assert.strictEqual(ended, 2)
+  })
+})
+
+describe("the next compression of a conversation", () => {
+  const { codec, planned, planOf, threshold } = sceneOf("chat")
 
   it.effect("is tried again once the conversation has grown by a tenth where nothing could leave", function* () {
     let tried = 0
@@ -414,33 +493,6 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.isTrue(failed?.isFailure)
   })
 
-  it.effect("is made for no request that only counts", function* () {
-    const gateway = yield* opened({}, new Map())
-    const due = yield* threshold(yield* opened({}, new Map()))
-    if (route === undefined) return assert.fail("no route")
-    for (const count of [due - 1, due]) {
-      const text = JSON.stringify(codec.body(turns(count), true, more))
-      const plan = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
-      assert.deepStrictEqual([plan._tag, plan.next], ["Unchanged", undefined])
-    }
-    // What was compressed stays so where it is counted, without another compression and without the tool.
-    const made = yield* planned(gateway, due)
-    const text = JSON.stringify(codec.body(turns(due + 40), true, more))
-    const counted = yield* gateway.plan({ owner: "me", route: { ...route, asks: "count" }, text })
-    if (made._tag !== "Changed" || counted._tag !== "Changed") return assert.fail("it is not compressed")
-    assert.strictEqual(counted.sent.view, made.sent.view)
-    assert.deepStrictEqual([counted.isNew, counted.next, counted.sent.declaration], [false, undefined, undefined])
-  })
-
-  it.effect("is made by code while the client works", function* () {
-    const { near, plan } = yield* prepared({}, () => Effect.die("a model is asked"))
-    assert.strictEqual(near._tag, "Unchanged")
-    if (plan._tag !== "Changed") return assert.fail("it is not compressed")
-    assert.deepInclude(plan, { isNew: true, by: "code" })
-    assert.isUndefined(plan.next)
-    assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
-  })
-
   it.effect("is asked of a model until it has written nothing usable twice in a row", function* () {
     const warnings: Array<string> = []
     const logged = Logger.layer([Logger.make(({ message }) => void warnings.push(String(message)))])
@@ -458,46 +510,5 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     }).pipe(Effect.scoped, Effect.provide(logged))
     assert.strictEqual(by.join(" "), "code model code code code code")
     assert.deepStrictEqual([asked, warnings.length], [4, 1])
-  })
-
-  it.effect("is written by the client's model, which is asked with the client's own request", function* () {
-    const asked: Array<string> = []
-    const { near, plan } = yield* prepared({ snapshots: "model" }, writing(asked))
-    if (plan._tag !== "Changed") return assert.fail("it is not compressed")
-    assert.strictEqual(plan.by, "model")
-    assert.include(plan.text, writtenGoal)
-    assert.lengthOf(asked, 1)
-    const [question = ""] = asked
-    const seen = near.next?.body.messages ?? []
-    assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
-    assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
-  })
-
-  it.effect("is written by code where the model has not answered, failed or wrote something else", function* () {
-    const talking: AskUpstream = (text) =>
-      Effect.map(writing()(text), (answer) =>
-        answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
-      )
-    let ended = 0
-    const hanging = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended += 1)))
-    const asks: ReadonlyArray<AskUpstream> = [() => hanging, () => Effect.undefined, talking]
-    for (const ask of asks) {
-      for (const isQuick of [true, false]) {
-        const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
-        assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
-      }
-    }
-    assert.strictEqual(ended, 1)
-    // So does another line of the conversation: its preparation takes the place of the first.
-    const gateway = yield* opened({ snapshots: "model" }, new Map())
-    const history = turns((yield* threshold(yield* opened({}, new Map()))) - 1)
-    const other = history.map((message, at) =>
-      at < 2 ? message : JSON.parse(JSON.stringify(message).replace("words that", "other words"))
-    )
-    for (const line of [history, other]) {
-      yield* gateway.prepare(yield* planOf(gateway, line), () => hanging)
-      yield* yields(500)
-    }
-    assert.strictEqual(ended, 2)
   })
 })
