@@ -1,7 +1,7 @@
 import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
-import { dialects } from "../../../src/domain/wire/Dialect.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
@@ -24,10 +24,40 @@ import { assert, describe, it } from "../../support/vitest.ts"
 
 const makeProvider = (model: FakeModel) => provider(model, inMemory)
 
+/** A gateway before a provider with this model. */
+const scene = Effect.fnUntraced(function* (
+  model = noted,
+  options: Parameters<typeof makeGateway>[1] = {},
+  settings: Parameters<typeof makeGateway>[3] = {}
+) {
+  const provider = yield* makeProvider(model)
+  return { provider, gateway: yield* makeGateway(provider.url, options, new Map(), settings) }
+})
+
+/** Sends a body as a client of the dialect does. */
+const post = (
+  gateway: { readonly url: string },
+  dialect: Dialect,
+  body: Json = codecs[dialect].body(codecs[dialect].user("hello"), true),
+  key = "secret-key"
+) => {
+  const isStream = body["stream"] === true || dialect === "gemini"
+  return raw(
+    `${gateway.url}${codecs[dialect].path(isStream)}`,
+    ["Authorization", `Bearer ${key}`],
+    JSON.stringify(body)
+  )
+}
+
+const metricsOf = (gateway: { readonly url: string }) =>
+  Effect.map(
+    raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
+    ({ body }) => body
+  )
+
 describe("a request that fits", () => {
   it.live("goes out byte for byte, and so does its answer", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url)
+    const { gateway, provider } = yield* scene()
     const body = `{ "model":"claude-sonnet-4-5",\n "messages" : [ {"role":"user","content":"h\\u00e9\\ud83d\\ude00 é"} ],\t"max_tokens":1e2 }`
     const headers = [
       "X-Api-Key",
@@ -52,8 +82,7 @@ describe("a request that fits", () => {
   })
 
   it.live("may go to any path, and may be larger than what is read", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, { maxBodyBytes: 1_000 })
+    const { gateway, provider } = yield* scene(noted, { maxBodyBytes: 1_000 })
     const models = yield* raw(`${gateway.url}/v1/models?after=x`, [], "", "GET")
     assert.deepStrictEqual(JSON.parse(models.body), { path: "/v1/models?after=x", text: "" })
     const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user(filler(1).repeat(300)), false))
@@ -70,8 +99,7 @@ describe("failures", () => {
   it.live.each(dialects)("of a provider come back as they are (%s)", function* (dialect) {
     const provider = yield* makeProvider(() => ({ status: 429, body: `{"error": {"message":"slow down"}}` }))
     const gateway = yield* makeGateway(provider.url)
-    const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-    const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Content-Type", "application/json"], body)
+    const answer = yield* post(gateway, dialect)
     assert.strictEqual(answer.status, 429)
     assert.strictEqual(answer.body, `{"error": {"message":"slow down"}}`)
     assert.include(answer.headers.join("\n"), "retry-after\n1")
@@ -110,8 +138,7 @@ describe("failures", () => {
 
   it.live.each(dialects)("to reach a provider are reported in the dialect's form (%s)", function* (dialect) {
     const gateway = yield* makeGateway("http://nobody.memory")
-    const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-    const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
+    const answer = yield* post(gateway, dialect)
     assert.strictEqual(answer.status, 502)
     assert.include(JSON.parse(answer.body).error.message, "nobody.memory")
   })
@@ -142,8 +169,7 @@ describe("failures", () => {
     const client = yield* compressedClient("chat", gateway.url)
     const [last = ""] = provider.requests.slice(-1).map(({ text }) => text)
     assert.lengthOf(codecs.chat.messages(last), client.history.length)
-    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-    assert.match(metrics.body, /palimpsest_gateway_failures_total [1-9]/)
+    assert.match(yield* metricsOf(gateway), /palimpsest_gateway_failures_total [1-9]/)
   })
 
   it.live("caused by the gateway's changes do not reach the client", function* () {
@@ -271,11 +297,8 @@ describe.each(dialects)("a snapshot by the client's model (%s)", (dialect) => {
 
 describe("the operator", () => {
   it.live.each(dialects)("limits what a key may use (%s)", function* (dialect) {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, {}, new Map(), { requests: 1 })
-    const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-    const ask = (key: string) =>
-      raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", `Bearer ${key}`], body)
+    const { gateway } = yield* scene(noted, {}, { requests: 1 })
+    const ask = (key: string) => post(gateway, dialect, undefined, key)
     assert.strictEqual((yield* ask("one")).status, 200)
     const refused = yield* ask("one")
     assert.strictEqual(refused.status, 429)
@@ -284,42 +307,28 @@ describe("the operator", () => {
   })
 
   it.live("names tenants, whose keys count together", function* () {
-    const provider = yield* makeProvider(noted)
     const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
-    const gateway = yield* makeGateway(provider.url, {}, new Map(), {
-      tenants: { acme: { keys, budgets: { requests: 2 } } }
-    })
-    const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
-    const ask = (key: string) =>
-      Effect.map(
-        raw(`${gateway.url}/v1/chat/completions`, ["Authorization", `Bearer ${key}`], body),
-        (all) => all.status
-      )
+    const { gateway } = yield* scene(noted, {}, { tenants: { acme: { keys, budgets: { requests: 2 } } } })
+    const ask = (key: string) => Effect.map(post(gateway, "chat", undefined, key), ({ status }) => status)
     const statuses = yield* Effect.forEach(["one", "two", "one", "two", "three"], ask)
     assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
-    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-    assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
+    assert.match(yield* metricsOf(gateway), /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
   })
 
   it.live("counts the cost by the operator's prices", function* () {
-    const provider = yield* makeProvider(noted)
     const prices = pricesWith({ "gpt-4o": { price: { input: 1_000_000, output: 1_000_000 } } })
-    const gateway = yield* makeGateway(provider.url, { prices })
-    const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
+    const { gateway } = yield* scene(noted, { prices })
     // The counters are those of the process.
-    const sums = Effect.map(
-      raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
-      (metrics) => {
-        const sum = (name: string): number =>
-          [...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
-            (total, [, value]) => total + Number(value),
-            0
-          )
-        return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
-      }
-    )
+    const sums = Effect.map(metricsOf(gateway), (metrics) => {
+      const sum = (name: string): number =>
+        [...metrics.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
+          (total, [, value]) => total + Number(value),
+          0
+        )
+      return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
+    })
     const before = yield* sums
-    yield* raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer one"], body)
+    yield* post(gateway, "chat")
     const after = yield* sums
     assert.isAbove(after.tokens, before.tokens)
     // A dollar for each token.
@@ -327,14 +336,12 @@ describe("the operator", () => {
   })
 
   it.live("sees what clients compacted themselves", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway } = yield* scene(noted, small)
     const client = makeClient("anthropic", gateway.url, true)
     const summary = "This session is being continued from a previous conversation that ran out of context."
     yield* Effect.promise(() => client.say(`${summary}\n${filler(1)}\n${filler(2)}`, () => ""))
     yield* Effect.promise(() => client.say(filler(3), () => ""))
-    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-    assert.match(metrics.body, /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
+    assert.match(yield* metricsOf(gateway), /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
   })
 
   it.live("names the keys that may use it", function* () {
@@ -364,8 +371,7 @@ describe("what is kept", () => {
   })
 
   it.live("belongs to the key of the client", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway } = yield* scene(noted, small)
     yield* compressedClient("chat", gateway.url, true, "key-one")
     const owners = () => new Set([...gateway.held.keys()].map((name) => name.split("/")[0]))
     assert.strictEqual(owners().size, 1)
@@ -375,8 +381,7 @@ describe("what is kept", () => {
   })
 
   it.live("belongs to the conversation that the header names, which is not sent on", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const { history } = yield* compressedClient("chat", gateway.url)
     const body = JSON.stringify(codecs.chat.body([...history, ...codecs.chat.user("Go on.")], true))
     const ask = (headers: ReadonlyArray<string>) =>
@@ -398,8 +403,7 @@ describe("what is kept", () => {
     ["anthropic", "/v1/messages/count_tokens"],
     ["gemini", "/v1beta/models/gemini-2.5-flash:countTokens"]
   ] as const)("is what a count of tokens counts (%s)", function* ([dialect, path]) {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const { history } = yield* compressedClient(dialect, gateway.url)
     const body = JSON.stringify(codecs[dialect].body([...history, ...codecs[dialect].user("Go on.")], false))
     const headers = ["Authorization", "Bearer secret-key"]
@@ -415,8 +419,7 @@ describe("what is kept", () => {
   })
 
   it.live("is left where the client goes back before it", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const client = yield* compressedClient("anthropic", gateway.url)
     const back = makeClient("anthropic", gateway.url, true)
     back.history.push(...client.history.slice(0, 2))
@@ -511,8 +514,7 @@ describe("items of answers that a client refers to by id", () => {
   )
 
   it.live("that never passed through here leave the request as it is", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const client = talker(gateway.url, false)
     client.history.push({ type: "item_reference", id: "msg_elsewhere" })
     yield* Effect.promise(() => client.say(filler(1).repeat(20)))
