@@ -33,6 +33,7 @@ it.each<
     { content: [thinking(), text("A."), text("C.")] },
     { content: [text("C.")] }
   ],
+  ["two thoughts", [thought, thought], { content: [thinking(), thinking(), use] }, { content: [use] }],
   ["a hidden thought", [thought], { content: [thinking("redacted_thinking"), text("C.")] }, { content: [text("C.")] }],
   ["one thought of two", [thought], { content: [thinking(), thinking(), use] }, { content: [thinking(), use] }],
   [
@@ -55,4 +56,17 @@ it.each<
   assert.strictEqual(first, isFound ? hidden : hidden.replace('{"type":"text","text":"A."},', ""))
   const expected = left === "nothing" ? [] : [isSame ? raw : JSON.stringify({ role: "assistant", ...left })]
   assert.deepStrictEqual([rest, found?.consumed], [["result", ...expected], 1])
+})
+
+it("a call beside none of the client's is not put back", () => {
+  const beside = { calls: ["{}"], results: [JSON.stringify({ content: [{}] })] }
+  const next = JSON.stringify({ role: "user", content: [{ type: "tool_result" }] })
+  const answers = [
+    ["anthropic", { role: "assistant", content: [] }],
+    ["chat", { role: "assistant", content: "A.", tool_calls: [] }]
+  ] as const
+  for (const [dialect, message] of answers) {
+    const raw = JSON.stringify(message)
+    assert.deepStrictEqual(woven(dialect, { rounds: [], beside }, [raw, next]), { sent: [raw], consumed: 1 })
+  }
 })

@@ -329,10 +329,11 @@ describe("a summarizer and a counter of the program", () => {
       `that ${what} is replaced by code, and the outcome says why`,
       Palimpsest.layer({ summarizer: Compression.Summarizer.layer(write) }),
       function* () {
-        const { outcome } = yield* Compress.gemini(dialects.gemini, { limit: 8_000 })
-        assert.strictEqual(outcome._tag, "Compressed")
-        if (outcome._tag !== "Compressed") return
-        assert.strictEqual(outcome.degraded?.message, "the summarizer failed: out of paper")
+        for (const options of [{}, { ladder: false, summarizer: "extractive" }] as const) {
+          const { outcome } = yield* Compress.gemini(dialects.gemini, { limit: 8_000, ...options })
+          if (outcome._tag !== "Compressed") return assert.fail(outcome._tag)
+          assert.strictEqual(outcome.degraded?.message, "the summarizer failed: out of paper")
+        }
       }
     )
   }

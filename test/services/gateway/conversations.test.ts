@@ -379,7 +379,7 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
 })
 
 describe("the next compression of a conversation", () => {
-  const { codec, planned, planOf, threshold } = sceneOf("chat")
+  const { codec, planned, planOf, threshold, turns } = sceneOf("chat")
 
   it.effect("is tried again once the conversation has grown by a tenth where nothing could leave", function* () {
     let tried = 0
@@ -464,6 +464,9 @@ describe("the next compression of a conversation", () => {
         views.map(({ parent }) => parent),
         [null, ...views.map(({ name }) => name)].slice(0, 3)
       )
+      // What left is stored once, and whole.
+      const originals = [...held].flatMap(([key, text]) => (key.includes("/original/") ? JSON.parse(text) : []))
+      assert.deepStrictEqual(originals, turns(100).slice(0, views.at(-1)?.messages))
       return texts
     })
     assert.deepStrictEqual(yield* sent(true), yield* sent(false))
