@@ -14,11 +14,11 @@ export interface Coverage {
 }
 
 const root = path.resolve(import.meta.dirname, "../..")
-const given: ReadonlyArray<{ readonly file: string; readonly start: number }> = JSON.parse(
-  readFileSync(process.env["MUTANTS_PLACES"] ?? "", "utf8")
-)
+const given: ReadonlyArray<{ readonly file: string; readonly within: readonly [start: number, end: number] }> =
+  JSON.parse(readFileSync(process.env["MUTANTS_PLACES"] ?? "", "utf8"))
 // Offsets in the source are those of V8: Node puts blanks in the place of types.
-const places = given.map(({ file, start }) => ({ start, url: pathToFileURL(path.join(root, file)).href }))
+// The whole expression counts: swapped arms matter where only the second one runs.
+const places = given.map(({ file, within: [start] }) => ({ start, url: pathToFileURL(path.join(root, file)).href }))
 
 const session = new Session()
 session.connect()

@@ -204,7 +204,9 @@ export const withoutScratchpad = (text: string): string => {
   return closed.replace(/<scratchpad>[\s\S]*?(?=<state_snapshot>|$)/gi, "").trim()
 }
 
-const subject = /^[-*+\d.)\s[\]x>]*(?:\*\*([^*]+)\*\*|`([^`]+)`|([^\s:]*[/._][^\s:]*)(?=[:\s]|$)|([^:\n]{2,80}):\s)/
+/** The subject of a line, behind the mark of a list. The number of an item is no path, and the stars of bold text are no mark. */
+const subject =
+  /^(?:[-+\d.)\s[\]x>]|\*(?!\*))*(?:\*\*([^*]+)\*\*|`([^`]+)`|(?=[^\s:]*\p{L})([^\s:]*[/._][^\s:]*)(?=[:\s]|$)|([^:\n]{2,80}):\s)/u
 
 /** Matches the state of a file as the extractive snapshot writes it. Its key is the exact path. */
 export const fileLine = /^- (.+): (read|created|modified|deleted) \(([^()]*)\)$/

@@ -45,7 +45,7 @@ export const prompt = Effect.fn("Compress.prompt")(function* (
   /** The system messages directly before an index. */
   const systemBefore = (index: number) => {
     let from = index
-    while (from > 0 && content[from - 1]?.role === "system") from -= 1
+    while (content[from - 1]?.role === "system") from -= 1
     return content.slice(from, index)
   }
   const sent = arrange<Prompt.Message>(after, {

@@ -108,7 +108,7 @@ const itemsOf = (conversation: Conversation, content: Messages, at: number): Rea
   /** The system messages directly before `index`. */
   const before = (index: number): ReadonlyArray<number> => {
     let from = index
-    while (from > 0 && isSystem(content[from - 1])) from -= 1
+    while (isSystem(content[from - 1])) from -= 1
     return indexes.slice(from, index)
   }
   return arrange<number | Prompt.Message>(conversation, {

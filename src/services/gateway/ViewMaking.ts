@@ -69,7 +69,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const patch = patchOf(outcome)
   if (patch === undefined || outcome._tag !== "Compressed") return undefined
   const added = addedSince(whole, base)
-  let end = Math.max(1, changedEnd(whole, patch, added))
+  let end = changedEnd(whole, patch, added)
   while (end < rest.length && (rest[end - 1]?.isEnd !== true || isWithinGroup(whole, added, end))) end += 1
   const messages = rest[end - 1]?.upTo
   const name = messages === undefined ? undefined : names[messages]

@@ -16,15 +16,15 @@ import {
   userWordsIn
 } from "../../../src/domain/compression/Snapshot.ts"
 import { writtenOut } from "../../../src/domain/compression/SnapshotShorthand.ts"
-import { call, type Content, hasResponses, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { Handle } from "../../../src/domain/content/Handle.ts"
-import { entries, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { call, hasResponses, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { entries, type Entry } from "../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { unprotect } from "../../../src/domain/text/UntrustedText.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { entryOf } from "../../support/entries.ts"
 import { assert, describe, expect, it, layer } from "../../support/vitest.ts"
 
 /**
@@ -106,13 +106,10 @@ const middle = (log: ReadonlyArray<Entry>): number => {
 const gatherTwice = (log: ReadonlyArray<Entry>): Evidence => {
   const cut = middle(log)
   const earlier = composed(Work.runSync(gatherEvidence(log.slice(0, cut))), ample)
-  const summary: Entry = {
-    id: entryId(log.length + 100),
-    content: user(text(earlier.text)),
+  const summary = entryOf(log.length + 100, user(text(earlier.text)), {
     author: "summary",
-    tokens: [estimateText(earlier.text)],
-    handles: [Handle.make("h_aaaaaaaaaa")]
-  }
+    tokens: [estimateText(earlier.text)]
+  })
   // What the snapshot quotes is looked up in the whole log, as the workflow does.
   return Work.runSync(gatherEvidence([summary, ...log.slice(cut)], { userWords: witnessOf(log) }))
 }
@@ -546,27 +543,24 @@ layer(services)((it) => {
   describe.each(fixtures)("%s: small snapshots", (name) => {
     it.effect.each([600, 2_000, 4_000])(
       "%i tokens: stays within the budget, and reads back as it was written",
-      (budget) =>
-        Effect.gen(function* () {
-          const { evidence } = yield* gathered(name)
-          const { snapshot, text } = composed(evidence, budget)
-          assert.isAtMost(estimateText(text), budget)
-          const parsed = parseSnapshot(text)
-          if (!isSnapshot(parsed)) throw new Error(parsed)
-          for (const section of sectionNames) {
-            assert.deepStrictEqual(
-              parsed[section].map((item) => item.text),
-              snapshot[section].map((item) => item.text)
-            )
-          }
-        })
+      function* (budget) {
+        const { evidence } = yield* gathered(name)
+        const { snapshot, text } = composed(evidence, budget)
+        assert.isAtMost(estimateText(text), budget)
+        const parsed = parseSnapshot(text)
+        if (!isSnapshot(parsed)) throw new Error(parsed)
+        for (const section of sectionNames) {
+          assert.deepStrictEqual(
+            parsed[section].map((item) => item.text),
+            snapshot[section].map((item) => item.text)
+          )
+        }
+      }
     )
-    it.effect.each([600, 2_000, 4_000])("%i tokens: contains only golden facts", (budget) =>
-      Effect.gen(function* () {
-        const { evidence, golden } = yield* gathered(name)
-        assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
-      })
-    )
+    it.effect.each([600, 2_000, 4_000])("%i tokens: contains only golden facts", function* (budget) {
+      const { evidence, golden } = yield* gathered(name)
+      assert.deepStrictEqual(contradictions(composed(evidence, budget).text, golden), [])
+    })
     holds(
       "2,000 tokens: contains the beginning of both requests, and the file that was changed most",
       name,
@@ -591,13 +585,6 @@ layer(services)((it) => {
 
 /** The smallest conversations that show one rule each. */
 describe("details", () => {
-  const entryOf = (sequence: number, content: Content, author?: "summary"): Entry => ({
-    id: entryId(sequence),
-    content,
-    tokens: content.parts.map(() => 1),
-    handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa")),
-    ...(author === undefined ? {} : { author })
-  })
   /** Calls, each with its answer; undefined: none came. */
   const made = (from: number, ...calls: ReadonlyArray<readonly [tool: string, args: unknown, answer?: object]>) =>
     calls.flatMap(([tool, args, answer], index) => [
@@ -611,7 +598,7 @@ describe("details", () => {
   const created = { output: "File created successfully at: it" }
   /** What is known when these were compressed into a snapshot and those came after it. */
   const after = (before: ReadonlyArray<Entry>, ...later: ReadonlyArray<Entry>): Evidence =>
-    of(entryOf(90, user(text(composed(of(...before), ample).text)), "summary"), ...later)
+    of(entryOf(90, user(text(composed(of(...before), ample).text)), { author: "summary" }), ...later)
   const shown = (evidence: Evidence) => sectionsOf(composed(evidence, ample).text)
 
   it("a command that is running again has not resolved its failure", () => {

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
+import { statedDecisions } from "../../../src/domain/compression/evidence/Decisions.ts"
 import {
   attributeWords,
   clippedWordsItem,
@@ -288,6 +289,35 @@ describe("parse", () => {
     assert.strictEqual(parseSnapshot(text), problem)
   })
 
+  it.each([
+    ["- **The Build**: by make", "the build"],
+    ["- `make all` is used", "make all"],
+    ["1. [DONE] Look", "1. [done] look"],
+    [".gitignore has it", ".gitignore"],
+    ["- src/A.ts has it", "src/a.ts"],
+    ["- src/A.ts: modified (1 change; e4)", "src/A.ts"],
+    ["- how it is built: by make", "how it is built"],
+    ["- it is built", "- it is built"]
+  ])("the subject of %s is %s, so that a newer line about it comes instead", (line, key) => {
+    assert.deepStrictEqual(
+      read(wrap(`<task_state>${line}</task_state>`)).task_state.map((one) => one.key),
+      [key]
+    )
+  })
+
+  it.each([
+    ["- now (e7), in the agent's words: ", 1],
+    ["- now (e7), in the agent's words: I read it … ", 0],
+    ["- last action (e7): ", 0]
+  ])("an earlier snapshot tells a decision in the agent's last words, if they are whole: %s", (line, count) => {
+    const decision = "I decided to count the offset in bytes because columns are ambiguous."
+    const stated = statedDecisions(read(wrap(`<task_state>${line}${decision}</task_state>`)))
+    assert.deepStrictEqual(
+      stated.map(({ entry, text }) => [entry, text]),
+      Array.from({ length: count }, () => ["e7", decision])
+    )
+  })
+
   it("a line belongs to the line it is indented under", () => {
     assert.deepStrictEqual(
       read(wrap("<task_state>\n- a\n    a1\n    a2\n- b\n\n- c\n</task_state>")).task_state.map((one) => one.text),
@@ -326,6 +356,15 @@ describe("merge", () => {
     assert.deepStrictEqual(
       mergeSnapshots(older, newer).key_knowledge.map((one) => one.text),
       ["- Build: ninja", "- Test: make test"]
+    )
+  })
+  it("the items of a numbered list do not replace each other", () => {
+    const plan = (...items: ReadonlyArray<string>) =>
+      read(`<state_snapshot><task_state>\n${items.join("\n")}\n</task_state></state_snapshot>`)
+    const merged = mergeSnapshots(plan("1. Look", "2. Write"), plan("1. Test"))
+    assert.deepStrictEqual(
+      merged.task_state.map((one) => one.text),
+      ["1. Test", "1. Look", "2. Write"]
     )
   })
   it("a statement under two keys appears once", () => {

@@ -5,13 +5,11 @@ import { originalRequest } from "../../../src/domain/compression/strategies/pali
 import { plan } from "../../../src/domain/compression/strategies/palimpsest/Plan.ts"
 import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import { handleOf, Hash } from "../../../src/domain/content/Handle.ts"
 import {
   append,
   compressed,
   empty,
   entries,
-  type Entry,
   entryId,
   type Patch,
   view
@@ -21,10 +19,10 @@ import { redactedEntries } from "../../../src/domain/conversation/RedactedEntrie
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { cachedEqualsFresh } from "../../support/caches.ts"
+import { entryOf } from "../../support/entries.ts"
 
 /** What compressions of one conversation remember of each other does not show. */
 
-const handle = handleOf(Hash.make("a".repeat(52)), () => false)
 const output = Array.from({ length: 120 }, (_, at) => `line ${at} of /work/app/src/part${at}.ts, at length`).join("\n")
 const secret = `ghp_${"a1B2".repeat(9)}`
 
@@ -58,12 +56,7 @@ const contents: ReadonlyArray<Content> = [
 const versions = () => {
   let conversation = empty
   return contents.map((content, at) => {
-    const entry: Entry = {
-      id: entryId(at + 1),
-      content: structuredClone(content),
-      tokens: content.parts.map(() => 1_500),
-      handles: content.parts.map(() => handle)
-    }
+    const entry = entryOf(at + 1, structuredClone(content), { tokens: content.parts.map(() => 1_500) })
     conversation = append(conversation, entry)
     return conversation
   })

@@ -16,6 +16,7 @@ import {
 import { sameMessage } from "../../../src/domain/effect-ai/PromptView.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, calls, messageOf, result, results, says } from "../../support/prompts.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const isSpoken = (message: Prompt.Message): message is SpokenMessage => message.role !== "system"
 const throughJson = (content: Content): Content => JSON.parse(JSON.stringify(content))
@@ -36,7 +37,7 @@ describe("a message of a prompt as content, and back", () => {
         }
         assert.isTrue(isPromptContent(throughJson(content)))
       }),
-    { arbitrary: thousand("round trip") }
+    { arbitrary: { ...thousand("round trip"), runs: runsOf(1_000, 100) } }
   )
 
   it("keeps what a result shows to the model, in its order", () => {

@@ -14,6 +14,7 @@ import {
   talks,
   turnsOf
 } from "../../support/prompts.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const legal = (messages: ReadonlyArray<Prompt.Message>): boolean => isLegal(messages.reduce(follow, beginning))
 const sent = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> => repaired(messages).flat()
@@ -23,6 +24,8 @@ const asks = (id: string, approval: string) =>
   Prompt.assistantMessage({
     content: [...calls(id).content, Prompt.toolApprovalRequestPart({ approvalId: approval, toolCallId: id })]
   })
+const requests = (id: string, approval: string) =>
+  Prompt.assistantMessage({ content: [Prompt.toolApprovalRequestPart({ approvalId: approval, toolCallId: id })] })
 const decides = (approval: string) =>
   Prompt.toolMessage({ content: [Prompt.toolApprovalResponsePart({ approvalId: approval, approved: true })] })
 const system = Prompt.systemMessage({ content: "Be brief." })
@@ -38,6 +41,7 @@ describe("a valid prompt", () => {
     ["the same id twice in a turn", [calls("1", "1"), results(result("1", "a"), result("1", "b"))]],
     ["an empty message in between", [calls("1"), Prompt.userMessage({ content: [] }), results(result("1", ""))]],
     ["a decision that is not carried out yet", [says("a"), asks("1", "x"), decides("x")]],
+    ["a request in a message of its own", [calls("1"), requests("1", "x"), decides("x")]],
     ["effect/ai's own order", [asks("1", "x"), decides("x"), answers("b"), results(result("1", ""))]]
   ]
   for (const [name, messages] of cases) {
@@ -57,7 +61,7 @@ describe("a valid prompt", () => {
         assert.isTrue(legal(messages))
         assert.deepStrictEqual(sent(messages), messages)
       }),
-    { arbitrary: thousand("legal") }
+    { arbitrary: { ...thousand("legal"), runs: runsOf(1_000, 60) } }
   )
 })
 
@@ -146,7 +150,7 @@ describe("an invalid prompt", () => {
           assert.isTrue(parts(messages).every((part) => kept.has(part)))
         }
       }),
-    { arbitrary: thousand("broken") }
+    { arbitrary: { ...thousand("broken"), runs: runsOf(1_000, 60) } }
   )
 })
 

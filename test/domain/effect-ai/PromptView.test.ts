@@ -4,6 +4,7 @@ import * as Prompt from "effect/ai/Prompt"
 import { sameMessage, sharedPrefix } from "../../../src/domain/effect-ai/PromptView.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, messageOf, result, results, says } from "../../support/prompts.ts"
+import { runsOf } from "../../support/runs.ts"
 
 const file = (data: Prompt.FilePart["data"]) =>
   Prompt.userMessage({ content: [Prompt.filePart({ mediaType: "image/png", data })] })
@@ -18,7 +19,7 @@ describe("two messages", () => {
         const isSame = JSON.stringify(one) === JSON.stringify(other)
         if (!isSame && one.role !== other.role) assert.isFalse(sameMessage(messageOf(one), messageOf(other)))
       }),
-    { arbitrary: thousand("same") }
+    { arbitrary: { ...thousand("same"), runs: runsOf(1_000, 60) } }
   )
 
   const different: ReadonlyArray<readonly [string, Prompt.Message, Prompt.Message]> = [

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keysOf, withOperatorKey, withOwnKey } from "../../../src/domain/gateway/ClientKeys.ts"
+import type { Provider } from "../../../src/domain/gateway/Dialect.ts"
 import { endToEnd, headerOf, withoutHeaders } from "../../../src/domain/gateway/HeaderList.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 
@@ -30,39 +31,44 @@ describe("the keys of a request", () => {
   })
 
   it("of other providers are not sent on", () => {
-    const request = carried("key=Q&alt=sse", "X-Api-Key", "A", "Cookie", "c", "x-goog-api-key", "G")
-    const sent = withOwnKey("anthropic", request)
-    assert.deepStrictEqual(sent.headers, ["X-Api-Key", "A", "Cookie", "c"])
-    assert.deepStrictEqual(
-      sent.query.map(({ text }) => text),
-      ["alt=sse"]
-    )
+    const headers = ["X-Api-Key", "A", "Authorization", "B", "Cookie", "c", "x-goog-api-key", "G", "api-key", "Z"]
+    const request = carried("key=Q&alt=sse&access_token=R&oauth_token=S&api-key=T&api_key=U", ...headers)
+    const sent = (provider: Provider) => {
+      const { headers: names, query } = withOwnKey(provider, request)
+      return [...names.filter((_, at) => at % 2 === 1), ...query.map(({ value }) => value)].join(" ")
+    }
+    assert.strictEqual(sent("anthropic"), "A B c sse")
+    assert.strictEqual(sent("openai"), "B c Z sse")
+    assert.strictEqual(sent("gemini"), "B c G Q sse R S")
   })
 
   it("give way to the operator's, with what a provider needs to understand the request alone", () => {
+    const plain =
+      "Accept Accept-Encoding anthropic-beta anthropic-version Content-Encoding Content-Length Content-Type openai-beta User-Agent"
+    const pages = "after after_id alt api-version before_id beta limit page_size page_token pageSize pageToken"
+    const refused = "OpenAI-Organization X-Api-Key X-Goog-User-Project Cookie"
     const request = carried(
-      "key=Q&alt=sse&quotaUser=x",
-      "OpenAI-Organization",
-      "org",
-      "Content-Type",
-      "application/json",
-      "X-Api-Key",
-      "A",
-      "X-Goog-User-Project",
-      "p"
+      `key=Q&quotaUser=x&${pages.split(" ").join("&")}`,
+      ...`${refused} ${plain}`.split(" ").flatMap((name) => [name, "x"])
     )
-    const sent = withOperatorKey("openai", request, "operator")
-    assert.deepStrictEqual(sent.headers, ["Content-Type", "application/json", "Authorization", "Bearer operator"])
-    assert.deepStrictEqual(
-      sent.query.map(({ text }) => text),
-      ["alt=sse"]
-    )
+    for (const [provider, header, key] of [
+      ["openai", "Authorization", "Bearer operator"],
+      ["anthropic", "X-Api-Key", "operator"],
+      ["gemini", "X-Goog-Api-Key", "operator"]
+    ] as const) {
+      const { headers, query } = withOperatorKey(provider, request, "operator")
+      assert.strictEqual(headers.filter((_, at) => at % 2 === 0).join(" "), `${plain} ${header}`)
+      assert.strictEqual(headers.at(-1), key)
+      assert.strictEqual(query.map(({ text }) => text).join(" "), pages)
+    }
   })
 })
 
 describe("headers", () => {
   it("of the connection alone are dropped, whatever it names", () => {
-    const headers = ["Connection", "content-length, x-own", "X-Own", "1", "TE", "trailers", "Content-Length", "5"]
+    const own =
+      "Connection Expect Keep-Alive Proxy-Authenticate Proxy-Authorization Proxy-Connection TE Trailer Transfer-Encoding Upgrade"
+    const headers = [...own.split(" ").flatMap((name) => [name, "x-own"]), "X-Own", "1", "Content-Length", "5"]
     assert.deepStrictEqual(endToEnd(headers), ["X-Own", "1", "Content-Length", "5"])
     assert.strictEqual(headerOf(headers, "x-own"), "1")
     assert.isUndefined(headerOf(headers, "x-other"))

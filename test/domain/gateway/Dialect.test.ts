@@ -1,8 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
-import { isModelRequest, providerOfOther, routeOf } from "../../../src/domain/gateway/Dialect.ts"
+import {
+  defaultUpstreams,
+  isModelRequest,
+  providerOf,
+  providerOfOther,
+  routeOf
+} from "../../../src/domain/gateway/Dialect.ts"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
 import { headOf, mayNameState, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../../src/domain/gateway/RequestTarget.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 
 const targetOf = (path: string): RequestTarget => requestTarget(path) ?? { path: "", query: [] }
 
@@ -59,6 +66,31 @@ describe("a route", () => {
       provider
     )
   })
+})
+
+it("each dialect goes to its provider's own server", () => {
+  assert.deepStrictEqual(
+    dialects.map((dialect) => new URL(defaultUpstreams[providerOf(dialect)]).host),
+    ["api.anthropic.com", "generativelanguage.googleapis.com", "api.openai.com", "api.openai.com"]
+  )
+})
+
+it.each(dialects)("our tool is declared in the form of the dialect %s", (dialect) => {
+  const { inDialect, name, plain } = recallDeclaration(dialect, "")
+  const { description, parameters, ...named } = JSON.parse(plain)
+  assert.deepStrictEqual(named, { name })
+  const forms: Readonly<Record<Dialect, object>> = {
+    anthropic: { name, description, input_schema: parameters },
+    chat: { type: "function", function: { name, description, parameters } },
+    responses: { type: "function", name, description, parameters, strict: false },
+    gemini: { functionDeclarations: [{ name, description, parameters }] }
+  }
+  assert.deepStrictEqual(JSON.parse(inDialect), forms[dialect])
+  const types = Object.entries<{ readonly type: string }>(parameters.properties).map(([key, { type }]) => [key, type])
+  assert.deepStrictEqual(
+    [parameters.type, ...types],
+    ["object", ["handle", "string"], ["from", "integer"], ["to", "integer"], ["grep", "string"]]
+  )
 })
 
 describe("the body of a request", () => {

@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { accountOf, limitsOfKeys } from "../../../src/domain/gateway/GatewayAccess.ts"
 import { compressFrom, gatewayPolicy, requestLimit, retryAfter } from "../../../src/domain/gateway/GatewayLimits.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -61,4 +62,26 @@ it.each([
     other,
     other
   ])
+})
+
+it.each([
+  [{}, "a", { account: "a", tenant: undefined }],
+  [{ keys: ["sha256:a"] }, "a", { account: "a", tenant: undefined }],
+  [{ keys: ["sha256:a"] }, "b", undefined],
+  [{ tenants: { one: { keys: ["sha256:a", "sha256:b"] }, two: { keys: ["sha256:b"] } } }, "b", "one"],
+  [{ tenants: { one: { keys: ["sha256:a"] } } }, "b", undefined],
+  [{ keys: ["sha256:b"], tenants: { one: { keys: [] } } }, "b", { account: "b", tenant: undefined }]
+])("with the settings %j the key %s has the account %j", (settings, key, account) => {
+  const expected = typeof account === "string" ? { account, tenant: account } : account
+  assert.deepStrictEqual(accountOf(settings, key), expected)
+})
+
+it("budgets are those of each key and of each tenant, and unlimited where there are none", () => {
+  const all = Infinity
+  assert.deepStrictEqual(limitsOfKeys({}), { limits: { requests: all, tokens: all }, tenants: {} })
+  const tenants = { one: { keys: [], budgets: { tokens: 7 } }, two: { keys: [] } }
+  assert.deepStrictEqual(limitsOfKeys({ budgets: { requests: 5, tokens: 6 }, tenants }), {
+    limits: { requests: 5, tokens: 6 },
+    tenants: { one: { limits: { tokens: 7 } }, two: {} }
+  })
 })

@@ -25,6 +25,13 @@ const answers: ReadonlyArray<readonly [name: string, rounds: ReadonlyArray<Reado
   ["a call of the client's", [[said("I read."), other("c1"), other("c2")]]],
   ["a hidden call", [[called("r1")], [said("It is 12.")]]],
   [
+    "a thought on both sides of a hidden call",
+    [
+      [thought, called("r1")],
+      [thought, said("12.")]
+    ]
+  ],
+  [
     "words before each call",
     [[thought, said("I look. "), called("r1")], [said("Again. "), called("r2")], [said("12.")]]
   ],
@@ -163,7 +170,15 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       ...codec.assistant([said("Other words.")]),
       ...codec.user("Go on.")
     ])
-    if (dialect !== "responses") assert.isUndefined(woven(dialect, { rounds }, history.slice(1)))
+    // Where the client left the whole answer out, nothing stands beside the calls of the next one.
+    const beside = { calls: ["{}"], results: ["{}"] }
+    const next = [...history.slice(1), ...codec.assistant([other("c9")]), ...codec.results([resultOf(other("c9"))])]
+    const left = woven(
+      dialect,
+      { rounds: [], beside },
+      next.map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
+    )
+    assert.deepStrictEqual(left, dialect === "responses" ? { sent: [], consumed: 0 } : undefined)
   })
 
   it("that fails in the middle ends with an event of the failure", () => {

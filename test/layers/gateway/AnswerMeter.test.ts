@@ -45,18 +45,16 @@ const isCounted = (dialect: Dialect, found: Metered) => {
 }
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
-  it.live.each(Object.keys(encoders))("is counted in any pieces (%s)", (encoding) =>
-    Effect.gen(function* () {
-      const whole = streamOf(dialect)
-      const body = encoders[encoding]?.(whole) ?? whole
-      for (const size of [1, 7, 100, body.length]) {
-        const pieces = Array.from({ length: Math.ceil(body.length / size) }, (_, at) =>
-          body.subarray(at * size, (at + 1) * size)
-        )
-        isCounted(dialect, yield* metered(encoding, pieces))
-      }
-    })
-  )
+  it.live.each(Object.keys(encoders))("is counted in any pieces (%s)", function* (encoding) {
+    const whole = streamOf(dialect)
+    const body = encoders[encoding]?.(whole) ?? whole
+    for (const size of [1, 7, 100, body.length]) {
+      const pieces = Array.from({ length: Math.ceil(body.length / size) }, (_, at) =>
+        body.subarray(at * size, (at + 1) * size)
+      )
+      isCounted(dialect, yield* metered(encoding, pieces))
+    }
+  })
 
   it.live("is counted by its beginning and its end, however long it is", function* () {
     isCounted(dialect, yield* metered("gzip", [gzipSync(streamOf(dialect, "word ".repeat(20_000)))]))
@@ -66,20 +64,18 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
 describe("an answer that breaks off or is damaged", () => {
   const body = streamOf("anthropic", "word ".repeat(2_000))
 
-  it.live.each(Object.keys(encoders))("is told once, with what could be read (%s)", (encoding) =>
-    Effect.gen(function* () {
-      const encoded = encoders[encoding]?.(body) ?? body
-      for (const share of [0, 0.1, 0.5, 0.9]) {
-        const cut = encoded.subarray(0, Math.floor(encoded.length * share))
-        for (const isBroken of [false, true]) {
-          assert.isAtMost((yield* metered(encoding, [cut], isBroken)).tokens, body.length)
-        }
-        // The error of a decoder that nobody listens to would end the process.
-        const { tokens } = yield* metered(encoding, [cut, Buffer.alloc(1_000, "no such encoding")])
-        assert.isAtLeast(tokens, 0)
+  it.live.each(Object.keys(encoders))("is told once, with what could be read (%s)", function* (encoding) {
+    const encoded = encoders[encoding]?.(body) ?? body
+    for (const share of [0, 0.1, 0.5, 0.9]) {
+      const cut = encoded.subarray(0, Math.floor(encoded.length * share))
+      for (const isBroken of [false, true]) {
+        assert.isAtMost((yield* metered(encoding, [cut], isBroken)).tokens, body.length)
       }
-    })
-  )
+      // The error of a decoder that nobody listens to would end the process.
+      const { tokens } = yield* metered(encoding, [cut, Buffer.alloc(1_000, "no such encoding")])
+      assert.isAtLeast(tokens, 0)
+    }
+  })
 
   it.live("is estimated by its events, or by its bytes", function* () {
     const events = Buffer.from('data: {"a":1}\n\n'.repeat(30))

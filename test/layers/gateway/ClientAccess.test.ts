@@ -200,17 +200,15 @@ describe("the key of a request", () => {
     { provider: "openai", headers: ["Authorization", "Bearer A", "API-Key", "B"], sent: undefined },
     { provider: "gemini", headers: ["x-goog-api-key", "A"], query: "?key=B", sent: undefined },
     { provider: "gemini", headers: ["X-Api-Key", "B"], query: "?key=A", sent: [] }
-  ] as const)("is the one that $provider reads: $headers $query", ({ headers, provider, sent, ...more }) =>
-    Effect.gen(function* () {
-      const path = `${{ openai: "/v1/responses", anthropic: "/v1/messages", gemini: "/v1beta/models/m:countTokens" }[provider]}${"query" in more ? more.query : ""}`
-      const limited: AccessOptions = { keys: [`sha256:${hash("sha256", "A", "hex")}`] }
-      const got = yield* access(limited, { path, headers, provider })
-      assert.deepStrictEqual("status" in got ? undefined : got.carried.headers, sent)
-      assert.strictEqual(statusOf(got), sent === undefined ? 400 : 200)
-      const listed = yield* access({ keys: [] }, { path, headers, provider })
-      assert.strictEqual(statusOf(listed), sent === undefined ? 400 : 401)
-    })
-  )
+  ] as const)("is the one that $provider reads: $headers $query", function* ({ headers, provider, sent, ...more }) {
+    const path = `${{ openai: "/v1/responses", anthropic: "/v1/messages", gemini: "/v1beta/models/m:countTokens" }[provider]}${"query" in more ? more.query : ""}`
+    const limited: AccessOptions = { keys: [`sha256:${hash("sha256", "A", "hex")}`] }
+    const got = yield* access(limited, { path, headers, provider })
+    assert.deepStrictEqual("status" in got ? undefined : got.carried.headers, sent)
+    assert.strictEqual(statusOf(got), sent === undefined ? 400 : 200)
+    const listed = yield* access({ keys: [] }, { path, headers, provider })
+    assert.strictEqual(statusOf(listed), sent === undefined ? 400 : 401)
+  })
 
   it.effect("owns what is stored, together with the tenant and the client's name for a conversation", function* () {
     const sent = { path: "/v1/messages", provider: "anthropic" as const }

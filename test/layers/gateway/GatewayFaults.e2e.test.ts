@@ -92,83 +92,77 @@ describe("an answer without an end", () => {
   it.live.each([
     ["text/event-stream", true],
     ["application/json", false]
-  ] as const)("is broken off at 64 MiB, where it has to be read (%s)", ([type, isStream]) =>
-    Effect.gen(function* () {
-      assert.strictEqual(maxAnswerBytes, 64 * piece.length)
-      const { state, url } = yield* faultyProvider()
-      const gateway = yield* makeGateway(url, small)
-      const client = yield* compressedClient("anthropic", gateway.url, isStream)
-      state.fault = endless(type)
-      const error = yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
-      if (!isStream) assert.include(String(error.cause), "502")
-      state.fault = undefined
-      client.history.pop()
-      yield* Effect.promise(() => client.say("and now?", () => ""))
-    }).pipe(Effect.scoped)
-  )
+  ] as const)("is broken off at 64 MiB, where it has to be read (%s)", function* ([type, isStream]) {
+    assert.strictEqual(maxAnswerBytes, 64 * piece.length)
+    const { state, url } = yield* faultyProvider()
+    const gateway = yield* makeGateway(url, small)
+    const client = yield* compressedClient("anthropic", gateway.url, isStream)
+    state.fault = endless(type)
+    const error = yield* Effect.flip(Effect.tryPromise(() => client.say("and now?", () => "")))
+    if (!isStream) assert.include(String(error.cause), "502")
+    state.fault = undefined
+    client.history.pop()
+    yield* Effect.promise(() => client.say("and now?", () => ""))
+  })
 })
 
 describe("a storm of refusals", () => {
-  it.live.each(dialects)("reaches each client once, and repeats no request (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const { requests, state, url } = yield* faultyProvider()
-      const gateway = yield* makeGateway(url, small)
-      const client = yield* compressedClient(dialect, gateway.url)
-      const before = requests.length
-      state.fault = { status: 429, body: `{"error":{"message":"slow down"}}` }
-      const body = JSON.stringify(codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], true))
-      const answers = yield* Effect.forEach(
-        Array.from({ length: 60 }),
-        () => raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", "Bearer secret-key"], body),
-        { concurrency: "unbounded" }
-      )
-      for (const answer of answers) {
-        assert.deepStrictEqual([answer.status, answer.body], [429, `{"error":{"message":"slow down"}}`])
-        assert.include(answer.headers.join("\n"), "retry-after\n1")
-      }
-      assert.strictEqual(requests.length, before + 60)
-      assert.strictEqual(new Set(requests.slice(before).map(({ text }) => text)).size, 1)
-      state.fault = undefined
-      yield* Effect.promise(() => client.say("and now?", () => ""))
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("reaches each client once, and repeats no request (%s)", function* (dialect) {
+    const { requests, state, url } = yield* faultyProvider()
+    const gateway = yield* makeGateway(url, small)
+    const client = yield* compressedClient(dialect, gateway.url)
+    const before = requests.length
+    state.fault = { status: 429, body: `{"error":{"message":"slow down"}}` }
+    const body = JSON.stringify(codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], true))
+    const answers = yield* Effect.forEach(
+      Array.from({ length: 60 }),
+      () => raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", "Bearer secret-key"], body),
+      { concurrency: "unbounded" }
+    )
+    for (const answer of answers) {
+      assert.deepStrictEqual([answer.status, answer.body], [429, `{"error":{"message":"slow down"}}`])
+      assert.include(answer.headers.join("\n"), "retry-after\n1")
+    }
+    assert.strictEqual(requests.length, before + 60)
+    assert.strictEqual(new Set(requests.slice(before).map(({ text }) => text)).size, 1)
+    state.fault = undefined
+    yield* Effect.promise(() => client.say("and now?", () => ""))
+  })
 })
 
 describe("a client that reads slowly", () => {
-  it.live.each([false, true])("slows the provider down (compressed: %s)", (isCompressed) =>
-    Effect.gen(function* () {
-      const { state, url } = yield* faultyProvider()
-      const gateway = yield* makeGateway(url, small)
-      const client = isCompressed
-        ? yield* compressedClient("anthropic", gateway.url)
-        : makeClient("anthropic", gateway.url, true)
-      const total = 64 * 1_048_576
-      const written = { bytes: 0 }
-      state.fault = { write: (response) => stream(response, total, `: ${"x".repeat(65_532)}\n\n`, written) }
-      const history = [...client.history, ...codecs.anthropic.user("and now?")]
-      const response = yield* Effect.promise(() =>
-        fetch(`${gateway.url}/v1/messages`, {
-          method: "POST",
-          headers: { authorization: "Bearer secret-key" },
-          body: JSON.stringify(codecs.anthropic.body(history, true))
-        })
-      )
-      const reader = response.body?.getReader()
-      let read = 0
-      let ahead = 0
-      for (;;) {
-        const next = yield* Effect.promise(async () => reader?.read())
-        if (next?.value === undefined) break
-        read += next.value.length
-        // Others have their turn before the next piece is read.
-        yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
-        ahead = Math.max(ahead, written.bytes - read)
-      }
-      assert.strictEqual(read, written.bytes)
-      // What the sockets of the system hold.
-      assert.isBelow(ahead, total / 2)
-    }).pipe(Effect.scoped)
-  )
+  it.live.each([false, true])("slows the provider down (compressed: %s)", function* (isCompressed) {
+    const { state, url } = yield* faultyProvider()
+    const gateway = yield* makeGateway(url, small)
+    const client = isCompressed
+      ? yield* compressedClient("anthropic", gateway.url)
+      : makeClient("anthropic", gateway.url, true)
+    const total = 64 * 1_048_576
+    const written = { bytes: 0 }
+    state.fault = { write: (response) => stream(response, total, `: ${"x".repeat(65_532)}\n\n`, written) }
+    const history = [...client.history, ...codecs.anthropic.user("and now?")]
+    const response = yield* Effect.promise(() =>
+      fetch(`${gateway.url}/v1/messages`, {
+        method: "POST",
+        headers: { authorization: "Bearer secret-key" },
+        body: JSON.stringify(codecs.anthropic.body(history, true))
+      })
+    )
+    const reader = response.body?.getReader()
+    let read = 0
+    let ahead = 0
+    for (;;) {
+      const next = yield* Effect.promise(async () => reader?.read())
+      if (next?.value === undefined) break
+      read += next.value.length
+      // Others have their turn before the next piece is read.
+      yield* Effect.promise(() => new Promise((resolve) => setImmediate(resolve)))
+      ahead = Math.max(ahead, written.bytes - read)
+    }
+    assert.strictEqual(read, written.bytes)
+    // What the sockets of the system hold.
+    assert.isBelow(ahead, total / 2)
+  })
 })
 
 describe("a body of 100 MB", () => {
@@ -186,28 +180,26 @@ describe("a body of 100 MB", () => {
 })
 
 describe("two clients in one conversation", () => {
-  it.live.each(dialects)("get their own answers, and send the same beginning (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(({ text }) => [
-        { kind: "text", text: text.includes("from the other") ? "To the other." : "To the first." }
-      ])
-      const gateway = yield* makeGateway(provider.url, small)
-      const client = yield* compressedClient(dialect, gateway.url)
-      const other = makeClient(dialect, gateway.url, true)
-      other.history.push(...client.history)
-      const [one, two] = yield* Effect.all(
-        [
-          Effect.promise(() => client.say("from the first", () => "")),
-          Effect.promise(() => other.say("from the other", () => ""))
-        ],
-        { concurrency: 2 }
-      )
-      assert.deepStrictEqual([one.words, two.words], ["To the first.", "To the other."])
-      const [a = [], b = []] = provider.requests.slice(-2).map(({ text }) => codecs[dialect].messages(text))
-      assert.deepStrictEqual(a.slice(0, -1), b.slice(0, -1))
-      assert.isBelow(a.length, client.history.length)
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("get their own answers, and send the same beginning (%s)", function* (dialect) {
+    const provider = yield* makeProvider(({ text }) => [
+      { kind: "text", text: text.includes("from the other") ? "To the other." : "To the first." }
+    ])
+    const gateway = yield* makeGateway(provider.url, small)
+    const client = yield* compressedClient(dialect, gateway.url)
+    const other = makeClient(dialect, gateway.url, true)
+    other.history.push(...client.history)
+    const [one, two] = yield* Effect.all(
+      [
+        Effect.promise(() => client.say("from the first", () => "")),
+        Effect.promise(() => other.say("from the other", () => ""))
+      ],
+      { concurrency: 2 }
+    )
+    assert.deepStrictEqual([one.words, two.words], ["To the first.", "To the other."])
+    const [a = [], b = []] = provider.requests.slice(-2).map(({ text }) => codecs[dialect].messages(text))
+    assert.deepStrictEqual(a.slice(0, -1), b.slice(0, -1))
+    assert.isBelow(a.length, client.history.length)
+  })
 })
 
 describe("a client that leaves in the middle of an answer", () => {

@@ -1,7 +1,7 @@
 import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
-import { dialects } from "../../../src/domain/wire/Dialect.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 import {
   compressedClient,
@@ -24,10 +24,40 @@ import { assert, describe, it } from "../../support/vitest.ts"
 
 const makeProvider = (model: FakeModel) => provider(model, inMemory)
 
+/** A gateway before a provider with this model. */
+const scene = Effect.fnUntraced(function* (
+  model = noted,
+  options: Parameters<typeof makeGateway>[1] = {},
+  settings: Parameters<typeof makeGateway>[3] = {}
+) {
+  const provider = yield* makeProvider(model)
+  return { provider, gateway: yield* makeGateway(provider.url, options, new Map(), settings) }
+})
+
+/** Sends a body as a client of the dialect does. */
+const post = (
+  gateway: { readonly url: string },
+  dialect: Dialect,
+  body: Json = codecs[dialect].body(codecs[dialect].user("hello"), true),
+  key = "secret-key"
+) => {
+  const isStream = body["stream"] === true || dialect === "gemini"
+  return raw(
+    `${gateway.url}${codecs[dialect].path(isStream)}`,
+    ["Authorization", `Bearer ${key}`],
+    JSON.stringify(body)
+  )
+}
+
+const metricsOf = (gateway: { readonly url: string }) =>
+  Effect.map(
+    raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
+    ({ body }) => body
+  )
+
 describe("a request that fits", () => {
   it.live("goes out byte for byte, and so does its answer", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url)
+    const { gateway, provider } = yield* scene()
     const body = `{ "model":"claude-sonnet-4-5",\n "messages" : [ {"role":"user","content":"h\\u00e9\\ud83d\\ude00 é"} ],\t"max_tokens":1e2 }`
     const headers = [
       "X-Api-Key",
@@ -52,8 +82,7 @@ describe("a request that fits", () => {
   })
 
   it.live("may go to any path, and may be larger than what is read", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, { maxBodyBytes: 1_000 })
+    const { gateway, provider } = yield* scene(noted, { maxBodyBytes: 1_000 })
     const models = yield* raw(`${gateway.url}/v1/models?after=x`, [], "", "GET")
     assert.deepStrictEqual(JSON.parse(models.body), { path: "/v1/models?after=x", text: "" })
     const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user(filler(1).repeat(300)), false))
@@ -67,78 +96,66 @@ describe("a request that fits", () => {
 })
 
 describe("failures", () => {
-  it.live.each(dialects)("of a provider come back as they are (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(() => ({ status: 429, body: `{"error": {"message":"slow down"}}` }))
-      const gateway = yield* makeGateway(provider.url)
-      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-      const answer = yield* raw(
-        `${gateway.url}${codecs[dialect].path(true)}`,
-        ["Content-Type", "application/json"],
-        body
-      )
-      assert.strictEqual(answer.status, 429)
-      assert.strictEqual(answer.body, `{"error": {"message":"slow down"}}`)
-      assert.include(answer.headers.join("\n"), "retry-after\n1")
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("of a provider come back as they are (%s)", function* (dialect) {
+    const provider = yield* makeProvider(() => ({ status: 429, body: `{"error": {"message":"slow down"}}` }))
+    const gateway = yield* makeGateway(provider.url)
+    const answer = yield* post(gateway, dialect)
+    assert.strictEqual(answer.status, 429)
+    assert.strictEqual(answer.body, `{"error": {"message":"slow down"}}`)
+    assert.include(answer.headers.join("\n"), "retry-after\n1")
+  })
 
   it.live.each(dialects)(
     "that come as garbage come back as they are, and the next answer is read again (%s)",
-    (dialect) =>
-      Effect.gen(function* () {
-        let fault: Fault | undefined
-        const provider = yield* makeProvider((request, at) => fault ?? noted(request, at))
-        const gateway = yield* makeGateway(provider.url, small)
-        const client = yield* compressedClient(dialect, gateway.url)
-        for (const [type, body, encoding] of [
-          ["text/event-stream", "data: {not json\n\n: comment\n\nevent: \u0000\ndata\n\n\uFFFD", undefined],
-          ["application/json", `{"choices": [[[`, undefined],
-          ["application/json", "null", undefined],
-          ["text/html", "<html>502</html>", undefined],
-          ["text/html", "no gzip", "gzip"],
-          ["text/html", "no brotli", "br"]
-        ] as const) {
-          const headers = { "content-type": type, ...(encoding === undefined ? {} : { "content-encoding": encoding }) }
-          fault = { write: (response) => void response.writeHead(200, headers).end(body) }
-          const isStream = type === "text/event-stream"
-          const sent = codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], isStream)
-          const answer = yield* raw(
-            `${gateway.url}${codecs[dialect].path(isStream)}`,
-            ["Authorization", "Bearer secret-key"],
-            JSON.stringify(sent)
-          )
-          assert.deepStrictEqual([answer.status, answer.body], [200, body])
-          fault = undefined
-          yield* Effect.promise(() => client.say("and now?", () => ""))
-        }
-      }).pipe(Effect.scoped)
+    function* (dialect) {
+      let fault: Fault | undefined
+      const provider = yield* makeProvider((request, at) => fault ?? noted(request, at))
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = yield* compressedClient(dialect, gateway.url)
+      for (const [type, body, encoding] of [
+        ["text/event-stream", "data: {not json\n\n: comment\n\nevent: \u0000\ndata\n\n\uFFFD", undefined],
+        ["application/json", `{"choices": [[[`, undefined],
+        ["application/json", "null", undefined],
+        ["text/html", "<html>502</html>", undefined],
+        ["text/html", "no gzip", "gzip"],
+        ["text/html", "no brotli", "br"]
+      ] as const) {
+        const headers = { "content-type": type, ...(encoding === undefined ? {} : { "content-encoding": encoding }) }
+        fault = { write: (response) => void response.writeHead(200, headers).end(body) }
+        const isStream = type === "text/event-stream"
+        const sent = codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], isStream)
+        const answer = yield* raw(
+          `${gateway.url}${codecs[dialect].path(isStream)}`,
+          ["Authorization", "Bearer secret-key"],
+          JSON.stringify(sent)
+        )
+        assert.deepStrictEqual([answer.status, answer.body], [200, body])
+        fault = undefined
+        yield* Effect.promise(() => client.say("and now?", () => ""))
+      }
+    }
   )
 
-  it.live.each(dialects)("to reach a provider are reported in the dialect's form (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const gateway = yield* makeGateway("http://nobody.memory")
-      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-      const answer = yield* raw(`${gateway.url}${codecs[dialect].path(true)}`, [], body)
-      assert.strictEqual(answer.status, 502)
-      assert.include(JSON.parse(answer.body).error.message, "nobody.memory")
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("to reach a provider are reported in the dialect's form (%s)", function* (dialect) {
+    const gateway = yield* makeGateway("http://nobody.memory")
+    const answer = yield* post(gateway, dialect)
+    assert.strictEqual(answer.status, 502)
+    assert.include(JSON.parse(answer.body).error.message, "nobody.memory")
+  })
 
   it.live.each([false, true])(
     "of a provider in the middle break the client's connection (compressed: %s)",
-    (isCompressed) =>
-      Effect.gen(function* () {
-        let isBroken = false
-        const provider = yield* makeProvider(() => (isBroken ? { breakAfter: 3 } : [{ kind: "text", text: "Noted." }]))
-        const gateway = yield* makeGateway(provider.url, small)
-        const client = isCompressed
-          ? yield* compressedClient("anthropic", gateway.url)
-          : makeClient("anthropic", gateway.url, true)
-        isBroken = true
-        const said = yield* Effect.exit(Effect.tryPromise(() => client.say("and now?", () => "")))
-        assert.isTrue(Exit.isFailure(said))
-      }).pipe(Effect.scoped)
+    function* (isCompressed) {
+      let isBroken = false
+      const provider = yield* makeProvider(() => (isBroken ? { breakAfter: 3 } : [{ kind: "text", text: "Noted." }]))
+      const gateway = yield* makeGateway(provider.url, small)
+      const client = isCompressed
+        ? yield* compressedClient("anthropic", gateway.url)
+        : makeClient("anthropic", gateway.url, true)
+      isBroken = true
+      const said = yield* Effect.exit(Effect.tryPromise(() => client.say("and now?", () => "")))
+      assert.isTrue(Exit.isFailure(said))
+    }
   )
 
   it.live("of the store leave requests unchanged", function* () {
@@ -152,8 +169,7 @@ describe("failures", () => {
     const client = yield* compressedClient("chat", gateway.url)
     const [last = ""] = provider.requests.slice(-1).map(({ text }) => text)
     assert.lengthOf(codecs.chat.messages(last), client.history.length)
-    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-    assert.match(metrics.body, /palimpsest_gateway_failures_total [1-9]/)
+    assert.match(yield* metricsOf(gateway), /palimpsest_gateway_failures_total [1-9]/)
   })
 
   it.live("caused by the gateway's changes do not reach the client", function* () {
@@ -172,21 +188,19 @@ describe("failures", () => {
 })
 
 describe("a request that a provider refuses as too long", () => {
-  it.live.each(dialects)("is compressed and sent again (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(({ text }) =>
-        text.length > 9_000
-          ? {
-              status: 400,
-              body: `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum","code":"context_length_exceeded"}}`
-            }
-          : [{ kind: "text", text: "Noted." }]
-      )
-      const gateway = yield* makeGateway(provider.url, { window: 16_384 })
-      const client = yield* compressedClient(dialect, gateway.url, false)
-      assert.lengthOf(client.history, 12)
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("is compressed and sent again (%s)", function* (dialect) {
+    const provider = yield* makeProvider(({ text }) =>
+      text.length > 9_000
+        ? {
+            status: 400,
+            body: `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum","code":"context_length_exceeded"}}`
+          }
+        : [{ kind: "text", text: "Noted." }]
+    )
+    const gateway = yield* makeGateway(provider.url, { window: 16_384 })
+    const client = yield* compressedClient(dialect, gateway.url, false)
+    assert.lengthOf(client.history, 12)
+  })
 })
 
 it.live("a request that is refused as too long again is told to the client, and not sent a third time", function* () {
@@ -205,56 +219,51 @@ it.live("a request that is refused as too long again is told to the client, and 
 })
 
 describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect) => {
-  it.live.each([true, false])("is answered with the client's own result (stream: %s)", (isStream) =>
-    Effect.gen(function* () {
-      let step = 0
-      const provider = yield* makeProvider(({ text }) => {
-        const name = /"(palimpsest_recall)"/.exec(text)?.[1]
-        if (name === undefined || step > 1) return [{ kind: "text", text: "Noted." }]
-        step += 1
-        const calls: ReadonlyArray<Block> = [
-          { kind: "call", id: "c1", name, args: { grep: "turn 1 tells of part 61" } },
-          { kind: "call", id: "c2", name: "read_file", args: { path: "a" } }
-        ]
-        return step === 1 ? [{ kind: "text", text: "Both. " }, ...calls] : [{ kind: "text", text: "Done." }]
-      })
-      const gateway = yield* makeGateway(provider.url, small)
-      const client = yield* compressedClient(dialect, gateway.url, isStream)
-      assert.strictEqual(step, 2)
-      const text = JSON.stringify(client.history)
-      assert.include(text, "read_file")
-      assert.notInclude(text, "palimpsest")
-      const answered = provider.requests.find((request) =>
-        codecs[dialect].messages(request.text).join().includes('"c1"')
-      )
-      assert.include(codecs[dialect].messages(answered?.text ?? "").join(), "Line 0 of turn 1")
-    }).pipe(Effect.scoped)
-  )
+  it.live.each([true, false])("is answered with the client's own result (stream: %s)", function* (isStream) {
+    let step = 0
+    const provider = yield* makeProvider(({ text }) => {
+      const name = /"(palimpsest_recall)"/.exec(text)?.[1]
+      if (name === undefined || step > 1) return [{ kind: "text", text: "Noted." }]
+      step += 1
+      const calls: ReadonlyArray<Block> = [
+        { kind: "call", id: "c1", name, args: { grep: "turn 1 tells of part 61" } },
+        { kind: "call", id: "c2", name: "read_file", args: { path: "a" } }
+      ]
+      return step === 1 ? [{ kind: "text", text: "Both. " }, ...calls] : [{ kind: "text", text: "Done." }]
+    })
+    const gateway = yield* makeGateway(provider.url, small)
+    const client = yield* compressedClient(dialect, gateway.url, isStream)
+    assert.strictEqual(step, 2)
+    const text = JSON.stringify(client.history)
+    assert.include(text, "read_file")
+    assert.notInclude(text, "palimpsest")
+    const answered = provider.requests.find((request) => codecs[dialect].messages(request.text).join().includes('"c1"'))
+    assert.include(codecs[dialect].messages(answered?.text ?? "").join(), "Line 0 of turn 1")
+  })
 })
 
 describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect) => {
   it.live.each([true, false])(
     "are shown in the answer, and are not part of the conversation (stream: %s)",
-    (isStream) =>
-      Effect.gen(function* () {
-        let step = 0
-        const provider = yield* makeProvider(({ text }) => {
-          const name = /"(palimpsest_recall)"/.exec(text)?.[1]
-          if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
-          step += 1
-          return [
-            // The provider sends such a text, and refuses to take it back.
-            ...(dialect === "anthropic" ? [{ kind: "text" as const, text: "" }] : []),
-            { kind: "text", text: "Let me see.\n" },
-            { kind: "call", id: "r1", name, args: { grep: "part 61" } }
-          ]
-        })
-        const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
-        const client = yield* compressedClient(dialect, gateway.url, isStream)
-        assert.include(JSON.stringify(client.history), "[recalled part 61]")
-        for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
-        assert.strictEqual(step, 1)
-      }).pipe(Effect.scoped)
+    function* (isStream) {
+      let step = 0
+      const provider = yield* makeProvider(({ text }) => {
+        const name = /"(palimpsest_recall)"/.exec(text)?.[1]
+        if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
+        step += 1
+        return [
+          // The provider sends such a text, and refuses to take it back.
+          ...(dialect === "anthropic" ? [{ kind: "text" as const, text: "" }] : []),
+          { kind: "text", text: "Let me see.\n" },
+          { kind: "call", id: "r1", name, args: { grep: "part 61" } }
+        ]
+      })
+      const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
+      const client = yield* compressedClient(dialect, gateway.url, isStream)
+      assert.include(JSON.stringify(client.history), "[recalled part 61]")
+      for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
+      assert.strictEqual(step, 1)
+    }
   )
 })
 
@@ -263,84 +272,63 @@ describe.each(dialects)("a snapshot by the client's model (%s)", (dialect) => {
 
   it.live.each([true, false])(
     "is asked for with the client's request and key, and not shown (stream: %s)",
-    (isStream) =>
-      Effect.gen(function* () {
-        const written =
-          "<state_snapshot>\n<overall_goal>\n- intent: fill the window\n</overall_goal>\n</state_snapshot>"
-        const provider = yield* makeProvider((request) => [
-          { kind: "text", text: isQuestion(request) ? written : "Noted." }
-        ])
-        const gateway = yield* makeGateway(provider.url, { ...small, snapshots: "model" })
-        const client = makeClient(dialect, gateway.url, isStream)
-        const line = "A line that fills the window of the model. ".repeat(25)
-        // A request near the threshold leads to the question, which goes out behind its answer.
-        const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
-        yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
-          until: () => provider.requests.some(isQuestion)
-        })
-        const question = provider.requests.find(isQuestion)
-        const asked = codecs[dialect].messages(question?.text ?? "").slice(0, -1)
-        const isAsked = ({ text }: ProviderRequest) => codecs[dialect].messages(text).join() === asked.join()
-        assert.isTrue(provider.requests.some(isAsked))
-        assert.strictEqual(question?.headers.authorization, "Bearer secret-key")
-        assert.notInclude(JSON.stringify(client.history), "state_snapshot")
-      }).pipe(Effect.scoped)
+    function* (isStream) {
+      const written = "<state_snapshot>\n<overall_goal>\n- intent: fill the window\n</overall_goal>\n</state_snapshot>"
+      const provider = yield* makeProvider((request) => [
+        { kind: "text", text: isQuestion(request) ? written : "Noted." }
+      ])
+      const gateway = yield* makeGateway(provider.url, { ...small, snapshots: "model" })
+      const client = makeClient(dialect, gateway.url, isStream)
+      const line = "A line that fills the window of the model. ".repeat(25)
+      // A request near the threshold leads to the question, which goes out behind its answer.
+      const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
+      yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
+        until: () => provider.requests.some(isQuestion)
+      })
+      const question = provider.requests.find(isQuestion)
+      const asked = codecs[dialect].messages(question?.text ?? "").slice(0, -1)
+      const isAsked = ({ text }: ProviderRequest) => codecs[dialect].messages(text).join() === asked.join()
+      assert.isTrue(provider.requests.some(isAsked))
+      assert.strictEqual(question?.headers.authorization, "Bearer secret-key")
+      assert.notInclude(JSON.stringify(client.history), "state_snapshot")
+    }
   )
 })
 
 describe("the operator", () => {
-  it.live.each(dialects)("limits what a key may use (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, {}, new Map(), { requests: 1 })
-      const body = JSON.stringify(codecs[dialect].body(codecs[dialect].user("hello"), true))
-      const ask = (key: string) =>
-        raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", `Bearer ${key}`], body)
-      assert.strictEqual((yield* ask("one")).status, 200)
-      const refused = yield* ask("one")
-      assert.strictEqual(refused.status, 429)
-      assert.include(JSON.parse(refused.body).error.message, "1 requests a minute")
-      assert.strictEqual((yield* ask("two")).status, 200)
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("limits what a key may use (%s)", function* (dialect) {
+    const { gateway } = yield* scene(noted, {}, { requests: 1 })
+    const ask = (key: string) => post(gateway, dialect, undefined, key)
+    assert.strictEqual((yield* ask("one")).status, 200)
+    const refused = yield* ask("one")
+    assert.strictEqual(refused.status, 429)
+    assert.include(JSON.parse(refused.body).error.message, "1 requests a minute")
+    assert.strictEqual((yield* ask("two")).status, 200)
+  })
 
   it.live("names tenants, whose keys count together", function* () {
-    const provider = yield* makeProvider(noted)
     const keys = ["one", "two"].map((key) => `sha256:${hash("sha256", key, "hex")}`)
-    const gateway = yield* makeGateway(provider.url, {}, new Map(), {
-      tenants: { acme: { keys, budgets: { requests: 2 } } }
-    })
-    const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
-    const ask = (key: string) =>
-      Effect.map(
-        raw(`${gateway.url}/v1/chat/completions`, ["Authorization", `Bearer ${key}`], body),
-        (all) => all.status
-      )
+    const { gateway } = yield* scene(noted, {}, { tenants: { acme: { keys, budgets: { requests: 2 } } } })
+    const ask = (key: string) => Effect.map(post(gateway, "chat", undefined, key), ({ status }) => status)
     const statuses = yield* Effect.forEach(["one", "two", "one", "two", "three"], ask)
     assert.deepStrictEqual(statuses, [200, 200, 429, 429, 401])
-    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-    assert.match(metrics.body, /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
+    assert.match(yield* metricsOf(gateway), /palimpsest_gateway_tokens_total\{[^}]*tenant="acme"/)
   })
 
   it.live("counts the cost by the operator's prices", function* () {
-    const provider = yield* makeProvider(noted)
     const prices = pricesWith({ "gpt-4o": { price: { input: 1_000_000, output: 1_000_000 } } })
-    const gateway = yield* makeGateway(provider.url, { prices })
-    const body = JSON.stringify(codecs.chat.body(codecs.chat.user("hello"), false))
+    const { gateway } = yield* scene(noted, { prices })
     // The counters are those of the process.
-    const sums = Effect.map(
-      raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET"),
-      (metrics) => {
-        const sum = (name: string): number =>
-          [...metrics.body.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
-            (total, [, value]) => total + Number(value),
-            0
-          )
-        return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
-      }
-    )
+    const sums = Effect.map(metricsOf(gateway), (metrics) => {
+      const sum = (name: string): number =>
+        [...metrics.matchAll(new RegExp(`^palimpsest_gateway_${name}(?:\\{[^}]*\\})? ([0-9]+)$`, "gm"))].reduce(
+          (total, [, value]) => total + Number(value),
+          0
+        )
+      return { cost: sum("cost_microdollars_total"), tokens: sum("tokens_total") }
+    })
     const before = yield* sums
-    yield* raw(`${gateway.url}/v1/chat/completions`, ["Authorization", "Bearer one"], body)
+    yield* post(gateway, "chat")
     const after = yield* sums
     assert.isAbove(after.tokens, before.tokens)
     // A dollar for each token.
@@ -348,14 +336,12 @@ describe("the operator", () => {
   })
 
   it.live("sees what clients compacted themselves", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway } = yield* scene(noted, small)
     const client = makeClient("anthropic", gateway.url, true)
     const summary = "This session is being continued from a previous conversation that ran out of context."
     yield* Effect.promise(() => client.say(`${summary}\n${filler(1)}\n${filler(2)}`, () => ""))
     yield* Effect.promise(() => client.say(filler(3), () => ""))
-    const metrics = yield* raw(`${gateway.url}/metrics`, ["Authorization", `Bearer ${metricsToken.text}`], "", "GET")
-    assert.match(metrics.body, /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
+    assert.match(yield* metricsOf(gateway), /palimpsest_gateway_client_compactions_total\{client="claude"\} 1\n/)
   })
 
   it.live("names the keys that may use it", function* () {
@@ -385,8 +371,7 @@ describe("what is kept", () => {
   })
 
   it.live("belongs to the key of the client", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway } = yield* scene(noted, small)
     yield* compressedClient("chat", gateway.url, true, "key-one")
     const owners = () => new Set([...gateway.held.keys()].map((name) => name.split("/")[0]))
     assert.strictEqual(owners().size, 1)
@@ -396,8 +381,7 @@ describe("what is kept", () => {
   })
 
   it.live("belongs to the conversation that the header names, which is not sent on", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const { history } = yield* compressedClient("chat", gateway.url)
     const body = JSON.stringify(codecs.chat.body([...history, ...codecs.chat.user("Go on.")], true))
     const ask = (headers: ReadonlyArray<string>) =>
@@ -418,28 +402,24 @@ describe("what is kept", () => {
   it.live.each([
     ["anthropic", "/v1/messages/count_tokens"],
     ["gemini", "/v1beta/models/gemini-2.5-flash:countTokens"]
-  ] as const)("is what a count of tokens counts (%s)", ([dialect, path]) =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const gateway = yield* makeGateway(provider.url, small)
-      const { history } = yield* compressedClient(dialect, gateway.url)
-      const body = JSON.stringify(codecs[dialect].body([...history, ...codecs[dialect].user("Go on.")], false))
-      const headers = ["Authorization", "Bearer secret-key"]
-      const counted = yield* raw(`${gateway.url}${path}`, headers, body)
-      // The provider of the tests repeats what a path asks that it does not know.
-      const { text = provider.requests.at(-1)?.text ?? "" }: { readonly text?: string } = JSON.parse(counted.body)
-      yield* raw(`${gateway.url}${codecs[dialect].path(false)}`, headers, body)
-      assert.include(text, "left the window")
-      assert.deepStrictEqual(
-        codecs[dialect].messages(text),
-        codecs[dialect].messages(provider.requests.at(-1)?.text ?? "")
-      )
-    }).pipe(Effect.scoped)
-  )
+  ] as const)("is what a count of tokens counts (%s)", function* ([dialect, path]) {
+    const { gateway, provider } = yield* scene(noted, small)
+    const { history } = yield* compressedClient(dialect, gateway.url)
+    const body = JSON.stringify(codecs[dialect].body([...history, ...codecs[dialect].user("Go on.")], false))
+    const headers = ["Authorization", "Bearer secret-key"]
+    const counted = yield* raw(`${gateway.url}${path}`, headers, body)
+    // The provider of the tests repeats what a path asks that it does not know.
+    const { text = provider.requests.at(-1)?.text ?? "" }: { readonly text?: string } = JSON.parse(counted.body)
+    yield* raw(`${gateway.url}${codecs[dialect].path(false)}`, headers, body)
+    assert.include(text, "left the window")
+    assert.deepStrictEqual(
+      codecs[dialect].messages(text),
+      codecs[dialect].messages(provider.requests.at(-1)?.text ?? "")
+    )
+  })
 
   it.live("is left where the client goes back before it", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const client = yield* compressedClient("anthropic", gateway.url)
     const back = makeClient("anthropic", gateway.url, true)
     back.history.push(...client.history.slice(0, 2))
@@ -455,42 +435,40 @@ describe("what is kept", () => {
 })
 
 describe("the whole content of another conversation", () => {
-  it.live.each(dialects)("is given back to its owner, and to nobody else (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const codec = codecs[dialect]
-      const provider = yield* makeProvider(({ text }) => {
-        const asked = /Recall (h_\w+)\./.exec(codec.messages(text).at(-1) ?? "")
-        return asked === null
-          ? [{ kind: "text", text: "Noted." }]
-          : [{ kind: "call", id: "r1", name: "palimpsest_recall", args: { handle: asked[1] } }]
-      })
-      const gateway = yield* makeGateway(provider.url, small)
-      yield* compressedClient(dialect, gateway.url, true, "one")
-      const view = [...gateway.held].find(([key]) => key.includes("/view/"))?.[1]
-      const handle = JSON.parse(view ?? "{}").dropped
-      assert.match(handle, /^h_/)
-      for (const [key, isOwners] of [
-        ["one", true],
-        ["another", false]
-      ] as const) {
-        const fork = makeClient(dialect, gateway.url, true, key)
-        for (let turn = 11; turn <= 16; turn += 1)
-          yield* Effect.promise(() => fork.say(`${turn}: ${filler(turn)}`, () => ""))
-        yield* Effect.promise(() => fork.say(`Recall ${handle}.`, () => ""))
-        assert.strictEqual(provider.requests.at(-1)?.text.includes("Line 0 of turn 1 "), isOwners, key)
-      }
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("is given back to its owner, and to nobody else (%s)", function* (dialect) {
+    const codec = codecs[dialect]
+    const provider = yield* makeProvider(({ text }) => {
+      const asked = /Recall (h_\w+)\./.exec(codec.messages(text).at(-1) ?? "")
+      return asked === null
+        ? [{ kind: "text", text: "Noted." }]
+        : [{ kind: "call", id: "r1", name: "palimpsest_recall", args: { handle: asked[1] } }]
+    })
+    const gateway = yield* makeGateway(provider.url, small)
+    yield* compressedClient(dialect, gateway.url, true, "one")
+    const view = [...gateway.held].find(([key]) => key.includes("/view/"))?.[1]
+    const handle = JSON.parse(view ?? "{}").dropped
+    assert.match(handle, /^h_/)
+    for (const [key, isOwners] of [
+      ["one", true],
+      ["another", false]
+    ] as const) {
+      const fork = makeClient(dialect, gateway.url, true, key)
+      for (let turn = 11; turn <= 16; turn += 1)
+        yield* Effect.promise(() => fork.say(`${turn}: ${filler(turn)}`, () => ""))
+      yield* Effect.promise(() => fork.say(`Recall ${handle}.`, () => ""))
+      assert.strictEqual(provider.requests.at(-1)?.text.includes("Line 0 of turn 1 "), isOwners, key)
+    }
+  })
 })
 
 describe("items of answers that a client refers to by id", () => {
   const codec = codecs.responses
   /** A client that keeps only the ids of what the model said, as the AI SDK does where the provider stores answers. */
-  const talker = (url: string, isStream: boolean) => {
+  const talker = (first: string, isStream: boolean) => {
     const history: Array<Json> = []
     return {
       history,
-      say: async (text: string) => {
+      say: async (text: string, url = first) => {
         history.push(...codec.user(text))
         const { store: _, ...body } = codec.body(history, isStream)
         const response = await fetchFrom(`${url}${codec.path(isStream)}`, {
@@ -508,8 +486,9 @@ describe("items of answers that a client refers to by id", () => {
     }
   }
 
-  it.live.each([true, false])("are read by compressions and recalls, and none is sent twice (stream: %s)", (isStream) =>
-    Effect.gen(function* () {
+  it.live.each([true, false])(
+    "are read by compressions and recalls, and none is sent twice (stream: %s)",
+    function* (isStream) {
       let wanted = ""
       const provider = yield* makeProvider(({ text }, at) => {
         const isFound = text.includes("function_call_output") && text.includes(`walnut-${wanted} `)
@@ -525,16 +504,17 @@ describe("items of answers that a client refers to by id", () => {
       for (let turn = 0; turn < 12; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${filler(turn)}`))
       assert.notInclude(provider.requests.at(-1)?.text ?? "", "item_reference")
       wanted = "1"
-      yield* Effect.promise(() => client.say("What did you see first?"))
+      // A gateway that was restarted reads them from its store.
+      const again = yield* makeGateway(provider.url, small, gateway.held)
+      yield* Effect.promise(() => client.say("What did you see first?", again.url))
       assert.include(provider.requests.at(-1)?.text ?? "", "walnut-1 ")
       wanted = ""
       for (const text of ["Thanks.", "And now?"]) yield* Effect.promise(() => client.say(text))
-    }).pipe(Effect.scoped)
+    }
   )
 
   it.live("that never passed through here leave the request as it is", function* () {
-    const provider = yield* makeProvider(noted)
-    const gateway = yield* makeGateway(provider.url, small)
+    const { gateway, provider } = yield* scene(noted, small)
     const client = talker(gateway.url, false)
     client.history.push({ type: "item_reference", id: "msg_elsewhere" })
     yield* Effect.promise(() => client.say(filler(1).repeat(20)))
@@ -590,8 +570,9 @@ describe("images and files that left the window", () => {
     ]
   }
 
-  it.live.each(dialects)("are named in the snapshot, are found, and come back as what they are (%s)", (dialect) =>
-    Effect.gen(function* () {
+  it.live.each(dialects)(
+    "are named in the snapshot, are found, and come back as what they are (%s)",
+    function* (dialect) {
       const codec = codecs[dialect]
       const [message, name, comesBack] = attached[dialect]
       let asked: object = {}
@@ -616,7 +597,7 @@ describe("images and files that left the window", () => {
       asked = { handle }
       yield* Effect.promise(() => client.say("Recall it.", () => ""))
       if (comesBack !== undefined) assert.match(last().slice(last().lastIndexOf("Recall it.")), comesBack)
-    }).pipe(Effect.scoped)
+    }
   )
 })
 

@@ -55,23 +55,21 @@ const keyIn: Readonly<Record<Provider, (headers: Readonly<Record<string, unknown
 }
 
 describe("the gateway within serve", () => {
-  it.live.each(dialects)("compresses for a tenant's token, with the operator's key (%s)", (dialect) =>
-    Effect.gen(function* () {
-      const provider = yield* makeProvider(noted)
-      const { url } = yield* start(provider.url)
-      const client = makeClient(dialect, `${url}/gateway`, true, tokens.acme)
-      const text = "A line that fills the window of the model. ".repeat(110)
-      for (let turn = 0; turn < 8; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${text}`, () => ""))
-      const last = provider.requests.at(-1)
-      assert.include(last?.text ?? "", "palimpsest_recall")
-      const name = providerOf(dialect)
-      const expected = { anthropic: "operator-a", gemini: "operator-g", openai: "Bearer operator-o" }[name]
-      for (const { headers } of provider.requests) {
-        assert.strictEqual(keyIn[name](headers), expected)
-        assert.notInclude(JSON.stringify(headers), tokens.acme)
-      }
-    }).pipe(Effect.scoped)
-  )
+  it.live.each(dialects)("compresses for a tenant's token, with the operator's key (%s)", function* (dialect) {
+    const provider = yield* makeProvider(noted)
+    const { url } = yield* start(provider.url)
+    const client = makeClient(dialect, `${url}/gateway`, true, tokens.acme)
+    const text = "A line that fills the window of the model. ".repeat(110)
+    for (let turn = 0; turn < 8; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${text}`, () => ""))
+    const last = provider.requests.at(-1)
+    assert.include(last?.text ?? "", "palimpsest_recall")
+    const name = providerOf(dialect)
+    const expected = { anthropic: "operator-a", gemini: "operator-g", openai: "Bearer operator-o" }[name]
+    for (const { headers } of provider.requests) {
+      assert.strictEqual(keyIn[name](headers), expected)
+      assert.notInclude(JSON.stringify(headers), tokens.acme)
+    }
+  })
 
   it.live(
     "accepts the client's own keys beside a token, where they are listed, or where all are allowed",

@@ -382,6 +382,18 @@ describe("a history changed by the caller", () => {
 })
 
 describe("a change of the history", () => {
+  it.effect("is measured anew, although it has about as many estimated tokens", over(), function* () {
+    const chat = yield* open({ window: 4_600, reserve: 0, threshold: 1 })
+    yield* talk(chat, 13)
+    const [first, ...before] = yield* historyOf(chat)
+    // Up to twice as many real ones.
+    const emoji = (message: Prompt.Message) => (message.role === "user" ? says("😀👩‍👩‍👧".repeat(23)) : message)
+    yield* Ref.set(chat.history, Prompt.fromMessages([first ?? system, ...before.map(emoji)]))
+    yield* chat.generateText({ prompt: "Next?" })
+    assert.isAtMost(boundOf(yield* latest), 4_600)
+    assert.isDefined(snapshotOf(yield* latest))
+  })
+
   it.effect("can be undone, and is not repeated: later turns may depend on what it removed", over(), function* () {
     const chat = yield* open()
     yield* talk(chat, 3)

@@ -1,4 +1,4 @@
-import { Cause, type Context, Deferred, Effect, Exit, Fiber, Layer, Schema, type Scope, Stream } from "effect"
+import { Cause, type Context, Deferred, Effect, Exit, Fiber, identity, Layer, Schema, type Scope, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import { ModelName } from "effect/ai/Model"
@@ -676,7 +676,7 @@ describe("a prompt that cannot be made to fit", () => {
     }
   )
 
-  it.effect("is not retried when nothing can be gained", function* () {
+  it.effect.each([undefined, "a/b"])("is not retried when nothing can be gained, with the key %s", function* (key) {
     const { layer: spied, tried } = yield* watched
     yield* Effect.gen(function* () {
       // Over the threshold, within the window: all of it waits for its answer.
@@ -689,6 +689,7 @@ describe("a prompt that cannot be made to fit", () => {
       }
       assert.strictEqual(tried(), 1)
     }).pipe(
+      key === undefined ? identity : withConversation(key),
       Effect.provide(
         CompressedLanguageModel.layer({ window: 6_000, reserve: 0 }).pipe(
           Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
@@ -827,7 +828,11 @@ describe("options", () => {
   const cases: ReadonlyArray<readonly [string, Options, string | undefined, boolean]> = [
     ["the window given", { window: 4_000 }, undefined, true],
     ["the window of a model", { model: "gemma-4-27b" }, undefined, false],
+    ["a smaller window of a model", { model: "gpt-4", threshold: 0.3 }, undefined, true],
+    ["a smaller window of the model that the layer names", { threshold: 0.3 }, "gpt-4", true],
+    ["the window of the option's model first", { model: "gemma-4-27b", threshold: 0.3 }, "gpt-4", false],
     ["the default window", {}, undefined, false],
+    ["a small share of the default window", { threshold: 0.1 }, undefined, true],
     ["the window given before that of the model", { window: 4_000, model: "gemini-2.5-pro" }, "gemma-4-27b", true],
     ["a higher threshold", { window: 12_000, threshold: 0.5 }, undefined, false],
     ["a lower threshold", { window: 12_000, threshold: 0.2 }, undefined, true],
@@ -838,6 +843,16 @@ describe("options", () => {
       assert.strictEqual(yield* sentFor(options, model), compressed)
     })
   }
+
+  it.effect.each([
+    ["window", { window: 0 }],
+    ["reserve", { reserve: -1 }],
+    ["threshold", { threshold: 1.1 }],
+    ["preserve", { policy: { preserve: 2 } }]
+  ] as const)("out of their range are a mistake of the program: %s", function* ([name, options]) {
+    const exit = yield* Effect.exit(sentFor(options))
+    assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause) && String(exit.cause).includes(`${name} is `))
+  })
 
   it.effect(
     "let a model write the snapshot when its layer is provided",

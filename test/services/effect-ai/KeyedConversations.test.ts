@@ -1,7 +1,16 @@
-import { Effect } from "effect"
+import { Effect, Fiber, Layer } from "effect"
+import { TestClock } from "effect/testing"
 import { hash } from "node:crypto"
 import { hashOf } from "../../../src/domain/content/Handle.ts"
 import * as KeyedConversations from "../../../src/services/effect-ai/KeyedConversations.ts"
+import {
+  type OpenSession,
+  sessionError,
+  SessionLocked,
+  SessionNotFound,
+  SessionStore,
+  type SessionSummary
+} from "../../../src/services/session/SessionStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const make = (maxBytes = 1_000_000) =>
@@ -33,6 +42,51 @@ describe("conversations with keys", () => {
     )
     assert.strictEqual(one, same)
   })
+
+  const locked = sessionError(new SessionLocked({ id: "a", pid: 7, since: 0 }))
+  it.effect.each([0, 100, 101])(
+    "wait for a session that others hold, for five seconds (asked %i times in vain)",
+    function* (refused) {
+      const opened: Array<string> = []
+      let left = refused
+      const absent = sessionError(new SessionNotFound({ id: "" }))
+      const numberOf = (id: string) => Number(/-[^-]{24}-(\d+)$/.exec(id)?.[1] ?? 1)
+      const store = Layer.mock(SessionStore, {
+        // Three sessions, of which the newest is gone.
+        summary: (id) => (numberOf(id) < 4 ? Effect.succeed({} as SessionSummary) : absent),
+        open: Effect.fnUntraced(function* (id) {
+          const number = numberOf(id)
+          if (number === 3) return yield* absent
+          if ((left -= 1) >= 0) return yield* locked
+          yield* Effect.acquireRelease(
+            Effect.sync(() => opened.push(`open ${number}`)),
+            () => Effect.sync(() => void opened.push(`close ${number}`))
+          )
+          const log = { whole: Effect.succeed("whole") }
+          return { log, session: "view", complete: number === 1 } as unknown as OpenSession
+        })
+      })
+      const all = make()
+      const reading = KeyedConversations.withKeyed(all, "a", (one) =>
+        Effect.scoped(
+          Effect.flatMap(
+            KeyedConversations.firstSession(one, ({ session }) =>
+              Effect.sync(() => void opened.push(`read ${String(session)}`))
+            ),
+            () => Effect.sync(() => opened.push(`of ${one.sessions}`))
+          )
+        )
+      ).pipe(Effect.provide(store), Effect.result)
+      const fiber = yield* Effect.forkChild(reading)
+      yield* TestClock.adjust("4950 millis")
+      assert.strictEqual(fiber.pollUnsafe() === undefined, refused >= 100)
+      yield* TestClock.adjust("50 millis")
+      const found = yield* Fiber.join(fiber)
+      assert.strictEqual(found._tag, refused > 100 ? "Failure" : "Success")
+      if (refused > 100) return
+      assert.strictEqual(opened.join(), "open 2,read whole,close 2,open 1,read view,close 1,of 3")
+    }
+  )
 
   it.effect("leave memory when it is full, the one used longest ago first, and none that is in use", function* () {
     const all = make(20_000)

@@ -1,6 +1,7 @@
 import { Deferred, Duration, Effect, Fiber, Layer, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
+import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
@@ -66,53 +67,51 @@ describe("a request as a prompt", () => {
       model: "any",
       systemInstruction: "Be brief.",
       contents: [
-        user(text("Read both."), { inlineData: { mimeType: "image/png", data: "AAAA" } }),
+        user(text("Read both."), { inlineData: { mimeType: "image/png", data: "AAAA" } }, { inlineData: {} }),
         model(text("Yes."), call("read", { path: "a" }), call("read", { path: "b" }), call("stat", {}, "s1")),
         user(
           response("read", { output: "A" }),
           response("stat", { error: "no" }, "s1"),
           response("read", { output: "B" }),
           text("Go on.")
+        ),
+        model(call("list", { all: true }), call("read", {}), { executableCode: { code: "1" } }),
+        // The first call that waits; none that waits; a name that nobody called.
+        user({ functionResponse: { response: { output: "C" } } }, response("read", {}, "s1"), response("stat", {})),
+        user(
+          { fileData: { fileUri: "https://a.b/c.pdf", mimeType: "application/pdf" } },
+          { fileData: { fileUri: "x" } }
         )
       ]
     })
-    const parts = prompt.content.map((message) => [
-      message.role,
-      typeof message.content === "string"
-        ? message.content
-        : message.content.map((part) => [
-            part.type,
-            "id" in part ? part.id : "text" in part ? part.text : "",
-            "isFailure" in part ? part.isFailure : ""
-          ])
+    const shown = (part: Prompt.Part): string =>
+      part.type === "file"
+        ? `file ${part.mediaType} ${String(part.data)}`
+        : part.type === "tool-call"
+          ? `call ${part.id} ${part.name} ${JSON.stringify(part.params)}`
+          : part.type === "tool-result"
+            ? `result ${part.id} ${part.name} ${JSON.stringify(part.result)}${part.isFailure ? " failed" : ""}`
+            : "text" in part
+              ? part.text
+              : part.type
+    const parts = prompt.content.map(({ content, role }) => [
+      role,
+      ...(typeof content === "string" ? [content] : content.map(shown))
     ])
     assert.deepStrictEqual(parts, [
       ["system", "Be brief."],
-      [
-        "user",
-        [
-          ["text", "Read both.", ""],
-          ["file", "", ""]
-        ]
-      ],
-      [
-        "assistant",
-        [
-          ["text", "Yes.", ""],
-          ["tool-call", "call_1", ""],
-          ["tool-call", "call_2", ""],
-          ["tool-call", "s1", ""]
-        ]
-      ],
+      ["user", "Read both.", "file image/png AAAA", "file application/octet-stream "],
+      ["assistant", "Yes.", 'call call_1 read {"path":"a"}', 'call call_2 read {"path":"b"}', "call s1 stat {}"],
       [
         "tool",
-        [
-          ["tool-result", "call_1", false],
-          ["tool-result", "s1", true],
-          ["tool-result", "call_2", false]
-        ]
+        'result call_1 read {"output":"A"}',
+        'result s1 stat {"error":"no"} failed',
+        'result call_2 read {"output":"B"}'
       ],
-      ["user", [["text", "Go on.", ""]]]
+      ["user", "Go on."],
+      ["assistant", 'call call_3 list {"all":true}', "call call_4 read {}", '{"executableCode":{"code":"1"}}'],
+      ["tool", 'result call_3  {"output":"C"}', "result s1 read {}", "result call_5 stat {}"],
+      ["user", "file application/pdf https://a.b/c.pdf"]
     ])
   })
 
@@ -363,6 +362,8 @@ describe("failures", () => {
     [new AiError.InvalidResponseError({ description: "no JSON" }), "InvalidResponseError", false],
     [new AiError.InvalidOutputError({ description: "no JSON" }), "InvalidResponseError", false],
     [new AiError.UnknownError({}), "InternalProviderError", true],
+    [new AiError.UnknownError({ http: { response: { status: 500, headers: {} } } }), "InternalProviderError", true],
+    [new AiError.UnknownError({ http: { response: { status: 499, headers: {} } } }), "InvalidRequestError", false],
     ...[
       new AiError.UnsupportedSchemaError({ description: "no" }),
       new AiError.ToolConfigurationError({ toolName: "t", description: "no" }),
@@ -393,9 +394,16 @@ describe("failures", () => {
     assert.deepInclude(toModelError(failing(new AiError.AuthenticationError({ kind }))).reason, { kind: ours })
   })
 
-  it("keep whether a retry is possible", () => {
-    const { reason } = toModelError(failing(new AiError.RateLimitError({ retryAfter: Duration.seconds(3) })))
-    assert.isTrue(reason._tag === "RateLimitError" && Duration.toMillis(reason.retryAfter ?? 0) === 3_000)
+  it.each([
+    [new AiError.RateLimitError({ retryAfter: Duration.seconds(3) }), { retryAfter: Duration.seconds(3) }],
+    [new AiError.ContentPolicyError({ description: "violence" }), { finishReason: "violence" }],
+    [
+      new AiError.InternalProviderError({ description: "x", http: { response: { status: 503, headers: {} } } }),
+      { status: 503 }
+    ],
+    [new AiError.NetworkError({ reason: "TransportError", ...network }), { detail: "TransportError" }]
+  ])("keep what is known of them: %s", (reason, known) => {
+    assert.deepInclude<object>(toModelError(failing(reason)).reason, known)
   })
 
   it.effect(

@@ -1,4 +1,4 @@
-import { Effect, Layer, Schema, Stream } from "effect"
+import { Duration, Effect, Layer, Schema, Stream } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
@@ -14,7 +14,7 @@ import { assert, describe, it } from "../../support/vitest.ts"
 const reasons: ReadonlyArray<readonly [Models.ModelErrorReason, string]> = [
   [new Models.NetworkError({ detail: "gone" }), "NetworkError"],
   [new Models.TimeoutError({ seconds: 3 }), "InternalProviderError"],
-  [new Models.RateLimitError({}), "RateLimitError"],
+  [new Models.RateLimitError({ retryAfter: Duration.seconds(7) }), "RateLimitError"],
   [new Models.QuotaExhaustedError({ detail: "all" }), "QuotaExhaustedError"],
   [new Models.AuthenticationError({ kind: "InvalidKey" }), "AuthenticationError"],
   [new Models.ContentPolicyError({ finishReason: "SAFETY" }), "ContentPolicyError"],
@@ -31,24 +31,25 @@ describe("a failure of a model", () => {
     assert.lengthOf(new Set(reasons.map(([{ _tag }]) => _tag)), Models.ModelErrorReason.members.length)
   })
 
-  it.effect.each(reasons)("%s is %s of effect/ai, and can be retried as before", ([reason, tag]) =>
-    Effect.gen(function* () {
-      const failure = new Models.ModelError({ reason })
-      const failing = Layer.mock(Models.Model, {
-        generate: () => Effect.fail(failure),
-        stream: () => Stream.fail(failure)
-      })
-      const layer = layerLanguageModel({ model: "m" }).pipe(Layer.provide(failing))
-      for (const call of [
-        LanguageModel.generateText({ prompt: "?" }),
-        Stream.runDrain(LanguageModel.streamText({ prompt: "?" }))
-      ]) {
-        const { reason: given } = yield* Effect.flip(Effect.provide(Effect.asVoid(call), layer))
-        assert.strictEqual(given._tag, tag)
-        if (isRetryable(failure)) assert.isTrue(given.isRetryable)
-      }
+  it.effect.each(reasons)("%s is %s of effect/ai, and can be retried as before", function* ([reason, tag]) {
+    const failure = new Models.ModelError({ reason })
+    const failing = Layer.mock(Models.Model, {
+      generate: () => Effect.fail(failure),
+      stream: () => Stream.fail(failure)
     })
-  )
+    const layer = layerLanguageModel({ model: "m" }).pipe(Layer.provide(failing))
+    for (const call of [
+      LanguageModel.generateText({ prompt: "?" }),
+      Stream.runDrain(LanguageModel.streamText({ prompt: "?" }))
+    ]) {
+      const { reason: given } = yield* Effect.flip(Effect.provide(Effect.asVoid(call), layer))
+      assert.strictEqual(given._tag, tag)
+      if (isRetryable(failure)) assert.isTrue(given.isRetryable)
+      if ("description" in given) assert.strictEqual(given.description, reason.message)
+      if (given._tag === "RateLimitError") assert.deepStrictEqual(given.retryAfter, Duration.seconds(7))
+      if (given._tag === "AuthenticationError") assert.strictEqual(given.kind, "InvalidKey")
+    }
+  })
 })
 
 /** What a model answers: thoughts and texts in pieces, signed and not, calls with and without ids, and a file. */
@@ -190,31 +191,27 @@ describe("an answer of a model", () => {
     [{ tool: "read" }, "read", true],
     [{ oneOf: ["look"] }, "look", false],
     [{ mode: "required", oneOf: ["look"] }, "look", true]
-  ] as const)("is asked for with the tools of the choice %j", ([toolChoice, names, mustCall]) =>
-    Effect.gen(function* () {
-      const { asked, layer } = answering([text("a")], "STOP")
-      yield* Effect.provide(LanguageModel.generateText({ ...options, toolChoice }), layer)
-      const declared = JSON.stringify(asked[0]?.tools ?? "").match(/(?<="name":")\w+/g) ?? []
-      assert.deepStrictEqual([declared.join(" "), asked[0]?.mustCall], [names, mustCall])
-      assert.strictEqual(asked[0]?.tools === undefined, names === "")
-    })
-  )
+  ] as const)("is asked for with the tools of the choice %j", function* ([toolChoice, names, mustCall]) {
+    const { asked, layer } = answering([text("a")], "STOP")
+    yield* Effect.provide(LanguageModel.generateText({ ...options, toolChoice }), layer)
+    const declared = JSON.stringify(asked[0]?.tools ?? "").match(/(?<="name":")\w+/g) ?? []
+    assert.deepStrictEqual([declared.join(" "), asked[0]?.mustCall], [names, mustCall])
+    assert.strictEqual(asked[0]?.tools === undefined, names === "")
+  })
 
   it.effect.each([
     ["STOP", "stop"],
     ["MAX_TOKENS", "length"],
     ["SAFETY", "other"]
-  ] as const)("that ends with %s ends with %s, and without counts has none", ([reason, expected]) =>
-    Effect.gen(function* () {
-      const { layer } = answering([text("a")], reason, false)
-      const prompt = { prompt: "?" }
-      const { content } = yield* Effect.provide(LanguageModel.generateText(prompt), layer)
-      const streamed = yield* Effect.provide(Stream.runCollect(LanguageModel.streamText(prompt)), layer)
-      for (const last of [content.map(told).at(-1), streamed.map(told).at(-1)]) {
-        assert.strictEqual(last, `finish {"reason":"${expected}","usage":{"inputTokens":{},"outputTokens":{}}}`)
-      }
-    })
-  )
+  ] as const)("that ends with %s ends with %s, and without counts has none", function* ([reason, expected]) {
+    const { layer } = answering([text("a")], reason, false)
+    const prompt = { prompt: "?" }
+    const { content } = yield* Effect.provide(LanguageModel.generateText(prompt), layer)
+    const streamed = yield* Effect.provide(Stream.runCollect(LanguageModel.streamText(prompt)), layer)
+    for (const last of [content.map(told).at(-1), streamed.map(told).at(-1)]) {
+      assert.strictEqual(last, `finish {"reason":"${expected}","usage":{"inputTokens":{},"outputTokens":{}}}`)
+    }
+  })
 
   it.effect("that is an object is a call that has to be made, and no other words", function* () {
     const { asked, layer } = answering([text("Here: "), { functionCall: { name: "Tide", args: { at: 3 } } }], "STOP")

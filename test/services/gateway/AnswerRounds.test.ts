@@ -8,7 +8,7 @@ import type { SentView } from "../../../src/services/gateway/GatewayPlan.ts"
 import { GatewayStoreError } from "../../../src/services/gateway/GatewayStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const sent = { body: { dialect: "chat" }, limit: 1_000, tokens: 300 } as unknown as SentView
+const sent = { owner: "me", body: { dialect: "chat" }, limit: 1_000, tokens: 300 } as unknown as SentView
 const call = (id: string, args: unknown) => ({ id, name: "palimpsest_recall", args, json: `{"id":"${id}"}` })
 const calls = [call("r1", { handle: "h_a", grep: "x".repeat(90) }), call("r2", "no object")]
 const answer: ReadAnswer = {
@@ -32,12 +32,18 @@ const store = new GatewayStoreError({ message: "full", cause: undefined })
 const stepped = Effect.fnUntraced(function* (given: {
   readonly answer?: Partial<ReadAnswer>
   readonly rounds?: Rounds
-  readonly fails?: "recall" | "remember"
+  readonly fails?: "keep" | "recall" | "remember"
   readonly isShown?: boolean
+  readonly keepsAnswer?: boolean
 }) {
   const asked: Array<unknown> = []
   const gateway = {
     showsRecalls: given.isShown === true,
+    keep: (owner: string, kept: ReadAnswer) =>
+      Effect.andThen(
+        Effect.sync(() => asked.push([owner, kept.sent])),
+        given.fails === "keep" ? store : Effect.void
+      ),
     remember: (_: SentView, exchange: HiddenExchange) =>
       Effect.andThen(
         Effect.sync(() => asked.push(exchange)),
@@ -56,7 +62,8 @@ const stepped = Effect.fnUntraced(function* (given: {
     following: (_: SentView, since: ReadonlyArray<string>) => since.join(" ")
   } as unknown as Gateway["Service"]
   let reports = 0
-  const step = yield* nextStep(gateway, sent, given.rounds ?? rounds(0), { ...answer, ...given.answer }, () =>
+  const from: SentView = { ...sent, body: { ...sent.body, keepsAnswer: given.keepsAnswer === true } }
+  const step = yield* nextStep(gateway, from, given.rounds ?? rounds(0), { ...answer, ...given.answer }, () =>
     Effect.sync(() => void (reports += 1))
   )
   return { step, asked, reports }
@@ -96,6 +103,20 @@ describe("after an answer of the provider", () => {
       [{ rounds: rounds(2).rounds }],
       0
     ],
+    [
+      "an answer that the provider stores is kept",
+      { answer: { calls: [] }, keepsAnswer: true },
+      end("as sent"),
+      [["me", ["said"]], { rounds: [] }],
+      0
+    ],
+    [
+      "an answer that cannot be kept is reported",
+      { answer: { calls: [] }, keepsAnswer: true, fails: "keep" },
+      end("as sent"),
+      [["me", ["said"]], { rounds: [] }],
+      1
+    ],
     ["a failing store is reported", { answer: { calls: [] }, fails: "remember" }, end("as sent"), [{ rounds: [] }], 1],
     ["calls are answered", { rounds: { ...rounds(0), tokens: 100 } }, next(results), [{ calls: 2, room: 300 }], 0],
     [
@@ -123,11 +144,9 @@ describe("after an answer of the provider", () => {
       0
     ],
     ["the eighth round is the last", { rounds: rounds(8) }, end("stopped"), [{ rounds: rounds(8).rounds }], 0]
-  ])("%s", ([, given, step, asked, reports]) =>
-    Effect.gen(function* () {
-      assert.deepStrictEqual<unknown>(yield* stepped(given), { step, asked, reports })
-    })
-  )
+  ])("%s", function* ([, given, step, asked, reports]) {
+    assert.deepStrictEqual<unknown>(yield* stepped(given), { step, asked, reports })
+  })
 
   it.effect("seven rounds are followed by another", function* () {
     const { step } = yield* stepped({ rounds: rounds(7) })

@@ -1,7 +1,19 @@
-import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import { text, user } from "../../../src/domain/content/Content.ts"
+import { Handle } from "../../../src/domain/content/Handle.ts"
+import { entries, entryId, type Patch } from "../../../src/domain/conversation/Conversation.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
-import { emptyLog, viewMessages, withMessages } from "../../../src/services/gateway/ConversationLog.ts"
+import {
+  addedSince,
+  changedEnd,
+  cutAt,
+  emptyLog,
+  isWithinGroup,
+  viewMessages,
+  withMessages,
+  withPatch
+} from "../../../src/services/gateway/ConversationLog.ts"
 import { isOwnTool } from "../../../src/services/gateway/ConversationMemory.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -11,13 +23,18 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     const codec = codecs[dialect]
     const names = ["palimpsest_recall_2", "read_file"]
     const calls = names.map((name) => ({ kind: "call", id: `c_${name}`, name, args: { path: name } }) as const)
+    const instructs = (content: string) => (dialect === "chat" ? [{ role: "system", content }] : [])
     const all = [
+      ...instructs("First."),
       ...codec.user("Look."),
       ...codec.assistant([{ kind: "text", text: "I look." }, ...calls]),
       ...codec.results(calls.map(({ id, name }) => ({ id, name, text: `of ${name}` }))),
+      ...instructs("Between."),
       ...codec.assistant([{ kind: "text", text: "Seen." }]),
-      ...codec.user("And?")
-    ].map((message) => JSON.stringify(message))
+      ...codec.user("And?"),
+      ...instructs("Last.")
+      // Exactly as they came, white space and all.
+    ].map((message) => JSON.stringify(message, undefined, 1))
     const sent = all.map((json, at) => ({ json, upTo: at + 1, isEnd: true }))
     // Added in two steps, as requests grow.
     const before = all.findIndex((json) => json.includes("Seen."))
@@ -38,6 +55,55 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
       ["e5", "user", "And?"]
     ])
     assert.deepStrictEqual(viewMessages(log), all)
-    assert.deepStrictEqual(log.trailing, [])
+    const trailing = dialect === "chat" ? 1 : 0
+    assert.lengthOf(log.trailing, trailing)
+
+    // A part of what was added is what would have been added of that part alone.
+    const added = addedSince(log, first)
+    for (let end = 0; end <= sent.length - before; end += 1) {
+      if (isWithinGroup(log, added, end)) continue
+      const cut = cutAt(log, first, sent.slice(before), end)
+      const fresh = yield* withMessages(first, sent.slice(before, before + end), isOwnTool)
+      assert.deepStrictEqual(cut.conversation, fresh.conversation)
+      assert.deepStrictEqual([viewMessages(cut), cut.trailing], [all.slice(0, before + end), fresh.trailing])
+    }
+    const whole = addedSince(log, emptyLog(dialect))
+    const looked = all.findIndex((json) => json.includes("Look."))
+    assert.isFalse(isWithinGroup(first, whole, looked + 1))
+    assert.strictEqual(
+      isWithinGroup(first, whole, before - trailing - 1),
+      dialect === "chat" || dialect === "responses"
+    )
+
+    // What was dropped leaves, but for instructions; what was shortened is the client's message with another output.
+    const handle = Handle.make("h_aaaaaaaaaa")
+    const summary = { id: entryId(99), content: user(text("They looked.")), tokens: [3], handles: [handle] }
+    const drop: Patch = { drop: { from: entryId(1), to: entryId(3) }, insert: [summary], shorten: [] }
+    const left = withPatch(log, { patch: drop, dropped: handle })
+    const kept = all.slice(before - trailing)
+    const sentLeft = viewMessages(left)
+    assert.include(sentLeft[trailing], "They looked.")
+    assert.deepStrictEqual(sentLeft.toSpliced(trailing, 1), [...all.slice(0, trailing), ...kept])
+    assert.deepStrictEqual(
+      left.ranges.map((range) => [range.handle, ...range.entries.map(({ id }) => id)]),
+      [[handle, "e1", "e2", "e3"]]
+    )
+    const [, , answers] = entries(log.conversation)
+    const replacement = {
+      functionResponse: { ...answers?.content.parts[1]?.functionResponse, response: { output: "short" } }
+    }
+    const shorten = [{ entry: entryId(3), part: 1, replacement, tokens: TokenCount.make(1) }]
+    const shorter = withPatch(log, { patch: { insert: [], shorten }, dropped: null })
+    assert.deepStrictEqual(shorter.ranges, [])
+    assert.deepStrictEqual(
+      viewMessages(shorter).map((json) => JSON.parse(json)),
+      all.map((json) => JSON.parse(json.replace("of read_file", "short")))
+    )
+    // All other entries are as they came.
+    assert.isAtMost(viewMessages(shorter).filter((json, at) => json !== all[at]).length, 2)
+
+    assert.strictEqual(changedEnd(log, drop, whole), before - trailing)
+    assert.strictEqual(changedEnd(log, { insert: [], shorten }, whole), before - trailing)
+    assert.strictEqual(changedEnd(log, drop, added), 0)
   })
 })

@@ -1,8 +1,10 @@
-import { Context, Effect, Layer, type Scope, Schema } from "effect"
+import { Context, Effect, Layer, Logger, type Scope, Schema, Tracer } from "effect"
+import { TestClock } from "effect/testing"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
 import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
@@ -64,7 +66,7 @@ const marked = (dialect: Dialect, history: ReadonlyArray<Json>): ReadonlyArray<J
             }
       )
 
-const unmarked = (message: string): string => message.replaceAll(',"cache_control":{"type":"ephemeral"}', "")
+const unmarked = (message: string): string => message.replace(/,\s*"cache_control": \{[^}]*\}/g, "")
 
 /** A gateway over what is held, whose preparations end with the test. */
 const opened = (options: Partial<GatewayOptions>, held: Map<string, string>) =>
@@ -144,9 +146,9 @@ const session = Effect.fnUntraced(function* (
 
   /** Sends the client's history, and returns the calls that the client has to answer. */
   const ask = Effect.fnUntraced(function* () {
-    const text = JSON.stringify(
-      codec.body(marked(dialect, line.history), true, dialect === "anthropic" ? { max_tokens: 512 } : {})
-    )
+    const body = codec.body(marked(dialect, line.history), true, dialect === "anthropic" ? { max_tokens: 512 } : {})
+    // With white space, which the gateway would not write.
+    const text = JSON.stringify(body, undefined, 1)
     const plan: GatewayPlan = yield* gateway.plan({ owner: "me", route, text })
     yield* gateway.prepare(plan, writing())
     yield* yields(random(3) * 30)
@@ -265,7 +267,8 @@ describe.each(dialects)("conversations in the dialect %s", (dialect) => {
   )
 })
 
-describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
+/** What is planned for growing conversations of one dialect. */
+const sceneOf = (dialect: Dialect) => {
   const codec = codecs[dialect]
   const route = routeOf("POST", requestTarget(codec.path(true)) ?? { path: "", query: [] })
 
@@ -278,10 +281,11 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     ...codec.user("Go on.")
   ]
   const more = dialect === "anthropic" ? { max_tokens: 512 } : {}
-  const planned = (gateway: Gateway["Service"], count: number) =>
+  const planOf = (gateway: Gateway["Service"], messages: ReadonlyArray<Json>) =>
     route === undefined
       ? Effect.die("no route")
-      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(turns(count), true, more)) })
+      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(messages, true, more)) })
+  const planned = (gateway: Gateway["Service"], count: number) => planOf(gateway, turns(count))
 
   /** The number of turns from which a request is compressed, and the last one before it. */
   const threshold = Effect.fnUntraced(function* (gateway: Gateway["Service"]) {
@@ -298,6 +302,12 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.deepStrictEqual(codec.problems(JSON.parse(plan._tag === "Changed" ? plan.text : "{}")), [])
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
+
+  return { codec, more, planned, planOf, prepared, route, threshold, turns }
+}
+
+describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
+  const { codec, more, planned, planOf, prepared, route, threshold, turns } = sceneOf(dialect)
 
   it.effect("is made for no request that only counts", function* () {
     const gateway = yield* opened({}, new Map())
@@ -322,6 +332,7 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.strictEqual(near._tag, "Unchanged")
     if (plan._tag !== "Changed") return assert.fail("it is not compressed")
     assert.deepInclude(plan, { isNew: true, by: "code" })
+    assert.isUndefined(plan.next)
     assert.isBelow(plan.sent.view.messages, near.next?.body.messages.length ?? 0)
   })
 
@@ -343,12 +354,164 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
       Effect.map(writing()(text), (answer) =>
         answer === undefined ? answer : { ...answer, visible: [{ kind: "text", text: "I go on." }] }
       )
-    const asks: ReadonlyArray<AskUpstream> = [() => Effect.never, () => Effect.undefined, talking]
+    let ended = 0
+    const hanging = Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended += 1)))
+    const asks: ReadonlyArray<AskUpstream> = [() => hanging, () => Effect.undefined, talking]
     for (const ask of asks) {
       for (const isQuick of [true, false]) {
         const { plan } = yield* prepared({ snapshots: "model" }, ask, isQuick)
         assert.deepInclude(plan, { _tag: "Changed", isNew: true, by: "code" })
       }
     }
+    assert.strictEqual(ended, 1)
+    // So does another line of the conversation: its preparation takes the place of the first.
+    const gateway = yield* opened({ snapshots: "model" }, new Map())
+    const history = turns((yield* threshold(yield* opened({}, new Map()))) - 1)
+    const other = history.map((message, at) =>
+      at < 2 ? message : JSON.parse(JSON.stringify(message).replace("words that", "other words"))
+    )
+    for (const line of [history, other]) {
+      yield* gateway.prepare(yield* planOf(gateway, line), () => hanging)
+      yield* yields(500)
+    }
+    assert.strictEqual(ended, 2)
+  })
+})
+
+describe("the next compression of a conversation", () => {
+  const { codec, planned, planOf, threshold, turns } = sceneOf("chat")
+
+  it.effect("is tried again once the conversation has grown by a tenth where nothing could leave", function* () {
+    let tried = 0
+    const tracer = Tracer.make({
+      span: (options) => {
+        if (options.name === "ViewMaking.makeView") tried += 1
+        return new Tracer.NativeSpan(options)
+      }
+    })
+    // All of it waits for an answer.
+    const question = codec.user("What of the part of it that the window still holds? ".repeat(4))
+    const asked = (count: number) => Array.from({ length: count }, () => question).flat()
+    /** The requests for which a compression was tried, below `end`. */
+    const tries = Effect.fnUntraced(function* (end: number, ask?: AskUpstream) {
+      const gateway = yield* opened({}, new Map())
+      const found: Array<{ readonly count: number; readonly tokens: number }> = []
+      for (let count = 20, tokens = 0; tokens < end; count += 1) {
+        const before = tried
+        const plan = yield* planOf(gateway, asked(count))
+        if (ask !== undefined) yield* Effect.andThen(gateway.prepare(plan, ask), yields(100))
+        tokens = plan._tag === "Unchanged" ? (plan.tokens ?? 0) : end
+        if (tried > before && tokens < end) found.push({ count, tokens })
+      }
+      return found
+    })
+    const grows = (all: Effect.Success<ReturnType<typeof tries>>) => {
+      assert.isAbove(all.length, 1)
+      for (const [at, { tokens }] of all.slice(1).entries())
+        assert.approximately(tokens / (all[at]?.tokens ?? 0), 1.115, 0.016)
+      return all[0] ?? { count: 0, tokens: 0 }
+    }
+    yield* Effect.gen(function* () {
+      const due = grows(yield* tries(window))
+      const near = grows(yield* tries(due.tokens, () => Effect.undefined))
+      assert.approximately(near.tokens / due.tokens, 0.82, 0.03)
+      // One that has not ended yet goes on, although the conversation has grown meanwhile.
+      const gateway = yield* opened({}, new Map())
+      const counts = [near.count, Math.ceil(near.count * 1.14)]
+      const plans = yield* Effect.forEach(counts, (count) => planOf(gateway, asked(count)))
+      const before = tried
+      for (const plan of plans) yield* gateway.prepare(plan, () => Effect.undefined)
+      yield* yields(200)
+      assert.deepStrictEqual([plans.every(({ next }) => next !== undefined), tried - before], [true, 1])
+    }).pipe(Effect.scoped, Effect.withTracer(tracer))
+  })
+
+  it.effect(
+    "that another gateway stored is found within five seconds, and one that cannot be read is made anew",
+    function* () {
+      const held = new Map<string, string>()
+      const due = yield* threshold(yield* opened({}, new Map()))
+      const all = yield* Effect.forEach([1, 2, 3], () => opened({}, held))
+      for (const gateway of all) assert.strictEqual((yield* planned(gateway, due - 1))._tag, "Unchanged")
+      const isNew = (plan: GatewayPlan) => plan._tag === "Changed" && plan.isNew
+      const asked = (at: number) => Effect.flatMap(Effect.fromNullishOr(all[at]), (gateway) => planned(gateway, due))
+      assert.isTrue(isNew(yield* asked(0)))
+      yield* TestClock.adjust("4999 millis")
+      assert.isTrue(isNew(yield* asked(1)))
+      yield* TestClock.adjust("1 millis")
+      const found = yield* asked(2)
+      assert.deepStrictEqual([found._tag, isNew(found)], ["Changed", false])
+      for (const key of held.keys()) held.set(key, "{")
+      assert.isTrue(isNew(yield* planned(yield* opened({}, held), due)))
+    }
+  )
+
+  it.effect("continues after a restart with what it would have sent", function* () {
+    /** The requests up to the third compression. */
+    const sent = Effect.fnUntraced(function* (isRestarted: boolean) {
+      const held = new Map<string, string>()
+      let gateway = yield* opened({}, held)
+      const texts: Array<string> = []
+      for (let count = 10, made = 0; made < 3; count += 1) {
+        const plan = yield* planned(gateway, count)
+        if (plan._tag !== "Changed") continue
+        texts.push(plan.text)
+        if (plan.isNew) made += 1
+        if (plan.isNew && isRestarted) gateway = yield* opened({}, held)
+      }
+      const views = [...held].flatMap(([key, text]) => (key.includes("/view/") ? [JSON.parse(text)] : []))
+      assert.deepStrictEqual(
+        views.map(({ parent }) => parent),
+        [null, ...views.map(({ name }) => name)].slice(0, 3)
+      )
+      // What left is stored once, and whole.
+      const originals = [...held].flatMap(([key, text]) => (key.includes("/original/") ? JSON.parse(text) : []))
+      assert.deepStrictEqual(originals, turns(100).slice(0, views.at(-1)?.messages))
+      return texts
+    })
+    assert.deepStrictEqual(yield* sent(true), yield* sent(false))
+  })
+
+  it.effect("lets calls share the room that is left", function* () {
+    const gateway = yield* opened({}, new Map())
+    const made = yield* planned(gateway, yield* threshold(gateway))
+    if (made._tag !== "Changed") return assert.fail("it is not compressed")
+    const args = { handle: made.sent.view.dropped }
+    const sizes = Effect.fnUntraced(function* (room: number, count: number) {
+      const calls = Array.from({ length: count }, (_, at) => ({ id: `${at}`, name: "", args, json: "" }))
+      const answers = yield* gateway.recall(made.sent, calls, room)
+      assert.isTrue(answers.every(({ isFailure }) => !isFailure))
+      return answers.map(({ text }) => estimateText(text))
+    })
+    // The whole range has some 3,000 tokens. A note says what is left out.
+    for (const [room, count, share] of [
+      [1_000, 1, 1_000],
+      [1_000, 2, 500],
+      [-1_000, 2, 200]
+    ] as const) {
+      for (const size of yield* sizes(room, count))
+        assert.isTrue(size > share * 0.6 && size < share + 40, `${size} of ${share}`)
+    }
+    const [failed] = yield* gateway.recall(made.sent, [{ id: "x", name: "", args: "none", json: "" }], 1_000)
+    assert.isTrue(failed?.isFailure)
+  })
+
+  it.effect("is asked of a model until it has written nothing usable twice in a row", function* () {
+    const warnings: Array<string> = []
+    const logged = Logger.layer([Logger.make(({ message }) => void warnings.push(String(message)))])
+    let asked = 0
+    const by: Array<string> = []
+    const ask: AskUpstream = (text) => ((asked += 1) === 2 ? writing()(text) : Effect.undefined)
+    yield* Effect.gen(function* () {
+      const gateway = yield* opened({ snapshots: "model" }, new Map())
+      for (let count = 1; by.length < 6; count += 1) {
+        const plan = yield* planned(gateway, count)
+        if (plan._tag === "Changed" && plan.isNew) by.push(plan.by)
+        yield* gateway.prepare(plan, ask)
+        yield* yields(200)
+      }
+    }).pipe(Effect.scoped, Effect.provide(logged))
+    assert.strictEqual(by.join(" "), "code model code code code code")
+    assert.deepStrictEqual([asked, warnings.length], [4, 1])
   })
 })

@@ -141,12 +141,10 @@ describe("digest", () => {
       : undefined
   }
   for (const [place, drafts] of Object.entries(places)) {
-    it.effect.each(forged)(`${place} forges no record and no element: %j`, (hostile) =>
-      Effect.gen(function* () {
-        const shown = yield* digest(drafts(hostile))
-        assert.strictEqual(stands(shown), undefined, shown)
-      })
-    )
+    it.effect.each(forged)(`${place} forges no record and no element: %j`, function* (hostile) {
+      const shown = yield* digest(drafts(hostile))
+      assert.strictEqual(stands(shown), undefined, shown)
+    })
   }
 
   it.effect.prop(

@@ -12,20 +12,12 @@ import {
   userWordsIn
 } from "../../../../src/domain/compression/Snapshot.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { Handle } from "../../../../src/domain/content/Handle.ts"
-import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
+import { entriesOf } from "../../../support/entries.ts"
 import { extractSnapshot } from "../../../support/extractSnapshot.ts"
 import { runsOf, sizeOf } from "../../../support/runs.ts"
-
-const entriesOf = (contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
-  contents.map((content, at) => ({
-    id: entryId(at + 1),
-    content,
-    tokens: content.parts.map(() => 20),
-    handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa"))
-  }))
 
 const extract = (contents: ReadonlyArray<Content>, options: Partial<ExtractOptions> = {}) =>
   Work.runSync(extractSnapshot(entriesOf(contents), { budget: 4_000, kept: [], ...options }))

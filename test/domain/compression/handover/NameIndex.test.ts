@@ -2,17 +2,9 @@ import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { indexedNames, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { entriesOf } from "../../../support/entries.ts"
 import { extractSnapshot } from "../../../support/extractSnapshot.ts"
-
-const entriesOf = (contents: ReadonlyArray<Content>) =>
-  contents.map((content, at) => ({
-    id: entryId(at + 1),
-    content,
-    tokens: content.parts.map(() => 20),
-    handles: []
-  }))
 
 const ranked = (...contents: ReadonlyArray<Content>) =>
   rankedNames(Work.runSync(gatherEvidence(entriesOf(contents))), () => false)

@@ -11,17 +11,9 @@ import {
   type Snapshot
 } from "../../../../src/domain/compression/Snapshot.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
-import { estimateText, TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-
-const entry = (content: Content, index: number, author?: Entry["author"]): Entry => ({
-  id: entryId(index + 1),
-  content,
-  handles: [],
-  tokens: content.parts.map((part) => TokenCount.make(estimateText(JSON.stringify(part)))),
-  ...(author === undefined ? {} : { author })
-})
+import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
+import { entriesOf, entryOf } from "../../../support/entries.ts"
 
 const talk: ReadonlyArray<Content> = [
   user(text("Make the parser in src/Parse.ts faster. Never touch src/Old.ts.")),
@@ -31,7 +23,7 @@ const talk: ReadonlyArray<Content> = [
   user(response("run_shell_command", { error: "Exit code 1\n2 tests failed in Parse.test.ts" }, "b")),
   model(text("The header test fails because the offset is wrong. Next I will fix the offset in parseHeader."))
 ]
-const entries = talk.map((content, index) => entry(content, index))
+const entries = entriesOf(talk)
 const evidence = runSync(gatherEvidence(entries))
 const options = { budget: 1_200, kept: [] }
 
@@ -105,16 +97,16 @@ describe("what a model wrote, merged into what code wrote", () => {
   })
 
   it("a statement of an earlier snapshot gives way to the model's newer one with its label", () => {
-    const earlier = entry(
+    const earlier = entryOf(
+      1,
       user(
         text(
           "<state_snapshot><key_knowledge>\n- decision (offset): counted in columns\n- lesson (lexer): it needs two passes\n</key_knowledge></state_snapshot>"
         )
       ),
-      0,
-      "summary"
+      { author: "summary" }
     )
-    const later = runSync(gatherEvidence([earlier, ...talk.map((content, index) => entry(content, index + 1))]))
+    const later = runSync(gatherEvidence([earlier, ...talk.map((content, index) => entryOf(index + 2, content))]))
     const said = written({ key_knowledge: "- decision (offset): counted in bytes" })
     const { text: shown } = runSync(composeSnapshot(later, options, said))
     assert.include(shown, "counted in bytes")

@@ -5,22 +5,14 @@ import { composeSnapshot } from "../../../../src/domain/compression/handover/Ext
 import { type SectionName, type Snapshot, userWordsIn } from "../../../../src/domain/compression/Snapshot.ts"
 import { writtenOut } from "../../../../src/domain/compression/SnapshotShorthand.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { Handle } from "../../../../src/domain/content/Handle.ts"
-import { type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
+import type { Entry } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
+import { entryOf } from "../../../support/entries.ts"
 
 /** What a snapshot says after many compressions, each of which read the one before. */
 
 const cwd = "/work/app"
-
-const entryOf = (sequence: number, content: Content, author?: "summary"): Entry => ({
-  id: entryId(sequence),
-  content,
-  tokens: content.parts.map(() => 50),
-  handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa")),
-  ...(author === undefined ? {} : { author })
-})
 
 let called = 0
 const turn = (tool: string, args: unknown, answer: object): ReadonlyArray<Content> => {
@@ -72,7 +64,7 @@ const compressed = (
         ...(withLog ? { messages: log.flatMap(requestSpans), pins: { original: log.flatMap(requestSpans)[0] } } : {})
       })
     )
-    earlier = entryOf(round * 1_000 + 999, user(text(made.text)), "summary")
+    earlier = entryOf(round * 1_000 + 999, user(text(made.text)), { author: "summary" })
   }
   if (made === undefined) throw new Error("no round")
   return made
@@ -166,7 +158,7 @@ it("items that are kept one by one keep their numbers", () => {
   const later = turn("TaskUpdate", { taskId: "1", status: "completed" }, { output: "Updated task #1 status" })
   const { todos } = Work.runSync(
     gatherEvidence([
-      entryOf(50, user(text(once.text)), "summary"),
+      entryOf(50, user(text(once.text)), { author: "summary" }),
       ...later.map((content, at) => entryOf(51 + at, content))
     ])
   )
@@ -185,7 +177,7 @@ it("a constraint that was shown whole is stated when its message no longer fits"
 it("a snapshot without statements is no summary by another program", () => {
   const { text: nothing } = Work.runSync(composeSnapshot(Work.runSync(gatherEvidence([])), { budget: 500, kept: [] }))
   const { previous, summaries } = Work.runSync(
-    gatherEvidence([entryOf(1, user(text(`The rest: ${nothing}`)), "summary")])
+    gatherEvidence([entryOf(1, user(text(`The rest: ${nothing}`)), { author: "summary" })])
   )
   assert.deepStrictEqual(summaries, [])
   assert.isDefined(previous)
@@ -203,7 +195,7 @@ describe("a pinned message that is shown by its ends", () => {
       whole = Work.runSync(
         composeSnapshot(evidence, { budget: 2_000, kept: [], messages: pinned, pins: { pinned } })
       ).text
-      entries = [entryOf(100 + round, user(text(whole)), "summary")]
+      entries = [entryOf(100 + round, user(text(whole)), { author: "summary" })]
     }
     assert.strictEqual(whole.split(" more characters").length, 3)
     assert.notInclude(whole, "written by a model")

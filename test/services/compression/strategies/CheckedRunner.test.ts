@@ -256,22 +256,22 @@ const checkTakenOver = (request: CompressRequest, { dropped, outcome }: Compress
 }
 
 describe("a compression by a strategy that", () => {
-  it.effect.each(faults)("%s is done by the default, which says why", ([, compress, why]) =>
-    Effect.gen(function* () {
-      const request = yield* forced
-      const before = view(request.conversation)
-      const result = yield* afterLimits(compressWith(runnerWith({ compress }), request))
-      checkTakenOver(request, result, why)
-      assert.deepStrictEqual(view(request.conversation), before)
-    }).pipe(Effect.provide(services))
-  )
+  it.effect.each(faults)("%s is done by the default, which says why", services, function* ([, compress, why]) {
+    const request = yield* forced
+    const before = view(request.conversation)
+    const result = yield* afterLimits(compressWith(runnerWith({ compress }), request))
+    checkTakenOver(request, result, why)
+    assert.deepStrictEqual(view(request.conversation), before)
+  })
 
-  it.effect.each(faults)("%s when it carries out its plan is done by the default", ([, apply, why]) =>
-    Effect.gen(function* () {
+  it.effect.each(faults)(
+    "%s when it carries out its plan is done by the default",
+    services,
+    function* ([, apply, why]) {
       const request = yield* forced
       const result = yield* afterLimits(applyWith(runnerWith({ apply }), request, planOf(request)))
       checkTakenOver(request, result, why)
-    }).pipe(Effect.provide(services))
+    }
   )
 
   it.effect("keeps the rules is used; its counts and handles are made here", services, function* () {
@@ -324,21 +324,19 @@ describe("a plan by a strategy that", () => {
     ]
   ]
 
-  it.effect.each(plans)("%s is made by the default, with a warning", ([, decide, why]) =>
-    Effect.gen(function* () {
-      warnings.length = 0
-      const request = yield* forced
-      const checked = checkedRunner(runnerWith({ decide }), runners.palimpsest)
-      const decision = yield* afterLimits(checked.decide(request))
-      if (decision._tag === "Skip") return assert.fail(decision.reason)
-      assert.strictEqual(decision.plan.strategy, "palimpsest")
-      assert.isTrue(warnings.length === 1 && warnings[0]?.startsWith(refusal(why)), warnings.join())
-      // The default's plan is carried out by the default.
-      const { outcome } = yield* checked.apply(request, decision.plan)
-      assert.strictEqual(outcome._tag, "Compressed")
-      return undefined
-    }).pipe(Effect.provide(services))
-  )
+  it.effect.each(plans)("%s is made by the default, with a warning", services, function* ([, decide, why]) {
+    warnings.length = 0
+    const request = yield* forced
+    const checked = checkedRunner(runnerWith({ decide }), runners.palimpsest)
+    const decision = yield* afterLimits(checked.decide(request))
+    if (decision._tag === "Skip") return assert.fail(decision.reason)
+    assert.strictEqual(decision.plan.strategy, "palimpsest")
+    assert.isTrue(warnings.length === 1 && warnings[0]?.startsWith(refusal(why)), warnings.join())
+    // The default's plan is carried out by the default.
+    const { outcome } = yield* checked.apply(request, decision.plan)
+    assert.strictEqual(outcome._tag, "Compressed")
+    return undefined
+  })
 })
 
 describe("a session of a strategy that", () => {
@@ -378,31 +376,29 @@ describe("a session of a strategy that", () => {
     ]
   ]
 
-  it.effect.each(sessions)("%s changes nothing, with a warning", ([, open, why]) =>
-    Effect.gen(function* () {
-      warnings.length = 0
-      const { conversation } = yield* forced
-      const checked = checkedRunner(runnerWith({ open }), runners.palimpsest)
-      const session = yield* afterLimits(checked.open?.(conversation) ?? Effect.die("no session"))
-      const made = yield* afterLimits(
-        session.assemble?.({
-          conversation,
-          window: 8_000,
-          scale: 1,
-          at: 0,
-          policy: undefined,
-          masking: undefined,
-          unmaskedTools: []
-        }) ?? Effect.succeed(undefined)
-      )
-      assert.isUndefined(made)
-      assert.deepStrictEqual(
-        warnings.map((line) => line.startsWith(refusal(why))),
-        why === "" ? [] : [true],
-        warnings.join()
-      )
-    }).pipe(Effect.scoped, Effect.provide(services))
-  )
+  it.effect.each(sessions)("%s changes nothing, with a warning", services, function* ([, open, why]) {
+    warnings.length = 0
+    const { conversation } = yield* forced
+    const checked = checkedRunner(runnerWith({ open }), runners.palimpsest)
+    const session = yield* afterLimits(checked.open?.(conversation) ?? Effect.die("no session"))
+    const made = yield* afterLimits(
+      session.assemble?.({
+        conversation,
+        window: 8_000,
+        scale: 1,
+        at: 0,
+        policy: undefined,
+        masking: undefined,
+        unmaskedTools: []
+      }) ?? Effect.succeed(undefined)
+    )
+    assert.isUndefined(made)
+    assert.deepStrictEqual(
+      warnings.map((line) => line.startsWith(refusal(why))),
+      why === "" ? [] : [true],
+      warnings.join()
+    )
+  })
 
   const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
   const showing =
@@ -418,53 +414,47 @@ describe("a session of a strategy that", () => {
     ["changes the user's words", showing(entryId(1), 0, text("Touch it.")), other],
     ["puts words into the place of an image", showing(entryId(1), 1, text("a cat")), other],
     ["makes a call of an image", showing(entryId(1), 1, call("shell", {}, "x")), other]
-  ] as const)("%s when a message comes changes nothing, with a warning", ([, ingest, why]) =>
-    Effect.gen(function* () {
-      warnings.length = 0
-      const { conversation } = yield* forced
-      const checked = checkedRunner(runnerWith({ open: () => Effect.succeed({ ingest }) }), runners.palimpsest)
-      const session = yield* checked.open?.(conversation) ?? Effect.die("no session")
-      const item = viewItem({ id: entryId(1), content: user(text("Look."), image), tokens: [1, 258], handles: [] })
-      assert.deepStrictEqual(yield* afterLimits(session.ingest?.([item]) ?? Effect.succeed(undefined)), [])
-      assert.deepStrictEqual(
-        warnings.map((line) => line.startsWith(refusal(why))),
-        [true],
-        warnings.join()
-      )
-    }).pipe(Effect.scoped, Effect.provide(services))
-  )
+  ] as const)("%s when a message comes changes nothing, with a warning", services, function* ([, ingest, why]) {
+    warnings.length = 0
+    const { conversation } = yield* forced
+    const checked = checkedRunner(runnerWith({ open: () => Effect.succeed({ ingest }) }), runners.palimpsest)
+    const session = yield* checked.open?.(conversation) ?? Effect.die("no session")
+    const item = viewItem({ id: entryId(1), content: user(text("Look."), image), tokens: [1, 258], handles: [] })
+    assert.deepStrictEqual(yield* afterLimits(session.ingest?.([item]) ?? Effect.succeed(undefined)), [])
+    assert.deepStrictEqual(
+      warnings.map((line) => line.startsWith(refusal(why))),
+      [true],
+      warnings.join()
+    )
+  })
 
   it.effect.each([
     ["hangs", () => Effect.never, "it took longer than 10s"],
     ["dies", () => Effect.die("tired"), "it failed: tired"]
-  ] as const)("%s after a turn ends the turn with a warning", ([, afterTurn, why]) =>
-    Effect.gen(function* () {
-      warnings.length = 0
-      const { conversation } = yield* forced
-      const checked = checkedRunner(runnerWith({ open: () => Effect.succeed({ afterTurn }) }), runners.palimpsest)
-      const session = yield* checked.open?.(conversation) ?? Effect.die("no session")
-      yield* afterLimits(session.afterTurn?.(conversation) ?? Effect.void)
-      assert.deepStrictEqual(warnings, [refusal(why)])
-    }).pipe(Effect.scoped, Effect.provide(services))
-  )
+  ] as const)("%s after a turn ends the turn with a warning", services, function* ([, afterTurn, why]) {
+    warnings.length = 0
+    const { conversation } = yield* forced
+    const checked = checkedRunner(runnerWith({ open: () => Effect.succeed({ afterTurn }) }), runners.palimpsest)
+    const session = yield* checked.open?.(conversation) ?? Effect.die("no session")
+    yield* afterLimits(session.afterTurn?.(conversation) ?? Effect.void)
+    assert.deepStrictEqual(warnings, [refusal(why)])
+  })
 
   it.effect.each([
     ["hangs", Effect.never, "it took longer than 10s"],
     ["dies", Effect.die("stuck"), "it failed: stuck"]
-  ] as const)("%s when it is closed lets its conversation close", ([, closing, why]) =>
-    Effect.gen(function* () {
-      warnings.length = 0
-      const { conversation } = yield* forced
-      const open: Open = () =>
-        Effect.as(
-          Effect.addFinalizer(() => closing),
-          {}
-        )
-      const checked = checkedRunner(runnerWith({ open }), runners.palimpsest)
-      yield* afterLimits(Effect.scoped(checked.open?.(conversation) ?? Effect.void))
-      assert.deepStrictEqual(warnings, [refusal(why)])
-    }).pipe(Effect.provide(services))
-  )
+  ] as const)("%s when it is closed lets its conversation close", services, function* ([, closing, why]) {
+    warnings.length = 0
+    const { conversation } = yield* forced
+    const open: Open = () =>
+      Effect.as(
+        Effect.addFinalizer(() => closing),
+        {}
+      )
+    const checked = checkedRunner(runnerWith({ open }), runners.palimpsest)
+    yield* afterLimits(Effect.scoped(checked.open?.(conversation) ?? Effect.void))
+    assert.deepStrictEqual(warnings, [refusal(why)])
+  })
 
   it.effect("is interrupted while it opens closes what it had opened", services, function* () {
     const { conversation } = yield* forced

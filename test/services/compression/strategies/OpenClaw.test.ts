@@ -1,70 +1,31 @@
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
-import {
-  adopt,
-  failedModelsOf,
-  type Outcome,
-  type SummaryCall
-} from "../../../../src/domain/compression/Compression.ts"
+import { adopt, failedModelsOf, type Outcome } from "../../../../src/domain/compression/Compression.ts"
 import { headings } from "../../../../src/domain/compression/strategies/openclaw/Audit.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
-import { call, type Content, model, plainText, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { type Content, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { view } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import {
   type AskRequest,
   contextLength,
-  Summarizer,
   SummarizerError
 } from "../../../../src/services/compression/summary/Summarizer.ts"
-import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
-import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { type Answer, limited, scripted, servicesWith, turns } from "../../../support/compressing.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** The workflow of a compaction by openclaw, with a scripted model. */
 
-const turns = (count: number, lines: number): ReadonlyArray<Content> =>
-  Array.from({ length: count }, (_, n) => [
-    user(text(`question ${n} about the billing module`)),
-    model(call("read_file", { path: `src/file${n}.ts` }, `c${n}`)),
-    user(response("read_file", { output: `content of file ${n}\n`.repeat(lines) }, `c${n}`)),
-    model(text(`answer ${n}`))
-  ]).flat()
-
 const record = `${headings.join("\nNone.\n")}\nThe billing module: src/file0.ts src/file1.ts src/file2.ts src/file3.ts src/file4.ts src/file5.ts src/file6.ts src/file7.ts src/file8.ts src/file9.ts src/file10.ts src/file11.ts question`
-
-type Answer = string | SummarizerError | "never"
-
-const failure = new SummarizerError({ reason: "RateLimitError", message: "slow down", cause: "429", calls: [] })
 
 const played = Effect.fnUntraced(function* (
   contents: ReadonlyArray<Content>,
   answer: (request: AskRequest, index: number) => Answer,
   policy: Partial<Policy> = {}
 ) {
-  const asked: Array<AskRequest> = []
-  const summarizer = Layer.succeed(Summarizer, {
-    summarize: () => Effect.die("unexpected call"),
-    ask: (request: AskRequest) =>
-      Effect.suspend((): Effect.Effect<SummaryCall, SummarizerError> => {
-        asked.push(request)
-        const given = answer(request, asked.length - 1)
-        if (given === "never") return Effect.never
-        return typeof given === "string"
-          ? Effect.succeed({
-              purpose: request.purpose,
-              model: "scripted",
-              messages: 1,
-              answer: given,
-              finishReason: "STOP",
-              usage: null
-            })
-          : Effect.fail(given)
-      })
-  })
+  const { asked, summarizer } = scripted(answer)
   return yield* Effect.gen(function* () {
     const request = yield* requestFor(
       contents.map((content) => ({ content })),
@@ -81,9 +42,7 @@ const played = Effect.fnUntraced(function* (
     const { outcome } = yield* compressWith(runners.openclaw, { ...request, forced: true })
     const shown = view(adopt(request.conversation, outcome)).map(({ entry }) => plainText(entry.content))
     return { outcome, asked, shown, bodies: asked.map(({ contents: [body] }) => plainText(body ?? user())) }
-  }).pipe(
-    Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, summarizer))
-  )
+  }).pipe(Effect.provide(servicesWith(summarizer)))
 })
 
 describe("a compaction by openclaw", () => {
@@ -138,16 +97,16 @@ describe("a compaction by openclaw", () => {
   it.effect(
     "openclaw: says what a record covers when a later chunk fails; fails when the first one does (OpenClaw 2026.9)",
     function* () {
-      const later = yield* played(turns(30, 200), (_, index) => (index === 1 ? failure : record))
+      const later = yield* played(turns(30, 200), (_, index) => (index === 1 ? limited : record))
       assert.strictEqual(later.outcome._tag, "Compressed")
       assert.isTrue(later.bodies.some((body) => body.includes("[This record covers 1 of")))
-      const first = yield* played(turns(10, 200), () => failure)
+      const first = yield* played(turns(10, 200), () => limited)
       assert.deepInclude(first.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError" })
     }
   )
 
   it.effect("openclaw: gives each request 180 s (OpenClaw 2026.9)", function* () {
-    const waiting = yield* Effect.forkChild(played(turns(10, 200), () => "never"))
+    const waiting = yield* Effect.forkChild(played(turns(10, 200), () => Effect.never))
     yield* TestClock.adjust("179 seconds")
     assert.isUndefined(waiting.pollUnsafe())
     yield* TestClock.adjust("1 second")
@@ -172,27 +131,27 @@ describe("a compaction by openclaw", () => {
   const failedIn = (outcome: Outcome) => failedModelsOf(outcome).map(({ model, reason }) => `${model}: ${reason}`)
 
   it.effect.each([
-    ["a rate limit", failure],
+    ["a rate limit", limited],
     ["a model that is not found", notFound],
     ["an overloaded provider", overloaded],
     ["an answer without words", "  "],
-    ["no answer within its time", "never"]
+    ["no answer within its time", Effect.never]
   ] as const)(
     "openclaw: asks the next summary model after %s, and the outcome names both (OpenClaw 2026.9; ours: also where models are named)",
-    ([, bad]) =>
-      Effect.gen(function* () {
-        const answer = ({ model: name }: AskRequest) => (name === "first" ? bad : record)
-        const playing = yield* Effect.forkChild(played(turns(4, 60), answer, chain))
-        yield* TestClock.adjust("4 minutes")
-        const { asked, outcome } = yield* Fiber.join(playing)
-        assert.deepStrictEqual(
-          asked.map((request) => request.model),
-          ["first", "second"]
-        )
-        assert.strictEqual(outcome._tag, "Compressed")
-        const reason = bad === "never" ? "TimeoutError" : typeof bad === "string" ? "EmptySummary" : bad.reason
-        assert.deepStrictEqual(failedIn(outcome), [`first: ${reason}`])
-      })
+    function* ([, bad]) {
+      const answer = ({ model: name }: AskRequest) => (name === "first" ? bad : record)
+      const playing = yield* Effect.forkChild(played(turns(4, 60), answer, chain))
+      yield* TestClock.adjust("4 minutes")
+      const { asked, outcome } = yield* Fiber.join(playing)
+      assert.deepStrictEqual(
+        asked.map((request) => request.model),
+        ["first", "second"]
+      )
+      assert.strictEqual(outcome._tag, "Compressed")
+      const reason =
+        bad instanceof SummarizerError ? bad.reason : typeof bad === "string" ? "EmptySummary" : "TimeoutError"
+      assert.deepStrictEqual(failedIn(outcome), [`first: ${reason}`])
+    }
   )
 
   it.effect("openclaw: a summary model that failed is not asked again in the same compaction (ours)", function* () {
@@ -209,7 +168,7 @@ describe("a compaction by openclaw", () => {
   it.effect(
     "openclaw: when every summary model fails, nothing changes and each failure is reported (OpenClaw 2026.9)",
     function* () {
-      const failures = [failure, notFound, overloaded]
+      const failures = [limited, notFound, overloaded]
       const { asked, outcome } = yield* played(turns(4, 60), (_, index) => failures[index] ?? "unexpected", chain)
       assert.strictEqual(asked.length, 3)
       assert.deepInclude(outcome, {

@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect } from "effect"
 import { Outcome } from "../../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { model, plainText, text, user } from "../../../../src/domain/content/Content.ts"
@@ -9,8 +9,7 @@ import { strategyContract } from "../../../../src/layers/testing/StrategyContrac
 import { compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
 import { type OwnStrategy, ownRunner } from "../../../../src/services/compression/strategies/OwnRunner.ts"
 import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
-import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
-import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { servicesWith } from "../../../support/compressing.ts"
 import { runsOf } from "../../../support/runs.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
@@ -39,11 +38,7 @@ const compressed = (strategy: OwnStrategy) =>
     const messages = contents.map((content) => ({ content }))
     const policy = { ...defaultPolicy, strategy: strategy.name, minGain: 0, limit: TokenCount.make(4_000) }
     return (yield* compressWith(ownRunner(strategy), yield* requestFor(messages, policy))).outcome
-  }).pipe(
-    Effect.provide(
-      Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, Summarizer.layerExtractive)
-    )
-  )
+  }).pipe(Effect.provide(servicesWith(Summarizer.layerExtractive)))
 
 describe("a strategy of a program", () => {
   it.effect("has its text stand for what leaves, with a handle and without secrets", function* () {
@@ -61,12 +56,10 @@ describe("a strategy of a program", () => {
   it.effect.each([
     ["fails", Effect.fail("no ink")],
     ["throws", Effect.sync(() => assert.fail("no ink"))]
-  ] as const)("that %s is replaced by the default one, and the outcome says so", ([, write]) =>
-    Effect.gen(function* () {
-      const outcome = yield* compressed({ ...diary, write: () => write })
-      assert.strictEqual(outcome._tag, "Compressed")
-      if (outcome._tag !== "Compressed") return
-      assert.include(outcome.degraded?.message ?? "", "the strategy diary was not used: it failed: no ink")
-    })
-  )
+  ] as const)("that %s is replaced by the default one, and the outcome says so", function* ([, write]) {
+    const outcome = yield* compressed({ ...diary, write: () => write })
+    assert.strictEqual(outcome._tag, "Compressed")
+    if (outcome._tag !== "Compressed") return
+    assert.include(outcome.degraded?.message ?? "", "the strategy diary was not used: it failed: no ink")
+  })
 })

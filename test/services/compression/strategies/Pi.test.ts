@@ -1,6 +1,6 @@
-import { Deferred, Effect, Fiber, Layer, Stream } from "effect"
+import { Deferred, Effect, Fiber, Stream } from "effect"
 import type { ChatEvent } from "../../../../src/domain/chat/ChatEvent.ts"
-import { adopt, type SummaryCall } from "../../../../src/domain/compression/Compression.ts"
+import { adopt } from "../../../../src/domain/compression/Compression.ts"
 import { pi } from "../../../../src/domain/compression/strategies/pi/Pi.ts"
 import { noHistory } from "../../../../src/domain/compression/strategies/pi/Prompts.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
@@ -16,37 +16,21 @@ import {
 import { emptySession } from "../../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../../src/layers/assembly/Offline.ts"
-import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../../../src/services/chat/Chat.ts"
 import type { ChatSettings } from "../../../../src/services/chat/ChatSettings.ts"
 import { compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
 import type { CompressRequest } from "../../../../src/services/compression/strategies/CompressRequest.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
-import {
-  type AskRequest,
-  Summarizer,
-  SummarizerError
-} from "../../../../src/services/compression/summary/Summarizer.ts"
+import type { AskRequest } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { ContextLengthError, InvalidRequestError, ModelError } from "../../../../src/services/model/Model.ts"
 import { makeEntry } from "../../../../src/services/session/EntryBuilder.ts"
-import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { type Answer, limited, scripted, servicesWith, turns } from "../../../support/compressing.ts"
 import { subscribed } from "../../../support/hooks.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** The workflow of a compaction by pi, with a scripted model, and chats that compact themselves. */
-
-const turns = (count: number, lines: number, from = 0): ReadonlyArray<Content> =>
-  Array.from({ length: count }, (_, index) => {
-    const n = from + index
-    return [
-      user(text(`question ${n} about the billing module`)),
-      model(call("read_file", { path: `src/file${n}.ts` }, `c${n}`)),
-      user(response("read_file", { output: `content of file ${n}\n`.repeat(lines) }, `c${n}`)),
-      model(text(`answer ${n}`))
-    ]
-  }).flat()
 
 /** Turns without tools. Their prompts are long, so that a cut falls between turns. */
 const talk = (count: number): ReadonlyArray<Content> =>
@@ -63,36 +47,6 @@ const oneTurn = (calls: number, lines: number): ReadonlyArray<Content> => [
     user(response("edit", { output: `part ${n} is done\n`.repeat(lines) }, `t${n}`))
   ]).flat()
 ]
-
-type Answer = string | SummarizerError | Effect.Effect<string>
-
-const failure = new SummarizerError({ reason: "RateLimitError", message: "slow down", cause: "429", calls: [] })
-
-/** A summarizing model with these answers, and what it was asked. */
-const scripted = (answer: (request: AskRequest) => Answer) => {
-  const asked: Array<AskRequest> = []
-  const summarizer = Layer.succeed(Summarizer, {
-    summarize: () => Effect.die("unexpected call"),
-    ask: (request: AskRequest) =>
-      Effect.suspend((): Effect.Effect<SummaryCall, SummarizerError> => {
-        asked.push(request)
-        const given = answer(request)
-        if (given instanceof SummarizerError) return Effect.fail(given)
-        return Effect.map(typeof given === "string" ? Effect.succeed(given) : given, (written) => ({
-          purpose: request.purpose,
-          model: "scripted",
-          messages: 1,
-          answer: written,
-          finishReason: "STOP",
-          usage: null
-        }))
-      })
-  })
-  return { asked, summarizer }
-}
-
-const services = (summarizer: Layer.Layer<Summarizer>) =>
-  Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, summarizer)
 
 const policy: Policy = {
   ...defaultPolicy,
@@ -141,7 +95,7 @@ const played = (
     const { outcome } = yield* compressWith(runners.pi, request)
     const conversation = adopt(request.conversation, outcome)
     return { request, outcome, conversation, asked, shown: shownIn(conversation) }
-  }).pipe(Effect.provide(services(summarizer)))
+  }).pipe(Effect.provide(servicesWith(summarizer)))
 }
 
 const earlier: Draft = {
@@ -237,7 +191,7 @@ describe("a compaction by pi", () => {
   it.effect("pi: when a call fails nothing changes (Pi 0.73; ours: the other one is ended)", function* () {
     let ended = false
     const { conversation, outcome, request } = yield* played([...turns(8, 150), ...oneTurn(20, 120)], ({ purpose }) =>
-      purpose === "prefix" ? failure : Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended = true)))
+      purpose === "prefix" ? limited : Effect.onInterrupt(Effect.never, () => Effect.sync(() => void (ended = true)))
     )
     assert.deepInclude(outcome, { _tag: "FailedSummarizer", message: "slow down" })
     assert.strictEqual(conversation, request.conversation)
@@ -302,7 +256,7 @@ describe("a compaction by pi", () => {
       assert.include(summary, "<modified-files>\nsrc/part0.ts\nsrc/part1.ts\nsrc/part2.ts\n</modified-files>")
       assert.strictEqual(summary.match(/<modified-files>/g)?.length, 1)
       assert.notInclude(bodyOf(asked[1] ?? assert.fail("no second call")), "<modified-files>")
-    }).pipe(Effect.provide(services(summarizer)))
+    }).pipe(Effect.provide(servicesWith(summarizer)))
   })
 
   it.effect("pi: right after a compaction there is nothing to compress, and no call (Pi 0.73)", () => {
@@ -313,7 +267,7 @@ describe("a compaction by pi", () => {
       const { outcome } = yield* compressWith(runners.pi, { ...request, conversation })
       assert.deepInclude(outcome, { _tag: "Noop", reason: "nothing to compress" })
       assert.strictEqual(asked.length, 1)
-    }).pipe(Effect.provide(services(summarizer)))
+    }).pipe(Effect.provide(servicesWith(summarizer)))
   })
 
   it.effect(
@@ -328,7 +282,7 @@ describe("a compaction by pi", () => {
         assert.strictEqual(asked.length, 0)
         const forced = yield* compressWith(runners.pi, { ...request, mustFit: true })
         assert.strictEqual(forced.outcome._tag, "Compressed")
-      }).pipe(Effect.scoped, Effect.provide(services(summarizer)))
+      }).pipe(Effect.scoped, Effect.provide(servicesWith(summarizer)))
     }
   )
 
@@ -343,7 +297,7 @@ describe("a compaction by pi", () => {
         assert.isTrue(outcome._tag === "Compressed" && outcome.by === "hook")
         assert.include(outcome._tag === "Compressed" ? outcome.snapshot : "", "Written by a hook.")
         assert.strictEqual(asked.length, 0)
-      }).pipe(Effect.scoped, Effect.provide(services(summarizer)))
+      }).pipe(Effect.scoped, Effect.provide(servicesWith(summarizer)))
     }
   )
 })

@@ -10,14 +10,13 @@ import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
 import { text, user } from "../../../../src/domain/content/Content.ts"
 import { entryId, type Patch, viewTokens } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { applyWith, compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
 import { noop } from "../../../../src/services/compression/strategies/CompressRequest.ts"
 import type { StrategyRunner } from "../../../../src/services/compression/strategies/StrategyRunner.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
-import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { servicesWith } from "../../../support/compressing.ts"
 import { subscribed } from "../../../support/hooks.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
@@ -70,12 +69,7 @@ const runner: StrategyRunner = {
   apply: (_, plan) => Effect.succeed(noop("nothing to compress", plan.before))
 }
 
-const services = Layer.mergeAll(
-  TokenCounter.layerEstimate,
-  MemoryTempStore.layer,
-  HookSystem.layer,
-  Layer.mock(Summarizer, {})
-)
+const services = servicesWith(Layer.mock(Summarizer, {}))
 const request = requestFor([
   { content: user(text("A long request. ".repeat(100))) },
   { content: user(text("Make the build green.")) }

@@ -5,18 +5,16 @@ import { defaultPolicy, type Policy } from "../../../../src/domain/compression/s
 import { strategies } from "../../../../src/domain/compression/strategies/Strategies.ts"
 import { model, text, user } from "../../../../src/domain/content/Content.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
 import { compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import { Summarizer, SummarizerError } from "../../../../src/services/compression/summary/Summarizer.ts"
-import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
-import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { limited, servicesWith, written } from "../../../support/compressing.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** Several summarizing models, in every strategy. */
 
 const sections = ["overall_goal", "active_constraints", "key_knowledge", "artifact_trail", "file_system_state"]
-const written = `<state_snapshot>${[...sections, "recent_actions", "task_state"]
+const snapshot = `<state_snapshot>${[...sections, "recent_actions", "task_state"]
   .map((name) => `<${name}>\n- the decision was made\n</${name}>`)
   .join("\n")}</state_snapshot>`
 
@@ -37,15 +35,7 @@ const compressed = Effect.fnUntraced(function* (
       if (asked.at(-1) !== name) asked.push(name)
       const bad = failing[name ?? ""]
       if (bad instanceof SummarizerError) return Effect.fail(bad)
-      const usage = { prompt: 10, answer: 1, thoughts: 0, cached: 0 }
-      return Effect.succeed({
-        purpose,
-        model: name ?? "",
-        messages: 1,
-        answer: bad ?? written,
-        finishReason: "STOP",
-        usage
-      })
+      return Effect.succeed(written(bad ?? snapshot, purpose, name ?? ""))
     })
   const summarizer = Layer.succeed(Summarizer, {
     summarize: (request) =>
@@ -68,37 +58,29 @@ const compressed = Effect.fnUntraced(function* (
     )
     const { outcome } = yield* compressWith(runners[strategy], { ...request, forced: true })
     return { outcome, asked }
-  }).pipe(
-    Effect.provide(Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, summarizer))
-  )
+  }).pipe(Effect.provide(servicesWith(summarizer)))
 })
 
-const limited = new SummarizerError({ reason: "RateLimitError", message: "slow down", cause: "429", calls: [] })
-
 describe("several summarizing models", () => {
-  it.effect.each(strategies.map(({ name }) => name))("%s asks the next one, and keeps to it", (strategy) =>
-    Effect.gen(function* () {
-      const { asked, outcome } = yield* compressed(strategy, { a: limited, b: " " }, { model: ["a", "b", "c", "d"] })
-      assert.strictEqual(outcome._tag, "Compressed")
-      assert.deepStrictEqual(asked, ["a", "b", "c"])
-      assert.deepStrictEqual(
-        failedModelsOf(outcome).map(({ message, model: name }) => `${name}: ${message}`),
-        ["a: slow down", "b: the model returned an empty summary"]
-      )
-      // The answer without words was paid for, too.
-      assert.deepStrictEqual([...new Set(callsOf(outcome).map(({ model: name }) => name))], ["b", "c"])
-    })
-  )
+  it.effect.each(strategies.map(({ name }) => name))("%s asks the next one, and keeps to it", function* (strategy) {
+    const { asked, outcome } = yield* compressed(strategy, { a: limited, b: " " }, { model: ["a", "b", "c", "d"] })
+    assert.strictEqual(outcome._tag, "Compressed")
+    assert.deepStrictEqual(asked, ["a", "b", "c"])
+    assert.deepStrictEqual(
+      failedModelsOf(outcome).map(({ message, model: name }) => `${name}: ${message}`),
+      ["a: slow down", "b: the model returned an empty summary"]
+    )
+    // The answer without words was paid for, too.
+    assert.deepStrictEqual([...new Set(callsOf(outcome).map(({ model: name }) => name))], ["b", "c"])
+  })
 
-  it.effect.each(strategies.map(({ name }) => name))("%s takes a single name as before", (strategy) =>
-    Effect.gen(function* () {
-      const one = yield* compressed(strategy, {}, { model: "a" })
-      assert.strictEqual(one.outcome._tag, "Compressed")
-      assert.deepStrictEqual(one.asked, ["a"])
-      const failing = yield* compressed(strategy, { a: limited }, { model: "a" })
-      assert.deepInclude(failing.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError", message: "slow down" })
-    })
-  )
+  it.effect.each(strategies.map(({ name }) => name))("%s takes a single name as before", function* (strategy) {
+    const one = yield* compressed(strategy, {}, { model: "a" })
+    assert.strictEqual(one.outcome._tag, "Compressed")
+    assert.deepStrictEqual(one.asked, ["a"])
+    const failing = yield* compressed(strategy, { a: limited }, { model: "a" })
+    assert.deepInclude(failing.outcome, { _tag: "FailedSummarizer", reason: "RateLimitError", message: "slow down" })
+  })
 
   it.effect("an unusable snapshot makes the default strategy ask the next model", function* () {
     const unusable = "<state_snapshot><overall_goal></state_snapshot>"

@@ -45,17 +45,12 @@ import {
   user
 } from "../../../../../src/domain/content/Content.ts"
 import { Handle } from "../../../../../src/domain/content/Handle.ts"
-import {
-  append,
-  type Conversation,
-  type Draft,
-  empty,
-  entryId
-} from "../../../../../src/domain/conversation/Conversation.ts"
+import { type Conversation, empty, entryId } from "../../../../../src/domain/conversation/Conversation.ts"
 import { freshMemory, remember } from "../../../../../src/domain/conversation/FailureMemory.ts"
 import { OutputForm } from "../../../../../src/domain/conversation/ToolOutputShortening.ts"
 import * as Work from "../../../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../../../src/domain/tokens/Tokens.ts"
+import { conversationOf as ofEntries, entryOf } from "../../../../support/entries.ts"
 import { oracleEstimate, oraclePlaceholder, oracleHandle, oracleSplit } from "../../../../support/geminiOracle.ts"
 
 /**
@@ -530,23 +525,11 @@ describe("estimates, outputs, prompts", () => {
 
 // --- As a plan ---
 
-const conversationOf = (contents: ReadonlyArray<Content>, opening?: Content): Conversation => {
-  const handle = Handle.make("h_aaaaaaaaaa")
-  const drafts: ReadonlyArray<Draft> = [
-    ...(opening === undefined ? [] : [{ content: opening, author: "environment" as const }]),
-    ...contents.map((content) => ({ content }))
-  ]
-  return drafts.reduce(
-    (conversation, draft) =>
-      append(conversation, {
-        id: entryId(conversation.next),
-        ...draft,
-        tokens: draft.content.parts.map(() => 1),
-        handles: draft.content.parts.map(() => handle)
-      }),
-    empty
-  )
-}
+const conversationOf = (contents: ReadonlyArray<Content>, opening?: Content) =>
+  ofEntries([
+    ...(opening === undefined ? [] : [entryOf(1, opening, { author: "environment" })]),
+    ...contents.map((content, at) => entryOf(at + (opening === undefined ? 1 : 2), content))
+  ])
 
 const policy: Policy = { ...defaultPolicy, strategy: "gemini", outputForm: "head-tail-chars" }
 const planned = (conversation: Conversation, change: Partial<Policy> = {}, forced = true, failed = false) =>

@@ -45,24 +45,11 @@ import {
   text,
   user
 } from "../../../../../src/domain/content/Content.ts"
-import { handleOf, Hash } from "../../../../../src/domain/content/Handle.ts"
-import { type Entry, entryId, viewItem } from "../../../../../src/domain/conversation/Conversation.ts"
+import { entryId, viewItem } from "../../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../../src/domain/text/SlicedWork.ts"
+import { entriesOf, handle } from "../../../../support/entries.ts"
 
 /** The rules of OpenClaw as they are decided, one test a rule. `docs/strategies.md` lists them by these titles. */
-
-const handle = handleOf(Hash.make("a".repeat(52)), () => false)
-
-const entryOf = (content: Content, index: number, tokens = 100, at?: number): Entry => ({
-  id: entryId(index + 1),
-  content,
-  tokens: content.parts.map(() => tokens),
-  handles: content.parts.map(() => handle),
-  ...(at === undefined ? {} : { at })
-})
-
-const entriesOf = (contents: ReadonlyArray<Content>, tokens?: number, at?: number): ReadonlyArray<Entry> =>
-  contents.map((content, index) => entryOf(content, index, tokens, at))
 
 const turn = (n: number, output: string): ReadonlyArray<Content> => [
   user(text(`question ${n}`)),
@@ -78,7 +65,7 @@ const pruned = (
   contents: ReadonlyArray<Content>,
   options: Partial<PruneOptions> & { readonly tokens?: number } = {}
 ) => {
-  const items = entriesOf(contents, options.tokens, 0).map(viewItem)
+  const items = entriesOf(contents, options.tokens ?? 100).map((entry) => viewItem({ ...entry, at: 0 }))
   const { shorten, ...rest } = Work.runSync(
     pruning(items, { window: 200_000, at: 0, cacheMillis: cacheMillis.short, ...options })
   )
@@ -300,7 +287,7 @@ describe("the strategy openclaw: stages", () => {
   })
 
   it("openclaw: notes a group that takes more than half of the window instead of sending it (OpenClaw 2026.9)", () => {
-    const [group] = groupsOf([entryOf(user(text("big")), 0, 50_000)])
+    const [group] = groupsOf(entriesOf([user(text("big"))], 50_000))
     assert.isDefined(group)
     assert.isTrue(isOversized(group, 100_000))
     assert.isFalse(isOversized(group, 200_000))

@@ -14,7 +14,6 @@ import {
   text,
   user
 } from "../../../../../src/domain/content/Content.ts"
-import { handleOf, Hash } from "../../../../../src/domain/content/Handle.ts"
 import {
   append,
   type Conversation,
@@ -28,28 +27,17 @@ import { projectMessages, requestTokens } from "../../../../../src/domain/conver
 import { defaultSize } from "../../../../../src/domain/conversation/ToolOutputShortening.ts"
 import { runSync } from "../../../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../../../src/domain/tokens/Tokens.ts"
+import { conversationOf as ofEntries, entriesOf, handle } from "../../../../support/entries.ts"
 
 /** The rules of the default strategy as they are decided, one test a rule. `docs/strategies.md` lists them by these titles. */
 
-const handle = handleOf(Hash.make("a".repeat(52)), () => false)
 const tokens = (count: number) => TokenCount.make(count)
 
-const entriesOf = (contents: ReadonlyArray<Content>, size: number): ReadonlyArray<Entry> =>
-  contents.map((content, index) => ({
-    id: entryId(index + 1),
-    content,
-    tokens: content.parts.map((_, part) => (part === 0 ? size : 0)),
-    handles: content.parts.map(() => handle)
-  }))
-
-const conversationOf = (contents: ReadonlyArray<Content>, size = 1_000): Conversation =>
-  entriesOf(contents, size).reduce(append, empty)
+const conversationOf = (contents: ReadonlyArray<Content>, size = 1_000) => ofEntries(entriesOf(contents, size))
 
 /** The same with another number of tokens, or another author, at one place. */
 const changedAt = (contents: ReadonlyArray<Content>, at: number, change: Partial<Entry>): Conversation =>
-  entriesOf(contents, 1_000)
-    .map((entry, index) => (index === at ? { ...entry, ...change } : entry))
-    .reduce(append, empty)
+  ofEntries(entriesOf(contents, 1_000).map((entry, index) => (index === at ? { ...entry, ...change } : entry)))
 
 const asks = (words = "Please mend the parser now.") => user(text(words))
 const says = (words = "done") => model(text(words))

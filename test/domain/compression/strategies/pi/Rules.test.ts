@@ -20,11 +20,8 @@ import {
 import { defaultPolicy } from "../../../../../src/domain/compression/strategies/Policy.ts"
 import { summaryPlan } from "../../../../../src/domain/compression/SummaryPlan.ts"
 import { call, type Content, model, response, text, user } from "../../../../../src/domain/content/Content.ts"
-import { handleOf, Hash } from "../../../../../src/domain/content/Handle.ts"
 import {
-  append,
   type Conversation,
-  empty,
   type Entry,
   entryId,
   viewItem
@@ -33,22 +30,11 @@ import { freshMemory } from "../../../../../src/domain/conversation/FailureMemor
 import { projectMessages, requestTokens } from "../../../../../src/domain/conversation/Projection.ts"
 import * as Work from "../../../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../../../src/domain/tokens/Tokens.ts"
+import { conversationOf, entriesOf, entryOf } from "../../../../support/entries.ts"
 
 /** The rules of Pi as they are decided, one test a rule. `docs/strategies.md` lists them by these titles. */
 
-const handle = handleOf(Hash.make("a".repeat(52)), () => false)
-
-const entriesOf = (contents: ReadonlyArray<Content>, tokens = 100): ReadonlyArray<Entry> =>
-  contents.map((content, index) => ({
-    id: entryId(index + 1),
-    content,
-    tokens: content.parts.map((_, part) => (part === 0 ? tokens : 0)),
-    handles: content.parts.map(() => handle)
-  }))
-
-const items = (contents: ReadonlyArray<Content>, tokens?: number) => entriesOf(contents, tokens).map(viewItem)
-
-const conversationOf = (entries: ReadonlyArray<Entry>): Conversation => entries.reduce(append, empty)
+const items = (contents: ReadonlyArray<Content>, tokens = 100) => entriesOf(contents, tokens).map(viewItem)
 
 const asks = (words = "go on") => user(text(words))
 const says = (words = "done") => model(text(words))
@@ -246,13 +232,7 @@ describe("the lists of files", () => {
   it("pi: the lists stand at the end of the summary and are carried from compaction to compaction (Pi 0.73; ours: never shown to the model twice)", () => {
     const lists = fileListText({ read: ["a.ts"], modified: ["b.ts"] })
     assert.strictEqual(lists, "<read-files>\na.ts\n</read-files>\n\n<modified-files>\nb.ts\n</modified-files>")
-    const summary: Entry = {
-      id: entryId(1),
-      content: user(text(`<summary>\nBefore.\n\n${lists}\n</summary>`)),
-      author: "summary",
-      tokens: [50],
-      handles: [handle]
-    }
+    const summary = entryOf(1, user(text(`<summary>\nBefore.\n\n${lists}\n</summary>`)), { author: "summary" })
     const later = entriesOf(edit("a.ts", "1")).map((entry, index) => ({ ...entry, id: entryId(index + 2) }))
     assert.deepStrictEqual(fileLists([summary, ...later]), { read: [], modified: ["a.ts", "b.ts"] })
     assert.strictEqual(withoutFileLists(`Before.\n\n${lists}`), "Before.")
