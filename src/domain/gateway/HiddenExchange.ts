@@ -50,7 +50,7 @@ const blocksOf = ({ blocksKey: key }: MessageForm, message: Json): Blocks => {
   const content = message[key]
   if (typeof content === "string") {
     return {
-      blocks: [{ text: content }],
+      blocks: [{ type: "text", text: content }],
       write: ([first]) => ({ ...message, [key]: first === undefined ? null : textAt(first, "text") })
     }
   }
