@@ -48,7 +48,11 @@ it.each<
 ])("%s leaves it", (_, visible, message, left) => {
   const raw = JSON.stringify({ role: "assistant", ...message })
   const hidden = JSON.stringify({ role: "assistant", content: [text("A."), { ...use, id: "r1" }] })
-  const found = woven("anthropic", { rounds: [{ sent: [hidden, "result"], visible }] }, [raw, "next"])
+  const found = woven(
+    "tool_calls" in message ? "chat" : "anthropic",
+    { rounds: [{ sent: [hidden, "result"], visible }] },
+    [raw, "next"]
+  )
   const [first, ...rest] = found?.sent ?? []
   const isSame = left === "all"
   // Where the words are not found again, only the hidden call goes before the client's message.
