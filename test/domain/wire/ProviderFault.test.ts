@@ -402,3 +402,24 @@ describe("content that a provider refuses", () => {
     if (content !== undefined) assert.isUndefined(excessOf(status, fault))
   })
 })
+
+const google = (message: string, ...details: ReadonlyArray<unknown>) =>
+  JSON.stringify({ error: { code: 429, message, status: "RESOURCE_EXHAUSTED", details } })
+const violated = (quotaId: string, quotaValue = "250000") => ({ violations: [{ quotaId, quotaValue }] })
+
+describe("the details of an error of Google's servers", () => {
+  it.each([
+    ["a delay", google("slow down", "odd", { retryDelay: "2.5s" }, { retryDelay: "9s" }), { retryMillis: 2_500 }],
+    ["a rate", google("slow down", violated("InputTokensPerMinute")), { exhaustedQuota: undefined }],
+    [
+      "a daily quota",
+      google("no more", violated("A"), violated("RequestsPerDay")),
+      { exhaustedQuota: "RequestsPerDay" }
+    ],
+    ["no quota at all", google("no more", violated("FreeTier", "0")), { exhaustedQuota: "FreeTier" }],
+    ["a key by its reason", google("no", { reason: "API_KEY_INVALID" }), { isKeyRefused: true }],
+    ["a key by its words", google("API key expired. Renew it."), { isKeyRefused: true }],
+    ["another reason", google("no", { reason: "OTHER" }), { isKeyRefused: false, kind: "429 RESOURCE_EXHAUSTED" }],
+    ["an error within an error", google(google("inner", violated("B", "0"))), { message: "inner", exhaustedQuota: "B" }]
+  ])("say: %s", (_, body, expected) => assert.deepInclude(faultOf(body), expected))
+})

@@ -167,7 +167,8 @@ describe("an answer of Chat Completions", () => {
         delta({ content: "It is " }),
         delta({ refusal: "so." }),
         called(0, { id: "c1", function: { name: "look", arguments: "" } }),
-        called(1, { id: "c2", function: { name: "list", arguments: "{}" } }),
+        called(1, { id: "c2", type: "function", function: { name: "list", arguments: "{}" } }),
+        called(1, { id: "", type: null, function: {} }),
         ...pieces.map((piece) => called(0, { function: { arguments: piece } })),
         { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
         {

@@ -4,7 +4,7 @@ import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import { type AnswerReader, type Grounding, maxAnswerParts, type ReadEvent, type Reading } from "../AnswerReader.ts"
 import { counted } from "../AnswerUsage.ts"
 import { carriedState, type Target } from "../ModelState.ts"
-import { faultIn, faulty } from "../ProviderFault.ts"
+import { faulty } from "../ProviderFault.ts"
 import { type Citations, readGenerateResponse, usage } from "./Answer.ts"
 
 /** Reads the answers of the Gemini API, whole or streamed. */
@@ -86,7 +86,7 @@ const signedPart = (part: Part, target: Target): Part =>
 
 /** Reads a response, or a piece of one. */
 export const readGemini = (response: unknown, target: Target): ReadEvent => {
-  if (Predicate.hasProperty(response, "error") && faultIn(response) !== undefined) return faulty(response)
+  if (Predicate.hasProperty(response, "error") && response.error !== null) return faulty(response)
   if (hasTooManyParts(response)) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (isTooDeep(response)) return Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth })
   const decoded = readGenerateResponse(response)
