@@ -7,7 +7,7 @@ import { call, type Content, model, response, text, user } from "../../../src/do
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../../src/domain/session/Session.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
-import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeClaude } from "../../../src/domain/transcripts/claude/ClaudeWriter.ts"
 import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"

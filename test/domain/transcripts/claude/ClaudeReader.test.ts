@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { payload } from "../../../src/domain/content/Content.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
-import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
-import { bad, contents, drafts, messageText, ok, reading, told } from "../../support/reading.ts"
+import { payload } from "../../../../src/domain/content/Content.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
+import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import { bad, contents, drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
 
 /** What is true of Claude Code's records alone: a tree of lines, a queue, blocks. `agentFormats.test.ts` has what holds for every agent. */
 

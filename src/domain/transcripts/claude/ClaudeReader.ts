@@ -1,7 +1,7 @@
-import type { Author, Draft } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { splitAuthorNote } from "./AuthorNote.ts"
+import type { Author, Draft } from "../../conversation/Conversation.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   type Answer,
   answerPiece,
@@ -14,9 +14,9 @@ import {
   type Piece,
   textPiece,
   thoughtPiece
-} from "./ExactParts.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
-import { readBlocks } from "./ListedBlocks.ts"
+} from "../ExactParts.ts"
+import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { readBlocks } from "../ListedBlocks.ts"
 import {
   isProblem,
   isRecordProblem,
@@ -25,13 +25,13 @@ import {
   problemUnder,
   recordProblem,
   type RecordProblem
-} from "./Problem.ts"
-import { exactPieces } from "./RecordLine.ts"
-import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "./RecordMarks.ts"
-import { claudeUsage } from "./RecordUsage.ts"
-import { Skipped } from "./Skipped.ts"
-import type { LineReader, Transcript } from "./Transcript.ts"
-import { authorOf } from "./voice/Voice.ts"
+} from "../Problem.ts"
+import { exactPieces } from "../RecordLine.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "../RecordMarks.ts"
+import { claudeUsage } from "../RecordUsage.ts"
+import { Skipped } from "../Skipped.ts"
+import type { LineReader, Transcript } from "../Transcript.ts"
+import { authorOf } from "../voice/Voice.ts"
 
 /**
  * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
