@@ -32,6 +32,7 @@ import { claudeUsage } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { LineReader, Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"
+import { attachmentPieces } from "./Attachments.ts"
 
 /**
  * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
@@ -59,7 +60,7 @@ interface LineMessage {
   readonly blocks: ReadonlyArray<Block>
   /** The exact parts, when its blocks do not hold them. */
   readonly exact: ReadonlyArray<Piece> | undefined
-  readonly kind: "message" | "program" | "summary" | "api error"
+  readonly kind: "message" | "program" | "summary" | "attachment" | "api error"
   readonly author: Author | undefined
   readonly usage: Usage | undefined
   readonly marks: Marks
@@ -69,6 +70,16 @@ interface LineMessage {
 interface Boundary {
   readonly trigger: "manual" | "auto"
   readonly tokens: number | undefined
+  readonly kept: KeptSegment | undefined
+}
+
+/** Messages that a compaction kept, by their uuids. They keep their old parents, and what follows hangs on the last one. */
+interface KeptSegment {
+  readonly head: string
+  readonly tail: string
+  /** What the first one follows: the summary, or the boundary when the summary stands after them. */
+  readonly anchor: string | undefined
+  readonly uuids: ReadonlyArray<string>
 }
 
 interface Line {
@@ -101,6 +112,20 @@ const media = (block: Json): Piece | undefined => {
     return { part: { fileData: { ...about, fileUri: url } }, source: undefined }
   return undefined
 }
+
+/** When something happened, and where it stands in the file. */
+interface Moment {
+  readonly at: number | undefined
+  readonly number: number
+}
+
+/** Orders by time, and by place in the file what has no time, or the same: Claude Code appends records late, and copies others. */
+const byTime = (one: Moment, other: Moment): number =>
+  one.at === undefined || other.at === undefined || one.at === other.at ? one.number - other.number : one.at - other.at
+const isBefore = (one: Moment, other: Moment): boolean => byTime(one, other) < 0
+/** Returns the first of these in an order. */
+const firstBy = <A>(all: ReadonlyArray<A>, order: (one: A, other: A) => number): A | undefined =>
+  all.reduce<A | undefined>((found, one) => (found === undefined || order(one, found) < 0 ? one : found), undefined)
 
 const isAnswer = (block: Block): boolean => block._tag === "Answer"
 /** Returns the text of a message, without its other blocks. */
@@ -228,10 +253,14 @@ const readMessage = (record: Json, text: string, uuid: string, skipped: Skipped)
   }
 }
 
-/** Reads a message that was sent while the agent worked. Newer versions store it as an attachment of the next request. */
-const readQueued = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | undefined => {
+/** Reads what the model was shown beside a message. Newer versions store what was sent while the agent worked so, too. */
+const readAttachment = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | undefined => {
   const { attachment } = record
-  if (record.type !== "attachment" || !isJson(attachment) || attachment.type !== "queued_command") return undefined
+  if (record.type !== "attachment" || !isJson(attachment)) return undefined
+  if (attachment.type !== "queued_command") {
+    const blocks = attachmentPieces(attachment).map(pieceBlock)
+    return blocks.length === 0 ? undefined : { ...queuedMessage(blocks, uuid, "program"), kind: "attachment" }
+  }
   const path = ["attachment", "prompt"]
   const blocks = readContent(attachment.prompt, locate(record, text, path), path, skipped)
   if (isRecordProblem(blocks) || blocks.length === 0) return undefined
@@ -258,16 +287,30 @@ const isBoundary = (record: Json): boolean => record.type === "system" && record
 
 const kindName = (record: Json): string => {
   const type = textAt(record, "type") ?? "unknown"
-  const subtype = textAt(record, "subtype")
-  return type === "system" && subtype !== undefined ? `system: ${subtype}` : type
+  const subtype = isJson(record.attachment) ? textAt(record.attachment, "type") : textAt(record, "subtype")
+  return (type === "system" || type === "attachment") && subtype !== undefined ? `${type}: ${subtype}` : type
+}
+
+const keptSegment = (metadata: Json): KeptSegment | undefined => {
+  const segment = isJson(metadata.preservedSegment) ? metadata.preservedSegment : {}
+  const messages = isJson(metadata.preservedMessages) ? metadata.preservedMessages : {}
+  const uuids = [messages.uuids, messages.allUuids]
+    .flatMap((list): ReadonlyArray<unknown> => (Array.isArray(list) ? list : []))
+    .filter((uuid) => typeof uuid === "string")
+  const head = textAt(segment, "headUuid") ?? uuids[0]
+  const tail = textAt(segment, "tailUuid") ?? uuids.at(-1)
+  const anchor = textAt(segment, "anchorUuid") ?? textAt(messages, "anchorUuid")
+  return head === undefined || tail === undefined ? undefined : { head, tail, anchor, uuids }
 }
 
 const boundaryOf = (record: Json): Line["boundary"] => {
   if (!isBoundary(record)) return undefined
-  const { preTokens: tokens, trigger } = isJson(record.compactMetadata) ? record.compactMetadata : {}
+  const metadata = isJson(record.compactMetadata) ? record.compactMetadata : {}
+  const { preTokens: tokens, trigger } = metadata
   return {
     trigger: trigger === "manual" ? "manual" : "auto",
-    tokens: typeof tokens === "number" ? tokens : undefined
+    tokens: typeof tokens === "number" ? tokens : undefined,
+    kept: keptSegment(metadata)
   }
 }
 
@@ -280,11 +323,11 @@ interface Turn {
 }
 type Stretch =
   | Turn
-  | { readonly _tag: "Queued"; readonly by: number; readonly lines: ReadonlyArray<Line> }
+  | { readonly _tag: "Queued"; readonly by: Moment; readonly lines: ReadonlyArray<Line> }
   | {
       readonly _tag: "Compaction"
       readonly summary: Line
-      readonly boundary: Line["boundary"]
+      readonly boundary: Line | undefined
       readonly message: LineMessage
     }
 
@@ -295,61 +338,123 @@ const answersIn = (line: Line): ReadonlyArray<string> =>
 const callsIn = (line: Line): ReadonlyArray<string> =>
   (messageOf(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
 
+const sameBlock = (one: Block | undefined, other: Block): boolean => JSON.stringify(one) === JSON.stringify(other)
+
+/** Whether two lines of the same message, the user's or the model's, hold the same. Lines that repeat others on purpose do not count. */
+const sameContent = (one: Line, other: Line): boolean => {
+  const [left, right] = [messageOf(one), messageOf(other)]
+  return (
+    left !== undefined &&
+    right !== undefined &&
+    left.role === right.role &&
+    !isClosed(left.marks) &&
+    !isClosed(right.marks) &&
+    left.blocks.length === right.blocks.length &&
+    right.blocks.every((block, index) => sameBlock(left.blocks[index], block))
+  )
+}
+
+/** Returns what two copies of a line have in common besides their content; undefined for a line that cannot be told from others. */
+const copyKey = (line: Line): string | undefined => {
+  const message = messageOf(line)
+  if (message === undefined) return undefined
+  if (message.role === "model") return message.messageId === line.uuid ? undefined : `model ${message.messageId}`
+  const answers = answersIn(line)
+  return answers.length > 0 ? `result ${answers.join(" ")}` : line.at === undefined ? undefined : `user ${line.at}`
+}
+
+/**
+ * Returns, by line, the first other line of `known` with the same content, of which it is a copy. An agent that resumes a session can append its history again, under
+ * other ids.
+ */
+const copiesOf = (lines: ReadonlyArray<Line>, known: Iterable<Line>): ReadonlyMap<Line, Line> => {
+  const byKey = new Map<string, Array<Line>>()
+  for (const line of known) {
+    const key = copyKey(line)
+    if (key !== undefined) byKey.set(key, [...(byKey.get(key) ?? []), line])
+  }
+  return new Map(
+    lines.flatMap((line) => {
+      const original = byKey.get(copyKey(line) ?? "")?.find((one) => sameContent(one, line))
+      return original === undefined || original === line ? [] : [[line, original] as const]
+    })
+  )
+}
+
 /** Whether a line of the agent may join this turn. */
 const isOpenTurn = (turn: Stretch | undefined): turn is Turn => {
   const marks = turn?._tag === "Answers" ? turn.lines[0]?.message?.marks : undefined
   return marks !== undefined && !isClosed(marks)
 }
 
-interface Queued {
-  readonly number: number
+interface Queued extends Moment {
   readonly blocks: ReadonlyArray<Block>
   readonly words: string
 }
 /** A queued message that was delivered, and its place. */
 interface Delivered extends Queued {
-  readonly at: number | undefined
-  /** The number of the record that delivered it. */
-  readonly by: number
+  /** The record that delivered it. */
+  readonly by: Moment
+  /** Whether it began the next turn, as a message of its own. */
+  readonly isTurn: boolean
   /** The message line before that record. On a dead branch, the message is dead too. */
   readonly after: Line | undefined
+}
+interface QueueOperation extends Moment {
+  readonly operation: unknown
+  readonly content: unknown
+  readonly blocks: ReadonlyArray<Block>
 }
 
 /** Whether words are a text, or whole lines of it: several messages that wait together become one. */
 const holdsLine = (text: string, words: string): boolean => `\n${text}\n`.includes(`\n${words}\n`)
+
+/** Returns the queued messages without those with these words; without all where that names none. Notifications of programs stay in the queue. */
+const takenBack = (waiting: ReadonlyArray<Queued>, content: unknown): Array<Queued> => {
+  const isNamed = ({ words }: Queued) => typeof content === "string" && holdsLine(content.trim(), words)
+  const isOut = waiting.some(isNamed) ? isNamed : () => true
+  return waiting.filter((queued) => !isOut(queued))
+}
 
 /**
  * Messages that the user typed while the agent worked. A message leaves the queue to be sent with the next request
  * ("remove"), to become a message at the end of the turn ("dequeue"), or because the user takes it back ("popAll").
  */
 class Queue {
-  readonly delivered: Array<Delivered> = []
-  /** Messages that no record took from the queue. */
-  waiting: Array<Queued> = []
+  private readonly operations: Array<QueueOperation> = []
 
   /** Adds a record. */
-  add(record: Json, text: string, number: number, after: Line | undefined, skipped: Skipped): void {
+  add(record: Json, text: string, number: number, skipped: Skipped): void {
     skipped.add("queue-operation")
     const { content, operation } = record
-    if (operation === "enqueue") {
-      const blocks = readContent(content ?? "", locate(record, text, ["content"]), ["content"], skipped)
-      if (isRecordProblem(blocks)) return
-      this.waiting.push({ number, blocks, words: wordsIn(blocks) })
-    } else if (operation === "popAll") this.takeBack(content)
-    else {
-      const named = typeof content === "string" ? this.waiting.findIndex(({ words }) => words === content.trim()) : 0
-      const [first] = named < 0 ? [] : this.waiting.splice(named, 1)
-      if (first !== undefined && first.words !== "") {
-        this.delivered.push({ ...first, at: timeAt(record), by: number, after })
-      }
-    }
+    const blocks =
+      operation === "enqueue" ? readContent(content ?? "", locate(record, text, ["content"]), ["content"], skipped) : []
+    if (!isRecordProblem(blocks)) this.operations.push({ number, at: timeAt(record), operation, content, blocks })
   }
 
-  /** Removes the messages with these words; all where that names none. Notifications of programs stay in the queue. */
-  private takeBack(content: unknown): void {
-    const isNamed = ({ words }: Queued) => typeof content === "string" && holdsLine(content.trim(), words)
-    const isDelivered = this.waiting.some(isNamed) ? isNamed : () => true
-    this.waiting = this.waiting.filter((queued) => !isDelivered(queued))
+  /** Returns the messages that were delivered, and those that no record took from the queue. */
+  settle(lines: ReadonlyArray<Line>): {
+    readonly delivered: ReadonlyArray<Delivered>
+    readonly waiting: ReadonlyArray<Queued>
+  } {
+    const delivered: Array<Delivered> = []
+    let waiting: Array<Queued> = []
+    if (this.operations.length === 0) return { delivered, waiting }
+    const inOrder = [...lines].sort(byTime)
+    let next = 0
+    for (const { blocks, content, operation, ...by } of [...this.operations].sort(byTime)) {
+      for (let line = inOrder[next]; line !== undefined && !isBefore(by, line); line = inOrder[next]) next += 1
+      if (operation === "enqueue") waiting.push({ ...by, blocks, words: wordsIn(blocks) })
+      else if (operation === "popAll") waiting = takenBack(waiting, content)
+      else {
+        const named = typeof content === "string" ? waiting.findIndex(({ words }) => words === content.trim()) : 0
+        const [first] = named < 0 ? [] : waiting.splice(named, 1)
+        const isTurn = operation === "dequeue"
+        if (first !== undefined && first.words !== "")
+          delivered.push({ ...first, by, isTurn, after: inOrder[next - 1] })
+      }
+    }
+    return { delivered, waiting }
   }
 }
 
@@ -357,6 +462,9 @@ class Queue {
 class Tree {
   readonly lines = new Map<string, Line>()
   readonly messages: Array<Line> = []
+  /** The boundaries of compactions that kept messages in their places. */
+  private readonly keeping: Array<Line> = []
+  private readonly keptBy = new Map<Line, ReadonlySet<string>>()
   private readonly last: Record<"main" | "side", Line | undefined> = { main: undefined, side: undefined }
 
   /** Returns the message line before the next record. */
@@ -366,14 +474,33 @@ class Tree {
 
   add(line: Line): void {
     this.lines.set(line.uuid, line)
+    if (line.boundary?.kept !== undefined) this.keeping.push(line)
     if (line.message === undefined) return
     this.messages.push(line)
     this.last[line.sidechain ? "side" : "main"] = line
   }
 
-  /** The last message. A file with only a sidechain is a subagent's own transcript. */
-  get leaf(): Line | undefined {
-    return this.last.main ?? this.last.side
+  /**
+   * The latest message that no other follows, which need not be the last in the file. A file with only a sidechain is a subagent's
+   * own transcript.
+   */
+  leaf(): Line | undefined {
+    const sidechain = this.last.main === undefined
+    const own = this.messages.filter((line) => line.sidechain === sidechain)
+    const followed = new Set(own.map((line) => this.messageBefore(line)))
+    const leaves = own.filter((line) => !followed.has(line))
+    return firstBy(leaves.length === 0 ? own : leaves, (one, other) => byTime(other, one))
+  }
+
+  /** Returns the nearest message on the way from a line to its root. */
+  private messageBefore(line: Line): Line | undefined {
+    const seen = new Set([line])
+    let before = this.before(line).line
+    while (before !== undefined && before.message === undefined && !seen.has(before)) {
+      seen.add(before)
+      before = this.before(before).line
+    }
+    return before
   }
 
   /**
@@ -383,16 +510,54 @@ class Tree {
    */
   before(line: Line): { readonly line: Line | undefined; readonly guessed: boolean } {
     const compaction = line.boundary !== undefined || line.message?.kind === "summary"
+    const summary = compaction ? undefined : this.summaryBefore(line)
+    if (summary !== undefined) return { line: summary, guessed: false }
     if (line.parent === null && !compaction) return { line: undefined, guessed: false }
-    const known = this.lines.get(line.parent ?? line.logicalParent ?? "")
+    const isFirst = line.boundary?.kept !== undefined && this.kept(line).size === 0
+    if (isFirst) return { line: line.previous, guessed: true }
+    const known = this.lines.get(line.parent ?? line.logicalParent ?? line.boundary?.kept?.tail ?? "")
     return known === undefined ? { line: line.previous, guessed: true } : { line: known, guessed: false }
   }
 
+  /** Returns the summary of a compaction that this line follows although its parent is a message that the compaction kept. */
+  private summaryBefore(line: Line): Line | undefined {
+    const parent = this.lines.get(line.parent ?? "")
+    const boundary =
+      parent === undefined
+        ? undefined
+        : this.keeping.findLast(
+            (one) => isBefore(one, line) && isBefore(parent, one) && this.kept(one).has(parent.uuid)
+          )
+    return boundary === undefined
+      ? undefined
+      : this.messages.find(
+          ({ message, parent: above, uuid }) =>
+            message?.kind === "summary" && (uuid === boundary.boundary?.kept?.anchor || above === boundary.uuid)
+        )
+  }
+
+  /** Returns the uuids of the lines that a compaction kept in their places; none when it begins the file, and they stand after it. */
+  kept(boundary: Line): ReadonlySet<string> {
+    const known = this.keptBy.get(boundary)
+    if (known !== undefined) return known
+    const segment = boundary.boundary?.kept
+    const way = new Set<string>()
+    let line = this.lines.get(segment?.tail ?? "")
+    while (line !== undefined && line.uuid !== segment?.head && !way.has(line.uuid)) {
+      way.add(line.uuid)
+      line = this.lines.get(line.parent ?? "")
+    }
+    const isInPlace = line !== undefined && (line.parent === null || this.lines.has(line.parent ?? ""))
+    const kept = new Set(isInPlace && segment !== undefined ? [segment.head, ...way, ...segment.uuids] : [])
+    this.keptBy.set(boundary, kept)
+    return kept
+  }
+
   /** Returns the conversation from its first line to the leaf. A lenient chain goes over a circle to the line before it. */
-  chain(isLenient: boolean): ReadonlyArray<Line> | Problem {
+  chain(leaf: Line | undefined, isLenient: boolean): ReadonlyArray<Line> | Problem {
     const seen = new Set<Line>()
     let isMended = false
-    for (let line = this.leaf; line !== undefined;) {
+    for (let line = leaf; line !== undefined;) {
       seen.add(line)
       const next = this.before(line)
       if (next.line !== undefined && seen.has(next.line)) {
@@ -420,9 +585,15 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
   const stretches: Array<Stretch> = []
   let open = new Map<string, Turn>()
   let boundary: Line | undefined
+  /** What was shown beside the last message. Results follow their calls at once, so it stands after them. */
+  let attached: Array<Line> = []
   const dropBoundary = () => {
     if (boundary !== undefined) skipped.add("system: compact_boundary")
     boundary = undefined
+  }
+  const attach = () => {
+    if (attached.length > 0) stretches.push({ _tag: "Other", lines: attached })
+    attached = []
   }
   for (const line of chain) {
     if (line.boundary !== undefined) {
@@ -432,8 +603,13 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     }
     const message = messageOf(line)
     if (message === undefined) continue
+    if (message.kind === "attachment") {
+      attached.push(line)
+      continue
+    }
     if (message.kind === "summary") {
-      stretches.push({ _tag: "Compaction", summary: line, boundary: boundary?.boundary, message })
+      attach()
+      stretches.push({ _tag: "Compaction", summary: line, boundary, message })
       boundary = undefined
       open = new Map()
       continue
@@ -447,11 +623,13 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
       same.lines.push(line)
       continue
     }
+    if (!answers) attach()
     const turn: Turn = { _tag: message.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
     if (message.role === "model" && !isClosed(message.marks)) open.set(message.messageId, turn)
     stretches.push(turn)
   }
   dropBoundary()
+  attach()
   return stretches
 }
 
@@ -506,6 +684,41 @@ const commandOf = (words: string): string | undefined => {
   return name === undefined ? undefined : `<command-name>${name}</command-name>`
 }
 
+/** A message line of the user, and its text. */
+interface Standing {
+  readonly line: Line
+  readonly words: string
+}
+
+/** Returns the line that holds a queued message, so that it needs no place of its own. */
+const lineOf = (
+  { by, isTurn, words, ...queued }: Delivered,
+  standing: ReadonlyArray<Standing>,
+  stretches: ReadonlyArray<Stretch>,
+  next: number
+): Standing | undefined => {
+  const since = standing.filter(({ line }) => !isBefore(line, queued))
+  // One that began the next turn is the next message with its words, or with its words among others.
+  const arrival = isTurn ? since.find(({ line }) => !isBefore(line, by))?.line : undefined
+  // Text that the user types after the agent's answer is a new message, even with the same words. A command stands where it
+  // ran, which may be at the end of the turn.
+  const answer = isTurn
+    ? undefined
+    : momentOf(stretches.find((one) => one._tag === "Model" && !isBefore(momentOf(one), by)))
+  const command = commandOf(words)
+  const end = isTurn ? (arrival ?? never) : momentOf(stretches[next])
+  return (
+    since.find(
+      (one) =>
+        (one.words === words && (answer === undefined || !isBefore(answer, one.line))) ||
+        (command !== undefined && one.words.includes(command))
+    ) ??
+    since.find(
+      ({ line, words: text }) => (isTurn || !isBefore(line, by)) && !isBefore(end, line) && holdsLine(text, words)
+    )
+  )
+}
+
 /**
  * Inserts queued messages where they were delivered: after the results sent with them, before the agent's next text.
  * Messages that are in the file a second time are left out. Returns the number of records that told of messages of the
@@ -513,60 +726,66 @@ const commandOf = (words: string): string | undefined => {
  */
 function* deliver(
   stretches: Array<Stretch>,
-  { delivered, waiting }: Queue,
+  queue: Queue,
   messages: ReadonlyArray<Line>,
-  taken: ReadonlySet<Line>
+  taken: ReadonlySet<Line>,
+  copies: ReadonlyMap<Line, Line>
 ): SlicedWork<number> {
-  const standing = messages.flatMap((line) => {
-    const message = messageOf(line)
-    const isUser = message?.role === "user" && message.kind !== "summary"
-    return isUser ? [{ line, words: wordsIn(message.blocks) }] : []
-  })
-  const used = new Set<Line>()
+  const { delivered, waiting } = queue.settle(messages)
+  if (delivered.length + waiting.length === 0) return 0
+  const standing = messages
+    .flatMap((line): ReadonlyArray<Standing> => {
+      const message = messageOf(line)
+      const isUser =
+        message?.role === "user" && message.kind !== "summary" && message.kind !== "attachment" && !copies.has(line)
+      const words = isUser ? wordsIn(message.blocks) : ""
+      return words === "" ? [] : [{ line, words }]
+    })
+    .sort((one, other) => byTime(one.line, other.line))
+  const used = new Set<Standing>()
   let records = 0
-  for (const { after, at, blocks, by, number, words } of delivered) {
+  for (const one of delivered) {
+    const after = one.after === undefined ? undefined : (copies.get(one.after) ?? one.after)
     if (after !== undefined && !taken.has(after)) continue
     // The record that put it into the queue, and the one that took it out.
     records += 2
     yield (standing.length + stretches.length) * 4
-    const answer = numberOf(stretches.find((stretch) => stretch._tag === "Model" && numberOf(stretch) > by))
-    const command = commandOf(words)
-    const same = standing.find(
-      (one) =>
-        one.line.number > number &&
-        !used.has(one.line) &&
-        // Text that the user types after the agent's answer is a new message, even with the same words. A command stands where
-        // it ran, which may be at the end of the turn.
-        ((one.words === words && one.line.number <= answer) || (command !== undefined && one.words.includes(command)))
+    const from = stretches.findIndex(
+      (stretch) => stretch._tag !== "Compaction" && after !== undefined && stretch.lines.includes(after)
     )
-    const next = stretches.findIndex((stretch) => stretch._tag !== "Answers" && numberOf(stretch) > by)
-    const end = next < 0 ? Infinity : numberOf(stretches[next])
-    const within = standing.some(
-      (one) => one.line.number > by && one.line.number <= end && !used.has(one.line) && holdsLine(one.words, words)
+    const next = stretches.findIndex(
+      (stretch, index) => index > from && stretch._tag !== "Answers" && !isBefore(momentOf(stretch), one.by)
     )
-    if (same !== undefined) used.add(same.line)
-    if (same !== undefined || within) continue
-    const uuid = `line ${number}`
-    const message = queuedMessage(blocks, uuid, writtenBy(blocks))
+    const held = lineOf(
+      one,
+      standing.filter((known) => !used.has(known)),
+      stretches,
+      next
+    )
+    if (held !== undefined) {
+      if (held.words === one.words) used.add(held)
+      continue
+    }
+    const uuid = `line ${one.number}`
     const line: Line = {
-      number,
+      number: one.number,
       uuid,
       named: false,
       parent: undefined,
       logicalParent: undefined,
       sidechain: after?.sidechain ?? false,
-      at,
+      at: one.by.at,
       session: undefined,
-      message,
+      message: queuedMessage(one.blocks, uuid, writtenBy(one.blocks)),
       boundary: undefined,
       previous: after
     }
-    stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by, lines: [line] })
+    stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by: one.by, lines: [line] })
   }
   // Older versions wrote no second record for a message that began the next turn.
-  const isStanding = ({ number, words }: Queued) =>
-    words !== "" &&
-    standing.some(({ line, words: known }) => line.number > number && taken.has(line) && known === words)
+  const isStanding = (queued: Queued) =>
+    queued.words !== "" &&
+    standing.some(({ line, words }) => !isBefore(line, queued) && taken.has(line) && words === queued.words)
   for (const queued of waiting) {
     yield standing.length
     if (isStanding(queued)) records += 1
@@ -574,12 +793,13 @@ function* deliver(
   return records
 }
 
-/** Returns the number of the first record of a stretch. */
-const numberOf = (stretch: Stretch | undefined): number => {
-  if (stretch === undefined) return Infinity
+const never: Moment = { at: undefined, number: Infinity }
+
+/** Returns when a stretch began. */
+const momentOf = (stretch: Stretch | undefined): Moment => {
+  if (stretch === undefined) return never
   if (stretch._tag === "Queued") return stretch.by
-  const lines = stretch._tag === "Compaction" ? [stretch.summary] : stretch.lines
-  return Math.min(...lines.map(({ number }) => number))
+  return firstBy(stretch._tag === "Compaction" ? [stretch.summary] : stretch.lines, byTime) ?? never
 }
 
 /** Returns the pieces of a line. `names`: of calls, by id. */
@@ -594,19 +814,23 @@ const piecesOf = (message: LineMessage | undefined, names: ReadonlyMap<string, s
 const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
 
 const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Draft => {
-  const inFileOrder = [...lines].sort((a, b) => a.number - b.number)
-  const first = inFileOrder[0]
+  const inOrder = [...lines].sort(byTime)
+  const first = inOrder[0]
+  const own = inOrder.filter(
+    (line, index) =>
+      line.message?.role !== "model" || !inOrder.slice(0, index).some((earlier) => sameContent(earlier, line))
+  )
   const author = first?.message?.author
   return draftOf(
     first?.message?.role ?? "user",
-    inFileOrder.flatMap((line) => piecesOf(line.message, names)),
+    own.flatMap((line) => piecesOf(line.message, names)),
     {
       at: first?.at,
       author: lines.every((line) => line.message?.author === author) ? author : undefined,
       line: first?.number ?? 0,
-      ids: inFileOrder.flatMap((line) => (line.named ? line.uuid : [])),
-      model: inFileOrder.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
-      usage: inFileOrder.findLast((line) => line.message?.usage !== undefined)?.message?.usage
+      ids: inOrder.flatMap((line) => (line.named ? line.uuid : [])),
+      model: inOrder.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
+      usage: inOrder.findLast((line) => line.message?.usage !== undefined)?.message?.usage
     }
   )
 }
@@ -620,27 +844,53 @@ const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void =
   }
 }
 
+type Compaction = Extract<Stretch, { readonly _tag: "Compaction" }>
+
+/**
+ * Adds a compaction. The messages that it kept stay where they are when they were the last ones, and else are inserted with the
+ * summary.
+ */
 const compact = (
   steps: Steps,
-  { boundary, message, summary }: Extract<Stretch, { readonly _tag: "Compaction" }>,
+  { boundary, message, summary }: Compaction,
+  before: ReadonlyArray<Stretch>,
+  kept: ReadonlySet<string>,
   names: ReadonlyMap<string, string>
-): void =>
+): void => {
+  const turns = before.flatMap((stretch) => (stretch._tag === "Compaction" ? [] : [stretch]))
+  const isKept = ({ lines }: { readonly lines: ReadonlyArray<Line> }) => lines.some(({ uuid }) => kept.has(uuid))
+  const from = kept.size === 0 ? -1 : turns.findIndex(isKept)
+  const stands = boundary?.boundary?.kept?.anchor
+  const isBehind = stands !== undefined && stands === boundary?.uuid
+  const stays = from >= 0 && !isBehind && turns.slice(from).every((turn) => turn._tag === "Queued" || isKept(turn))
+  const again = stays ? [] : turns.filter(isKept).map(({ lines }) => draft(lines, names))
+  // A summary of ours without parts only says that nothing replaced the dropped messages.
+  const inserted = message.exact?.length === 0 ? [] : [draft([summary], names)]
   steps.compact(
     {
-      // A summary of ours without parts only says that nothing replaced the dropped messages.
-      insert: message.exact?.length === 0 ? [] : [draft([summary], names)],
-      trigger: boundary?.trigger ?? "auto",
-      tokensBefore: boundary?.tokens
+      insert: isBehind ? [...again, ...inserted] : [...inserted, ...again],
+      trigger: boundary?.boundary?.trigger ?? "auto",
+      tokensBefore: boundary?.boundary?.tokens
     },
-    message.marks
+    message.marks,
+    stays ? turns[from]?.lines[0]?.uuid : undefined
   )
+}
+
+const nothing: ReadonlySet<string> = new Set()
 
 /** Counts the messages outside the conversation as skipped. */
-const countRest = (tree: Tree, taken: ReadonlySet<Line>, skipped: Skipped): void => {
-  const ours = tree.leaf?.sidechain ?? false
+const countRest = (
+  tree: Tree,
+  side: boolean,
+  taken: ReadonlySet<Line>,
+  copies: ReadonlyMap<Line, Line>,
+  skipped: Skipped
+): void => {
   for (const line of tree.messages) {
     if (line.message?.kind === "api error") skipped.add("api error")
-    else if (!taken.has(line)) skipped.add(line.sidechain === ours ? "dead branch" : "sidechain")
+    else if (copies.has(line)) skipped.add("repeated line")
+    else if (!taken.has(line)) skipped.add(line.sidechain === side ? "dead branch" : "sidechain")
   }
 }
 
@@ -651,17 +901,26 @@ function* transcript(
   skipped: Skipped,
   isLenient: boolean
 ): SlicedWork<Transcript | Problem> {
-  const lines = tree.chain(isLenient)
-  if (isProblem(lines)) return lines
-  const onChain = new Set(lines)
-  const side = tree.leaf?.sidechain ?? false
+  const leaf = tree.leaf()
+  const chain = tree.chain(leaf, isLenient)
+  if (isProblem(chain)) return chain
+  // Where the chain runs through a copy of its own beginning, what the user said or a tool answered stands once, too.
+  const [ofModel, ofUser] = (["model", "user"] as const).map((role) =>
+    chain.filter((line) => messageOf(line)?.role === role)
+  )
+  const repeated = copiesOf(copiesOf(ofModel ?? [], chain).size === 0 ? [] : (ofUser ?? []), chain)
+  const lines = chain.filter((line) => !repeated.has(line))
+  const onChain = new Set(chain)
+  const side = leaf?.sidechain ?? false
   const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
   const stretches = stretchesOf(lines, skipped)
   const used = gather(stretches, aside)
   const taken = new Set([...lines, ...used])
-  const delivered = yield* deliver(stretches, queue, tree.messages, taken)
+  const left = aside.filter((line) => !used.has(line))
+  const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
+  const delivered = yield* deliver(stretches, queue, tree.messages, taken, copies)
   for (let n = delivered; n > 0; n -= 1) skipped.take("queue-operation")
-  countRest(tree, taken, skipped)
+  countRest(tree, side, taken, copies, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
   }
@@ -670,9 +929,11 @@ function* transcript(
   callsOf(tree.messages, names)
   yield tree.lines.size * 200
   const steps = new Steps()
-  for (const stretch of stretches) {
-    if (stretch._tag === "Compaction") compact(steps, stretch, names)
-    else {
+  for (const [index, stretch] of stretches.entries()) {
+    if (stretch._tag === "Compaction") {
+      const kept = stretch.boundary === undefined ? nothing : tree.kept(stretch.boundary)
+      compact(steps, stretch, stretches.slice(0, index), kept, names)
+    } else {
       callsOf(stretch.lines, names)
       const uuids = stretch.lines.map((line) => line.uuid)
       steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.message?.marks ?? {})
@@ -681,7 +942,7 @@ function* transcript(
   }
   return {
     format: "claude",
-    session: tree.leaf?.session,
+    session: leaf?.session,
     cwd,
     model: lines.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
     steps: steps.end(),
@@ -709,7 +970,7 @@ export const claudeReader = (isLenient = false): LineReader => {
         return undefined
       }
       if (record.type === "queue-operation") {
-        queue.add(record, text, number, tree.previous(false) ?? tree.previous(true), skipped)
+        queue.add(record, text, number, skipped)
         return undefined
       }
       const isOwed = readMarks(record).owed === true
@@ -717,7 +978,7 @@ export const claudeReader = (isLenient = false): LineReader => {
         ? undefined
         : isMessage(record)
           ? readMessage(record, text, uuid, skipped)
-          : readQueued(record, text, uuid, skipped)
+          : readAttachment(record, text, uuid, skipped)
       if (isRecordProblem(message)) return problemAt(number, message)
       const boundary = boundaryOf(record)
       if (message === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
