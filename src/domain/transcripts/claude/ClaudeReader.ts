@@ -15,7 +15,7 @@ import {
   textPiece,
   thoughtPiece
 } from "../ExactParts.ts"
-import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import {
   isProblem,
@@ -28,11 +28,11 @@ import {
 } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "../RecordMarks.ts"
-import { claudeUsage } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { LineReader, Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { attachmentPieces } from "./Attachments.ts"
+import { type Boundary, type ClaudeRecord, decodeClaude, kindName, type MessageKind, synthetic } from "./Record.ts"
 
 /**
  * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
@@ -60,26 +60,10 @@ interface LineMessage {
   readonly blocks: ReadonlyArray<Block>
   /** The exact parts, when its blocks do not hold them. */
   readonly exact: ReadonlyArray<Piece> | undefined
-  readonly kind: "message" | "program" | "summary" | "attachment" | "api error"
+  readonly kind: MessageKind | "attachment"
   readonly author: Author | undefined
   readonly usage: Usage | undefined
   readonly marks: Marks
-}
-
-/** The content of a compact boundary. */
-interface Boundary {
-  readonly trigger: "manual" | "auto"
-  readonly tokens: number | undefined
-  readonly kept: KeptSegment | undefined
-}
-
-/** Messages that a compaction kept, by their uuids. They keep their old parents, and what follows hangs on the last one. */
-interface KeptSegment {
-  readonly head: string
-  readonly tail: string
-  /** What the first one follows: the summary, or the boundary when the summary stands after them. */
-  readonly anchor: string | undefined
-  readonly uuids: ReadonlyArray<string>
 }
 
 interface Line {
@@ -195,15 +179,6 @@ const readContent = (
   return isRecordProblem(blocks) ? problemUnder("message", blocks) : blocks
 }
 
-const kindOf = (record: Json): LineMessage["kind"] =>
-  record.isApiErrorMessage === true
-    ? "api error"
-    : record.isCompactSummary === true
-      ? "summary"
-      : record.isMeta === true
-        ? "program"
-        : "message"
-
 /** Returns the author of blocks that hold no words of the user. */
 const writtenBy = (blocks: ReadonlyArray<Block>): Author | undefined =>
   blocks.every((block) => block._tag === "Piece")
@@ -212,7 +187,7 @@ const writtenBy = (blocks: ReadonlyArray<Block>): Author | undefined =>
 
 /** Returns the author of the blocks of a line, and the blocks without the note that names the author. */
 const authored = (
-  kind: LineMessage["kind"],
+  kind: MessageKind,
   role: LineMessage["role"],
   blocks: ReadonlyArray<Block>
 ): { readonly author: Author | undefined; readonly blocks: ReadonlyArray<Block> } => {
@@ -229,45 +204,64 @@ const authored = (
 
 const contentPath = ["message", "content"]
 
-const readMessage = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | RecordProblem => {
-  const message = record.message
-  if (!isJson(message)) return recordProblem("message", "expected an object with role and content")
+const readMessage = (
+  message: ClaudeRecord & { readonly _tag: "Message" },
+  record: Json,
+  text: string,
+  uuid: string,
+  skipped: Skipped
+): LineMessage | RecordProblem => {
+  const { kind, messageId = uuid, model, role, usage } = message
   const read = readContent(message.content, locate(record, text, contentPath), contentPath, skipped)
   if (isRecordProblem(read)) return read
   const exact = exactPieces(record, text, "parts")
   if (isRecordProblem(exact)) return exact
-  const role = record.type === "assistant" ? "model" : "user"
-  const kind = kindOf(record)
   const { author, blocks } = authored(kind, role, read)
   const marks = readMarks(record)
   return {
     role,
-    messageId: (role === "model" ? textAt(message, "id") : undefined) ?? uuid,
-    model: textAt(message, "model"),
+    messageId,
+    model,
     blocks,
     exact,
     kind,
     author: markedAuthor(marks, author),
-    usage: marks.usage ?? (isJson(message.usage) ? claudeUsage(message.usage) : undefined),
+    usage: marks.usage ?? usage,
     marks
   }
 }
 
-/** Reads what the model was shown beside a message. Newer versions store what was sent while the agent worked so, too. */
-const readAttachment = (record: Json, text: string, uuid: string, skipped: Skipped): LineMessage | undefined => {
-  const { attachment } = record
-  if (record.type !== "attachment" || !isJson(attachment)) return undefined
-  if (attachment.type !== "queued_command") {
-    const blocks = attachmentPieces(attachment).map(pieceBlock)
-    return blocks.length === 0 ? undefined : { ...queuedMessage(blocks, uuid, "program"), kind: "attachment" }
+/** Reads the message of a record; undefined for one that holds none. */
+const messageIn = (
+  decoded: ClaudeRecord,
+  record: Json,
+  text: string,
+  uuid: string,
+  skipped: Skipped
+): LineMessage | RecordProblem | undefined => {
+  switch (decoded._tag) {
+    case "Message":
+      return readMessage(decoded, record, text, uuid, skipped)
+    case "Broken":
+      return recordProblem("message", "expected an object with role and content")
+    case "Attached": {
+      const blocks = attachmentPieces(decoded.attachment).map(pieceBlock)
+      return blocks.length === 0 ? undefined : { ...queuedMessage(blocks, uuid, "program"), kind: "attachment" }
+    }
+    case "Sent": {
+      const path = ["attachment", "prompt"]
+      const blocks = readContent(decoded.prompt, locate(record, text, path), path, skipped)
+      if (isRecordProblem(blocks) || blocks.length === 0) return undefined
+      const { isProgram } = decoded
+      return queuedMessage(
+        blocks,
+        uuid,
+        isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined
+      )
+    }
+    default:
+      return undefined
   }
-  const path = ["attachment", "prompt"]
-  const blocks = readContent(attachment.prompt, locate(record, text, path), path, skipped)
-  if (isRecordProblem(blocks) || blocks.length === 0) return undefined
-  const { commandMode } = attachment
-  const author =
-    commandMode === undefined ? writtenBy(blocks) : commandMode === "task-notification" ? "program" : undefined
-  return queuedMessage(blocks, uuid, author)
 }
 
 const queuedMessage = (blocks: ReadonlyArray<Block>, uuid: string, author: Author | undefined): LineMessage => ({
@@ -281,41 +275,6 @@ const queuedMessage = (blocks: ReadonlyArray<Block>, uuid: string, author: Autho
   usage: undefined,
   marks: {}
 })
-
-const isMessage = (record: Json): boolean => record.type === "user" || record.type === "assistant"
-const isBoundary = (record: Json): boolean => record.type === "system" && record.subtype === "compact_boundary"
-
-const kindName = (record: Json): string => {
-  const type = textAt(record, "type") ?? "unknown"
-  const subtype = isJson(record.attachment) ? textAt(record.attachment, "type") : textAt(record, "subtype")
-  return (type === "system" || type === "attachment") && subtype !== undefined ? `${type}: ${subtype}` : type
-}
-
-const keptSegment = (metadata: Json): KeptSegment | undefined => {
-  const segment = isJson(metadata.preservedSegment) ? metadata.preservedSegment : {}
-  const messages = isJson(metadata.preservedMessages) ? metadata.preservedMessages : {}
-  const uuids = [messages.uuids, messages.allUuids]
-    .flatMap((list): ReadonlyArray<unknown> => (Array.isArray(list) ? list : []))
-    .filter((uuid) => typeof uuid === "string")
-  const head = textAt(segment, "headUuid") ?? uuids[0]
-  const tail = textAt(segment, "tailUuid") ?? uuids.at(-1)
-  const anchor = textAt(segment, "anchorUuid") ?? textAt(messages, "anchorUuid")
-  return head === undefined || tail === undefined ? undefined : { head, tail, anchor, uuids }
-}
-
-const boundaryOf = (record: Json): Line["boundary"] => {
-  if (!isBoundary(record)) return undefined
-  const metadata = isJson(record.compactMetadata) ? record.compactMetadata : {}
-  const { preTokens: tokens, trigger } = metadata
-  return {
-    trigger: trigger === "manual" ? "manual" : "auto",
-    tokens: typeof tokens === "number" ? tokens : undefined,
-    kept: keptSegment(metadata)
-  }
-}
-
-/** The model of lines that no model wrote. */
-export const synthetic = "<synthetic>"
 
 interface Turn {
   readonly _tag: "Model" | "Answers" | "Other"
@@ -424,12 +383,15 @@ class Queue {
   private readonly operations: Array<QueueOperation> = []
 
   /** Adds a record. */
-  add(record: Json, text: string, number: number, skipped: Skipped): void {
+  add(
+    { at, content, operation }: ClaudeRecord & { readonly _tag: "Queued" },
+    locator: Locator,
+    number: number,
+    skipped: Skipped
+  ): void {
     skipped.add("queue-operation")
-    const { content, operation } = record
-    const blocks =
-      operation === "enqueue" ? readContent(content ?? "", locate(record, text, ["content"]), ["content"], skipped) : []
-    if (!isRecordProblem(blocks)) this.operations.push({ number, at: timeAt(record), operation, content, blocks })
+    const blocks = operation === "enqueue" ? readContent(content ?? "", locator, ["content"], skipped) : []
+    if (!isRecordProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
   }
 
   /** Returns the messages that were delivered, and those that no record took from the queue. */
@@ -963,37 +925,33 @@ export const claudeReader = (isLenient = false): LineReader => {
   return {
     line: (record, text, number) => {
       if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
-      const named = textAt(record, "uuid")
-      const uuid = named ?? `line ${number}`
+      const decoded = decodeClaude(record)
+      const uuid = decoded.uuid ?? `line ${number}`
       if (tree.lines.has(uuid)) {
         skipped.add("repeated line")
         return undefined
       }
-      if (record.type === "queue-operation") {
-        queue.add(record, text, number, skipped)
+      if (decoded._tag === "Queued") {
+        queue.add(decoded, locate(record, text, ["content"]), number, skipped)
         return undefined
       }
       const isOwed = readMarks(record).owed === true
-      const message = isOwed
-        ? undefined
-        : isMessage(record)
-          ? readMessage(record, text, uuid, skipped)
-          : readAttachment(record, text, uuid, skipped)
+      const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
       if (isRecordProblem(message)) return problemAt(number, message)
-      const boundary = boundaryOf(record)
+      const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
       if (message === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
-      cwd ??= textAt(record, "cwd")
-      if (message === undefined && named === undefined) return undefined
-      const sidechain = record.isSidechain === true
+      const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
+      cwd ??= folder
+      if (message === undefined && decoded.uuid === undefined) return undefined
       tree.add({
         number,
         uuid,
-        named: named !== undefined,
-        parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
-        logicalParent: textAt(record, "logicalParentUuid"),
+        named: decoded.uuid !== undefined,
+        parent,
+        logicalParent,
         sidechain,
-        at: timeAt(record),
-        session: textAt(record, "sessionId"),
+        at,
+        session,
         message,
         boundary,
         previous: tree.previous(sidechain)
@@ -1006,8 +964,8 @@ export const claudeReader = (isLenient = false): LineReader => {
 
 /** Reads a line by its own form, without exact parts and marks, for the writer to compare. */
 export const nativeMessage = (record: Json, text: string, names: ReadonlyMap<string, string>): Native => {
-  const message = readMessage(record, text, "", new Skipped())
-  return isRecordProblem(message)
+  const message = messageIn(decodeClaude(record), record, text, "", new Skipped())
+  return message === undefined || isRecordProblem(message)
     ? { pieces: [], author: undefined, usage: undefined }
     : { pieces: piecesOf({ ...message, exact: undefined }, names), author: message.author, usage: message.usage }
 }

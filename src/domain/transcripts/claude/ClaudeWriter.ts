@@ -29,7 +29,8 @@ import { countsOf } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { blocksOf, contentOf, isAnswer, noContent, resultOf } from "./ClaudeBlocks.ts"
-import { nativeMessage, synthetic } from "./ClaudeReader.ts"
+import { nativeMessage } from "./ClaudeReader.ts"
+import { synthetic } from "./Record.ts"
 
 /**
  * Writes Claude Code transcripts: one message a line, each the child of the previous one. Blocks that the Anthropic API
