@@ -32,7 +32,15 @@ import { Skipped } from "../Skipped.ts"
 import type { LineReader, Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { attachmentPieces } from "./Attachments.ts"
-import { type Boundary, type ClaudeRecord, decodeClaude, kindName, type MessageKind, synthetic } from "./Record.ts"
+import {
+  type Boundary,
+  type ClaudeRecord,
+  decodeClaude,
+  isNewKind,
+  kindName,
+  type MessageKind,
+  synthetic
+} from "./Record.ts"
 
 /**
  * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
@@ -921,7 +929,9 @@ export const claudeReader = (isLenient = false): LineReader => {
   const tree = new Tree()
   const skipped = new Skipped()
   const queue = new Queue()
+  const unknown = new Map<string, string>()
   let cwd: string | undefined
+  let version: string | undefined
   return {
     line: (record, text, number) => {
       if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
@@ -939,7 +949,12 @@ export const claudeReader = (isLenient = false): LineReader => {
       const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
       if (isRecordProblem(message)) return problemAt(number, message)
       const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
-      if (message === undefined && !isOwed && boundary === undefined) skipped.add(kindName(record))
+      version = decoded.version ?? version
+      if (message === undefined && !isOwed && boundary === undefined) {
+        const kind = kindName(record)
+        skipped.add(kind)
+        if (isNewKind(kind)) unknown.set(kind, version ?? "")
+      }
       const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
       cwd ??= folder
       if (message === undefined && decoded.uuid === undefined) return undefined
@@ -958,7 +973,12 @@ export const claudeReader = (isLenient = false): LineReader => {
       })
       return undefined
     },
-    end: () => transcript(tree, queue, cwd, skipped, isLenient)
+    end: function* () {
+      const read = yield* transcript(tree, queue, cwd, skipped, isLenient)
+      if (isProblem(read) || unknown.size === 0) return read
+      const program = `Claude Code ${[...unknown.values()].at(-1) ?? ""}`.trimEnd()
+      return { ...read, unknown: { program, kinds: [...unknown.keys()] } }
+    }
   }
 }
 
