@@ -119,6 +119,7 @@ const isBefore = (one: Moment, other: Moment): boolean => byTime(one, other) < 0
 const firstBy = <A>(all: ReadonlyArray<A>, order: (one: A, other: A) => number): A | undefined =>
   all.reduce<A | undefined>((found, one) => (found === undefined || order(one, found) < 0 ? one : found), undefined)
 
+const isAttached = ({ message }: Line): boolean => message?.kind === "attachment"
 const isAnswer = (block: Block): boolean => block._tag === "Answer"
 /** Returns the text of a message, without its other blocks. */
 const wordsIn = (blocks: ReadonlyArray<Block>): string =>
@@ -435,6 +436,8 @@ class Tree {
   /** The boundaries of compactions that kept messages in their places. */
   private readonly keeping: Array<Line> = []
   private readonly keptBy = new Map<Line, ReadonlySet<string>>()
+  /** The messages of the conversation and of subagents by time, once all are read. */
+  private inOrder: ReadonlyArray<ReadonlyArray<Line>> | undefined
   private readonly last: Record<"main" | "side", Line | undefined> = { main: undefined, side: undefined }
 
   /** Returns the message line before the next record. */
@@ -484,9 +487,33 @@ class Tree {
     if (summary !== undefined) return { line: summary, guessed: false }
     if (line.parent === null && !compaction) return { line: undefined, guessed: false }
     const isFirst = line.boundary?.kept !== undefined && this.kept(line).size === 0
-    if (isFirst) return { line: line.previous, guessed: true }
+    if (isFirst) return { line: this.earlier(line), guessed: true }
     const known = this.lines.get(line.parent ?? line.logicalParent ?? line.boundary?.kept?.tail ?? "")
-    return known === undefined ? { line: line.previous, guessed: true } : { line: known, guessed: false }
+    return known === undefined ? { line: this.earlier(line), guessed: true } : { line: known, guessed: false }
+  }
+
+  /**
+   * Returns the message before a line whose parent is not in the file: the one that stands before it, unless that is later or follows
+   * from it; else the last one before it in time.
+   */
+  private earlier(line: Line): Line | undefined {
+    const { at, previous } = line
+    if (previous === undefined || (isBefore(previous, line) && !this.follows(previous, line))) return previous
+    this.inOrder ??= [false, true].map((side) => this.messages.filter((one) => one.sidechain === side).sort(byTime))
+    const own = this.inOrder[line.sidechain ? 1 : 0] ?? []
+    const last = at === undefined ? -1 : own.findLastIndex((one) => isBefore(one, line) && !this.follows(one, line))
+    return own[last]
+  }
+
+  /** Whether a line stands on the way from another one to its root. */
+  private follows(line: Line, root: Line): boolean {
+    const seen = new Set<Line>()
+    let above: Line | undefined = line
+    while (above !== undefined && above !== root && !seen.has(above)) {
+      seen.add(above)
+      above = this.lines.get(above.parent ?? "")
+    }
+    return above === root
   }
 
   /** Returns the summary of a compaction that this line follows although its parent is a message that the compaction kept. */
@@ -527,9 +554,11 @@ class Tree {
   chain(leaf: Line | undefined, isLenient: boolean): ReadonlyArray<Line> | Problem {
     const seen = new Set<Line>()
     let isMended = false
+    let isGuessed = false
     for (let line = leaf; line !== undefined;) {
       seen.add(line)
       const next = this.before(line)
+      isGuessed ||= next.guessed
       if (next.line !== undefined && seen.has(next.line)) {
         if (isLenient) {
           isMended = true
@@ -537,7 +566,7 @@ class Tree {
           while (line !== undefined && seen.has(line))
           continue
         }
-        if (next.guessed) break
+        if (isGuessed) break
         return problemAt(
           line.number,
           recordProblem("", "its parentUuid leads back to itself; expected a chain that ends at a root")
@@ -644,6 +673,21 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
     const next = stretches[at]
     if (isOpenTurn(next)) next.lines.push(...lines)
     else stretches.splice(at, 0, { _tag: "Answers", lines })
+  }
+  // What was shown with a result that is not on the chain, or whose next result is.
+  const holders = new Map<string, Stretch>()
+  for (const turn of stretches) if (turn._tag === "Answers") for (const { uuid } of turn.lines) holders.set(uuid, turn)
+  for (const line of aside.filter(isAttached).sort(byTime)) {
+    const holder = holders.get(line.parent ?? "")
+    if (holder === undefined || holder._tag === "Compaction") continue
+    const next = holder._tag === "Answers" ? stretches[stretches.indexOf(holder) + 1] : holder
+    const [first] = next === undefined || next._tag !== "Other" ? [] : next.lines
+    const shown: Turn =
+      next?._tag === "Other" && first !== undefined && isAttached(first) ? next : { _tag: "Other", lines: [] }
+    if (shown !== next) stretches.splice(stretches.indexOf(holder) + 1, 0, shown)
+    shown.lines.push(line)
+    holders.set(line.uuid, shown)
+    used.add(line)
   }
   return used
 }

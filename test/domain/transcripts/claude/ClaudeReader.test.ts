@@ -910,6 +910,17 @@ describe("order is time and parent, not place in the file", () => {
       ["user: parse", "model: parsed", "user: rename", "user: and test"]
     ],
     [
+      "a message after a compaction that is older than its boundary, whose own parent is missing",
+      [
+        ...first,
+        at(30, boundary("missing")),
+        at(30, summary),
+        user("5", "c", "rename", at(20)),
+        assistant("6", "5", "n", text("renamed"), at(31))
+      ],
+      [...four.slice(0, 2), "compaction (auto, 170251), kept from nothing", "+ summary: so far", ...four.slice(2)]
+    ],
+    [
       "a history that was appended again under other ids",
       [...called, ...again, user("5", "4b", "next", at(20))],
       [...plan, "user: next"],
