@@ -73,7 +73,7 @@ export type ClaudeRecord = Envelope &
     | { readonly _tag: "Queued"; readonly operation: unknown; readonly content: unknown }
     | { readonly _tag: "Compacted"; readonly boundary: Boundary }
     | { readonly _tag: "Titled"; readonly title: string }
-    /** A message of a subagent, in the record of the call that started it. */
+    /** An answer to a subagent, in the record of the call that started it. */
     | { readonly _tag: "Relayed"; readonly record: ClaudeRecord; readonly call: string | undefined }
     | { readonly _tag: "Other" }
   )
@@ -191,7 +191,8 @@ const bodyOf = (record: Json) => {
     }
     case "progress": {
       const relayed = isJson(record.data) ? record.data.message : undefined
-      if (!isJson(relayed)) return other
+      // Most of these records only tell that a hook or a command runs.
+      if (!isJson(relayed) || relayed.type !== "assistant") return other
       return { _tag: "Relayed", record: decodeClaude(relayed), call: textAt(record, "parentToolUseID") } as const
     }
     case "system":
