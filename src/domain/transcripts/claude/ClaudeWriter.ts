@@ -29,7 +29,7 @@ import { countsOf } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { blocksOf, contentOf, isAnswer, noContent, resultOf } from "./ClaudeBlocks.ts"
-import { nativeMessage } from "./ClaudeReader.ts"
+import { nativeMessage } from "./LineMessage.ts"
 import { synthetic } from "./Record.ts"
 
 /**
