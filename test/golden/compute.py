@@ -24,7 +24,7 @@ The rules, which are those of a careful reader:
 - A command of nothing but `ls`, `grep`, `cp` and the like leaves no failure behind.
 - A search with exit code 1 and without output found nothing, which is no failure.
 - What a program put in the user's place (reminders, task notices, local command output, commands to the program) is
-  not what the person said.
+  not what the person said. What the person answered to a question of the agent is.
 """
 
 import gzip
@@ -111,6 +111,9 @@ def claude_events(path):
                 events.append(("call", block["id"], block["name"], block["input"]))
             elif block["type"] == "tool_result":
                 events.append(("answer", block["tool_use_id"], block.get("is_error") is True, texts_of(block.get("content"))))
+                asked = message.get("toolUseResult")
+                given = asked.get("answers") if isinstance(asked, dict) else None
+                events.extend(("said", text) for text in (given.values() if isinstance(given, dict) else []))
             elif block["type"] == "text" and message["type"] == "user" and not message.get("isCompactSummary"):
                 events.extend(("said", piece) for piece in claude_person(block["text"]))
     return events

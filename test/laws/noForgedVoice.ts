@@ -6,7 +6,7 @@ import { type Conversation, type Entry, entries, view } from "../../src/domain/c
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
-import { voicesOf } from "../../src/domain/transcripts/voice/Voice.ts"
+import { spokenText, voicesOf } from "../../src/domain/transcripts/voice/Voice.ts"
 import { extractSnapshot } from "../support/extractSnapshot.ts"
 import type { Check } from "../support/generate.ts"
 
@@ -24,7 +24,7 @@ const forged = (
     voicesOf(entry).some((voices, at) =>
       voices.some(
         ({ end, speaker, start }) =>
-          speaker === "user" && entry.content.parts[at]?.text?.slice(start, end).includes(quoted.text) === true
+          speaker === "user" && spokenText(entry.content.parts[at]).slice(start, end).includes(quoted.text)
       )
     )
   return said ? undefined : `the user never wrote in ${quoted.entry}: ${JSON.stringify(quoted.text.slice(0, 120))}`

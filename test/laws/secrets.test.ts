@@ -10,7 +10,7 @@ import { redactedContents } from "../../src/domain/conversation/RedactedEntries.
 import { emptySession } from "../../src/domain/session/Session.ts"
 import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
-import { writeClaude } from "../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeClaude } from "../../src/domain/transcripts/claude/ClaudeWriter.ts"
 import { writeCodex } from "../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini } from "../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../src/domain/transcripts/PiWriter.ts"

@@ -273,7 +273,12 @@ const skippedSection = (report: Report): Section => {
   const skipped = Object.entries(report.skipped).sort((a, b) => b[1] - a[1])
   if (skipped.length === 0) return undefined
   const row = ([kind, count]: readonly [string, number]) => [cell(kind, 60), number(count)]
-  return ["Records that are not part of the conversation", first(skipped, row, "lr")]
+  const { unknown } = report
+  const news =
+    unknown === undefined
+      ? ""
+      : `\n${unknown.kinds.length === 1 ? "1 kind" : `${number(unknown.kinds.length)} kinds`} of records of ${cell(unknown.program, 60)} ${unknown.kinds.length === 1 ? "is" : "are"} new to this program`
+  return ["Records that are not part of the conversation", `${first(skipped, row, "lr")}${news}`]
 }
 
 /** The report as text. `sizes` are the view's tokens after each message. */

@@ -82,6 +82,7 @@ export const inspected = Effect.fnUntraced(function* (
       ))),
     dropped: survey?.dropped ?? droppedRanges(loaded.session),
     skipped: loaded.skipped,
+    ...(loaded.transcript?.unknown === undefined ? {} : { unknown: loaded.transcript.unknown }),
     next:
       session === undefined
         ? null

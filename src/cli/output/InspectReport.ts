@@ -20,6 +20,8 @@ export const Report = Schema.Struct({
   dropped: Schema.Array(Schema.Struct({ handle: Handle, messages: Schema.Natural, from: EntryId, to: EntryId })),
   /** Records of the file that are not part of the conversation, by kind. */
   skipped: Schema.Record(Schema.String, Schema.Natural),
+  /** Kinds of records that this program does not know, and the agent and version that wrote them. Absent when there are none. */
+  unknown: Schema.optionalKey(Schema.Struct({ program: Schema.String, kinds: Schema.Array(Schema.String) })),
   /** The compression that would run now; null when the model's view is too large to plan one. */
   next: Schema.NullOr(
     Schema.Struct({

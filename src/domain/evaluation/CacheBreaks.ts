@@ -1,6 +1,6 @@
 import { number } from "../text/NumberText.ts"
 import { priceOf, type Prices, rateOf } from "../tokens/Prices.ts"
-import type { CacheChange, RecordedRequest } from "../transcripts/SessionScan.ts"
+import type { CacheChange, RecordedRequest } from "../transcripts/facts/ScanState.ts"
 
 /**
  * Finds where a provider's prompt cache stopped serving the beginning of a conversation: requests for which fewer tokens came

@@ -1,5 +1,5 @@
 import { priceOf, type Prices, requestCost } from "../tokens/Prices.ts"
-import type { RecordedRequest } from "../transcripts/SessionScan.ts"
+import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
 
 /** What recorded requests took and cost. */
 export interface Spent {

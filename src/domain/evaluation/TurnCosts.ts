@@ -3,7 +3,7 @@ import { type Conversation, entries, type EntryId } from "../conversation/Conver
 import { firstUnits } from "../text/Bytes.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
 import { builtInPrices, costOf, type Prices } from "../tokens/Prices.ts"
-import type { RecordedRequest } from "../transcripts/SessionScan.ts"
+import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
 import { cacheBreaks, type CacheBreak } from "./CacheBreaks.ts"
 import { countedTokens, viewSizes } from "./Compactions.ts"
 import { opensTurn } from "./Inspection.ts"

@@ -3,7 +3,7 @@ import { type Draft, placeKey } from "../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../conversation/Projection.ts"
 import { callIdOf, clock, nativeCalls, nothingInPlace, type Row } from "./CompactionLayout.ts"
 import { isJson, type Json } from "./JsonRecord.ts"
-import { isBareCommand, promptTitle } from "./SessionScan.ts"
+import { isBareCommand, promptTitle } from "./PromptTitle.ts"
 import { Skipped } from "./Skipped.ts"
 import { VisibleMessages, type Writer } from "./Transcript.ts"
 

@@ -36,6 +36,15 @@ export interface Transcript {
   readonly steps: ReadonlyArray<Step>
   /** Records that are not part of the conversation, by kind. */
   readonly skipped: Readonly<Record<string, number>>
+  /** Kinds of records that this program does not know, and the program that wrote them. Absent: none. */
+  readonly unknown?: UnknownKinds | undefined
+}
+
+/** Kinds of records that no reader knows: a newer version of an agent wrote them. */
+export interface UnknownKinds {
+  /** The agent and its version, as `Claude Code 2.1.300`. */
+  readonly program: string
+  readonly kinds: ReadonlyArray<string>
 }
 
 /** Reads a format line by line. Each line is passed as a JSON value and as text, from which exact slices are kept. */

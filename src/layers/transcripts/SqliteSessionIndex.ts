@@ -5,15 +5,14 @@ import path from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import {
   newScan,
   type RecordedRequest,
-  scanRecord,
   type ScanState,
-  searchedTexts,
   type SessionFacts
-} from "../../domain/transcripts/SessionScan.ts"
+} from "../../domain/transcripts/facts/ScanState.ts"
+import { scanRecord, searchedTexts } from "../../domain/transcripts/facts/SessionScan.ts"
+import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
 import {
   AgentSessions,

@@ -1,5 +1,5 @@
 import { Context, Effect } from "effect"
-import { claudeReader } from "../../domain/transcripts/ClaudeReader.ts"
+import { claudeReader } from "../../domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/CodexReader.ts"
 import { readContents } from "../../domain/transcripts/ContentsReader.ts"
 import {

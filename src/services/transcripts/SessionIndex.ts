@@ -2,10 +2,10 @@ import { Context, Effect, Layer } from "effect"
 import {
   newScan,
   type RecordedRequest,
-  scanRecord,
   type ScanState,
   type SessionFacts
-} from "../../domain/transcripts/SessionScan.ts"
+} from "../../domain/transcripts/facts/ScanState.ts"
+import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 
 /** What was read of a session file. */

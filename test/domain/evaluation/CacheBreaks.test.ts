@@ -6,7 +6,8 @@ import { type BreakCause, cacheBreaks } from "../../../src/domain/evaluation/Cac
 import { costOfRequest, spentOn } from "../../../src/domain/evaluation/SessionCost.ts"
 import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
 import type { AgentName } from "../../../src/domain/transcripts/AgentFolders.ts"
-import { newScan, type RecordedRequest, scanRecord } from "../../../src/domain/transcripts/SessionScan.ts"
+import { newScan, type RecordedRequest } from "../../../src/domain/transcripts/facts/ScanState.ts"
+import { scanRecord } from "../../../src/domain/transcripts/facts/SessionScan.ts"
 import { root } from "../../support/paths.ts"
 
 const day = (at: number) => new Date(at).toISOString().slice(0, 10)

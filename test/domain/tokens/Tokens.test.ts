@@ -14,7 +14,7 @@ import {
   scan,
   textTokens
 } from "../../../src/domain/tokens/Tokens.ts"
-import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
+import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReader.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"

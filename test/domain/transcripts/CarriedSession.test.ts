@@ -11,7 +11,7 @@ import {
   resumeCommand,
   type WritableAgent
 } from "../../../src/domain/transcripts/CarriedSession.ts"
-import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeClaude } from "../../../src/domain/transcripts/claude/ClaudeWriter.ts"
 import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini } from "../../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"

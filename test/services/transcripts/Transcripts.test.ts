@@ -23,7 +23,7 @@ import { emptySession, SessionEvent, minSpillBytes, applyEvent } from "../../../
 import { encode } from "../../../src/domain/text/Bytes.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import { writeClaude } from "../../../src/domain/transcripts/ClaudeWriter.ts"
+import { writeClaude } from "../../../src/domain/transcripts/claude/ClaudeWriter.ts"
 import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
 import { writeGemini, writeGeminiDocument } from "../../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"

@@ -17,9 +17,10 @@ import {
   resumeCommand,
   type WritableAgent
 } from "../../../src/domain/transcripts/CarriedSession.ts"
+import { newScan } from "../../../src/domain/transcripts/facts/ScanState.ts"
+import { scanRecord } from "../../../src/domain/transcripts/facts/SessionScan.ts"
 import { SessionSecrets } from "../../../src/domain/transcripts/RecordSecrets.ts"
 import { changesText, entriesSince, parseSince } from "../../../src/domain/transcripts/SessionChanges.ts"
-import { newScan, scanRecord } from "../../../src/domain/transcripts/SessionScan.ts"
 import { sessionToTranscript } from "../../../src/domain/transcripts/SessionToTranscript.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"

@@ -14,6 +14,8 @@ export interface CommandRun {
   readonly exit: number | undefined
   /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
   readonly ok: boolean | undefined
+  /** The user did not allow it. */
+  readonly isRefused?: true
   readonly times: number
   readonly entry: EntryId
   readonly handle: Handle | undefined
@@ -115,6 +117,18 @@ export const recordRun = (
   else if (ok === true) resolveFailures(history, command)
   const id = /running in background with ID: (\w+)/.exec(output.slice(0, 500))?.[1]
   if (id !== undefined) background.set(id, command)
+}
+
+/** Records a command that the user did not allow. */
+export const recordRefusal = (
+  { commands }: CommandHistory,
+  entry: EntryId,
+  command: string,
+  handle: Handle | undefined
+): void => {
+  const times = commands.get(command)?.times ?? 0
+  commands.delete(command)
+  commands.set(command, { exit: undefined, ok: undefined, isRefused: true, times, entry, handle })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */

@@ -15,6 +15,7 @@ import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
   emptySnapshot,
@@ -37,6 +38,7 @@ import {
   recordBackgroundEnd,
   recordResult,
   type Lesson,
+  recordRefusal,
   resumeFailures,
   recordRun,
   type ToolFailureEvidence
@@ -125,6 +127,8 @@ export interface RecentCall {
   readonly tool: string
   readonly action: Action
   readonly failed: boolean
+  /** The user did not allow it. */
+  readonly isRefused?: true
 }
 
 /** Characters of tool output that are searched for names, newest first. */
@@ -163,8 +167,16 @@ const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | 
   return action === undefined || !("path" in action) ? undefined : nameOf(files, action.path)
 }
 
-const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
-  if (action._tag === "Command") {
+const act = (
+  state: Gathering,
+  { id }: Entry,
+  call: Part,
+  action: Action,
+  answer: Answer | undefined,
+  isRefused: boolean
+): void => {
+  if (action._tag === "Command" && isRefused) recordRefusal(state.commands, id, action.command, answer?.handle)
+  else if (action._tag === "Command") {
     recordRun(state.commands, id, action, answer)
     if (action.exit === 0) followIssues(state.issues, action.command, answerText(answer?.part))
   } else if ("path" in action) {
@@ -190,21 +202,23 @@ const answering = (entries: ReadonlyArray<Entry>): ((item: number, part: number)
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
-  for (const action of actions) act(state, entry, call, action, answer)
+  const isRefused = answer !== undefined && userReply(answer.part)?.isRefusal === true
+  for (const action of actions) act(state, entry, call, action, answer, isRefused)
   recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
-  if (answer !== undefined) {
+  if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
     recordBackgroundEnd(commands, call, answer)
     recordResult(commands, { entry: entry.id, subject, actions, answer, failed })
   }
-  return { actions, failed, subject }
+  return { actions, failed, isRefused, subject }
 }
 
 /** What a call did, whether it failed, and what it was about. */
 interface CallOutcome {
   readonly actions: ReadonlyArray<Action>
   readonly failed: boolean
+  readonly isRefused: boolean
   readonly subject: string
 }
 
@@ -220,9 +234,10 @@ const gatherCall = (
   const tool = call.functionCall?.name ?? ""
   const args: unknown = call.functionCall?.args
   if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
-  const { actions, failed, subject } = gatherState(state, entry, call, answer)
+  const { actions, failed, isRefused, subject } = gatherState(state, entry, call, answer)
   const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
-  for (const action of performed) recent.push({ entry: entry.id, tool, action, failed })
+  for (const action of performed)
+    recent.push({ entry: entry.id, tool, action, failed, ...(isRefused ? { isRefused } : {}) })
   recent.splice(0, recent.length - maxRecentCalls)
   const file = fileOf(state, actions)
   if (answer === undefined) return file
@@ -396,6 +411,9 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
         countUse(weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
         cost += Math.min(part.text.length, maxScannedChars) * 8
       } else if (isResponse(part) && index >= scannedFrom) {
+        for (const span of state.requests.slice(-8)) {
+          if (span.entry === id && span.part === at) countUse(weights, span.text, { amount: ranking.user })
+        }
         toolTexts(part, (text) => {
           countShown(weights, withoutPosing(text.slice(0, maxScannedChars)), shownFiles.get(part))
           cost += Math.min(text.length, maxScannedChars) * 8

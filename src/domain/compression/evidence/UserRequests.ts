@@ -1,4 +1,4 @@
-import { type Content, isText, type Part } from "../../content/Content.ts"
+import { type Content, isText, type Part, withOutput } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import {
@@ -11,7 +11,8 @@ import {
   withoutValues
 } from "../../text/Redaction.ts"
 import { runSync } from "../../text/SlicedWork.ts"
-import { voicesOf } from "../../transcripts/voice/Voice.ts"
+import { userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { spokenText, voicesOf } from "../../transcripts/voice/Voice.ts"
 import type { UserWords } from "../Snapshot.ts"
 
 /** What the user wrote: the requests of a conversation, the constraints in them, and a witness of exact words. */
@@ -31,7 +32,7 @@ export interface Span {
 /** Returns the user's requests in a message: the spans that the user wrote, without commands to the program. */
 export const requestSpans = (entry: Entry): Array<Span> =>
   voicesOf(entry).flatMap((voices, at) => {
-    const text = entry.content.parts[at]?.text ?? ""
+    const text = voices.length === 0 ? "" : spokenText(entry.content.parts[at])
     return voices.flatMap(({ end, speaker, start }) => {
       const words = text.slice(start, end)
       return speaker !== "user" || /^[/?]\S*$/.test(words)
@@ -88,7 +89,7 @@ export type UserWordsWitness = (words: UserWords) => boolean
 /** Whether these words stand in what the user wrote in a message. */
 const isSaid = (content: Content, words: string): boolean =>
   voicesOf({ content }).some((voices, at) => {
-    const text = content.parts[at]?.text ?? ""
+    const text = voices.length === 0 ? "" : spokenText(content.parts[at])
     return voices.some(({ end, speaker, start }) => speaker === "user" && text.slice(start, end).includes(words))
   })
 
@@ -96,7 +97,11 @@ const isSaid = (content: Content, words: string): boolean =>
 export const witnessOf = (entries: ReadonlyArray<Entry>, secrets: ReadonlyArray<Secret> = []): UserWordsWitness => {
   const strong = strongSecrets(distinctiveSecrets(secrets, maxDistinctiveSecrets.everywhere))
   const clean = (part: Part): Part =>
-    isText(part) ? { ...part, text: runSync(withoutValues(redact(part.text), strong)) } : part
+    isText(part)
+      ? { ...part, text: runSync(withoutValues(redact(part.text), strong)) }
+      : userReply(part) === undefined
+        ? part
+        : withOutput(part, runSync(withoutValues(redact(spokenText(part)), strong)))
   let byId: ReadonlyMap<string, Entry> | undefined
   return ({ entry, text }) => {
     byId ??= new Map(entries.map((known) => [known.id, known]))

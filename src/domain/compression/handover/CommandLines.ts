@@ -28,11 +28,18 @@ const withoutInput = (command: string): string => command.replace(/<<-?\s*['"]?\
 const maxDistinctChars = 160
 const maxTextChars = 400
 
-const resultText = ({ entry, exit, handle, ok }: CommandRun, isShort: boolean): string => {
+const resultText = ({ entry, exit, handle, isRefused, ok }: CommandRun, isShort: boolean): string => {
   if (ok === true) return ""
   // Behind a pipe, the exit code is that of another program.
   const hidden = ok === undefined ? "no clear result" : "failed"
-  const shown = exit === undefined ? "no exit code" : exit === 0 ? hidden : `exit ${exit}`
+  const shown =
+    isRefused === true
+      ? "refused by the user, not run"
+      : exit === undefined
+        ? "no exit code"
+        : exit === 0
+          ? hidden
+          : `exit ${exit}`
   return ` → ${shown} (${isShort ? entry : ofEntry(entry, handle)})`
 }
 
@@ -76,7 +83,11 @@ export const listedCommands = (
     .map(({ command, run, same }): ListedCommand => {
       // A look at nothing that has a name (`git status`) tells least.
       const look = anchorsOf(same).size > 0 ? 0 : -1
-      const worth = isLook(command) ? look : (run.ok === false && isOpen(command)) || isMilestone(command) ? 2 : 1
+      const worth = isLook(command)
+        ? look
+        : run.isRefused === true || (run.ok === false && isOpen(command)) || isMilestone(command)
+          ? 2
+          : 1
       return { same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
     })
     .sort((a, b) => b.worth - a.worth)

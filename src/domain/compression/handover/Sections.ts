@@ -146,8 +146,10 @@ const actionText = (action: Action, failed: boolean): string => {
   }
 }
 
-const lastActionText = ({ action, entry, failed, tool }: RecentCall): string =>
-  `last action (${entry}): ${tool} ${actionText(action, failed)}`
+const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall): string =>
+  isRefused === true
+    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${clippedLine(action.command, 160)}` : ""}`
+    : `last action (${entry}): ${tool} ${actionText(action, failed)}`
 
 /** Writes the last result of each check: with its command, where there is room. */
 const checkItems = ({ evidence, short }: Material): Writer => {

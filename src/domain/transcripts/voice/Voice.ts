@@ -1,5 +1,6 @@
-import { isText, type Part } from "../../content/Content.ts"
+import { isResponse, isText, type Part } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
+import { resultText, userReply } from "./ResultVoice.ts"
 import { type ElementForm, type PassageForm, voiceForms } from "./VoiceForms.ts"
 
 /**
@@ -285,8 +286,8 @@ class Reading {
 }
 
 /**
- * Returns who speaks where in each part of a message, in order; nothing for a part that is no text. A role or an author speaks all
- * of a message; without an author, the texts in the user's role decide.
+ * Returns who speaks where in each part of a message, in order: in its text, and in a result where the user speaks (`spokenText` has
+ * the places). A role or an author speaks all of a message; without an author, the texts in the user's role decide.
  */
 export const voicesOf = ({
   author,
@@ -295,13 +296,20 @@ export const voicesOf = ({
   const speaker = content.role === "model" ? "model" : author === undefined ? undefined : "program"
   let open: PassageForm | undefined
   return content.parts.map((part) => {
-    if (!isText(part)) return []
+    if (!isText(part)) {
+      const words = speaker === undefined ? (userReply(part)?.words ?? []) : []
+      return words.map(([start, end]) => ({ speaker: "user", start, end }))
+    }
     if (speaker !== undefined) return part.text.trim() === "" ? [] : [{ speaker, start: 0, end: part.text.length }]
     const reading = new Reading(part.text, open)
     open = reading.open
     return reading.voices
   })
 }
+
+/** Returns the text of a part in which `voicesOf` says who speaks. */
+export const spokenText = (part: Part | undefined): string =>
+  part === undefined ? "" : (part.text ?? (isResponse(part) ? resultText(part) : ""))
 
 /** Returns the author of a message in the user's role that has only texts, with no word or command of the user; else undefined. */
 export const authorOf = (parts: ReadonlyArray<Part>): Author | undefined => {

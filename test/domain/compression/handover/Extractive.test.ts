@@ -183,6 +183,25 @@ describe("what was read", () => {
     assert.include(whole, "Task 2: its phases")
   })
 
+  it("quotes what the user said in place of a call, and does not tell the call as made", () => {
+    const words = "Never delete the build folder; move it to /tmp/old instead."
+    const error = `The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n${words}`
+    const { snapshot, text: whole } = extract([
+      user(text("Clean up.")),
+      ...calls(["Bash", { command: "rm -rf build" }, { error }])
+    ])
+    assert.deepStrictEqual(
+      userWordsIn(whole).map((quoted) => [quoted.entry, quoted.text]),
+      [
+        ["e1", "Clean up."],
+        ["e3", words]
+      ]
+    )
+    const told = [...snapshot.recent_actions, ...snapshot.task_state].map((item) => item.text).join("\n")
+    assert.include(told, "rm -rf build → refused by the user")
+    assert.notInclude(told, "ran rm -rf build")
+  })
+
   it("an earlier summary is told without what its program writes around it", () => {
     const frame =
       "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."

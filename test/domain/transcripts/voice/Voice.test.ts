@@ -1,6 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { model, text, user } from "../../../../src/domain/content/Content.ts"
-import { authorOf, firstWords, type Speaker, voicesOf } from "../../../../src/domain/transcripts/voice/Voice.ts"
+import { model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import { userReply } from "../../../../src/domain/transcripts/voice/ResultVoice.ts"
+import {
+  authorOf,
+  firstWords,
+  type Speaker,
+  spokenText,
+  voicesOf
+} from "../../../../src/domain/transcripts/voice/Voice.ts"
 import { voiceForms } from "../../../../src/domain/transcripts/voice/VoiceForms.ts"
 import { corpus } from "../../../support/corpus.ts"
 import { sizeOf } from "../../../support/runs.ts"
@@ -125,5 +132,146 @@ describe("whose words are whose", () => {
     ]) {
       assert.isAtLeast(voicesOf({ content: user(text(tag.repeat(count / 10))) }).flat().length, 1)
     }
+  })
+})
+
+describe("what the user said in the result of a call", () => {
+  const claude =
+    "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). "
+  const told = "You can now continue with the user's answers in mind."
+  const results: ReadonlyArray<
+    readonly [name: string, tool: string, result: object, words: ReadonlyArray<string>, isRefusal?: true]
+  > = [
+    [
+      "a refusal with its reason",
+      "Bash",
+      { error: `${claude}To tell you how to proceed, the user said:\nNever.\nMove it.` },
+      ["Never.\nMove it."],
+      true
+    ],
+    [
+      "and a note of the program after it",
+      "Edit",
+      {
+        error: `${claude}To tell you how to proceed, the user said:\nNever.\n\nNote: The user's next message may contain a correction or preference. WORDS`
+      },
+      ["Never."],
+      true
+    ],
+    [
+      "a refusal without one",
+      "Bash",
+      { error: `${claude}STOP what you are doing and wait for the user to tell you how to proceed.` },
+      [],
+      true
+    ],
+    [
+      "that of a subagent's call",
+      "Bash",
+      { error: "Permission for this tool use was denied. The tool use was rejected. The user said:\nUse git mv." },
+      ["Use git mv."],
+      true
+    ],
+    [
+      "a rejected plan",
+      "ExitPlanMode",
+      {
+        error:
+          "The agent proposed a plan that was rejected by the user. The user chose to stay in plan mode.\n\nRejected plan:\nWORDS"
+      },
+      [],
+      true
+    ],
+    [
+      "a rule of the user",
+      "Bash",
+      { error: "Permission to use Bash with command rm -rf x has been denied." },
+      [],
+      true
+    ],
+    [
+      "opencode's",
+      "bash",
+      { error: "The user rejected permission to use this specific tool call with the following feedback: use trash" },
+      ["use trash"],
+      true
+    ],
+    ["Codex'", "exec_command", { output: "exec command rejected by user" }, [], true],
+    ["Gemini CLI's", "write_file", { error: "[Operation Cancelled] Reason: User did not allow tool call" }, [], true],
+    ["this program's", "shell", { error: "the user denied this call of shell; do without it" }, [], true],
+    [
+      "the failure of a server, which can read like one",
+      "mcp__x__y",
+      { error: `${claude}To tell you how to proceed, the user said:\nWORDS` },
+      [],
+      true
+    ],
+    [
+      "a file that reads like one",
+      "Read",
+      { output: `${claude}To tell you how to proceed, the user said:\nWORDS` },
+      []
+    ],
+    [
+      "a failure that quotes one",
+      "Bash",
+      { error: `Exit code 1\n${claude}To tell you how to proceed, the user said:\nWORDS` },
+      []
+    ],
+    [
+      "answers",
+      "AskUserQuestion",
+      {
+        output: `User has answered your questions: "Where?"="Only Oslo, and "never" on a Friday", "Who says "now"?"="me". ${told}`
+      },
+      ['Only Oslo, and "never" on a Friday', "me"]
+    ],
+    [
+      "in newer words, with notes",
+      "AskUserQuestion",
+      {
+        output:
+          'Your questions have been answered: "A?"="x, y" selected preview:\nWORDS user notes: not z, "B?"=(no option selected). You can now continue with these answers in mind.'
+      },
+      ["x, y", "not z"]
+    ],
+    [
+      "unanswered ones",
+      "question",
+      { output: `User has answered your questions: "A?"="Unanswered", "B?"="". ${told}` },
+      []
+    ],
+    [
+      "a file that reads like answers",
+      "Read",
+      { output: `User has answered your questions: "A?"="WORDS". ${told}` },
+      []
+    ],
+    [
+      "Codex' answers",
+      "request_user_input",
+      { output: '{"answers":{"n":{"answers":["Bill","user_note: call it \\"Bill\\""]}}}' },
+      ["Bill", 'call it \\"Bill\\"']
+    ],
+    ["Gemini CLI's answers", "ask_user", { output: '{"answers":{"0":"Use pnpm"}}' }, ["Use pnpm"]],
+    ["this program's answers", "ask_user", { answers: [{ question: "WORDS", answer: "yes" }] }, ["yes"]],
+    [
+      "Pi's answers",
+      "questionnaire",
+      { output: "Scope: user wrote: all of it\nName: user selected: 2. Bill" },
+      ["all of it", "Bill"]
+    ]
+  ]
+  it.each(results.map((one) => [one[0], one] as const))("%s", (_, [, tool, result, words, isRefusal]) => {
+    const content = user(response(tool, result, "c"))
+    const [part] = content.parts
+    const [voices = []] = voicesOf({ content })
+    assert.deepStrictEqual(
+      voices.map(({ end, start }) => spokenText(part).slice(start, end)),
+      words
+    )
+    assert.isTrue(voices.every(({ speaker }) => speaker === "user"))
+    assert.strictEqual(part !== undefined && userReply(part)?.isRefusal === true, isRefusal ?? false)
+    assert.deepStrictEqual(voicesOf({ author: "program", content }), [[]])
   })
 })

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { payload } from "../../../src/domain/content/Content.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
-import { claudeReader } from "../../../src/domain/transcripts/ClaudeReader.ts"
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
-import { bad, contents, drafts, messageText, ok, reading, told } from "../../support/reading.ts"
+import { payload } from "../../../../src/domain/content/Content.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
+import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import { bad, contents, drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
 
 /** What is true of Claude Code's records alone: a tree of lines, a queue, blocks. `agentFormats.test.ts` has what holds for every agent. */
 
@@ -48,6 +48,16 @@ const side = { isSidechain: true }
 const boundary = (logicalParentUuid: string, compactMetadata: object = { trigger: "auto", preTokens: 170_251 }) =>
   other("b", null, "system", { subtype: "compact_boundary", logicalParentUuid, compactMetadata })
 const summary = user("c", "b", "so far", { isCompactSummary: true })
+const keeping = (headUuid: string, tailUuid: string, anchorUuid = "c") => ({
+  preservedSegment: { headUuid, anchorUuid, tailUuid }
+})
+const threeTurns = [
+  user("1", null, "one"),
+  assistant("2", "1", "m", text("two")),
+  user("3", "2", "three"),
+  assistant("4", "3", "n", text("four"))
+]
+const toldTurns = ["user: one", "model: two", "user: three", "model: four"]
 
 describe("records become messages", () => {
   type Case = readonly [rule: string, records: ReadonlyArray<object>, told: ReadonlyArray<string>, skipped?: object]
@@ -272,6 +282,77 @@ describe("records become messages", () => {
       ["user: one", "compaction (manual, ?), kept from nothing", "+ summary: so far"]
     ],
     [
+      "a compaction keeps its last messages in their places, and what follows hangs on them",
+      [...threeTurns, boundary("4", keeping("3", "4")), summary, user("5", "4", "more")],
+      [...toldTurns, "compaction (auto, ?), kept from 2", "+ summary: so far", "user: more"]
+    ],
+    [
+      "also where only their list names them",
+      [
+        ...threeTurns,
+        boundary("4", { preservedMessages: { anchorUuid: "c", uuids: ["3"], allUuids: ["3", "4"] } }),
+        summary,
+        user("5", "4", "more")
+      ],
+      [...toldTurns, "compaction (auto, ?), kept from 2", "+ summary: so far", "user: more"]
+    ],
+    [
+      "and where another compaction follows it",
+      [
+        ...threeTurns,
+        boundary("4", keeping("3", "4")),
+        summary,
+        user("5", "4", "more"),
+        { ...boundary("5", keeping("5", "5", "c2")), uuid: "b2" },
+        { ...summary, uuid: "c2", parentUuid: "b2" },
+        user("6", "5", "end")
+      ],
+      [
+        ...toldTurns,
+        "compaction (auto, ?), kept from 2",
+        "+ summary: so far",
+        "user: more",
+        "compaction (auto, ?), kept from 4",
+        "+ summary: so far",
+        "user: end"
+      ]
+    ],
+    [
+      "kept messages that were not the last ones are shown again",
+      [...threeTurns, boundary("4", keeping("1", "2")), summary, user("5", "2", "more")],
+      [
+        ...toldTurns,
+        "compaction (auto, ?), kept from nothing",
+        "+ summary: so far",
+        "+ user: one",
+        "+ model: two",
+        "user: more"
+      ]
+    ],
+    [
+      "before the summary where that follows them",
+      [...threeTurns, boundary("4", keeping("1", "2", "b")), summary, user("5", "c", "more")],
+      [
+        ...toldTurns,
+        "compaction (auto, ?), kept from nothing",
+        "+ user: one",
+        "+ model: two",
+        "+ summary: so far",
+        "user: more"
+      ]
+    ],
+    [
+      "a file that begins with a compaction has the kept messages after it",
+      [boundary("4", keeping("3", "4")), summary, ...threeTurns.slice(2), user("5", "4", "more")],
+      ["compaction (auto, ?), kept from nothing", "+ summary: so far", "user: three", "model: four", "user: more"]
+    ],
+    [
+      "a message that goes back behind a compaction does not follow it",
+      [...threeTurns, boundary("4", keeping("3", "4")), summary, user("5", "4", "more"), user("6", "2", "else")],
+      ["user: one", "model: two", "user: else"],
+      { "dead branch": 4, "system: compact_boundary": 1 }
+    ],
+    [
       "a boundary without a summary is none",
       [user("1", null, "one"), boundary("1"), user("2", "b", "two")],
       ["user: one", "user: two"],
@@ -358,6 +439,115 @@ describe("records become messages", () => {
     )
     assert.deepStrictEqual(draft?.content, { role: "user", parts: [{ text: "x" }], hint: 1 })
   })
+})
+
+describe("what the model was shown beside a message", () => {
+  const beside = (uuid: string, parent: string, type: string, rest: object) =>
+    other(uuid, parent, "attachment", { attachment: { type, ...rest } })
+  it.each<readonly [kind: string, rest: object, shown: string]>([
+    [
+      "file",
+      { filename: "/a.ts", content: { type: "text", file: { content: "WORDS" } } },
+      "Contents of /a.ts:\n\nWORDS"
+    ],
+    [
+      "file",
+      { content: { file: { filePath: "/a", cells: [{ source: "ONE" }, { source: "TWO" }] } } },
+      "Contents of /a:\n\nONE\n\nTWO"
+    ],
+    [
+      "file",
+      { content: { file: { base64: "AA", type: "image/png" } } },
+      '{"inlineData":{"mimeType":"image/png","data":"AA"}}'
+    ],
+    [
+      "file",
+      { content: { type: "pdf", file: { base64: "AA" } } },
+      '{"inlineData":{"mimeType":"application/pdf","data":"AA"}}'
+    ],
+    ["directory", { path: "/d", content: "WORDS" }, "Contents of /d:\n\nWORDS"],
+    [
+      "edited_text_file",
+      { filename: "/a", snippet: "1\tWORDS" },
+      "/a was changed outside the conversation:\n\n1\tWORDS"
+    ],
+    ["selected_lines_in_ide", { filename: "/a", content: "WORDS" }, "The user selected lines in /a:\n\nWORDS"],
+    ["nested_memory", { path: "/m.md", content: { content: "WORDS" } }, "Contents of /m.md:\n\nWORDS"],
+    [
+      "relevant_memories",
+      {
+        memories: [
+          { path: "/m", content: "A" },
+          { path: "/n", content: "B" }
+        ]
+      },
+      "Contents of /m:\n\nA | Contents of /n:\n\nB"
+    ],
+    ["instructions", { files: [{ path: "/m", content: "WORDS" }] }, "Contents of /m:\n\nWORDS"],
+    ["plan_file_reference", { planFilePath: "/p", planContent: "WORDS" }, "Contents of /p:\n\nWORDS"],
+    ["invoked_skills", { skills: [{ path: "/s", content: "WORDS" }] }, "Contents of /s:\n\nWORDS"],
+    ["mcp_resource", { uri: "x:y", content: { contents: [{ text: "WORDS" }] } }, "Contents of x:y:\n\nWORDS"],
+    [
+      "diagnostics",
+      { files: [{ uri: "/a", diagnostics: [{ message: "A" }, { message: "B" }] }] },
+      "Diagnostics of /a:\n\nA\nB"
+    ],
+    ["hook_additional_context", { hookName: "Stop", content: ["A", "B"] }, "Hook Stop:\n\nA\nB"],
+    ["hook_success", { hookName: "S", hookEvent: "SessionStart", content: "WORDS" }, "Hook S:\n\nWORDS"],
+    ["hook_blocking_error", { hookName: "S", blockingError: { blockingError: "WORDS" } }, "Hook S:\n\nWORDS"],
+    ["hook_stopped_continuation", { hookName: "S", message: "WORDS" }, "Hook S:\n\nWORDS"],
+    [
+      "async_hook_response",
+      { response: { systemMessage: "A", hookSpecificOutput: { additionalContext: "B" } } },
+      "Hook:\n\nA | Hook:\n\nB"
+    ],
+    ["critical_system_reminder", { content: "WORDS" }, "WORDS"],
+    ["teammate_mailbox", { messages: [{ from: "x", text: "WORDS" }] }, "Message of the agent x:\n\nWORDS"]
+  ])("%s", (kind, rest, shown) => {
+    assert.deepStrictEqual(told(records(user("1", null, "go"), beside("2", "1", kind, rest), user("3", "2", "on"))), [
+      "user: go",
+      `program: ${shown}`,
+      "user: on"
+    ])
+  })
+
+  it("stands after the results that come with it, and what shows nothing is counted", () => {
+    const transcript = records(
+      assistant("1", null, "m", use("t1", "A")),
+      beside("2", "1", "nested_memory", { path: "/m", content: { content: "A" } }),
+      assistant("3", "2", "m", use("t2", "B")),
+      user("4", "3", result("t1", "one")),
+      beside("5", "4", "hook_success", { hookEvent: "PostToolUse", content: "unseen" }),
+      beside("6", "5", "edited_text_file", { filename: "/a", snippet: "B" }),
+      user("7", "6", result("t2", "two")),
+      beside("8", "7", "toString", {}),
+      assistant("9", "8", "n", text("done"))
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "model: A(t1 {}) | B(t2 {})",
+      'user: A[t1] {"output":"one"} | B[t2] {"output":"two"}',
+      "program: Contents of /m:\n\nA | /a was changed outside the conversation:\n\nB",
+      "model: done"
+    ])
+    assert.deepStrictEqual(transcript.skipped, { "attachment: hook_success": 1, "attachment: toString": 1 })
+  })
+})
+
+it("kinds of records that this program does not know are named, with the version that wrote them", () => {
+  const { skipped, unknown } = records(
+    { ...user("1", null, "go"), version: "2.1.300" },
+    other("2", "1", "hologram"),
+    other("3", "2", "system", { subtype: "hologram" }),
+    other("4", "3", "attachment", { attachment: { type: "hologram" } }),
+    other("5", "4", "system", { subtype: "turn_duration" }),
+    { ...other("6", "5", "hologram"), version: "2.1.301" }
+  )
+  assert.deepStrictEqual(unknown, {
+    program: "Claude Code 2.1.300",
+    kinds: ["hologram", "system: hologram", "attachment: hologram"]
+  })
+  assert.strictEqual(skipped.hologram, 2)
+  assert.isUndefined(records(user("1", null, "go"), other("2", "1", "progress")).unknown)
 })
 
 describe("recorded use", () => {
@@ -635,5 +825,123 @@ describe("text the user typed while the agent worked", () => {
       assistant("5", "3", "o", text("alive"))
     ]
     assert.deepStrictEqual(said(records), [[...opening, "model: alive"], 2])
+  })
+})
+
+describe("order is time and parent, not place in the file", () => {
+  const at = (minute: number, rest: object = {}) => ({ timestamp: `2026-01-01T10:${minute}:00.000Z`, ...rest })
+  const queue = (operation: string, minute: number, content?: string) =>
+    at(minute, { type: "queue-operation", operation, ...(content === undefined ? {} : { content }) })
+  const first = [user("1", null, "parse", at(10)), assistant("2", "1", "m", text("parsed"), at(11))]
+  const second = [user("3", "2", "rename", at(20)), assistant("4", "3", "n", text("renamed"), at(21))]
+  const four = ["user: parse", "model: parsed", "user: rename", "model: renamed"]
+  const called = [
+    user("1", null, "plan", at(10)),
+    assistant("2", "1", "m", use("t", "Write"), at(11)),
+    queue("enqueue", 12, "in British English"),
+    user("3", "2", result("t", "ok"), at(13)),
+    queue("remove", 14),
+    assistant("4", "3", "n", text("written"), at(15))
+  ]
+  const again = [
+    user("1b", null, "plan", at(10)),
+    assistant("2b", "1b", "m", use("t", "Write"), at(11)),
+    user("3b", "2b", result("t", "ok"), at(13)),
+    assistant("4b", "3b", "n", text("written"), at(15))
+  ]
+  const plan = [
+    "user: plan",
+    "model: Write(t {})",
+    'user: Write[t] {"output":"ok"}',
+    "user: in British English",
+    "model: written"
+  ]
+  const cases: ReadonlyArray<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>, object?]> = [
+    [
+      "a fork begins with the queue of its prompt, before the history that it copied",
+      [queue("enqueue", 19, "rename"), queue("dequeue", 19), ...first, ...second],
+      four
+    ],
+    [
+      "also where the prompt was sent within the turn",
+      [
+        queue("enqueue", 15, "rename"),
+        queue("remove", 16),
+        ...first,
+        assistant("5", "2", "o", text("renamed"), at(21))
+      ],
+      four
+    ],
+    [
+      "also together with another one",
+      [
+        ...["rename", "test"].map((words) => queue("enqueue", 19, words)),
+        queue("dequeue", 19),
+        queue("dequeue", 19),
+        ...first,
+        user("3", "2", "rename\ntest", at(20))
+      ],
+      ["user: parse", "model: parsed", "user: rename\ntest"]
+    ],
+    [
+      "a message leaves the queue before the last answer of the turn is written",
+      [...first.slice(0, 1), queue("enqueue", 10, "rename"), queue("dequeue", 12), ...first.slice(1), ...second],
+      four
+    ],
+    ["a file whose records are in another order", [...second, ...first].reverse(), four],
+    [
+      "a line of an answer that is written after the next request",
+      [
+        ...first,
+        user("3", "2", "rename", at(20)),
+        assistant("2b", "2", "m", text("see above"), at(12)),
+        assistant("4", "3", "n", text("renamed"), at(21))
+      ],
+      ["user: parse", "model: parsed | see above", "user: rename", "model: renamed"]
+    ],
+    [
+      "and after which nothing follows",
+      [...first, user("3", "2", "rename", at(20)), assistant("2b", "2", "m", text("see above"), at(12))],
+      ["user: parse", "model: parsed | see above", "user: rename"]
+    ],
+    [
+      "a last record that is a moment older than its parent",
+      [...first, user("3", "2", "rename", at(20)), user("4", "3", "and test", at(19))],
+      ["user: parse", "model: parsed", "user: rename", "user: and test"]
+    ],
+    [
+      "a message after a compaction that is older than its boundary, whose own parent is missing",
+      [
+        ...first,
+        at(30, boundary("missing")),
+        at(30, summary),
+        user("5", "c", "rename", at(20)),
+        assistant("6", "5", "n", text("renamed"), at(31))
+      ],
+      [...four.slice(0, 2), "compaction (auto, 170251), kept from nothing", "+ summary: so far", ...four.slice(2)]
+    ],
+    [
+      "a history that was appended again under other ids",
+      [...called, ...again, user("5", "4b", "next", at(20))],
+      [...plan, "user: next"],
+      { "repeated line": 2 }
+    ],
+    [
+      "behind which nothing new follows",
+      [...called, user("5", "4", "next", at(20)), ...again],
+      [...plan, "user: next"],
+      { "repeated line": 2 }
+    ],
+    [
+      "and that goes on from the first copy",
+      [...called, ...again.map((line) => (line.uuid === "1b" ? { ...line, parentUuid: "4" } : line))],
+      plan,
+      { "repeated line": 2 }
+    ]
+  ]
+  it.each(cases.map((one) => [one[0], one] as const))("%s", (_, [, list, expected, skipped = {}]) => {
+    const transcript = records(...list)
+    assert.deepStrictEqual(told(transcript), expected)
+    assert.deepStrictEqual(transcript.skipped, skipped)
   })
 })

@@ -7,13 +7,13 @@ import {
   outputText,
   type Part,
   isMedia
-} from "../content/Content.ts"
-import { blockMedia } from "../content/MediaBlocks.ts"
-import type { Draft } from "../conversation/Conversation.ts"
-import type { NativeCall } from "./CompactionLayout.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
-import { listedBlocks } from "./ListedBlocks.ts"
-import type { Skipped } from "./Skipped.ts"
+} from "../../content/Content.ts"
+import { blockMedia } from "../../content/MediaBlocks.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
+import type { NativeCall } from "../CompactionLayout.ts"
+import { isJson, type Json } from "../JsonRecord.ts"
+import { listedBlocks } from "../ListedBlocks.ts"
+import type { Skipped } from "../Skipped.ts"
 
 /** Writes parts as blocks of the Anthropic API, without those that it would refuse. */
 

@@ -1,9 +1,7 @@
-import type { PartPlace } from "../conversation/CallPairs.ts"
-import { type Draft, placeKey } from "../conversation/Conversation.ts"
-import { foreignNote, missingResponse } from "../conversation/Projection.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { blocksOf, contentOf, isAnswer, noContent, resultOf } from "./ClaudeBlocks.ts"
-import { nativeMessage, synthetic } from "./ClaudeReader.ts"
+import type { PartPlace } from "../../conversation/CallPairs.ts"
+import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import {
   callIdOf,
   clock,
@@ -21,15 +19,18 @@ import {
   type Stretch,
   stretchesOf,
   uuidOf
-} from "./CompactionLayout.ts"
-import { exactLine } from "./ExactLine.ts"
-import { piecesOf } from "./ExactParts.ts"
-import type { Json } from "./JsonRecord.ts"
-import { recordLine } from "./RecordLine.ts"
-import { type Marks } from "./RecordMarks.ts"
-import { countsOf } from "./RecordUsage.ts"
-import { Skipped } from "./Skipped.ts"
-import type { Transcript, Writer } from "./Transcript.ts"
+} from "../CompactionLayout.ts"
+import { exactLine } from "../ExactLine.ts"
+import { piecesOf } from "../ExactParts.ts"
+import type { Json } from "../JsonRecord.ts"
+import { recordLine } from "../RecordLine.ts"
+import { type Marks } from "../RecordMarks.ts"
+import { countsOf } from "../RecordUsage.ts"
+import { Skipped } from "../Skipped.ts"
+import type { Transcript, Writer } from "../Transcript.ts"
+import { blocksOf, contentOf, isAnswer, noContent, resultOf } from "./ClaudeBlocks.ts"
+import { nativeMessage } from "./LineMessage.ts"
+import { synthetic } from "./Record.ts"
 
 /**
  * Writes Claude Code transcripts: one message a line, each the child of the previous one. Blocks that the Anthropic API

@@ -1,19 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import path from "node:path"
-import { spentOn } from "../../../src/domain/evaluation/SessionCost.ts"
-import type { SessionEvent } from "../../../src/domain/session/Session.ts"
-import { builtInPrices } from "../../../src/domain/tokens/Prices.ts"
-import type { AgentName } from "../../../src/domain/transcripts/AgentFolders.ts"
-import {
-  type CacheChange,
-  newScan,
-  scanRecord,
-  searchedTexts,
-  speakerOf
-} from "../../../src/domain/transcripts/SessionScan.ts"
-import { root } from "../../support/paths.ts"
-import { sessionText } from "../../support/sessions.ts"
+import { spentOn } from "../../../../src/domain/evaluation/SessionCost.ts"
+import type { SessionEvent } from "../../../../src/domain/session/Session.ts"
+import { builtInPrices } from "../../../../src/domain/tokens/Prices.ts"
+import type { AgentName } from "../../../../src/domain/transcripts/AgentFolders.ts"
+import { type CacheChange, newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
+import { scanRecord, searchedTexts, speakerOf } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
+import { root } from "../../../support/paths.ts"
+import { sessionText } from "../../../support/sessions.ts"
 
 /** The requests of records, as `cost` counts them. */
 const requestsOf = (agent: AgentName, records: ReadonlyArray<unknown>) => {

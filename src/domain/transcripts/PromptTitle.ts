@@ -1,0 +1,10 @@
+import { titleOf } from "../session/SessionHead.ts"
+import { firstWords } from "./voice/Voice.ts"
+
+/** The title that the user's words give a session. */
+
+/** Returns the title that words of the user give a session; none, when a program put them there. */
+export const promptTitle = (words: string): string => titleOf(firstWords(words))
+
+/** Whether a title is a bare command, such as `/model`: any other title says more. */
+export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)

@@ -1,0 +1,108 @@
+import { type Piece, textPiece } from "../ExactParts.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
+
+/** What Claude Code shows to the model beside a message, which it records as attachments. */
+
+const jsonAt = (json: Json, key: string): Json => {
+  const value = json[key]
+  return isJson(value) ? value : {}
+}
+const listAt = (json: Json, key: string): ReadonlyArray<Json> => {
+  const value = json[key]
+  return Array.isArray(value) ? value.filter(isJson) : []
+}
+
+type Shown = ReadonlyArray<Piece | string | undefined>
+
+const titled = (title: string, text: string | undefined): string | undefined =>
+  text === undefined || text.trim() === "" ? undefined : `${title}\n\n${text}`
+
+const contentsOf = (path: string | undefined, text: string | undefined): string | undefined =>
+  titled(`Contents of ${path ?? "a file"}:`, text)
+
+/** A file that the user mentioned, or that is shown again after a compaction. */
+const fileOf = (attachment: Json): Shown => {
+  const content = jsonAt(attachment, "content")
+  const file = jsonAt(content, "file")
+  const data = textAt(file, "base64")
+  const mimeType = content.type === "pdf" ? "application/pdf" : textAt(file, "type")
+  if (data !== undefined && mimeType !== undefined)
+    return [{ part: { inlineData: { mimeType, data } }, source: undefined }]
+  const cells = listAt(file, "cells").flatMap((cell) => textAt(cell, "source") ?? [])
+  const path = textAt(attachment, "filename") ?? textAt(file, "filePath")
+  return [contentsOf(path, cells.length > 0 ? cells.join("\n\n") : textAt(file, "content"))]
+}
+
+const lines = (value: unknown): string | undefined =>
+  typeof value === "string"
+    ? value
+    : Array.isArray(value)
+      ? value.filter((one) => typeof one === "string").join("\n")
+      : undefined
+
+/** Events whose hooks add what they print to the conversation. */
+const printingHooks = new Set(["SessionStart", "UserPromptSubmit"])
+
+const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
+  file: fileOf,
+  directory: (one) => [contentsOf(textAt(one, "path"), textAt(one, "content"))],
+  edited_text_file: (one) => [
+    titled(`${textAt(one, "filename") ?? "A file"} was changed outside the conversation:`, textAt(one, "snippet") ?? "")
+  ],
+  selected_lines_in_ide: (one) => [
+    titled(`The user selected lines in ${textAt(one, "filename") ?? "a file"}:`, textAt(one, "content"))
+  ],
+  nested_memory: (one) => [contentsOf(textAt(one, "path"), textAt(jsonAt(one, "content"), "content"))],
+  relevant_memories: (one) =>
+    listAt(one, "memories").map((memory) => contentsOf(textAt(memory, "path"), textAt(memory, "content"))),
+  instructions: (one) => listAt(one, "files").map((file) => contentsOf(textAt(file, "path"), textAt(file, "content"))),
+  plan_file_reference: (one) => [contentsOf(textAt(one, "planFilePath"), textAt(one, "planContent"))],
+  invoked_skills: (one) =>
+    listAt(one, "skills").map((skill) => contentsOf(textAt(skill, "path"), textAt(skill, "content"))),
+  mcp_resource: (one) =>
+    listAt(jsonAt(one, "content"), "contents").map((content) =>
+      contentsOf(textAt(one, "uri"), textAt(content, "text"))
+    ),
+  diagnostics: (one) =>
+    listAt(one, "files").map((file) =>
+      titled(
+        `Diagnostics of ${textAt(file, "uri") ?? "a file"}:`,
+        listAt(file, "diagnostics")
+          .flatMap((found) => textAt(found, "message") ?? [])
+          .join("\n")
+      )
+    ),
+  hook_additional_context: (one) => [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, lines(one.content))],
+  hook_success: (one) =>
+    printingHooks.has(textAt(one, "hookEvent") ?? "")
+      ? [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, lines(one.content))]
+      : [],
+  hook_blocking_error: (one) => [
+    titled(`Hook ${textAt(one, "hookName") ?? ""}:`, textAt(jsonAt(one, "blockingError"), "blockingError"))
+  ],
+  hook_stopped_continuation: (one) => [titled(`Hook ${textAt(one, "hookName") ?? ""}:`, textAt(one, "message"))],
+  async_hook_response: (one) => {
+    const response = jsonAt(one, "response")
+    return [
+      titled("Hook:", textAt(response, "systemMessage")),
+      titled("Hook:", textAt(jsonAt(response, "hookSpecificOutput"), "additionalContext"))
+    ]
+  },
+  critical_system_reminder: (one) => [textAt(one, "content")],
+  teammate_mailbox: (one) =>
+    listAt(one, "messages").map((message) =>
+      titled(`Message of the agent ${textAt(message, "from") ?? ""}:`, textAt(message, "text"))
+    )
+}
+
+/**
+ * Returns what an attachment shows to the model; nothing for one that shows nothing from outside, such as a list of tools, or that
+ * this program does not know.
+ */
+export const attachmentPieces = (attachment: Json): ReadonlyArray<Piece> => {
+  const kind = textAt(attachment, "type") ?? ""
+  const shown = Object.hasOwn(shownBy, kind) ? shownBy[kind]?.(attachment) : undefined
+  return (shown ?? []).flatMap((one) =>
+    one === undefined ? [] : typeof one === "string" ? [textPiece(one, () => undefined)] : [one]
+  )
+}

@@ -1,0 +1,490 @@
+import type { Draft } from "../../conversation/Conversation.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { draftOf, locate } from "../ExactParts.ts"
+import { isJson } from "../JsonRecord.ts"
+import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem } from "../Problem.ts"
+import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import type { LineReader, Transcript } from "../Transcript.ts"
+import {
+  type Line,
+  type Moment,
+  byTime,
+  isBefore,
+  firstBy,
+  isAttached,
+  messageOf,
+  answersIn,
+  callsIn,
+  sameContent,
+  copiesOf
+} from "./Line.ts"
+import { type LineMessage, isAnswer, wordsIn, writtenBy, messageIn, queuedMessage, piecesOf } from "./LineMessage.ts"
+import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
+import { decodeClaude, isNewKind, kindName, synthetic } from "./Record.ts"
+import { Tree } from "./Tree.ts"
+
+/**
+ * Reads Claude Code transcripts: a tree of records, one a line. The conversation is the chain from the last message back to
+ * its root.
+ *
+ * One file: turns, queued messages and compactions are laid out together.
+ */
+
+interface Turn {
+  readonly _tag: "Model" | "Answers" | "Other"
+  readonly lines: Array<Line>
+}
+type Stretch =
+  | Turn
+  | { readonly _tag: "Queued"; readonly by: Moment; readonly lines: ReadonlyArray<Line> }
+  | {
+      readonly _tag: "Compaction"
+      readonly summary: Line
+      readonly boundary: Line | undefined
+      readonly message: LineMessage
+    }
+
+/** Whether a line of the agent may join this turn. */
+const isOpenTurn = (turn: Stretch | undefined): turn is Turn => {
+  const marks = turn?._tag === "Answers" ? turn.lines[0]?.message?.marks : undefined
+  return marks !== undefined && !isClosed(marks)
+}
+
+/** Splits the chain into turns. Lines of one API message form one turn, and so do consecutive tool results. */
+const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretch> => {
+  const stretches: Array<Stretch> = []
+  let open = new Map<string, Turn>()
+  let boundary: Line | undefined
+  /** What was shown beside the last message. Results follow their calls at once, so it stands after them. */
+  let attached: Array<Line> = []
+  const dropBoundary = () => {
+    if (boundary !== undefined) skipped.add("system: compact_boundary")
+    boundary = undefined
+  }
+  const attach = () => {
+    if (attached.length > 0) stretches.push({ _tag: "Other", lines: attached })
+    attached = []
+  }
+  for (const line of chain) {
+    if (line.boundary !== undefined) {
+      dropBoundary()
+      boundary = line
+      continue
+    }
+    const message = messageOf(line)
+    if (message === undefined) continue
+    if (message.kind === "attachment") {
+      attached.push(line)
+      continue
+    }
+    if (message.kind === "summary") {
+      attach()
+      stretches.push({ _tag: "Compaction", summary: line, boundary, message })
+      boundary = undefined
+      open = new Map()
+      continue
+    }
+    dropBoundary()
+    const answers = message.role === "user" && message.blocks.some(isAnswer)
+    const last = stretches.at(-1)
+    const apart = message.marks.message === "new"
+    const same = message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last) ? last : undefined
+    if (same !== undefined && !apart) {
+      same.lines.push(line)
+      continue
+    }
+    if (!answers) attach()
+    const turn: Turn = { _tag: message.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
+    if (message.role === "model" && !isClosed(message.marks)) open.set(message.messageId, turn)
+    stretches.push(turn)
+  }
+  dropBoundary()
+  attach()
+  return stretches
+}
+
+/**
+ * Adds the lines beside the chain to their turns. Parallel calls and their results hang on different lines of one message,
+ * of which only one is on the chain. The others are lines with the turn's message id, and results of its calls that no line
+ * on the chain holds.
+ */
+const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
+  const used = new Set<Line>()
+  const byMessage = new Map<string, Turn>()
+  for (const turn of stretches) {
+    const message = turn._tag === "Model" ? turn.lines[0]?.message?.messageId : undefined
+    if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
+  }
+  for (const line of aside) {
+    const turn = messageOf(line)?.role === "model" ? byMessage.get(line.message?.messageId ?? "") : undefined
+    if (turn === undefined) continue
+    turn.lines.push(line)
+    used.add(line)
+  }
+  const callers = new Map<string, Stretch>()
+  const answered = new Set<string>()
+  for (const turn of stretches) {
+    if (turn._tag === "Compaction") continue
+    for (const line of turn.lines) {
+      for (const call of callsIn(line)) callers.set(call, turn)
+      for (const answer of answersIn(line)) answered.add(answer)
+    }
+  }
+  const late = new Map<Stretch, Array<Line>>()
+  for (const line of aside) {
+    const ids = answersIn(line)
+    const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
+    if (caller === undefined || ids.some((id) => answered.has(id))) continue
+    for (const id of ids) answered.add(id)
+    late.set(caller, [...(late.get(caller) ?? []), line])
+    used.add(line)
+  }
+  for (const [caller, lines] of late) {
+    const at = stretches.indexOf(caller) + 1
+    const next = stretches[at]
+    if (isOpenTurn(next)) next.lines.push(...lines)
+    else stretches.splice(at, 0, { _tag: "Answers", lines })
+  }
+  // What was shown with a result that is not on the chain, or whose next result is.
+  const holders = new Map<string, Stretch>()
+  for (const turn of stretches) if (turn._tag === "Answers") for (const { uuid } of turn.lines) holders.set(uuid, turn)
+  for (const line of aside.filter(isAttached).sort(byTime)) {
+    const holder = holders.get(line.parent ?? "")
+    if (holder === undefined || holder._tag === "Compaction") continue
+    const next = holder._tag === "Answers" ? stretches[stretches.indexOf(holder) + 1] : holder
+    const [first] = next === undefined || next._tag !== "Other" ? [] : next.lines
+    const shown: Turn =
+      next?._tag === "Other" && first !== undefined && isAttached(first) ? next : { _tag: "Other", lines: [] }
+    if (shown !== next) stretches.splice(stretches.indexOf(holder) + 1, 0, shown)
+    shown.lines.push(line)
+    holders.set(line.uuid, shown)
+    used.add(line)
+  }
+  return used
+}
+
+/** Returns the text of a slash command, which has its own form. */
+const commandOf = (words: string): string | undefined => {
+  const [name] = words.startsWith("/") ? words.split(/\s/, 1) : []
+  return name === undefined ? undefined : `<command-name>${name}</command-name>`
+}
+
+/** A message line of the user, and its text. */
+interface Standing {
+  readonly line: Line
+  readonly words: string
+}
+
+/** Returns the line that holds a queued message, so that it needs no place of its own. */
+const lineOf = (
+  { by, isTurn, words, ...queued }: Delivered,
+  standing: ReadonlyArray<Standing>,
+  stretches: ReadonlyArray<Stretch>,
+  next: number
+): Standing | undefined => {
+  const since = standing.filter(({ line }) => !isBefore(line, queued))
+  // One that began the next turn is the next message with its words, or with its words among others.
+  const arrival = isTurn ? since.find(({ line }) => !isBefore(line, by))?.line : undefined
+  // Text that the user types after the agent's answer is a new message, even with the same words. A command stands where it
+  // ran, which may be at the end of the turn.
+  const answer = isTurn
+    ? undefined
+    : momentOf(stretches.find((one) => one._tag === "Model" && !isBefore(momentOf(one), by)))
+  const command = commandOf(words)
+  const end = isTurn ? (arrival ?? never) : momentOf(stretches[next])
+  return (
+    since.find(
+      (one) =>
+        (one.words === words && (answer === undefined || !isBefore(answer, one.line))) ||
+        (command !== undefined && one.words.includes(command))
+    ) ??
+    since.find(
+      ({ line, words: text }) => (isTurn || !isBefore(line, by)) && !isBefore(end, line) && holdsLine(text, words)
+    )
+  )
+}
+
+/**
+ * Inserts queued messages where they were delivered: after the results sent with them, before the agent's next text.
+ * Messages that are in the file a second time are left out. Returns the number of records that told of messages of the
+ * conversation.
+ */
+function* deliver(
+  stretches: Array<Stretch>,
+  queue: Queue,
+  messages: ReadonlyArray<Line>,
+  taken: ReadonlySet<Line>,
+  copies: ReadonlyMap<Line, Line>
+): SlicedWork<number> {
+  const { delivered, waiting } = queue.settle(messages)
+  if (delivered.length + waiting.length === 0) return 0
+  const standing = messages
+    .flatMap((line): ReadonlyArray<Standing> => {
+      const message = messageOf(line)
+      const isUser =
+        message?.role === "user" && message.kind !== "summary" && message.kind !== "attachment" && !copies.has(line)
+      const words = isUser ? wordsIn(message.blocks) : ""
+      return words === "" ? [] : [{ line, words }]
+    })
+    .sort((one, other) => byTime(one.line, other.line))
+  const used = new Set<Standing>()
+  let records = 0
+  for (const one of delivered) {
+    const after = one.after === undefined ? undefined : (copies.get(one.after) ?? one.after)
+    if (after !== undefined && !taken.has(after)) continue
+    // The record that put it into the queue, and the one that took it out.
+    records += 2
+    yield (standing.length + stretches.length) * 4
+    const from = stretches.findIndex(
+      (stretch) => stretch._tag !== "Compaction" && after !== undefined && stretch.lines.includes(after)
+    )
+    const next = stretches.findIndex(
+      (stretch, index) => index > from && stretch._tag !== "Answers" && !isBefore(momentOf(stretch), one.by)
+    )
+    const held = lineOf(
+      one,
+      standing.filter((known) => !used.has(known)),
+      stretches,
+      next
+    )
+    if (held !== undefined) {
+      if (held.words === one.words) used.add(held)
+      continue
+    }
+    const uuid = `line ${one.number}`
+    const line: Line = {
+      number: one.number,
+      uuid,
+      named: false,
+      parent: undefined,
+      logicalParent: undefined,
+      sidechain: after?.sidechain ?? false,
+      at: one.by.at,
+      session: undefined,
+      message: queuedMessage(one.blocks, uuid, writtenBy(one.blocks)),
+      boundary: undefined,
+      previous: after
+    }
+    stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by: one.by, lines: [line] })
+  }
+  // Older versions wrote no second record for a message that began the next turn.
+  const isStanding = (queued: Queued) =>
+    queued.words !== "" &&
+    standing.some(({ line, words }) => !isBefore(line, queued) && taken.has(line) && words === queued.words)
+  for (const queued of waiting) {
+    yield standing.length
+    if (isStanding(queued)) records += 1
+  }
+  return records
+}
+
+const never: Moment = { at: undefined, number: Infinity }
+
+/** Returns when a stretch began. */
+const momentOf = (stretch: Stretch | undefined): Moment => {
+  if (stretch === undefined) return never
+  if (stretch._tag === "Queued") return stretch.by
+  return firstBy(stretch._tag === "Compaction" ? [stretch.summary] : stretch.lines, byTime) ?? never
+}
+
+const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
+
+const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): Draft => {
+  const inOrder = [...lines].sort(byTime)
+  const first = inOrder[0]
+  const own = inOrder.filter(
+    (line, index) =>
+      line.message?.role !== "model" || !inOrder.slice(0, index).some((earlier) => sameContent(earlier, line))
+  )
+  const author = first?.message?.author
+  return draftOf(
+    first?.message?.role ?? "user",
+    own.flatMap((line) => piecesOf(line.message, names)),
+    {
+      at: first?.at,
+      author: lines.every((line) => line.message?.author === author) ? author : undefined,
+      line: first?.number ?? 0,
+      ids: inOrder.flatMap((line) => (line.named ? line.uuid : [])),
+      model: inOrder.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
+      usage: inOrder.findLast((line) => line.message?.usage !== undefined)?.message?.usage
+    }
+  )
+}
+
+const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
+  for (const line of lines) {
+    for (const block of line.message?.blocks ?? []) {
+      if (block._tag === "Piece" && block.call !== undefined && block.name !== undefined)
+        names.set(block.call, block.name)
+    }
+  }
+}
+
+type Compaction = Extract<Stretch, { readonly _tag: "Compaction" }>
+
+/**
+ * Adds a compaction. The messages that it kept stay where they are when they were the last ones, and else are inserted with the
+ * summary.
+ */
+const compact = (
+  steps: Steps,
+  { boundary, message, summary }: Compaction,
+  before: ReadonlyArray<Stretch>,
+  kept: ReadonlySet<string>,
+  names: ReadonlyMap<string, string>
+): void => {
+  const turns = before.flatMap((stretch) => (stretch._tag === "Compaction" ? [] : [stretch]))
+  const isKept = ({ lines }: { readonly lines: ReadonlyArray<Line> }) => lines.some(({ uuid }) => kept.has(uuid))
+  const from = kept.size === 0 ? -1 : turns.findIndex(isKept)
+  const stands = boundary?.boundary?.kept?.anchor
+  const isBehind = stands !== undefined && stands === boundary?.uuid
+  const stays = from >= 0 && !isBehind && turns.slice(from).every((turn) => turn._tag === "Queued" || isKept(turn))
+  const again = stays ? [] : turns.filter(isKept).map(({ lines }) => draft(lines, names))
+  // A summary of ours without parts only says that nothing replaced the dropped messages.
+  const inserted = message.exact?.length === 0 ? [] : [draft([summary], names)]
+  steps.compact(
+    {
+      insert: isBehind ? [...again, ...inserted] : [...inserted, ...again],
+      trigger: boundary?.boundary?.trigger ?? "auto",
+      tokensBefore: boundary?.boundary?.tokens
+    },
+    message.marks,
+    stays ? turns[from]?.lines[0]?.uuid : undefined
+  )
+}
+
+const nothing: ReadonlySet<string> = new Set()
+
+/** Counts the messages outside the conversation as skipped. */
+const countRest = (
+  tree: Tree,
+  side: boolean,
+  taken: ReadonlySet<Line>,
+  copies: ReadonlyMap<Line, Line>,
+  skipped: Skipped
+): void => {
+  for (const line of tree.messages) {
+    if (line.message?.kind === "api error") skipped.add("api error")
+    else if (copies.has(line)) skipped.add("repeated line")
+    else if (!taken.has(line)) skipped.add(line.sidechain === side ? "dead branch" : "sidechain")
+  }
+}
+
+function* transcript(
+  tree: Tree,
+  queue: Queue,
+  cwd: string | undefined,
+  skipped: Skipped,
+  isLenient: boolean
+): SlicedWork<Transcript | Problem> {
+  const leaf = tree.leaf()
+  const chain = tree.chain(leaf, isLenient)
+  if (isProblem(chain)) return chain
+  // Where the chain runs through a copy of its own beginning, what the user said or a tool answered stands once, too.
+  const [ofModel, ofUser] = (["model", "user"] as const).map((role) =>
+    chain.filter((line) => messageOf(line)?.role === role)
+  )
+  const repeated = copiesOf(copiesOf(ofModel ?? [], chain).size === 0 ? [] : (ofUser ?? []), chain)
+  const lines = chain.filter((line) => !repeated.has(line))
+  const onChain = new Set(chain)
+  const side = leaf?.sidechain ?? false
+  const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
+  const stretches = stretchesOf(lines, skipped)
+  const used = gather(stretches, aside)
+  const taken = new Set([...lines, ...used])
+  const left = aside.filter((line) => !used.has(line))
+  const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
+  const delivered = yield* deliver(stretches, queue, tree.messages, taken, copies)
+  for (let n = delivered; n > 0; n -= 1) skipped.take("queue-operation")
+  countRest(tree, side, taken, copies, skipped)
+  for (const line of tree.lines.values()) {
+    if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
+  }
+  // A result is named after the nearest earlier call with its id, else after any other call with it.
+  const names = new Map<string, string>()
+  callsOf(tree.messages, names)
+  yield tree.lines.size * 200
+  const steps = new Steps()
+  for (const [index, stretch] of stretches.entries()) {
+    if (stretch._tag === "Compaction") {
+      const kept = stretch.boundary === undefined ? nothing : tree.kept(stretch.boundary)
+      compact(steps, stretch, stretches.slice(0, index), kept, names)
+    } else {
+      callsOf(stretch.lines, names)
+      const uuids = stretch.lines.map((line) => line.uuid)
+      steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.message?.marks ?? {})
+    }
+    yield 1_000
+  }
+  return {
+    format: "claude",
+    session: leaf?.session,
+    cwd,
+    model: lines.findLast((line) => !isSynthetic(line.message?.model))?.message?.model,
+    steps: steps.end(),
+    skipped: skipped.counts
+  }
+}
+
+/**
+ * Reads a Claude Code transcript. The conversation is the chain from the last message back by `parentUuid`, over a compact
+ * boundary by `logicalParentUuid`; one API message is one Content, and answers to its calls follow it as one Content. `isLenient`
+ * reads a chain that leads back to itself.
+ */
+export const claudeReader = (isLenient = false): LineReader => {
+  const tree = new Tree()
+  const skipped = new Skipped()
+  const queue = new Queue()
+  const unknown = new Map<string, string>()
+  let cwd: string | undefined
+  let version: string | undefined
+  return {
+    line: (record, text, number) => {
+      if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
+      const decoded = decodeClaude(record)
+      const uuid = decoded.uuid ?? `line ${number}`
+      if (tree.lines.has(uuid)) {
+        skipped.add("repeated line")
+        return undefined
+      }
+      if (decoded._tag === "Queued") {
+        queue.add(decoded, locate(record, text, ["content"]), number, skipped)
+        return undefined
+      }
+      const isOwed = readMarks(record).owed === true
+      const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
+      if (isRecordProblem(message)) return problemAt(number, message)
+      const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
+      version = decoded.version ?? version
+      if (message === undefined && !isOwed && boundary === undefined) {
+        const kind = kindName(record)
+        skipped.add(kind)
+        if (isNewKind(kind)) unknown.set(kind, version ?? "")
+      }
+      const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
+      cwd ??= folder
+      if (message === undefined && decoded.uuid === undefined) return undefined
+      tree.add({
+        number,
+        uuid,
+        named: decoded.uuid !== undefined,
+        parent,
+        logicalParent,
+        sidechain,
+        at,
+        session,
+        message,
+        boundary,
+        previous: tree.previous(sidechain)
+      })
+      return undefined
+    },
+    end: function* () {
+      const read = yield* transcript(tree, queue, cwd, skipped, isLenient)
+      if (isProblem(read) || unknown.size === 0) return read
+      const program = `Claude Code ${[...unknown.values()].at(-1) ?? ""}`.trimEnd()
+      return { ...read, unknown: { program, kinds: [...unknown.keys()] } }
+    }
+  }
+}

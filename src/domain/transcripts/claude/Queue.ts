@@ -1,0 +1,83 @@
+import type { Locator } from "../ExactParts.ts"
+import { isRecordProblem } from "../Problem.ts"
+import type { Skipped } from "../Skipped.ts"
+import { type Line, type Moment, byTime, isBefore } from "./Line.ts"
+import { type Block, wordsIn, readContent } from "./LineMessage.ts"
+import type { ClaudeRecord } from "./Record.ts"
+
+/** The queue of messages that the user typed while the agent worked. */
+
+/** A message that waits. */
+export interface Queued extends Moment {
+  readonly blocks: ReadonlyArray<Block>
+  readonly words: string
+}
+/** A queued message that was delivered, and its place. */
+export interface Delivered extends Queued {
+  /** The record that delivered it. */
+  readonly by: Moment
+  /** Whether it began the next turn, as a message of its own. */
+  readonly isTurn: boolean
+  /** The message line before that record. On a dead branch, the message is dead too. */
+  readonly after: Line | undefined
+}
+interface QueueOperation extends Moment {
+  readonly operation: unknown
+  readonly content: unknown
+  readonly blocks: ReadonlyArray<Block>
+}
+
+/** Whether words are a text, or whole lines of it: several messages that wait together become one. */
+export const holdsLine = (text: string, words: string): boolean => `\n${text}\n`.includes(`\n${words}\n`)
+
+/** Returns the queued messages without those with these words; without all where that names none. Notifications of programs stay in the queue. */
+const takenBack = (waiting: ReadonlyArray<Queued>, content: unknown): Array<Queued> => {
+  const isNamed = ({ words }: Queued) => typeof content === "string" && holdsLine(content.trim(), words)
+  const isOut = waiting.some(isNamed) ? isNamed : () => true
+  return waiting.filter((queued) => !isOut(queued))
+}
+
+/**
+ * Messages that the user typed while the agent worked. A message leaves the queue to be sent with the next request
+ * ("remove"), to become a message at the end of the turn ("dequeue"), or because the user takes it back ("popAll").
+ */
+export class Queue {
+  private readonly operations: Array<QueueOperation> = []
+
+  /** Adds a record. */
+  add(
+    { at, content, operation }: ClaudeRecord & { readonly _tag: "Queued" },
+    locator: Locator,
+    number: number,
+    skipped: Skipped
+  ): void {
+    skipped.add("queue-operation")
+    const blocks = operation === "enqueue" ? readContent(content ?? "", locator, ["content"], skipped) : []
+    if (!isRecordProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
+  }
+
+  /** Returns the messages that were delivered, and those that no record took from the queue. */
+  settle(lines: ReadonlyArray<Line>): {
+    readonly delivered: ReadonlyArray<Delivered>
+    readonly waiting: ReadonlyArray<Queued>
+  } {
+    const delivered: Array<Delivered> = []
+    let waiting: Array<Queued> = []
+    if (this.operations.length === 0) return { delivered, waiting }
+    const inOrder = [...lines].sort(byTime)
+    let next = 0
+    for (const { blocks, content, operation, ...by } of [...this.operations].sort(byTime)) {
+      for (let line = inOrder[next]; line !== undefined && !isBefore(by, line); line = inOrder[next]) next += 1
+      if (operation === "enqueue") waiting.push({ ...by, blocks, words: wordsIn(blocks) })
+      else if (operation === "popAll") waiting = takenBack(waiting, content)
+      else {
+        const named = typeof content === "string" ? waiting.findIndex(({ words }) => words === content.trim()) : 0
+        const [first] = named < 0 ? [] : waiting.splice(named, 1)
+        const isTurn = operation === "dequeue"
+        if (first !== undefined && first.words !== "")
+          delivered.push({ ...first, by, isTurn, after: inOrder[next - 1] })
+      }
+    }
+    return { delivered, waiting }
+  }
+}

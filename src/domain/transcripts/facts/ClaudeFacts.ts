@@ -1,0 +1,80 @@
+import { titleOf } from "../../session/SessionHead.ts"
+import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
+import type { Json } from "../JsonRecord.ts"
+import {
+  type CacheChange,
+  changed,
+  noted,
+  noUsage,
+  prompted,
+  requested,
+  saw,
+  type ScanState,
+  wordsOf
+} from "./ScanState.ts"
+
+/** The facts of a session of Claude Code. */
+
+/** Attachments that change the tools or instructions. */
+const attachmentChanges: Readonly<Record<string, CacheChange>> = {
+  deferred_tools_delta: "tools",
+  mcp_instructions_delta: "instructions",
+  agent_listing_delta: "tools",
+  skill_listing: "tools"
+}
+
+/** Returns the conversation of a record of a subagent in its parent's file. */
+const threadOf = ({ last }: ScanState, { agent, isSidechain, parent, uuid = "" }: ClaudeRecord): string | undefined => {
+  if (!isSidechain) return undefined
+  const thread = agent ?? (typeof parent === "string" ? (last[`side ${parent}`] ?? uuid) : uuid)
+  last[`side ${uuid}`] = thread
+  return thread
+}
+
+const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | undefined): void => {
+  if (record._tag !== "Message" || !record.isCounted) return
+  requested(state, {
+    id: `${record.messageId ?? record.uuid ?? ""} ${record.request ?? ""}`.trim(),
+    at: record.at ?? state.facts.updatedAt ?? 0,
+    model: record.model ?? "unknown",
+    usage: record.usage ?? noUsage,
+    ...(record.cost === undefined ? {} : { cost: record.cost }),
+    ...(thread === undefined ? {} : { thread })
+  })
+}
+
+const scan = (state: ScanState, record: ClaudeRecord): void => {
+  const { facts, last } = state
+  saw(state, record.at)
+  facts.folder ??= record.folder
+  if (record._tag === "Titled") {
+    const title = titleOf(record.title)
+    if (title !== "") facts.title = title
+    return
+  }
+  facts.session ??= record.session
+  const thread = threadOf(state, record)
+  if (thread === undefined) {
+    noted(state, "version", record.version, "version")
+    noted(state, "cwd", record.folder, "folder")
+  }
+  if (record._tag === "Compacted") changed(state, "compaction", thread)
+  if (record._tag === "Attached") {
+    const change = Object.hasOwn(attachmentChanges, record.kind) ? attachmentChanges[record.kind] : undefined
+    if (change !== undefined) changed(state, change, thread)
+  }
+  if (record._tag === "Message" && record.role === "user" && thread === undefined) {
+    const words = record.kind === "message" ? wordsOf(record.content) : ""
+    prompted(state, words)
+    if (words !== "" && last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid) {
+      changed(state, "rewind")
+    }
+  }
+  if (record.uuid !== undefined && thread === undefined) last.uuid = record.uuid
+  scanAnswer(state, record, thread)
+  // What a subagent was answered; newer versions also write a file of its own.
+  if (record._tag === "Relayed") scanAnswer(state, record.record, record.call ?? "subagent")
+}
+
+/** Adds a record of Claude Code to a scan. */
+export const scanClaude = (state: ScanState, record: Json): void => scan(state, decodeClaude(record))

@@ -1,0 +1,131 @@
+import type { Usage } from "../../tokens/Tokens.ts"
+import { isJson } from "../JsonRecord.ts"
+import { isBareCommand, promptTitle } from "../PromptTitle.ts"
+import { firstWords } from "../voice/Voice.ts"
+
+/** What lists and accounts need of a session, gathered record by record. */
+
+/** Something that happened between two requests and can change what a prompt cache knows. */
+export type CacheChange =
+  | "compaction"
+  | "rewind"
+  | "folder"
+  | "version"
+  | "tools"
+  | "thinking"
+  | "instructions"
+  | "settings"
+  | "restart"
+
+/** One request to a model, as the agent recorded it. */
+export interface RecordedRequest {
+  /** The provider's or the agent's name of the answer. Files that repeat an answer repeat this. */
+  readonly id: string
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly model: string
+  readonly usage: Usage
+  /** US dollars, where the agent recorded them. */
+  readonly cost?: number
+  /** The conversation within the file: absent for the main one. */
+  readonly thread?: string
+  /** What happened since the request before it in the same conversation. */
+  readonly changes?: ReadonlyArray<CacheChange>
+}
+
+/** What a list says about a session. */
+export interface SessionFacts {
+  readonly session?: string | undefined
+  /** The session whose agent started this one. */
+  readonly parent?: string | undefined
+  readonly folder?: string | undefined
+  readonly title?: string | undefined
+  readonly model?: string | undefined
+  /** Milliseconds since 1970. */
+  readonly startedAt?: number | undefined
+  readonly updatedAt?: number | undefined
+  /** Messages that the user typed. */
+  readonly prompts: number
+}
+
+/** The state of a scan. It is plain data, so that a scan can continue when the file has grown. */
+export interface ScanState {
+  readonly facts: { -readonly [Key in keyof SessionFacts]: SessionFacts[Key] }
+  readonly requests: Array<{ -readonly [Key in keyof RecordedRequest]: RecordedRequest[Key] }>
+  /** Changes since the last request of each conversation. */
+  readonly changes: Record<string, Array<CacheChange>>
+  /** Whatever one agent's records need. */
+  readonly last: Record<string, string>
+}
+
+/** The state before the first record. */
+export const newScan = (): ScanState => ({ facts: { prompts: 0 }, requests: [], changes: {}, last: {} })
+
+/** Returns the user's first words in a content that is a text or a list of parts. */
+export const wordsOf = (content: unknown): string => {
+  if (typeof content === "string") return firstWords(content)
+  if (!Array.isArray(content)) return isJson(content) ? wordsOf(content.parts) : ""
+  for (const part of content) {
+    const words = typeof part === "string" ? wordsOf(part) : isJson(part) ? wordsOf(part.text) : ""
+    if (words !== "") return words
+  }
+  return ""
+}
+
+/** The usage of a request whose counts are invalid. */
+export const noUsage: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+
+/** Returns a count; 0 for any other value. */
+export const natural = (value: unknown): number => (typeof value === "number" && value >= 0 ? Math.floor(value) : 0)
+
+/** Notes that something happened at a time. */
+export const saw = ({ facts }: ScanState, at: number | undefined): void => {
+  if (at === undefined) return
+  facts.startedAt = Math.min(facts.startedAt ?? at, at)
+  facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
+}
+
+/** Notes a message of the user. */
+export const prompted = ({ facts }: ScanState, words: string): void => {
+  const title = promptTitle(words)
+  if (title === "") return
+  facts.prompts += 1
+  if (facts.title === undefined || isBareCommand(facts.title)) facts.title = title
+}
+
+const mainThread = ""
+
+/** Notes a change since the last request of a conversation. */
+export const changed = (state: ScanState, change: CacheChange, thread = mainThread): void => {
+  const changes = (state.changes[thread] ??= [])
+  if (!changes.includes(change)) changes.push(change)
+}
+
+/** Notes a value that the prompt depends on; a different one than before is a change. */
+export const noted = (state: ScanState, key: string, value: unknown, change: CacheChange): void => {
+  const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
+  const before = state.last[key]
+  if (text === "" || text === before) return
+  if (before !== undefined) changed(state, change)
+  state.last[key] = text
+}
+
+const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thoughts
+
+/** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
+export const requested = (state: ScanState, request: RecordedRequest): void => {
+  const { answer, prompt, thoughts } = request.usage
+  if (prompt + answer + thoughts === 0 && (request.cost ?? 0) === 0) return
+  state.facts.model = request.thread === undefined ? request.model : (state.facts.model ?? request.model)
+  for (let at = state.requests.length - 1; at >= 0 && at > state.requests.length - 200; at -= 1) {
+    const known = state.requests[at]
+    if (known?.id !== request.id) continue
+    // The first record of an answer is written while it streams.
+    if (tokensAnswered(known.usage) <= tokensAnswered(request.usage)) known.usage = request.usage
+    return
+  }
+  const thread = request.thread ?? mainThread
+  const changes = state.changes[thread]
+  state.requests.push(changes === undefined || changes.length === 0 ? request : { ...request, changes })
+  delete state.changes[thread]
+}

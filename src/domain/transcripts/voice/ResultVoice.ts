@@ -1,0 +1,128 @@
+import { Predicate } from "effect"
+import { isErrorResponse, isResponse, outputText, type Part } from "../../content/Content.ts"
+import { responseText } from "../../content/MediaBlocks.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
+
+/**
+ * What the user said in the result of a call: answers to questions, and why a call was refused. Agents record both as results, in
+ * sentences of their own, of which this file has the table.
+ *
+ * A result can hold anything that a tool read. So words count as the user's only in the results of tools that ask, and in a result
+ * that is nothing but the agent's sentence for a refusal, recorded as a failure.
+ */
+
+/** What the user said in place of a call, or as its result. */
+export interface UserReply {
+  /** The user, or a rule of the user, did not allow the call. */
+  readonly isRefusal: boolean
+  /** The user's words, by their places in the text of the result. */
+  readonly words: ReadonlyArray<readonly [start: number, end: number]>
+}
+
+/** Tools that ask the user, by name. */
+const asking = new Set([
+  "askuserquestion",
+  "ask_user",
+  "ask_user_question",
+  "ask_question",
+  "question",
+  "questionnaire",
+  "request_user_input"
+])
+
+/** How agents say that a call was refused. What follows `said` is the user's, up to `ends`. */
+const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; readonly ends?: RegExp }> = [
+  // Claude Code: asked by the main agent, and by a subagent.
+  {
+    opens:
+      /^(?:The user doesn't want to (?:proceed with this tool use|take this action right now)|Permission for this tool use was denied)\./,
+    said: /^[^\n]*\b[Tt]he user said:\n/,
+    ends: /\n\nNote: The user's next message may contain a correction or preference\b/
+  },
+  { opens: /^The agent proposed a plan that was rejected by the user\./ },
+  { opens: /^Permission to use \S+(?: with [^\n]*)? has been (?:auto-)?denied\b/ },
+  { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
+  // opencode
+  {
+    opens: /^(?:Error: )?The user (?:rejected permission to use this specific tool call|dismissed this question)\b/,
+    said: /^[^\n]* with the following feedback: /
+  },
+  // Gemini CLI, and agents made from it
+  { opens: /^(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution)\b/ },
+  // This program
+  { opens: /^the user denied this call of \S+;/ }
+]
+
+/** Codex says so in results that are no failures, and nothing else. */
+const plainRefusal = /^(?:exec command|patch|MCP tool call|user) rejected (?:by user|MCP tool call)\.?$/
+
+const maxPlainChars = 80
+
+const refusalIn = (text: string, part: Part): UserReply | undefined => {
+  if (plainRefusal.test(text)) return { isRefusal: true, words: [] }
+  const form = isErrorResponse(part) ? refusals.find(({ opens }) => opens.test(text)) : undefined
+  if (form === undefined) return undefined
+  const start = form.said?.exec(text)?.[0].length
+  // A server's failure can read like a refusal.
+  if (start === undefined || /^mcp__/i.test(part.functionResponse?.name ?? "")) return { isRefusal: true, words: [] }
+  const end = start + (form.ends === undefined ? -1 : text.slice(start).search(form.ends))
+  return { isRefusal: true, words: [[start, end < start ? text.length : end]] }
+}
+
+/** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
+const sentence = /^(?:User has answered your questions|Your questions have been answered): /
+const pair = /"="([^]*?)"(?=, "[^]*?"=|\. You can now continue| selected preview:| user notes:|\s*$)/g
+const note = / user notes: ([^]*?)(?=, "[^]*?"=|\. You can now continue|$)/g
+/** Pi's answers, a line each. */
+const line = /^(?:[^\n:]*: )?user (?:wrote: |selected: (?:\d+\. )?)([^\n]+)$/gim
+const unanswered = "Unanswered"
+
+/** Returns the texts of answers in JSON: `{answers: {id: {answers: [text]}}}`, `{answers: {"0": text}}`, `{answers: [{question, answer}]}`. */
+const answersIn = (value: unknown): ReadonlyArray<string> => {
+  if (typeof value === "string") return [value]
+  if (Array.isArray(value)) return value.flatMap(answersIn)
+  if (!Predicate.isObject(value)) return []
+  return answersIn(value.answers ?? value.answer ?? ("question" in value ? [] : Object.values(value)))
+}
+
+const placesOf = (text: string, pattern: RegExp): ReadonlyArray<readonly [number, number]> =>
+  [...text.matchAll(pattern)].flatMap((match) => {
+    const words = match[1] ?? ""
+    const start = match.index + match[0].lastIndexOf(words)
+    return words.trim() === "" || words === unanswered ? [] : [[start, start + words.length] as const]
+  })
+
+const answerIn = (text: string): UserReply | undefined => {
+  const json = text.startsWith("{") ? parsedOrUndefined(text) : undefined
+  if (Predicate.isObject(json) && json.answers !== undefined) {
+    let from = 0
+    const words = answersIn(json.answers).flatMap((answer): ReadonlyArray<readonly [number, number]> => {
+      const own = answer.replace(/^user_note: /, "")
+      const written = JSON.stringify(own).slice(1, -1)
+      const start = text.indexOf(written, from)
+      if (own.trim() === "" || start < 0) return []
+      from = start + written.length
+      return [[start, from]]
+    })
+    return { isRefusal: false, words }
+  }
+  if (sentence.test(text)) {
+    const words = [...placesOf(text, pair), ...placesOf(text, note)].sort(([one], [other]) => one - other)
+    return { isRefusal: false, words }
+  }
+  const words = placesOf(text, line)
+  return words.length === 0 ? undefined : { isRefusal: false, words }
+}
+
+/** Returns the text in which `userReply` finds words. */
+export const resultText = (part: Part): string => responseText(part)
+
+/** Returns what the user said in the result of a call; undefined for the result of a tool. */
+export const userReply = (part: Part): UserReply | undefined => {
+  if (!isResponse(part)) return undefined
+  const isAsking = asking.has((part.functionResponse.name ?? "").toLowerCase())
+  // Most results are long, and no tool's that asks.
+  if (!isAsking && !isErrorResponse(part) && (outputText(part)?.length ?? Infinity) > maxPlainChars) return undefined
+  const text = resultText(part)
+  return refusalIn(text, part) ?? (isAsking ? answerIn(text) : undefined)
+}
