@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { actionsOf } from "../compression/ToolCalls.ts"
+import { actionsOf } from "../actions/Actions.ts"
+import { isCommand } from "../actions/AgentTools.ts"
 import { isCall, isMedia, isResponse, isText, type Part, Role } from "../content/Content.ts"
 import {
   type Conversation,
@@ -119,13 +120,6 @@ export const relativePathsTo = (cwd: string | undefined): ((path: string) => str
     (isInside(path) ? path.slice((folder ?? "").length + 1) : path).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
 }
 
-/**
- * Whether a call runs a command. Its effects do not count as reads, because finding them would take longer than everything
- * else.
- */
-export const isCommand = (args: unknown): boolean =>
-  typeof args === "object" && args !== null && ("command" in args || "cmd" in args || "script" in args)
-
 /** Returns the files that were read more than once. The tokens of a call that read several files are divided evenly. */
 function* readsOf(
   all: ReadonlyArray<Entry>,
@@ -136,6 +130,7 @@ function* readsOf(
   const reads = new RepeatedReads<EntryId>()
   for (const [item, entry] of all.entries()) {
     for (const [index, part] of entry.content.parts.entries()) {
+      // What a command did to files does not count: finding it would take longer than everything else.
       if (!isCall(part) || isCommand(part.functionCall.args)) continue
       const place = pairs.responseOf.get(placeKey({ item, part: index }))
       const answering = place === undefined ? undefined : all[place.item]

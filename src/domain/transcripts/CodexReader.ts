@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { exitCode } from "../compression/ToolCalls.ts"
+import { exitCode } from "../actions/ToolResults.ts"
 import { type Content, type Part, PartShape } from "../content/Content.ts"
 import type { Author, Draft } from "../conversation/Conversation.ts"
 import { type SourceText, arraySlices, sliceAt } from "../text/JsonSource.ts"

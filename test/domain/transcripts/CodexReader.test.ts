@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { actionsOf } from "../../../src/domain/compression/ToolCalls.ts"
+import { actionsOf } from "../../../src/domain/actions/Actions.ts"
 import { type Part, payload } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"

@@ -1,9 +1,10 @@
+import type { Action, Command } from "../../actions/Action.ts"
+import { answerText, printedText } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type Action, answerText, printedText } from "../ToolCalls.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
 import { failureText, shortSubject } from "./ToolFailures.ts"
 
@@ -95,11 +96,12 @@ const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
-  { command, exit }: Extract<Action, { readonly _tag: "Command" }>,
+  action: Command,
   answer: Answer | undefined
 ): void => {
-  const output = answerText(answer?.part)
-  const ok = succeeded(command, exit, output)
+  const { command, exit, isExitHidden } = action
+  const output = action.output ?? answerText(answer?.part)
+  const ok = succeeded(command, exit, output, isExitHidden)
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)

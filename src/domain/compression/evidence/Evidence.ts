@@ -1,4 +1,7 @@
 import { Predicate } from "effect"
+import type { Action, Todo } from "../../actions/Action.ts"
+import { actionsOf } from "../../actions/Actions.ts"
+import { answerText, printedText } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -25,7 +28,6 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
-import { type Action, actionsOf, answerText, printedText, type Todo } from "../ToolCalls.ts"
 import {
   type Answer,
   recordFileChange,
@@ -166,7 +168,9 @@ const fileOf = ({ files }: Gathering, actions: ReadonlyArray<Action>): string | 
 const act = (state: Gathering, { id }: Entry, call: Part, action: Action, answer: Answer | undefined): void => {
   if (action._tag === "Command") {
     recordRun(state.commands, id, action, answer)
-    if (action.exit === 0) followIssues(state.issues, action.command, answerText(answer?.part))
+    if (action.exit === 0) {
+      followIssues(state.issues, action.command, action.output ?? answerText(answer?.part))
+    }
   } else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))

@@ -1,11 +1,12 @@
+import type { Action } from "../../actions/Action.ts"
+import { replacementsIn } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import { type Handle, mentions } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
-import type { Action } from "../ToolCalls.ts"
-import { changedNames, replacements } from "./ChangedNames.ts"
+import { changedNames } from "./ChangedNames.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
@@ -130,7 +131,7 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
   record(history, path, done)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
-    for (const [, text] of replacements(done.call)) {
+    for (const [, text] of replacementsIn(done.call.functionCall?.args)) {
       if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
     }
     history.edits.splice(0, history.edits.length - maxEdits)

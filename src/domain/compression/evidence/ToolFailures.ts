@@ -1,7 +1,9 @@
+import type { Action } from "../../actions/Action.ts"
+import { subjectArguments } from "../../actions/AgentTools.ts"
+import { answerText, isSignalled, printedText } from "../../actions/ToolResults.ts"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
-import { firstUnits, lastUnits } from "../../text/Bytes.ts"
+import { firstUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
-import { type Action, answerText, printedText } from "../ToolCalls.ts"
 import { isEmptySearch } from "./Commands.ts"
 import { withoutPosing } from "./PosingText.ts"
 
@@ -52,31 +54,19 @@ export const failureText = (answer: string): string => {
   return (best.length > 0 ? best : lines.slice(0, 2)).join("\n")
 }
 
-const signalled = /(?:^|\n)Signal: (?!\(none\))\S/
-
 /**
  * Whether a call failed: its response is an error, or its command ended by a signal or with an exit code other than 0. A
  * search that found nothing did not.
  */
 export const isFailure = (actions: ReadonlyArray<Action>, answer: Part): boolean => {
   const command = actions.find((action) => action._tag === "Command")
-  if (command?.exit === 1 && isEmptySearch(command.command, 1, printedText(answerText(answer)))) return false
+  if (command?.exit === 1 && isEmptySearch(command.command, 1, command.output ?? printedText(answerText(answer)))) {
+    return false
+  }
   if (isErrorResponse(answer)) return true
   if (command === undefined) return false
-  return command.exit === undefined ? signalled.test(lastUnits(answerText(answer), 2_000)) : command.exit !== 0
+  return command.exit === undefined ? isSignalled(answer) : command.exit !== 0
 }
-
-const subjectKeys = [
-  "file_path",
-  "absolute_path",
-  "path",
-  "notebook_path",
-  "filename",
-  "file",
-  "pattern",
-  "query",
-  "url"
-]
 
 /** Returns the subject of a call on one line: its command, its file or pattern, else its first text. */
 export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string => {
@@ -84,7 +74,7 @@ export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string =>
   if (command !== undefined) return command.command
   const args = call.functionCall?.args
   const fields = typeof args === "object" && args !== null ? Object.entries(args) : []
-  const named = subjectKeys.flatMap((key) => fields.find(([field]) => field === key)?.[1] ?? [])
+  const named = subjectArguments.flatMap((key) => fields.find(([field]) => field === key)?.[1] ?? [])
   const subject = [...named, ...fields.map(([, value]) => value)].find(
     (value) => typeof value === "string" && value !== ""
   )
