@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import { isErrorResponse, type Part } from "../content/Content.ts"
 import { type Action, type Command, removed, written } from "./Action.ts"
 import { commandIn, patchIn, pathsIn, queryIn, readsByCommand, todosIn, toolKind } from "./AgentTools.ts"
-import { printedExit, printedOutput, scriptCalls, scriptResult } from "./ExecScript.ts"
+import { printedExit, printedOutput, type ScriptCall, scriptCalls, scriptResult } from "./ExecScript.ts"
 import { shellFileActions } from "./ShellEffects.ts"
 import { answerText, exitCode } from "./ToolResults.ts"
 
@@ -49,6 +49,15 @@ const commandActions = (tool: string, action: Command): ReadonlyArray<Action> =>
   if (exit !== 0) return [action]
   return [action, ...shellFileActions(command, { withReads: readsByCommand(tool) })]
 }
+
+/** Returns a call, and the calls that it makes itself when it is a script. */
+export const callsIn = ({ functionCall: made }: Part): ReadonlyArray<ScriptCall> =>
+  made === undefined
+    ? []
+    : [
+        { name: made.name, args: made.args },
+        ...(toolKind(made.name, made.args) === "script" ? scriptCalls(patchIn(made.args)) : [])
+      ]
 
 /** Returns the actions of the calls that a script of Codex makes. */
 const scriptActions = (script: string, answer: Part | undefined): ReadonlyArray<Action> => {

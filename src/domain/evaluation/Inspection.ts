@@ -17,6 +17,7 @@ import {
 } from "../conversation/Conversation.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { relativePath } from "../text/WorkspacePath.ts"
 import { Cost, type Prices } from "../tokens/Prices.ts"
 import { Compaction, compactionsOf, appliedCompactions, sizesOf } from "./Compactions.ts"
 import { LargePart, PartKind, partKindOf } from "./PartKind.ts"
@@ -112,13 +113,10 @@ export interface InspectionContext {
 // --- reads --------------------------------------------------------------------------------------------------------------
 
 /** Returns a function that normalises paths: relative to the conversation's folder, without redundant steps. */
-export const relativePathsTo = (cwd: string | undefined): ((path: string) => string) => {
-  const folder = cwd?.replace(/[\\/]$/, "")
-  const isInside = (path: string) =>
-    folder !== undefined && cwd !== "" && path.startsWith(folder) && /^[\\/]/.test(path.slice(folder.length))
-  return (path) =>
-    (isInside(path) ? path.slice((folder ?? "").length + 1) : path).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
-}
+export const relativePathsTo =
+  (cwd: string | undefined) =>
+  (path: string): string =>
+    relativePath(path, cwd).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
 
 /** Returns the files that were read more than once. The tokens of a call that read several files are divided evenly. */
 function* readsOf(

@@ -6,7 +6,7 @@ import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
-import { failureText, shortSubject } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -199,12 +199,13 @@ export const recordResult = (
   errors.delete(subject)
   errors.delete(shortSubject(subject))
   if (failed) {
-    const command = actions.find((action) => action._tag === "Command")
+    const command = decisiveCommand(actions)
+    const output = command?.output ?? answerText(answer.part)
     // What only looks at something fails without consequences.
     if (command !== undefined && programsOf(command.command).length === 0) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
-    if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, answerText(answer.part))
-    errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
+    if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
+    errors.set(subject, { entry, text: failureText(output), handle: answer.handle })
     keepLatest(errors)
     return
   }

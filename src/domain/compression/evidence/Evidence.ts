@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
-import { actionsOf } from "../../actions/Actions.ts"
+import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { answerText, printedText } from "../../actions/ToolResults.ts"
 import {
   type Content,
@@ -222,8 +222,10 @@ const gatherCall = (
 ): string | undefined => {
   const { declared, recent, tasks } = state
   const tool = call.functionCall?.name ?? ""
-  const args: unknown = call.functionCall?.args
-  if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+  for (const { args, name } of callsIn(call)) {
+    if (name !== tool) declared.add(name)
+    if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+  }
   const { actions, failed, subject } = gatherState(state, entry, call, answer)
   const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
   for (const action of performed) recent.push({ entry: entry.id, tool, action, failed })

@@ -5,6 +5,7 @@ import { type Handle, mentions } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
+import { relativePath } from "../../text/WorkspacePath.ts"
 import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
 import { changedNames } from "./ChangedNames.ts"
 
@@ -57,13 +58,6 @@ export const namesOf = (file: FileState): ReadonlyArray<string> => {
   const names = namesOfFiles.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
   namesOfFiles.set(file, names)
   return names
-}
-
-/** Returns a path below a folder relative to it, and any other path unchanged. */
-export const relativePath = (path: string, folder: string | undefined): string => {
-  if (folder === undefined || folder === "" || folder === "/") return path
-  const root = folder.endsWith("/") ? folder : `${folder}/`
-  return path.startsWith(root) && path.length > root.length ? path.slice(root.length) : path
 }
 
 /** Returns the form in which a history and a snapshot name a file. */
@@ -138,7 +132,7 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
   }
   if (done.action._tag !== "Delete") return
   for (const inside of Array.from(history.files.keys())) {
-    if (inside.startsWith(`${path}/`)) record(history, inside, done)
+    if (relativePath(inside, path) !== inside) record(history, inside, done)
   }
 }
 
