@@ -23,7 +23,7 @@ const escapeLetter = /\\[nrtbfvuxdswDSWB0-9]/
 /** What stands before a path. A letter after `%` belongs to a format: `%s:\n`. */
 const opening = "[\\s\"'`=(,;:<>[|&\\\\]"
 const drive = new RegExp(`(?:^|${opening})(?:[A-Z]:\\\\{1,2}|[a-z]:(?:\\\\{2}|\\\\(?![nrt])))[\\p{L}\\p{N}_.]`, "u")
-const opens = new RegExp(opening)
+const opens = new RegExp(`${opening}`)
 const withExtension = /\.[A-Za-z]\w{0,6}$/
 
 /** Whether a text has paths of Windows, so that a backslash between words separates folders. */
