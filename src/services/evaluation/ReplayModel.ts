@@ -68,7 +68,8 @@ export class ReplayModel extends Context.Service<
         prompt: tokens,
         answer: yield* Work.run(tokensOf(parts.filter((part) => !isThought(part)))),
         thoughts: yield* Work.run(tokensOf(parts.filter(isThought))),
-        cached: prefix
+        cached: prefix,
+        cost: 0
       }
       usages.push(usage)
       return [...parts.flatMap(piecesOf).map((part) => ({ parts: [part] })), { parts: [], finishReason: "STOP", usage }]

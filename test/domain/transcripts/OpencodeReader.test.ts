@@ -130,7 +130,7 @@ describe("a session of opencode", () => {
       )
       assert.deepInclude(said[3], {
         model: "m-1",
-        usage: { prompt: 60, answer: 7, thoughts: 0, cached: 20, cacheWrite: 30 }
+        usage: { prompt: 60, answer: 3, thoughts: 4, cached: 20, cacheWrite: 30 }
       })
       assert.deepStrictEqual(said[3]?.origin?.ids, ["m2"])
     }
