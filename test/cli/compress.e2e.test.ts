@@ -213,6 +213,10 @@ describe("compress", () => {
     const { status } = yield* run(["compress", file, "--force", "--out", file])
     assert.strictEqual(status, 2)
     assert.strictEqual(readFileSync(file, "utf8"), before)
+    for (const flags of [["--in-place"], ["--in-place", "--force", "--min-gain", "0.99"]]) {
+      yield* run(["compress", file, ...flags])
+      assert.strictEqual(readFileSync(file, "utf8"), before)
+    }
     const { value } = yield* report([file, "--force", "--in-place"])
     assert.strictEqual(value.status, "COMPRESSED")
     const again = yield* report([file])

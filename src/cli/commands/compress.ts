@@ -5,6 +5,7 @@ import {
   type Decision,
   Degraded,
   Outcome,
+  patchOf,
   Plan,
   statusOf,
   tokensOf,
@@ -522,13 +523,14 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         Output.progress("compressing"),
         Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
       )
-      const out = input.inPlace ? input.file : input.out
+      const own = loaded.format
+      if (input.inPlace && own === "opencode") {
+        return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
+      }
+      // A file whose conversation stays as it is stays as it is, to the byte.
+      const out = !input.inPlace ? input.out : patchOf(outcome) === undefined ? undefined : input.file
       if (out !== undefined) {
         const byName = outFormat(out)
-        const own = loaded.format
-        if (input.inPlace && own === "opencode") {
-          return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
-        }
         const byFile = byName === "markdown" ? "palimpsest" : byName
         const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
         const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
