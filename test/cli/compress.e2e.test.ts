@@ -219,6 +219,8 @@ describe("compress", () => {
     }
     const { value } = yield* report([file, "--force", "--in-place"])
     assert.strictEqual(value.status, "COMPRESSED")
+    const recorded = (text: string) => text.split("\n").filter((line) => /"type":"(?:progress|file-history)/.test(line))
+    assert.deepStrictEqual(recorded(readFileSync(file, "utf8")), recorded(before))
     const again = yield* report([file])
     assert.strictEqual(again.value.tokens.before, value.tokens.after)
   })

@@ -533,12 +533,15 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         const byName = outFormat(out)
         const byFile = byName === "markdown" ? "palimpsest" : byName
         const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
-        const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
+        const fs = yield* FileSystem.FileSystem
+        const replaced = input.inPlace && format === own ? yield* Effect.option(fs.readFileString(out)) : Option.none()
+        const unheld = yield* Export.write(out, format, yield* Ref.get(events), {
+          replaced: Option.getOrUndefined(replaced)
+        }).pipe(
           Output.progress(`writing ${out}`),
           Effect.mapError((error) => failed(error.message))
         )
         yield* listNotice(`the format ${format} cannot hold`, unheld, "the log beside the file keeps it")
-        if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they are not part of the conversation")
       }
       const after = yield* chat.session
       const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)

@@ -42,9 +42,11 @@ const resultOf = (part: Json, state: Json): Piece | undefined => {
   if (state.status === "error") {
     return answerPiece({ ...answer, failed: true, content: textAt(state, "error") ?? "" }, noText)
   }
-  return state.status === "completed"
-    ? answerPiece({ ...answer, failed: false, content: textAt(state, "output") ?? "" }, noText)
-    : undefined
+  if (state.status !== "completed") return undefined
+  // The exit code of a command stands beside its output alone.
+  const exit = isJson(state.metadata) ? state.metadata.exit : undefined
+  const failed = typeof exit === "number" && exit !== 0
+  return answerPiece({ ...answer, failed, content: textAt(state, "output") ?? "" }, noText)
 }
 
 /** Makes the conversation of messages in the order in which they were said. */
