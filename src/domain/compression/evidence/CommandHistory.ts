@@ -1,4 +1,5 @@
 import type { Action, Command } from "../../actions/Action.ts"
+import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
 import { answerText, printedText } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
@@ -90,6 +91,15 @@ export interface Answer {
   readonly tokens: number
 }
 
+/** What agents answer while a command runs on (Claude Code, Codex, a script of Codex), with the id under which it is asked for. */
+const runningForm =
+  /(?:running in background with ID: |Process running with session ID |Script running with cell ID )(\w+)/
+/** How they say that it ended (Claude Code, Codex). */
+const endForms = [
+  /<exit_code>(-?\d+)<\/exit_code>/,
+  /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
+]
+
 const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** Records a run of a command. */
@@ -115,7 +125,7 @@ export const recordRun = (
   }
   if (ok === false) recordFailure(history, entry, command, output)
   else if (ok === true) resolveFailures(history, command)
-  const id = /running in background with ID: (\w+)/.exec(output.slice(0, 500))?.[1]
+  const id = runningForm.exec(answerText(answer?.part).slice(0, 500))?.[1]
   if (id !== undefined) background.set(id, command)
 }
 
@@ -163,6 +173,20 @@ export const recordFileChange = ({ failing }: CommandHistory, path: string): voi
   for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
+/** Reads how a background command ended; undefined while it runs. */
+const backgroundEnd = (
+  answer: Part
+): { readonly exit: number; readonly output: string; readonly isExitHidden?: boolean } | undefined => {
+  const output = answerText(answer)
+  const code = endForms.map((form) => form.exec(output)?.[1]).find((found) => found !== undefined)
+  if (code !== undefined) return { exit: Number(code), output }
+  const script = scriptResult(answer)
+  if (script?.state !== "completed") return undefined
+  const printed = script.outputs.join("\n")
+  const exit = printedExit(printed)
+  return { exit: exit ?? 0, output: printedOutput(printed), isExitHidden: exit === undefined }
+}
+
 /** Records the result of a background command, when this call asked for its output and the answer states an exit code. */
 export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer: Answer): void => {
   const { background, checks, commands } = history
@@ -172,13 +196,13 @@ export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer:
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const before = command === undefined ? undefined : commands.get(command)
   if (command === undefined || before === undefined) return
-  const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
-  if (exit === undefined) return
-  const ok = Number(exit) === 0
-  commands.set(command, { ...before, exit: Number(exit), ok })
+  const ended = backgroundEnd(answer.part)
+  if (ended === undefined) return
+  const ok = succeeded(command, ended.exit, ended.output, ended.isExitHidden)
+  commands.set(command, { ...before, exit: ended.exit, ok })
   for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
-  if (ok) resolveFailures(history, command)
-  else recordFailure(history, before.entry, command, answerText(answer.part))
+  if (ok === true) resolveFailures(history, command)
+  else if (ok === false) recordFailure(history, before.entry, command, ended.output)
 }
 
 /** The result of a call: what it was about, what it did, and whether it failed. */
