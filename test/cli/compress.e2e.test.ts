@@ -185,8 +185,14 @@ describe("compress", () => {
     const { status } = yield* run(["compress", file, "--force", "--out", file])
     assert.strictEqual(status, 2)
     assert.strictEqual(readFileSync(file, "utf8"), before)
+    for (const flags of [["--in-place"], ["--in-place", "--force", "--min-gain", "0.99"]]) {
+      yield* run(["compress", file, ...flags])
+      assert.strictEqual(readFileSync(file, "utf8"), before)
+    }
     const { value } = yield* report([file, "--force", "--in-place"])
     assert.strictEqual(value.status, "COMPRESSED")
+    const recorded = (text: string) => text.split("\n").filter((line) => /"type":"(?:progress|file-history)/.test(line))
+    assert.deepStrictEqual(recorded(readFileSync(file, "utf8")), recorded(before))
     const again = yield* report([file])
     assert.strictEqual(again.value.tokens.before, value.tokens.after)
   })

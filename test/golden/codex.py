@@ -134,7 +134,7 @@ def read(path):
     def skip(kind):
         skipped[kind] = skipped.get(kind, 0) + 1
 
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         record = json.loads(line)
         kind = record.get("type")
         body = record["payload"] if kind in ENVELOPES else record
@@ -176,7 +176,14 @@ def read(path):
             skip(f"event_msg: {body['type']}")
         else:
             found = message_of(body, tools)
-            if found is None:
+            if body["type"] == "web_search_call":
+                # The provider runs the search: the item is the call and its result.
+                named = {"id": body.get("id", f"web_search_{number}"), "name": "web_search"}
+                calls = [{"functionCall": {**named, "args": body["action"]}}]
+                results = [{"functionResponse": {**named, "response": {"output": body["status"]}}}]
+                entries.append(("model", "model", None, calls, {}, response_number))
+                entries.append(("answers", "user", None, results, {}, 0))
+            elif found is None:
                 skip(f"response_item: {body['type']}")
             else:
                 entries.append((*found, {}, response_number if found[0] == "model" else 0))

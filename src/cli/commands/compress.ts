@@ -5,6 +5,7 @@ import {
   type Decision,
   Degraded,
   Outcome,
+  patchOf,
   Plan,
   statusOf,
   tokensOf,
@@ -522,21 +523,25 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         Output.progress("compressing"),
         Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
       )
-      const out = input.inPlace ? input.file : input.out
+      const own = loaded.format
+      if (input.inPlace && own === "opencode") {
+        return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
+      }
+      // A file whose conversation stays as it is stays as it is, to the byte.
+      const out = !input.inPlace ? input.out : patchOf(outcome) === undefined ? undefined : input.file
       if (out !== undefined) {
         const byName = outFormat(out)
-        const own = loaded.format
-        if (input.inPlace && own === "opencode") {
-          return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
-        }
         const byFile = byName === "markdown" ? "palimpsest" : byName
         const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
-        const unheld = yield* Export.write(out, format, yield* Ref.get(events)).pipe(
+        const fs = yield* FileSystem.FileSystem
+        const replaced = input.inPlace && format === own ? yield* Effect.option(fs.readFileString(out)) : Option.none()
+        const unheld = yield* Export.write(out, format, yield* Ref.get(events), {
+          replaced: Option.getOrUndefined(replaced)
+        }).pipe(
           Output.progress(`writing ${out}`),
           Effect.mapError((error) => failed(error.message))
         )
         yield* listNotice(`the format ${format} cannot hold`, unheld, "the log beside the file keeps it")
-        if (input.inPlace) yield* listNotice("left out", loaded.skipped, "they are not part of the conversation")
       }
       const after = yield* chat.session
       const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)

@@ -1,3 +1,5 @@
+import { hasWindowsPaths, windowsPathAt } from "./WindowsPaths.ts"
+
 /** Splits a text into the words that may be anchors. Reads each character once, because every message is read for its names. */
 
 /** The classes of a character: bits of `classes`. */
@@ -31,6 +33,7 @@ add(":=&?%+", isSeparator)
 
 const escape = 0x1b
 const backslash = 0x5c
+const colon = 0x3a
 const comma = 0x2c
 const exclamation = 0x21
 
@@ -45,12 +48,19 @@ const endOf = (sticky: RegExp, text: string, at: number): number | undefined => 
   return sticky.test(text) ? sticky.lastIndex : undefined
 }
 
+/** Whether the character before a place belongs to the same word. */
+const isInWord = (text: string, at: number): boolean => {
+  const before = at === 0 ? 0 : text.charCodeAt(at - 1)
+  return before < 128 && ((classes[before] ?? 0) & ends) !== 0 && before !== exclamation
+}
+
 const minWordChars = 3
 const maxGroupDigits = 3
 
 /**
  * Calls `visit` with each word of a text, in order, and its place in characters. Left out are ordinary words (`word`, `Word`) and
  * those of fewer than 3 characters, which are never anchors. The letter of a spelled-out escape (`\\n`) does not begin a word.
+ * A path of Windows is one word, with single backslashes.
  * `hasMark`: it begins or ends with a character that may belong to the sentence. `isComposite`: it may be several words, as
  * `path:12`.
  */
@@ -59,10 +69,21 @@ export const eachWord = (
   visit: (word: string, at: number, hasMark: boolean, isComposite: boolean) => void
 ): void => {
   const { length } = text
+  const isWindows = hasWindowsPaths(text)
+  const hasPaths = isWindows || text.includes(":/")
   let at = 0
+  /** Visits the path of Windows that begins at a place, if one does. */
+  const visitPath = (start: number): boolean => {
+    const path = isInWord(text, start) ? undefined : windowsPathAt(text, start, isWindows)
+    if (path === undefined) return false
+    visit(path.path, start, false, false)
+    at = path.end
+    return true
+  }
   while (at < length) {
     const code = text.charCodeAt(at)
     const first = code < 128 ? (classes[code] ?? 0) : 0
+    if ((code === backslash || (hasPaths && text.charCodeAt(at + 1) === colon)) && visitPath(at)) continue
     if ((first & begins) === 0) {
       at = (code === escape ? endOf(terminalEscape, text, at + 1) : undefined) ?? at + 1
       continue
@@ -91,6 +112,7 @@ export const eachWord = (
       last = own
       end = next + 1
     }
+    if (follower === backslash && visitPath(start)) continue
     if (follower === comma && (first & read.common & isDigit) !== 0 && next - start <= maxGroupDigits) {
       const whole = endOf(grouped, text, start)
       if (whole !== undefined) {

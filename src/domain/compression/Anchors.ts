@@ -1,6 +1,7 @@
 import { isCall, isText, isThought, type Part } from "../content/Content.ts"
 import { isSecretValue } from "../text/ChildEnvironment.ts"
 import { eachWord } from "./AnchorWords.ts"
+import { isWindowsPath } from "./WindowsPaths.ts"
 
 /**
  * Anchors are facts that a snapshot must not lose because nothing can reconstruct them: paths, addresses, names, ids and
@@ -9,7 +10,7 @@ import { eachWord } from "./AnchorWords.ts"
 export type AnchorKind = "path" | "url" | "symbol" | "id" | "number"
 
 const extension =
-  /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
+  /\.(?:[cm]?[jt]sx?|exs?|[lh]?eex|erl|py|rb|rs|go|java|kt|swift|c|h|cc|cpp|hpp|cs|php|sh|bash|zsh|sql|md|mdx|txt|json[cl]?|ya?ml|toml|lock|xml|html?|s?css|less|svg|png|jpe?g|gif|webp|pdf|csv|gd|tscn|ps[md]?1|bat|csproj|sln|xaml|env|conf|cfg|ini|log|proto|graphql|vue|svelte|ipynb|gradle|tf|diff|patch|zip|gz|tar|wasm|db|sqlite3?)$/i
 
 const hexId = /^(?=.*\d)(?=.*[a-f])[0-9a-f]{7,64}$/i
 const uuid = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -52,6 +53,7 @@ const classify = (word: string): AnchorKind | undefined => {
   if (uuid.test(word) || hexId.test(word) || ticket.test(word)) return "id"
   if (number.test(word) || version.test(word)) return "number"
   if (arity.test(word) && !word.startsWith("/")) return "symbol"
+  if (word.includes("\\") || /^[A-Z]:\//.test(word)) return isWindowsPath(word) ? "path" : undefined
   if (word.includes("/")) return isPath(word) ? "path" : undefined
   if (word.startsWith(".") ? dotFile.test(word) : extension.test(word)) return "path"
   if (mixedId.test(word) && !hump.test(word.slice(0, 8))) return "id"

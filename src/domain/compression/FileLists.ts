@@ -1,6 +1,6 @@
+import { actionsOf } from "../actions/Actions.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { answeredCalls } from "./AnsweredCalls.ts"
-import { actionsOf } from "./ToolCalls.ts"
 
 /** The files that were read and modified, carried in the summary from compaction to compaction. */
 export interface FileLists {

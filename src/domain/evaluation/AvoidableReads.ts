@@ -1,4 +1,5 @@
-import { actionsOf, answerText } from "../compression/ToolCalls.ts"
+import { actionsOf } from "../actions/Actions.ts"
+import { answerText } from "../actions/ToolResults.ts"
 import { isCall } from "../content/Content.ts"
 import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"

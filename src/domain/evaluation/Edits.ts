@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { pathsIn, replacementsIn } from "../actions/AgentTools.ts"
 import { isCall } from "../content/Content.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Compaction, Measure } from "./Measure.ts"
@@ -12,29 +12,13 @@ export interface NeededEdit {
   readonly replaced: string
 }
 
-const pathKeys = ["file_path", "path", "absolute_path", "notebook_path", "filename", "file"]
-const replacedKeys = ["old_string", "old_str", "oldText", "old_text"]
-
 const maxEdits = 40
-
-const firstText = (args: Readonly<Record<string, unknown>>, keys: ReadonlyArray<string>): string | undefined => {
-  for (const key of keys) {
-    const value = args[key]
-    if (typeof value === "string" && value.trim() !== "") return value
-  }
-  return undefined
-}
 
 /** Returns each text that a call replaces, with its file. */
 const editsOf = (args: unknown): ReadonlyArray<NeededEdit> => {
-  if (!Predicate.isObject(args)) return []
-  const path = firstText(args, pathKeys)
+  const [path] = pathsIn(args)
   if (path === undefined) return []
-  const list: ReadonlyArray<unknown> = Array.isArray(args["edits"]) ? args["edits"] : []
-  return [args, ...list].flatMap((edit) => {
-    const replaced = Predicate.isObject(edit) ? firstText(edit, replacedKeys) : undefined
-    return replaced === undefined ? [] : [{ path, replaced: replaced.trim() }]
-  })
+  return replacementsIn(args).flatMap(([before]) => (before.trim() === "" ? [] : [{ path, replaced: before.trim() }]))
 }
 
 /** Returns the edits after a compaction that needed a text from before it. */

@@ -1,5 +1,6 @@
 import { Schema } from "effect"
-import { actionsOf } from "../compression/ToolCalls.ts"
+import { actionsOf } from "../actions/Actions.ts"
+import { isCommand } from "../actions/AgentTools.ts"
 import { isCall, isMedia, isResponse, isText, type Part, Role } from "../content/Content.ts"
 import {
   type Conversation,
@@ -16,6 +17,7 @@ import {
 } from "../conversation/Conversation.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { relativePath } from "../text/WorkspacePath.ts"
 import { Cost, type Prices } from "../tokens/Prices.ts"
 import { Compaction, compactionsOf, appliedCompactions, sizesOf } from "./Compactions.ts"
 import { LargePart, PartKind, partKindOf } from "./PartKind.ts"
@@ -111,20 +113,10 @@ export interface InspectionContext {
 // --- reads --------------------------------------------------------------------------------------------------------------
 
 /** Returns a function that normalises paths: relative to the conversation's folder, without redundant steps. */
-export const relativePathsTo = (cwd: string | undefined): ((path: string) => string) => {
-  const folder = cwd?.replace(/[\\/]$/, "")
-  const isInside = (path: string) =>
-    folder !== undefined && cwd !== "" && path.startsWith(folder) && /^[\\/]/.test(path.slice(folder.length))
-  return (path) =>
-    (isInside(path) ? path.slice((folder ?? "").length + 1) : path).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
-}
-
-/**
- * Whether a call runs a command. Its effects do not count as reads, because finding them would take longer than everything
- * else.
- */
-export const isCommand = (args: unknown): boolean =>
-  typeof args === "object" && args !== null && ("command" in args || "cmd" in args || "script" in args)
+export const relativePathsTo =
+  (cwd: string | undefined) =>
+  (path: string): string =>
+    relativePath(path, cwd).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
 
 /** Returns the files that were read more than once. The tokens of a call that read several files are divided evenly. */
 function* readsOf(
@@ -136,6 +128,7 @@ function* readsOf(
   const reads = new RepeatedReads<EntryId>()
   for (const [item, entry] of all.entries()) {
     for (const [index, part] of entry.content.parts.entries()) {
+      // What a command did to files does not count: finding it would take longer than everything else.
       if (!isCall(part) || isCommand(part.functionCall.args)) continue
       const place = pairs.responseOf.get(placeKey({ item, part: index }))
       const answering = place === undefined ? undefined : all[place.item]

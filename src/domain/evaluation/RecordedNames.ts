@@ -1,4 +1,7 @@
 import { Predicate } from "effect"
+import { actionsOf } from "../actions/Actions.ts"
+import { bodyArguments } from "../actions/AgentTools.ts"
+import { simpleCommands } from "../actions/ShellLine.ts"
 import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
@@ -24,37 +27,17 @@ export const entryText = (entry: Entry): string => {
   return texts.join("\n")
 }
 
-/** Arguments that hold what the agent makes up, and not what it refers to. */
-const bodies = new Set([
-  "old_string",
-  "new_string",
-  "old_str",
-  "new_str",
-  "oldText",
-  "newText",
-  "content",
-  "file_text",
-  "prompt",
-  "plan",
-  "new_source",
-  "edits",
-  "todos",
-  "patch"
-])
-
 /** Calls `visit` with the texts of a call's arguments that refer to things: all but bodies. */
 export const referringTexts = (args: unknown, visit: (text: string) => void): void => {
   const walk = (value: unknown): void => {
     if (typeof value === "string") visit(value)
     else if (Array.isArray(value)) value.forEach(walk)
     else if (Predicate.isObject(value)) {
-      for (const [key, field] of Object.entries(value)) if (!bodies.has(key)) walk(field)
+      for (const [key, field] of Object.entries(value)) if (!bodyArguments.has(key)) walk(field)
     }
   }
   walk(args)
 }
-
-const shells = /^(?:bash|shell|run_shell_command|shell_command|exec_command|local_shell|exec)$/i
 
 /** Programs that every machine has. */
 const everyday = new Set(
@@ -65,14 +48,10 @@ const everyday = new Set(
 
 /** Returns the programs that a call of a shell runs and not every machine has. */
 export const programsOf = (part: Part): ReadonlyArray<string> => {
-  if (!isCall(part) || !shells.test(part.functionCall.name)) return []
-  const { args } = part.functionCall
-  const command = Predicate.isObject(args) ? (args["command"] ?? args["cmd"]) : undefined
-  if (typeof command !== "string") return []
-  return command
-    .split(/&&|\|\|?|[;\n(]/)
-    .flatMap((piece) => /^\s*(?:[A-Z_]+=\S+\s+)*([a-z][\w.-]+)(?=\s|$)/.exec(piece)?.[1] ?? [])
-    .filter((program) => !everyday.has(program))
+  return actionsOf(part, undefined)
+    .flatMap((action) => (action._tag === "Command" ? simpleCommands(action.command) : []))
+    .flatMap(({ bare }) => bare.find((word) => !/^[A-Z_]+=/.test(word)) ?? [])
+    .filter((program) => /^[a-z][\w.-]+$/.test(program) && !everyday.has(program))
 }
 
 const declaredBy = (part: Part, declared: Set<string>): void => {

@@ -33,8 +33,8 @@ export const nothingSpent: Spent = {
 }
 
 /** The cost of a request in US dollars: as the agent recorded it, else by a table; undefined without a price. */
-export const costOfRequest = ({ cost, model, usage }: RecordedRequest, prices: Prices): number | undefined => {
-  if (cost !== undefined) return cost
+export const costOfRequest = ({ model, usage }: RecordedRequest, prices: Prices): number | undefined => {
+  if (usage.cost !== undefined) return usage.cost
   const price = priceOf(prices.table, model)
   return price === undefined ? undefined : requestCost(price, usage) / 1e6
 }
@@ -50,7 +50,7 @@ export const spend = (spent: Spent, request: RecordedRequest, prices: Prices): S
     written: spent.written + cacheWrite,
     answered: spent.answered + answer + thoughts,
     cost: spent.cost + (cost ?? 0),
-    recorded: spent.recorded + (request.cost === undefined ? 0 : 1),
+    recorded: spent.recorded + (request.usage.cost === undefined ? 0 : 1),
     unpriced: spent.unpriced + (cost === undefined ? 1 : 0)
   }
 }

@@ -1,4 +1,5 @@
-import { actionsOf } from "../compression/ToolCalls.ts"
+import { actionsOf } from "../actions/Actions.ts"
+import { isCommand } from "../actions/AgentTools.ts"
 import { isCall, isErrorResponse, isResponse, isThought, type Part } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import {
@@ -26,14 +27,7 @@ import type { PricedRequest } from "../tokens/Prices.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { type Compaction, countedTokens } from "./Compactions.ts"
 import { narrowColumn, Names, tinyColumn, wideColumn } from "./CompactLists.ts"
-import {
-  type InspectionContext,
-  type Inspection,
-  isCommand,
-  opensTurn,
-  relativePathsTo,
-  type Unpaired
-} from "./Inspection.ts"
+import { type InspectionContext, type Inspection, opensTurn, relativePathsTo, type Unpaired } from "./Inspection.ts"
 import { OpenCalls } from "./OpenCalls.ts"
 import { PartKind, partKindOf } from "./PartKind.ts"
 import { type RecordedAnswer, isCounted, recordedCost, usageOf } from "./RecordedUse.ts"

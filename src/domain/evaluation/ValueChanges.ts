@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { replacementsIn } from "../actions/AgentTools.ts"
 import type { Part } from "../content/Content.ts"
 
 /** Values that an edit changed: a setting, a version, a port, a name. */
@@ -24,22 +24,13 @@ const valuesIn = (text: string): ReadonlyMap<string, string> => {
   return new Map([...values].flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
 }
 
-const stringAt = (args: object, keys: ReadonlyArray<string>): string => {
-  for (const [key, value] of Object.entries(args)) if (keys.includes(key) && typeof value === "string") return value
-  return ""
-}
-
 /** Returns the values that a call to an editing tool changed. */
-export const valueChanges = (call: Part): ReadonlyArray<ValueChange> => {
-  const args: unknown = call.functionCall?.args
-  if (!Predicate.isObject(args)) return []
-  const edits = [args, ...(Array.isArray(args.edits) ? args.edits.filter(Predicate.isObject) : [])]
-  return edits.flatMap((edit) => {
-    const before = valuesIn(stringAt(edit, ["old_string", "old_str", "oldText", "old_text"]))
-    const after = valuesIn(stringAt(edit, ["new_string", "new_str", "newText", "new_text"]))
+export const valueChanges = (call: Part): ReadonlyArray<ValueChange> =>
+  replacementsIn(call.functionCall?.args).flatMap(([replaced, made]) => {
+    const before = valuesIn(replaced)
+    const after = valuesIn(made)
     return [...before].flatMap(([name, from]) => {
       const to = after.get(name)
       return to === undefined || to === from ? [] : [{ name, from, to }]
     })
   })
-}

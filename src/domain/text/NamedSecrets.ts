@@ -90,7 +90,28 @@ interface Naming {
   readonly contentStart: number
 }
 
+/** What follows a name that has a value: a sign, or a word that says so. */
+const namesValue = /^[ \t]*(?:[\\"'`*_]{1,4}[ \t]*)?(?:[:=|]|(?:is|was|are|ist)\b)/
+/** A name in a list of logins: `login ann `, `user ann `. */
+const loginBefore =
+  /\b(?:login|user|username|machine)[ \t]+(?!(?:can|could|may|might|must|should|will|would|has|said|to|field)\b)[^\s:=]+\s+$/i
+/** Words before the verb. */
+const verbBefore =
+  /(?:^|\b(?:always|never|also|only|just|please|to|not|can|could|may|might|must|shall|should|will|would|do|don't|n't|and|or|then|let|i|you|we|they|it|which|that)[ \t]+)$/i
+
+/** Whether `pass` is the verb of a sentence, "always pass depth=1", and names nothing. */
+const isVerb = (text: string, start: number, end: number): boolean => {
+  if (!/^[Pp]ass$/.test(text.slice(start, end)) || !/^[ \t]+\S/.test(text.slice(end, end + 8))) return false
+  const before = text.slice(Math.max(0, start - 80), start)
+  if (namesValue.test(text.slice(end, end + 12))) return false
+  if (verbBefore.test(before)) return true
+  if (loginBefore.test(before)) return false
+  const isQuoted = /^[ \t]+\\{0,7}["'`]/.test(text.slice(end, end + 12))
+  return !isQuoted || /^[ \t]+["'`](?:--?)?[A-Za-z][\w.-]*=/.test(text.slice(end, end + 80))
+}
+
 const namingAt = (text: string, start: number, end: number): Naming | undefined => {
+  if (isVerb(text, start, end)) return undefined
   const name = text.slice(start, end).replace(/^-+/, "")
   const before = text.slice(Math.max(0, start - 24), start)
   const isSetter = text.charAt(end) === "(" && /^(?:set|with)[_A-Z]|^[a-z]+$|^apiKey$/.test(name)
@@ -192,11 +213,7 @@ const valueBesideName = ({ before, end, name, nameClass, start, text }: Naming):
   const isInSentence = at < 0
   if (at < 0) at = matchAt(inSentence, text, end)
   if (at < 0 && /\|[ \t`*]{0,20}$/.test(before)) at = matchAt(tableCell, text, end)
-  if (
-    at < 0 &&
-    nameClass === "password" &&
-    /\b(?:login|user|machine|username)[ \t]/.test(text.slice(Math.max(0, start - 160), start))
-  ) {
+  if (at < 0 && nameClass === "password" && loginBefore.test(text.slice(Math.max(0, start - 160), start))) {
     at = matchAt(spaced, text, end)
   }
   const value = at < 0 ? undefined : valueAt(text, at)

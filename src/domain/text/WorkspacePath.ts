@@ -46,6 +46,26 @@ export const innermostFolder = (folders: ReadonlyArray<string>, place: string, s
     .filter((folder) => isWithin(folder, place, separator))
     .reduce((innermost, folder) => (folder.length > innermost.length ? folder : innermost), "")
 
+const onDrive = /^(?:[A-Za-z]:[\\/]|\\\\)/
+
+/** A path of Windows with slashes, also in the forms of its Unix shells: `/c/w`, `/mnt/c/w`. */
+const withSlashes = (path: string): string =>
+  path.replaceAll("\\", "/").replace(/^\/(?:mnt\/)?([A-Za-z])(?=\/|$)/, (_, drive: string) => `${drive.toUpperCase()}:`)
+
+/**
+ * Returns a path below a folder relative to it, and any other path unchanged. On Windows, the relative path has slashes, and case
+ * does not tell folders apart.
+ */
+export const relativePath = (path: string, folder: string | undefined): string => {
+  if (folder === undefined || folder === "" || folder === "/") return path
+  const isWindows = onDrive.test(folder)
+  const [shown, parent] = isWindows ? [withSlashes(path), withSlashes(folder)] : [path, folder]
+  const root = parent.endsWith("/") ? parent : `${parent}/`
+  const [whole, start] = isWindows ? [shown.toLowerCase(), root.toLowerCase()] : [shown, root]
+  if (whole.startsWith(start) && whole.length > start.length) return shown.slice(root.length)
+  return isWindows && !onDrive.test(path) && !path.startsWith("/") ? shown : path
+}
+
 /** Returns a path for display: relative to the root if it lies below it, with forward slashes. `.` is the root itself. */
 export const shownFrom = (root: string, place: string, separator: string): string => {
   if (place === root) return "."

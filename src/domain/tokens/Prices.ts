@@ -323,16 +323,26 @@ export interface PricedRequest {
 const byCost = (a: ModelCost, b: ModelCost): number =>
   (b.cost ?? -1) - (a.cost ?? -1) || b.prompt - a.prompt || (a.model < b.model ? -1 : 1)
 
-/** The cost of requests. `estimated`: their tokens are estimates. */
+/** The cost of requests: as the agent recorded it, else by a table. `estimated`: their tokens are estimates. */
 export const costOf = (requests: Iterable<PricedRequest>, prices: Prices, estimated: boolean): Cost => {
-  const models = new Map<string, { price: ModelPrice | undefined; micros: number; sums: Omit<ModelCost, "cost"> }>()
+  const models = new Map<
+    string,
+    { price: ModelPrice | undefined; isKnown: boolean; micros: number; sums: Omit<ModelCost, "cost"> }
+  >()
   for (const { model, usage } of requests) {
     const none = { model, requests: 0, prompt: 0, cached: 0, cacheWrite: 0, answer: 0, thoughts: 0 }
-    const modelSum = models.get(model) ?? { price: priceOf(prices.table, model), micros: 0, sums: none }
+    const modelSum = models.get(model) ?? {
+      price: priceOf(prices.table, model),
+      isKnown: false,
+      micros: 0,
+      sums: none
+    }
     const { price, sums } = modelSum
+    const priced = (used: Usage) => (price === undefined ? 0 : requestCost(price, used))
     models.set(model, {
       price,
-      micros: modelSum.micros + (price === undefined ? 0 : requestCost(price, usage)),
+      isKnown: modelSum.isKnown || price !== undefined || usage.cost !== undefined,
+      micros: modelSum.micros + (usage.cost === undefined ? priced(usage) : usage.cost * 1e6),
       sums: {
         model,
         requests: sums.requests + 1,
@@ -344,11 +354,11 @@ export const costOf = (requests: Iterable<PricedRequest>, prices: Prices, estima
       }
     })
   }
-  const costs = [...models.values()].map(({ micros, price, sums }): ModelCost => ({
+  const costs = [...models.values()].map(({ isKnown, micros, sums }): ModelCost => ({
     ...sums,
-    cost: price === undefined ? null : Math.round(micros) / 1e6
+    cost: isKnown ? Math.round(micros) / 1e6 : null
   }))
-  const priced = [...models.values()].filter(({ price }) => price !== undefined)
+  const priced = [...models.values()].filter(({ isKnown }) => isKnown)
   return {
     currency: "USD",
     table: prices.source,

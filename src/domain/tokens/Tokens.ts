@@ -24,7 +24,9 @@ export const Usage = Schema.Struct({
   /** The part of `prompt` that was written to a cache, if the provider charges for that. */
   cacheWrite: Schema.optionalKey(Schema.Natural),
   /** The part of `cacheWrite` that the provider keeps for an hour, at a higher price. */
-  cacheWriteHour: Schema.optionalKey(Schema.Natural)
+  cacheWriteHour: Schema.optionalKey(Schema.Natural),
+  /** US dollars, where an agent recorded them; 0 for a call that reached no model. */
+  cost: Schema.optionalKey(Schema.Finite)
 })
 export type Usage = typeof Usage.Type
 

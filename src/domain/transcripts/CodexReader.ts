@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { exitCode } from "../compression/ToolCalls.ts"
+import { exitCode } from "../actions/ToolResults.ts"
 import { type Content, type Part, PartShape } from "../content/Content.ts"
 import type { Author, Draft } from "../conversation/Conversation.ts"
 import { type SourceText, arraySlices, sliceAt } from "../text/JsonSource.ts"
@@ -50,6 +50,8 @@ export interface ItemMessage {
   readonly bits: ReadonlyArray<Bit>
   /** The call that the item makes. */
   readonly call: { readonly id: string; readonly name: string } | undefined
+  /** The result of that call, when the item has it too. */
+  readonly result?: ItemMessage
 }
 
 /** The place of an item: in its own line (`root` is the path to it), or in a list. */
@@ -59,6 +61,8 @@ interface Place {
   readonly root: ReadonlyArray<string>
   /** The name of the place in problems. */
   readonly name: string
+  /** Names the item in its file. */
+  readonly id?: string
 }
 
 const exactAt = ({ root, text, value }: Place, key: string): Exact => locate(value, text, []).at([...root, key])
@@ -247,17 +251,24 @@ const toolsThatReportFailure = new Set([
   "write_stdin",
   "container.exec",
   "apply_patch",
+  "exec",
   shellCall
 ])
 
 /** Codex's text for a call that it did not carry out. */
 const notExecuted =
-  /^(?:apply_patch verification failed|failed to parse function arguments|exec command rejected by user|(?:Wall time: .*\n)?aborted)/
+  /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|exec command rejected by user|(?:Wall time: .*\n)?aborted)/
 
 const saysItFailed = (name: string | undefined, text: string): boolean => {
   if (name === undefined || !toolsThatReportFailure.has(name)) return false
   const code = exitCode({ functionResponse: { name, response: { output: text } } })
   return (code !== undefined && code !== 0) || notExecuted.test(text.slice(0, 200))
+}
+
+/** Returns the text with which a result begins. */
+const firstText = (value: unknown): string => {
+  const first: unknown = Array.isArray(value) ? value[0] : value
+  return typeof first === "string" ? first : isJson(first) ? (textAt(first, "text") ?? "") : ""
 }
 
 /**
@@ -283,10 +294,61 @@ const readAnswer = (item: Json, place: Place): ItemMessage | RecordProblem => {
     slice !== undefined && single !== undefined ? sliceAt(slice, [0, "text"]) : slice
   const refused = wrapped && output.success === false
   const build = (name: string | undefined) =>
-    answerPiece(
-      { id, name, failed: refused || (typeof value === "string" && saysItFailed(name, value)), content: value },
-      () => exact
-    )
+    answerPiece({ id, name, failed: refused || saysItFailed(name, firstText(value)), content: value }, () => exact)
+  return {
+    role: "user",
+    author: undefined,
+    joins: "answers",
+    bits: [{ _tag: "Answer", call: id, build }],
+    call: undefined
+  }
+}
+
+const ownFields = new Set(["type", "id", "call_id", "status", "result", "results", "output", "outputs"])
+
+/** Returns what the provider's own tool answered: an image, a text, or how the call ended. */
+const providerResult = (item: Json): unknown => {
+  const { output = item.outputs ?? item.results ?? item.result, type } = item
+  if (output === undefined || output === null) return textAt(item, "status") ?? ""
+  if (type !== "image_generation_call" || typeof output !== "string") {
+    return typeof output === "string" ? output : JSON.stringify(output)
+  }
+  return [{ type: "input_image", image_url: `data:image/png;base64,${output}` }]
+}
+
+/**
+ * Reads a call of a tool that the provider runs (`web_search_call`), which has its result itself; a call with a `call_id`
+ * has it in an item of its own.
+ */
+const readProviderCall = (item: Json, type: string, place: Place): ItemMessage => {
+  const name = type.replace(/_call$/, "")
+  const own = ["action", "arguments"].find((key) => isJson(item[key]))
+  const args: unknown =
+    own === undefined ? Object.fromEntries(Object.entries(item).filter(([key]) => !ownFields.has(key))) : item[own]
+  const callId = textAt(item, "call_id")
+  const id = callId ?? textAt(item, "id") ?? (place.id === undefined ? undefined : `${name}_${place.id}`)
+  const made = messageOf("model", [
+    callPiece({ id, name, args }, own === undefined ? () => undefined : exactAt(place, own))
+  ])
+  const call = id === undefined ? undefined : { id, name }
+  if (callId !== undefined) return { ...made, call }
+  const result = answerPiece(
+    { id, name, failed: item.status === "failed", content: providerResult(item) },
+    () => undefined
+  )
+  return {
+    ...made,
+    call,
+    result: { role: "user", author: undefined, joins: "answers", bits: pieces([result]), call: undefined }
+  }
+}
+
+/** Reads the result of such a call (`tool_search_output`). */
+const readProviderAnswer = (item: Json, id: string): ItemMessage => {
+  const { output = Object.fromEntries(Object.entries(item).filter(([key]) => !ownFields.has(key))) } = item
+  const content = typeof output === "string" ? output : JSON.stringify(output)
+  const build = (name: string | undefined) =>
+    answerPiece({ id, name, failed: item.status === "failed", content }, () => undefined)
   return {
     role: "user",
     author: undefined,
@@ -323,6 +385,9 @@ export const readItem = (
     default:
       if (typeof item.type !== "string")
         return recordProblem(`${place.name}type`, "expected a text, the kind of the item")
+      if (item.type.endsWith("_call")) return readProviderCall(item, item.type, place)
+      if (item.type.endsWith("_output") && typeof item.call_id === "string")
+        return readProviderAnswer(item, item.call_id)
       skipped.add(`response_item: ${item.type}`)
       return undefined
   }
@@ -439,6 +504,7 @@ type Stretch =
       readonly insert: ReadonlyArray<Turn>
       readonly trigger: "manual" | "auto"
       readonly tokensBefore: number | undefined
+      readonly encryptedAt: number | undefined
     }
 
 /** Whether the user typed this message, as opposed to tool results and to text that Codex inserted. */
@@ -464,6 +530,11 @@ const folderAt = (record: Json): string | undefined => {
   const path = textAt(record, "cwd")
   return path === "" ? undefined : path
 }
+
+/** Whether an item is a summary that only its provider can read (Codex with a ChatGPT login). */
+const isEncryptedSummary = ({ encrypted_content: content, type }: Json): boolean =>
+  typeof content === "string" &&
+  (type === "compaction" || type === "compaction_summary" || type === "context_compaction")
 
 class Rollout {
   readonly skipped = new Skipped()
@@ -552,14 +623,21 @@ class Rollout {
     const exact = readExact(record, text)
     if (isRecordProblem(exact)) return exact
     const carried = exact !== undefined && item.type === carrier
-    const found = carried ? carriedBy(item, name) : readItem(item, { value: record, text, root, name }, this.skipped)
+    const found = carried
+      ? carriedBy(item, name)
+      : readItem(item, { value: record, text, root, name, id: String(line) }, this.skipped)
     if (found === undefined || isRecordProblem(found)) return found
     const marks = "palimpsest" in record ? readMarks(record) : {}
-    const joined = this.join(this.open, marked(found, marks, exact), marks, line, timeAt(record), textAt(item, "id"))
-    if (joined !== this.open) this.stretches.push({ _tag: "Turn", turn: joined })
-    this.open = joined
-    if (joined.role === "model") this.answered = joined
+    const at = timeAt(record)
+    this.add(this.join(this.open, marked(found, marks, exact), marks, line, at, textAt(item, "id")))
+    if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
     return undefined
+  }
+
+  private add(turn: Turn): void {
+    if (turn !== this.open) this.stretches.push({ _tag: "Turn", turn })
+    this.open = turn
+    if (turn.role === "model") this.answered = turn
   }
 
   /** Returns the message that an item joins or begins. */
@@ -665,13 +743,18 @@ class Rollout {
       return recordProblem("payload.message", "expected a text, the summary, in a compacted record")
     if (history !== undefined && history !== null && !Array.isArray(history))
       return recordProblem("payload.replacement_history", "expected a list of items")
-    const insert = Array.isArray(history)
-      ? this.history(history, payload, record, text, line)
-      : [...this.typed(), this.summary(message, record, text, line)]
-    if (isRecordProblem(insert)) return insert
+    const replaced = Array.isArray(history) ? this.history(history, payload, record, text, line) : undefined
+    if (isRecordProblem(replaced)) return replaced
+    const typed = replaced === undefined ? this.typed() : []
+    const { encryptedAt, turns: insert } = replaced ?? {
+      // Without a word, the provider has the summary.
+      ...(message === "" ? { encryptedAt: typed.length } : { encryptedAt: undefined }),
+      turns: message === "" ? typed : [...typed, this.summary(message, record, text, line)]
+    }
     this.stretches.push({
       _tag: "Compaction",
       insert,
+      encryptedAt,
       trigger: readMarks(record).trigger ?? "auto",
       tokensBefore: this.tokens
     })
@@ -694,14 +777,14 @@ class Rollout {
     return this.join(undefined, messageOf("user", [piece], "summary"), {}, line, timeAt(record), undefined)
   }
 
-  /** Returns the items that replace all earlier messages, with their marks and exact parts. */
+  /** Returns the items that replace all earlier messages, with their marks and exact parts, and the place of an encrypted summary. */
   private history(
     items: ReadonlyArray<unknown>,
     payload: Json,
     record: Json,
     text: string,
     line: number
-  ): ReadonlyArray<Turn> | RecordProblem {
+  ): { readonly turns: ReadonlyArray<Turn>; readonly encryptedAt: number | undefined } | RecordProblem {
     const exact = readExact(record, text)
     if (isRecordProblem(exact)) return exact
     const layout = readLayout(record, exact ?? [])
@@ -709,6 +792,7 @@ class Rollout {
     const slices = arraySlices(sliceAt(text, ["payload", "replacement_history"]) ?? "")
     const summary = textAt(payload, "message")
     const turns: Array<Turn> = []
+    let encryptedAt: number | undefined
     const add = (
       found: ItemMessage,
       id: string | undefined,
@@ -732,15 +816,23 @@ class Rollout {
       carried(index)
       const name = `payload.replacement_history[${index}]`
       if (!isJson(item)) return recordProblem(`${name}`, "expected a response item")
-      const place: Place = { value: item, text: slices[index] ?? "", root: [], name: `${name}.` }
+      if (isEncryptedSummary(item)) encryptedAt = turns.length
+      const place: Place = {
+        value: item,
+        text: slices[index] ?? "",
+        root: [],
+        name: `${name}.`,
+        id: `${line}_${index}`
+      }
       const found = readItem(item, place, this.skipped, summary)
       if (isRecordProblem(found)) return found
       const own = layout[next]?.item === index ? layout[next] : undefined
       if (own !== undefined) next += 1
       if (found !== undefined) add(found, textAt(item, "id"), own ?? { exact: undefined, marks: {} })
+      if (found?.result !== undefined) add(found.result, undefined, { exact: undefined, marks: {} })
     }
     carried(items.length)
-    return turns
+    return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
   }
 
   *transcript(): SlicedWork<Transcript> {
@@ -753,7 +845,8 @@ class Rollout {
           insert: one.insert.map((turn) => this.draft(turn)),
           keptFrom: undefined,
           trigger: one.trigger,
-          tokensBefore: one.tokensBefore
+          tokensBefore: one.tokensBefore,
+          ...(one.encryptedAt === undefined ? {} : { encryptedAt: one.encryptedAt })
         })
       }
       yield one._tag === "Turn" ? 1_000 : 1_000 * (1 + one.insert.length)

@@ -7,7 +7,7 @@ import type { SlicedWork } from "../text/SlicedWork.ts"
 import { splitAuthorNote } from "./AuthorNote.ts"
 import { isCanonical, sourcesOf, piecesOf, lineNumbers } from "./ExactParts.ts"
 import { snapshotLook, isSummary } from "./GeminiContext.ts"
-import { isJson, textAt } from "./JsonRecord.ts"
+import { isJson, type Json, textAt } from "./JsonRecord.ts"
 import { type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { Skipped } from "./Skipped.ts"
 import type { Step, Transcript } from "./Transcript.ts"
@@ -45,6 +45,60 @@ const contentProblem = (value: unknown, place: string): RecordProblem => {
     shortLine(`${place}${pathText(path)}`, maxProblemChars),
     shortLine(issue?.message ?? "expected a Content", maxProblemChars)
   )
+}
+
+/** The names of the Gemini API's fields in Python, which the API takes as well. */
+const camelCase = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+const partFields = new Set([
+  "function_call",
+  "function_response",
+  "inline_data",
+  "file_data",
+  "thought_signature",
+  "video_metadata",
+  "executable_code",
+  "code_execution_result"
+])
+const mediaFields = new Set(["mime_type", "file_uri", "display_name", "will_continue"])
+
+const renamed = (value: unknown, fields: ReadonlySet<string>): unknown =>
+  isJson(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .filter(([, field]) => field !== null)
+          .map(([key, field]) => [fields.has(key) ? camelCase(key) : key, field])
+      )
+    : value
+
+const isPythonPart = (part: unknown): part is Json =>
+  isJson(part) && Object.keys(part).some((key) => partFields.has(key))
+
+/** Returns a part as the API's JavaScript SDK names its fields. Python's `model_dump()` writes null for those without a value. */
+const namedPart = (part: unknown): unknown => {
+  const whole = renamed(part, partFields)
+  return isJson(whole)
+    ? Object.fromEntries(
+        Object.entries(whole).map(([key, field]) => [
+          key,
+          key === "functionCall" || key === "functionResponse" || key === "inlineData" || key === "fileData"
+            ? renamed(field, mediaFields)
+            : field
+        ])
+      )
+    : whole
+}
+
+/** A message in the form in which it is read: the role is the user's unless it is said, as in the API. */
+const normalized = (item: unknown): { readonly whole: unknown; readonly isChanged: boolean } => {
+  if (!isJson(item)) return { whole: item, isChanged: false }
+  // An answer without content has no parts.
+  const { parts = item.role === "model" && Object.keys(item).length === 1 ? [] : undefined, role = "user" } = item
+  const isPython = Array.isArray(parts) && parts.some(isPythonPart)
+  return {
+    whole: { ...item, role, parts: isPython ? parts.map(namedPart) : parts },
+    isChanged: isPython
+  }
 }
 
 const isEnvironment = (content: Content): boolean =>
@@ -103,10 +157,10 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
   let isEnvironmentSeen = false
   let isUserSeen = false
   for (const [index, item] of list.entries()) {
-    const whole: unknown = isJson(item) && item.parts === undefined ? { ...item, parts: [] } : item
+    const { isChanged, whole } = normalized(item)
     if (!isContent(whole)) return problemAt(0, contentProblem(whole, `${key ?? ""}[${index}]`))
     yield slices?.[index]?.length ?? 1_000
-    const source = sourceOf(whole, slices?.[index])
+    const source = isChanged ? undefined : sourceOf(whole, slices?.[index])
     const noted = splitAuthorNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
     const author: Author | undefined = noted.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
     isEnvironmentSeen ||= author === "environment"

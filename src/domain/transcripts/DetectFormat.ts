@@ -34,13 +34,19 @@ const isGemini = (record: Json): boolean => {
   )
 }
 
+/** Whether a record is one of Qwen Code, which has the keys of Claude Code around the messages of Gemini. */
+const isQwen = ({ message, systemPayload }: Json): boolean =>
+  systemPayload !== undefined || (isJson(message) && "parts" in message && !("content" in message))
+
 const isClaude = (record: Json): boolean =>
   typeof record.type === "string" &&
+  !isQwen(record) &&
   (claudeKeys.some((key) => key in record) || (record.type === "file-history-snapshot" && "snapshot" in record))
 
 const isPi = (record: Json): boolean => {
   if (typeof record.type !== "string" || typeof record.timestamp !== "string") return false
-  return record.type === "session" ? typeof record.id === "string" : piKinds.has(record.type)
+  if (record.type === "session") return typeof record.id === "string"
+  return piKinds.has(record.type) && (record.type !== "message" || isJson(record.message))
 }
 
 const opencodeTables = new Set(["session", "message", "part"])
@@ -101,9 +107,13 @@ export const detectFormat = (head: string): SourceFormat | undefined => {
     const found = byKeys(topKeys(text))
     if (found !== undefined) return found
   }
+  let isForeign = false
   for (const line of lines) {
-    const found = line.trimStart().startsWith("{") ? formatOfRecord(firstRecord(line)) : undefined
-    if (found !== undefined) return found
+    const record = line.trimStart().startsWith("{") ? firstRecord(line) : undefined
+    const found = formatOfRecord(record)
+    // Other agents (Droid) write the records of Pi after a first record of their own.
+    if (found !== undefined) return isForeign && found === "pi" ? undefined : found
+    isForeign ||= isJson(record) && typeof record.type === "string"
   }
   return undefined
 }

@@ -5,7 +5,7 @@ import { answerPiece, callPiece, draftOf, type Piece, textPiece, thoughtPiece } 
 import { instant, isJson, type Json, textAt } from "./JsonRecord.ts"
 import { type Problem, problemAt, recordProblem } from "./Problem.ts"
 import { readMarks, Steps } from "./RecordMarks.ts"
-import { usageOf } from "./RecordUsage.ts"
+import { opencodeUsage } from "./RecordUsage.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Transcript } from "./Transcript.ts"
 
@@ -27,9 +27,6 @@ interface Message {
 const noText = () => undefined
 const unmarked = readMarks({})
 
-const wholeNumber = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) ? value : undefined
-
 const mediaOf = (part: Json): Piece => {
   const url = textAt(part, "url") ?? ""
   const mimeType = textAt(part, "mime")
@@ -45,17 +42,11 @@ const resultOf = (part: Json, state: Json): Piece | undefined => {
   if (state.status === "error") {
     return answerPiece({ ...answer, failed: true, content: textAt(state, "error") ?? "" }, noText)
   }
-  return state.status === "completed"
-    ? answerPiece({ ...answer, failed: false, content: textAt(state, "output") ?? "" }, noText)
-    : undefined
-}
-
-const usageIn = ({ tokens }: Json) => {
-  if (!isJson(tokens)) return undefined
-  const cache = isJson(tokens.cache) ? tokens.cache : {}
-  const { input } = tokens
-  const output = (wholeNumber(tokens.output) ?? 0) + (wholeNumber(tokens.reasoning) ?? 0)
-  return usageOf({ input, cacheRead: cache.read, cacheWrite: cache.write, output })
+  if (state.status !== "completed") return undefined
+  // The exit code of a command stands beside its output alone.
+  const exit = isJson(state.metadata) ? state.metadata.exit : undefined
+  const failed = typeof exit === "number" && exit !== 0
+  return answerPiece({ ...answer, failed, content: textAt(state, "output") ?? "" }, noText)
 }
 
 /** Makes the conversation of messages in the order in which they were said. */
@@ -96,7 +87,7 @@ class Conversation {
     author?: Draft["author"]
   ): Draft {
     const { at, data, id, number } = message
-    const model = role === "model" ? { model: textAt(data, "modelID"), usage: usageIn(data) } : {}
+    const model = role === "model" ? { model: textAt(data, "modelID"), usage: opencodeUsage(data) } : {}
     return draftOf(role, pieces, { at, author, line: number, ids: [id], ...model })
   }
 

@@ -17,7 +17,7 @@ import { readBlocks } from "./ListedBlocks.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 import { exactPieces } from "./RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "./RecordMarks.ts"
-import { usageOf } from "./RecordUsage.ts"
+import { piUsage } from "./RecordUsage.ts"
 import { Skipped } from "./Skipped.ts"
 import type { LineReader, Transcript } from "./Transcript.ts"
 import { authorOf } from "./voice/Voice.ts"
@@ -267,9 +267,7 @@ const modelOf = (record: Json): string | undefined => {
 
 const readUsage = (record: Json): Usage | undefined => {
   const usage = answerOf(record)?.usage
-  return isJson(usage)
-    ? usageOf({ input: usage.input, cacheRead: usage.cacheRead, cacheWrite: usage.cacheWrite, output: usage.output })
-    : undefined
+  return isJson(usage) ? piUsage(usage) : undefined
 }
 
 /**

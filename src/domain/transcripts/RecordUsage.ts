@@ -43,15 +43,43 @@ export const countsOf = (usage: Usage | undefined) => {
   return { input: Math.max(0, prompt - cached - cacheWrite), cacheRead: cached, cacheWrite, output: answer + thoughts }
 }
 
+/** Adds the dollars that an agent recorded. 0 stands where it knows no price. */
+const withCost = (usage: Usage | undefined, cost: unknown): Usage | undefined =>
+  usage !== undefined && typeof cost === "number" && Number.isFinite(cost) && cost > 0 ? { ...usage, cost } : usage
+
 /** The usage of an answer in a record of Claude Code, whose request is the sum of three kinds of input. */
-export const claudeUsage = (usage: Json): Usage | undefined =>
-  usageOf({
-    input: usage.input_tokens,
-    cacheRead: usage.cache_read_input_tokens,
-    cacheWrite: usage.cache_creation_input_tokens,
-    output: usage.output_tokens,
-    ...(isJson(usage.cache_creation) ? { cacheWriteHour: usage.cache_creation.ephemeral_1h_input_tokens } : {})
+export const claudeUsage = (usage: Json, cost?: unknown): Usage | undefined =>
+  withCost(
+    usageOf({
+      input: usage.input_tokens,
+      cacheRead: usage.cache_read_input_tokens,
+      cacheWrite: usage.cache_creation_input_tokens,
+      output: usage.output_tokens,
+      ...(isJson(usage.cache_creation) ? { cacheWriteHour: usage.cache_creation.ephemeral_1h_input_tokens } : {})
+    }),
+    cost
+  )
+
+/** The usage of an answer in a message of Pi. */
+export const piUsage = (usage: Json): Usage | undefined =>
+  withCost(
+    usageOf({ input: usage.input, cacheRead: usage.cacheRead, cacheWrite: usage.cacheWrite, output: usage.output }),
+    isJson(usage.cost) ? usage.cost.total : undefined
+  )
+
+/** The usage of a message of opencode. */
+export const opencodeUsage = ({ cost, tokens }: Json): Usage | undefined => {
+  if (!isJson(tokens)) return undefined
+  const cache = isJson(tokens.cache) ? tokens.cache : {}
+  const usage = usageOf({
+    input: tokens.input,
+    cacheRead: cache.read,
+    cacheWrite: cache.write,
+    output: (natural(tokens.output) ?? 0) + (natural(tokens.reasoning) ?? 0)
   })
+  const thoughts = natural(tokens.reasoning) ?? 0
+  return withCost(usage === undefined ? undefined : { ...usage, answer: usage.answer - thoughts, thoughts }, cost)
+}
 
 /** The usage of a request in a record of Codex; undefined when there was none. */
 export const codexUsage = (counts: Json): Usage | undefined => {

@@ -25,6 +25,11 @@ export type Step =
       readonly trigger: "manual" | "auto"
       /** Tokens that the agent reported before the compaction. */
       readonly tokensBefore: number | undefined
+      /**
+       * Where the summary belongs in `insert` when its provider encrypted it. The import writes a handover of the messages before
+       * the compaction in its place.
+       */
+      readonly encryptedAt?: number
     }
 
 /** The content of another agent's file. */

@@ -303,6 +303,7 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
     ): Effect.Effect<RecordsRead, TranscriptError | E> => {
       if (file.agent !== "opencode") return recordsInFile(file, range, visit, pause)
       const place = OpencodeDatabase.placeIn(file.path)
+      if (place === undefined && file.path.endsWith(".json")) return recordsInFile(file, range, visit, pause)
       return place === undefined
         ? Effect.fail(transcriptError(file.path, 0, "names no session of a database"))
         : inDatabase(place.file, (database) => OpencodeDatabase.records(database, place.id, range, visit)).pipe(

@@ -35,7 +35,7 @@ import { hashSync } from "../platform/Sha256.ts"
  */
 
 /** The version of the tables and their content. */
-const version = 3
+const version = 4
 
 const tables = `
   create table if not exists file (

@@ -46,10 +46,11 @@ export class ReplayModel extends Context.Service<
     readonly usages: Effect.Effect<ReadonlyArray<Usage>>
   }
 >()("palimpsest/services/evaluation/ReplayModel") {
-  /** Makes a model for these exchanges. `piecesOf`: the pieces in which a part of an answer arrives. Default: whole. */
+  /** Makes a model for these exchanges. `piecesOf`: the pieces in which a part of an answer arrives. Default: whole. `isPaid`: answers cost what their model costs. */
   static readonly make = Effect.fn("ReplayModel.make")(function* (
     turns: ReadonlyArray<RecordedTurn>,
-    piecesOf: (part: Part) => ReadonlyArray<Part> = (part) => [part]
+    piecesOf: (part: Part) => ReadonlyArray<Part> = (part) => [part],
+    { isPaid = true } = {}
   ): Effect.fn.Return<ReplayModel["Service"]> {
     const requests = new RequestPrefixes()
     const usages: Array<Usage> = []
@@ -71,7 +72,11 @@ export class ReplayModel extends Context.Service<
         cached: prefix
       }
       usages.push(usage)
-      return [...parts.flatMap(piecesOf).map((part) => ({ parts: [part] })), { parts: [], finishReason: "STOP", usage }]
+      const paid = isPaid ? usage : { ...usage, cost: 0 }
+      return [
+        ...parts.flatMap(piecesOf).map((part) => ({ parts: [part] })),
+        { parts: [], finishReason: "STOP", usage: paid }
+      ]
     })
 
     const model = Model.of({
@@ -108,7 +113,7 @@ export class ReplayModel extends Context.Service<
       Effect.gen(function* () {
         const transcripts = yield* Transcripts
         const { session } = yield* transcripts.load(path, options)
-        const replay = yield* ReplayModel.make(recordedTurns(session.conversation), linesOf)
+        const replay = yield* ReplayModel.make(recordedTurns(session.conversation), linesOf, { isPaid: false })
         return Context.make(Model, replay.model).pipe(Context.add(ReplayModel, replay))
       })
     )

@@ -169,7 +169,7 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
     refused(message)
   )
   const unheld = yield* Effect.mapError(
-    Effect.scoped(Export.write(out, agent, yield* Ref.get(events), held)),
+    Effect.scoped(Export.write(out, agent, yield* Ref.get(events), { held })),
     ({ message }) => refused(message)
   )
   const size = yield* Effect.orElseSucceed(

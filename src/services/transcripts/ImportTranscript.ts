@@ -1,8 +1,11 @@
 import { Effect } from "effect"
+import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
+import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
 import {
   compressed,
   type Conversation,
+  type Draft,
   type Entry,
   type EntryId,
   entryId,
@@ -20,6 +23,8 @@ import {
   type SessionEvent
 } from "../../domain/session/Session.ts"
 import { encode } from "../../domain/text/Bytes.ts"
+import { redact } from "../../domain/text/Redaction.ts"
+import { run } from "../../domain/text/SlicedWork.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Step, Transcript } from "../../domain/transcripts/Transcript.ts"
 import { draftsOf } from "../../domain/transcripts/Transcript.ts"
@@ -66,6 +71,32 @@ const compaction = (
     after: TokenCount.make(viewTokens(compressed(conversation, patch))),
     patch
   }
+}
+
+/** Tokens of the handover that stands for an encrypted summary. */
+const handoverTokens = 4_000
+
+/** Returns the handover of a session, when the compaction of a step has an encrypted summary. */
+const encryptedSummary = Effect.fnUntraced(function* ({ conversation }: Session, one: Step, cwd: string | undefined) {
+  if (one._tag === "Message" || one.encryptedAt === undefined) return []
+  const shown = view(conversation).map(({ entry }) => entry)
+  const evidence = yield* run(gatherEvidence(shown, { cwd }))
+  const { text } = yield* run(composeSnapshot(evidence, { budget: handoverTokens, kept: [], cwd }))
+  const at = shown.at(-1)?.at
+  return [
+    {
+      content: { role: "user" as const, parts: [{ text: redact(text) }] },
+      author: "summary" as const,
+      ...(at === undefined ? {} : { at })
+    }
+  ]
+})
+
+/** Returns the messages of a step before and after the place of an encrypted summary. */
+const draftsAround = (one: Step): readonly [ReadonlyArray<Draft>, ReadonlyArray<Draft>] => {
+  const drafts = draftsOf(one)
+  const place = one._tag === "Compaction" ? (one.encryptedAt ?? drafts.length) : drafts.length
+  return [drafts.slice(0, place), drafts.slice(place)]
 }
 
 const base32 = "abcdefghijklmnopqrstuvwxyz234567"
@@ -121,7 +152,9 @@ export const importWithSession = Effect.fnUntraced(function* (
   let done = 0
   for (const one of transcript.steps) {
     const made: Array<Entry> = []
-    for (const draft of draftsOf(one)) {
+    const handover = yield* encryptedSummary(session, one, transcript.cwd)
+    const [before, after] = draftsAround(one)
+    for (const draft of [...before, ...handover, ...after]) {
       at = draft.at ?? at
       const entry = yield* makeEntry(draft, entryId(session.conversation.next + made.length), held)
       made.push(entry)

@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, type PlatformError, Ref, Schema, type Scope } from "effect"
+import { Effect, FileSystem, Layer, Path, type PlatformError, Ref, Schema, type Scope } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { entries, view } from "../../domain/conversation/Conversation.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
@@ -25,6 +25,8 @@ import type { FormatName, Writer, Written } from "../../domain/transcripts/Trans
 import { newTemporaryName } from "../platform/ProcessIdentity.ts"
 import * as StaleFiles from "../platform/StaleFiles.ts"
 import { BlobFolder, blobFolderOf, TempStore, type TempStoreError } from "../session/TempStore.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { withKeptRecords } from "./KeptRecords.ts"
 
 /** A file could not be written. No part of it was written, and an existing file is unchanged. */
 export class ExportError extends Schema.TaggedError<ExportError>()("ExportError", {
@@ -272,18 +274,25 @@ const lineChunks = Effect.fnUntraced(function* (
   return chunks
 })
 
+/** Options of `write`. */
+export interface WriteOptions {
+  /** What another format holds, when that is not all of it. */
+  readonly held?: Session | undefined
+  /** The text of the file of the same format that is replaced: what stands in it beside its conversation is kept. */
+  readonly replaced?: string | undefined
+}
+
 /**
  * Writes a conversation to a file and its blobs beside it, and returns the content that the format cannot hold, counted by
  * kind. The write is atomic: an interruption or a full disk leaves the previous file. Only our own log holds everything, so
- * beside any other format the log is stored in the blob folder, and handles keep working. `held`: what another format holds, when
- * that is not all of it.
+ * beside any other format the log is stored in the blob folder, and handles keep working.
  */
 export const write = Effect.fn("Export.write")(
   function* (
     path: string,
     format: WritableFormat,
     events: ReadonlyArray<SessionEvent>,
-    held?: Session
+    { held, replaced }: WriteOptions = {}
   ): Effect.fn.Return<
     Written["unheld"],
     ExportError | PlatformError.PlatformError | TempStoreError,
@@ -304,7 +313,13 @@ export const write = Effect.fn("Export.write")(
     const older = yield* sidecarLogs(path)
     yield* Effect.uninterruptible(fs.makeDirectory(folder, { recursive: true, mode: 0o700 }))
     const { lines, unheld } = yield* inWords(path, format, held ?? events.reduce(applyEvent, emptySession))
-    const body = yield* lineChunks(lines)
+    const body = yield* lineChunks(
+      replaced === undefined
+        ? lines
+        : yield* withKeptRecords(replaced, lines, format).pipe(
+            Effect.provide(Layer.mergeAll(blobs, TokenCounter.layerEstimate))
+          )
+    )
     const of = yield* Effect.provide(nameOf(body), blobs)
     const sidecar = `${folder}/${of}.jsonl`
     yield* Effect.uninterruptible((yield* prepared(sidecar, log)).rename)

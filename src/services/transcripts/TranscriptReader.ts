@@ -135,6 +135,11 @@ export const linesReader = (
       // An incomplete record alone is not a conversation.
       if (torn !== undefined && values === 0) return yield* transcriptError(path, torn.line, torn.message)
       const read = yield* lines.end
+      const isEmpty = read.transcript === undefined ? read.events.length === 0 : read.transcript.steps.length === 0
+      if (isEmpty && read.survey === undefined && Object.keys(skipped.counts).length > 0) {
+        const message = `unknown format; none of its records is a message of the format ${format}`
+        return yield* transcriptError(path, 0, message, "UnknownFormat")
+      }
       return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn?.line }
     })
   }

@@ -106,7 +106,21 @@ describe("in a sentence", () => {
     ["It took 128 ms.", ["number 128"]],
     ["**src/b.ts**", ["path src/b.ts"]],
     ["https://example.com/a.", ["url https://example.com/a"]],
-    ["a 4,096 token window", []]
+    ["a 4,096 token window", []],
+    ["Look at C:\\w\\scratch\\review-notes.txt.", ["path C:\\w\\scratch\\review-notes.txt"]],
+    ['{"path": "C:\\\\new\\\\table.gd", "x": 1}', ["path C:\\new\\table.gd"]],
+    ["then C:/w/a.txt", ["path C:/w/a.txt"]],
+    ["in C:\\Program Files (x86)\\Git\\bin now", ["path C:\\Program Files (x86)\\Git\\bin"]],
+    ["C:w\\nodes.gd is on the drive", ["path C:w\\nodes.gd"]],
+    ["\\\\host\\share\\new.txt", ["path \\\\host\\share\\new.txt"]],
+    ['"\\\\\\\\host\\\\share\\\\new.txt"', ["path \\\\host\\share\\new.txt"]],
+    ["\\\\?\\C:\\w\\a.txt", ["path C:\\w\\a.txt"]],
+    ["src\\tests\\notes.txt\nsrc\\b.gd", ["path src\\tests\\notes.txt", "path src\\b.gd"]],
+    ["run .\\tools\\build.ps1 or ..\\x.gd", ["path .\\tools\\build.ps1", "path ..\\x.gd"]],
+    ["see src\\app.ts there", ["path src\\app.ts"]],
+    ["C:\\w has \\w\\ledger.gd and src\\new.gd", ["path C:\\w", "path \\w\\ledger.gd", "path src\\new.gd"]],
+    ['"one\\nsrc/a.ts\\ttwo.ts"', ["path src/a.ts", "path two.ts"]],
+    ["a line\\nREADME.md and \\bparseDate\\b", ["path README.md", "symbol parseDate"]]
   ]
   it.each(cases)("%j", (sentence, anchors) => {
     assert.deepStrictEqual(found(sentence), anchors)

@@ -24,26 +24,48 @@ describe("calls and their responses", () => {
     assert.include(JSON.stringify(shorter), "list")
   })
 
-  it("a command in the background is a check that passed or failed when its output says so", () => {
-    const evidence = (exit: number) =>
-      runSync(
-        gatherEvidence(
-          entriesOf([
-            user(text("test it")),
-            model(call("Bash", { command: "npm test", run_in_background: true }, "c1")),
-            user(response("Bash", { output: "Command running in background with ID: b1" }, "c1")),
-            model(call("BashOutput", { bash_id: "b1" }, "c2")),
-            user(response("BashOutput", { output: `<exit_code>${exit}</exit_code>\nAssertionError: no` }, "c2"))
-          ])
+  const script = "text(await tools.exec_command({ cmd: 'npm test' }))"
+  const printed = (state: string, output: string) => `Script ${state}\nWall time 9.0 seconds\nOutput:\n${output}`
+  it.each([
+    [
+      "Claude Code",
+      call("Bash", { command: "npm test", run_in_background: true }, "c1"),
+      "Command running in background with ID: b1",
+      call("BashOutput", { bash_id: "b1" }, "c2"),
+      (exit: number) => `<exit_code>${exit}</exit_code>\nAssertionError: no`
+    ],
+    [
+      "Codex",
+      call("exec_command", { cmd: "npm test" }, "c1"),
+      "Wall time: 9 seconds\nProcess running with session ID 7\nOutput:\n",
+      call("write_stdin", { session_id: 7, chars: "" }, "c2"),
+      (exit: number) => `Wall time: 9 seconds\nProcess exited with code ${exit}\nOutput:\nno`
+    ],
+    [
+      "a script of Codex",
+      call("exec", { input: script }, "c1"),
+      printed("running with cell ID 7", ""),
+      call("wait", { cell_id: "7" }, "c2"),
+      (exit: number) => printed("completed", exit === 0 ? "2 passed" : "1 failed")
+    ]
+  ] as const)(
+    "a command of %s in the background passed or failed as its output says",
+    (_, starts, running, asks, ended) => {
+      const okAfter = (exit: number) => {
+        const evidence = runSync(
+          gatherEvidence(
+            entriesOf([
+              user(text("test it")),
+              model(starts),
+              user(response("tool", { output: running }, "c1")),
+              model(asks),
+              user(response("tool", { output: ended(exit) }, "c2"))
+            ])
+          )
         )
-      )
-    assert.deepStrictEqual(
-      [...evidence(0).checks.values()].map(({ ok }) => ok),
-      [true]
-    )
-    assert.deepStrictEqual(
-      [...evidence(1).checks.values()].map(({ ok }) => ok),
-      [false]
-    )
-  })
+        return [...evidence.checks.values()].map(({ ok }) => ok)
+      }
+      assert.deepStrictEqual([okAfter(0), okAfter(1)], [[true], [false]])
+    }
+  )
 })

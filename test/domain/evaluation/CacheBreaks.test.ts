@@ -102,7 +102,8 @@ describe("CacheBreaks", () => {
     assert.strictEqual(recorded, 439)
     assert.strictEqual(cost.toFixed(2), "30.33")
     const byTable = requests.reduce(
-      (sum, { cost: _cost, ...rest }) => sum + (costOfRequest(rest, builtInPrices) ?? 0),
+      (sum, { usage: { cost: _cost, ...usage }, ...rest }) =>
+        sum + (costOfRequest({ ...rest, usage }, builtInPrices) ?? 0),
       0
     )
     assert.strictEqual(byTable.toFixed(2), "30.33")

@@ -10,7 +10,7 @@ it.each([
   ["exec_command", { cmd: "CI=1 terraform apply | jq ." }, ["terraform", "jq"]],
   ["Bash", { command: "(kubectl get pods; helm list)" }, ["kubectl", "helm"]],
   ["read_file", { command: "terraform plan" }, []],
-  ["shell", { command: ["terraform", "plan"] }, []],
+  ["shell", { command: ["terraform", "plan"] }, ["terraform"]],
   ["shell", "terraform plan", []]
 ] as const)("a call of %s with %j runs %j", (name, args, programs) => {
   assert.deepStrictEqual(programsOf(call(name, args, "c1")), [...programs])

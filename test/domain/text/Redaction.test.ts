@@ -145,6 +145,9 @@ describe("redact", () => {
   })
 
   const innocent: ReadonlyArray<readonly [name: string, text: string]> = [
+    ["pass, a verb, after the word user", 'the user said (e1):\n<user_words entry="e1">- x__get: always pass depth=1'],
+    ["pass, a verb, before quotes", 'please pass "depth=1" and never pass id=4'],
+    ["pass, a verb, after a login", "when you login always pass retries=3"],
     ["a git hash", "commit 94b82f4d7e0f1a2b3c4d5e6f708192a3b4c5d6e7"],
     ["a digest", "sha256:9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"],
     ["an integrity", `"integrity": "sha512-${letters}${letters.slice(0, 20)}=="`],

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { innermostFolder } from "../../../src/domain/text/WorkspacePath.ts"
+import { innermostFolder, relativePath } from "../../../src/domain/text/WorkspacePath.ts"
 
 describe("the innermost folder of a path", () => {
   it.each([
@@ -11,4 +11,22 @@ describe("the innermost folder of a path", () => {
   ] as const)("%s", (_title, folders, place, expected) =>
     assert.strictEqual(innermostFolder(folders, place, "/"), expected)
   )
+})
+
+describe("a path relative to a folder", () => {
+  it.each([
+    ["/w/a.ts", "/w", "a.ts"],
+    ["/w/a.ts", "/w/", "a.ts"],
+    ["/wide/a.ts", "/w", "/wide/a.ts"],
+    ["/w", "/w", "/w"],
+    ["/w/a.ts", "/", "/w/a.ts"],
+    ["src\\a.ts", "/w", "src\\a.ts"],
+    ["C:\\w\\src\\a.ts", "c:\\W", "src/a.ts"],
+    ["c:/w/a.ts", "C:\\w\\", "a.ts"],
+    ["/c/w/a.ts", "C:\\w", "a.ts"],
+    ["/mnt/c/w/a.ts", "C:\\w", "a.ts"],
+    ["src\\a.ts", "C:\\w", "src/a.ts"],
+    ["D:\\w\\a.ts", "C:\\w", "D:\\w\\a.ts"],
+    ["\\\\host\\w\\a.ts", "\\\\host\\w", "a.ts"]
+  ])("%s in %s is %s", (path, folder, shown) => assert.strictEqual(relativePath(path, folder), shown))
 })

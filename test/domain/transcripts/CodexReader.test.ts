@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { actionsOf } from "../../../src/domain/compression/ToolCalls.ts"
+import { actionsOf } from "../../../src/domain/actions/Actions.ts"
 import { type Part, payload } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
@@ -424,6 +424,7 @@ describe("compaction", () => {
     assert.strictEqual(shape(transcript), "u1 m1 C3 m1")
     assert.deepStrictEqual(transcript.skipped, { "response_item: compaction": 1 })
     const [step] = compactions(records)
+    assert.isUndefined(step?.encryptedAt)
     assert.strictEqual(step?.keptFrom, undefined)
     assert.strictEqual(step?.insert[2]?.content.parts[0]?.functionResponse?.name, "f")
   })
@@ -508,12 +509,49 @@ describe("rollbacks", () => {
   })
 })
 
+describe("tools that the provider runs", () => {
+  it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>]>([
+    [
+      "web_search_call",
+      [{ type: "web_search_call", status: "completed", action: { type: "search", query: "x" } }],
+      [
+        'model: web_search(web_search_2 {"type":"search","query":"x"})',
+        'user: web_search[web_search_2] {"output":"completed"}'
+      ]
+    ],
+    [
+      "file_search_call",
+      [{ type: "file_search_call", id: "fs", status: "failed", queries: ["x"], results: [{ text: "y" }] }],
+      ['model: file_search(fs {"queries":["x"]})', 'user: file_search[fs] {"error":"[{\\"text\\":\\"y\\"}]"}']
+    ],
+    [
+      "image_generation_call",
+      [{ type: "image_generation_call", id: "ig", revised_prompt: "a cat", result: "aGk=" }],
+      [
+        'model: image_generation(ig {"revised_prompt":"a cat"})',
+        'user: image_generation[ig] {"content":[{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}'
+      ]
+    ],
+    [
+      "tool_search_call and its output",
+      [
+        { type: "tool_search_call", call_id: "t", status: "completed", arguments: { query: "x" } },
+        { type: "tool_search_output", call_id: "t", status: "completed", tools: [] }
+      ],
+      ['model: tool_search(t {"query":"x"})', 'user: tool_search[t] {"output":"{\\"tools\\":[]}"}']
+    ]
+  ])("%s", (_, items, told) => {
+    const transcript = ok(readRecords([meta(), ...items.map(item)]))
+    assert.deepStrictEqual(viewOf(transcript).map(messageText), [...told])
+    assert.deepStrictEqual(transcript.skipped, {})
+  })
+})
+
 describe("counts records that are not part of the conversation", () => {
   it.each<readonly [string, object]>([
     ["event_msg: agent_message", event({ type: "agent_message", message: "a" })],
     ["event_msg: turn_aborted", event({ type: "turn_aborted", reason: "interrupted" })],
     ["event_msg: unknown", event({})],
-    ["response_item: web_search_call", item({ type: "web_search_call", action: { type: "search", query: "x" } })],
     ["response_item: ghost_snapshot", item({ type: "ghost_snapshot" })],
     ["response_item: other", item({ type: "other", role: "user" })],
     ["message: tool", item(message("tool", text("x")))],

@@ -39,8 +39,30 @@ describe("shapes", () => {
     assert.deepStrictEqual(transcript.skipped, skipped)
   })
 
-  it("missing parts read as none", () => {
-    assert.deepStrictEqual(drafts('[{"role":"user"}]')[0]?.content, { role: "user", parts: [] })
+  it.each<readonly [string, object, Content]>([
+    ["an answer without content", { role: "model" }, { role: "model", parts: [] }],
+    ["no role", { parts: [{ text: "a" }] }, { role: "user", parts: [{ text: "a" }] }],
+    [
+      "Python's names",
+      {
+        role: "model",
+        parts: [
+          { text: null, function_call: { id: null, name: "f", args: { some_key: null } }, thought_signature: "s" },
+          { inline_data: { mime_type: "image/png", data: "aGk=" } },
+          { function_response: { name: "f", response: { output: "x" } } }
+        ]
+      },
+      {
+        role: "model",
+        parts: [
+          { functionCall: { name: "f", args: { some_key: null } }, thoughtSignature: "s" },
+          { inlineData: { mimeType: "image/png", data: "aGk=" } },
+          { functionResponse: { name: "f", response: { output: "x" } } }
+        ]
+      }
+    ]
+  ])("%s", (_, item, content) => {
+    assert.deepStrictEqual(drafts(JSON.stringify([item], null, 1))[0]?.content, content)
   })
 
   it("unknown keys are kept", () => {
@@ -51,6 +73,7 @@ describe("shapes", () => {
   it.each<readonly [string, unknown, ReadonlyArray<string>]>([
     ["no list", { history: 5 }, ["expected a list of Content"]],
     ["a wrong role", [user("a"), { role: "assistant", parts: [] }], ["[1].role", '"user" or "model"', "assistant"]],
+    ["no parts", [{ role: "user", content: "hi" }], ["[0].parts", "array"]],
     ["no content", { history: ["hi"] }, ["history[0]", "expected a Content"]],
     ["parts that are a text", { contents: [{ role: "user", parts: "x" }] }, ["contents[0].parts", "array"]],
     ["a text that is a number", [{ role: "user", parts: [{ text: 1 }] }], ["[0].parts[0].text", "string"]],

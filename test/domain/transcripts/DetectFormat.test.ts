@@ -22,6 +22,36 @@ const heads: ReadonlyArray<readonly [name: string, head: string, format: FormatN
   ["Claude: a queue", '{"type":"queue-operation","operation":"enqueue","sessionId":"x"}\n', "claude"],
   ["Claude: progress", '{"parentUuid":null,"isSidechain":false,"type":"progress","uuid":"x"}\n', "claude"],
   ["Claude: a message longer than the head", '{"parentUuid":null,"type":"user","message":{"content":"aaaa', "claude"],
+  [
+    "Droid",
+    '{"type":"session_start","id":"a","version":2}\n{"type":"message","id":"b","timestamp":"2026","message":{"role":"user"}}\n',
+    undefined
+  ],
+  [
+    "Qwen Code",
+    '{"uuid":"a","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[]}}\n',
+    undefined
+  ],
+  [
+    "Qwen Code: telemetry",
+    '{"uuid":"a","parentUuid":null,"sessionId":"s","type":"system","systemPayload":{}}\n',
+    undefined
+  ],
+  [
+    "output of claude -p",
+    '{"type":"system","subtype":"init","session_id":"s"}\n{"type":"assistant","message":{}}\n',
+    undefined
+  ],
+  [
+    "output of codex exec",
+    '{"type":"thread.started","thread_id":"t"}\n{"type":"item.completed","item":{}}\n',
+    undefined
+  ],
+  [
+    "output of gemini",
+    '{"type":"init","timestamp":"2026","session_id":"s"}\n{"type":"message","timestamp":"2026","role":"user","content":"x"}\n',
+    undefined
+  ],
   ["prose", "# A heading\n\nText.\n", undefined],
   ["some JSON", '{"name":"palimpsest","version":"0.1.0"}', undefined],
   ["nothing", "", undefined]

@@ -100,6 +100,18 @@ const skipped = {
   "unfinished compaction": 1
 }
 
+it.each([
+  [0, '{"output":"x"}'],
+  [1, '{"error":"x"}'],
+  [null, '{"output":"x"}']
+])("a command that ends with %s is answered with %s", (exit, answer) => {
+  const state = { status: "completed", input: {}, output: "x", metadata: { exit } }
+  const parts = [{ type: "tool", tool: "bash", callID: "c", state }]
+  const messages = [{ info: { id: "m", role: "assistant" }, parts }]
+  const read = ok(runSync(readOpencodeDocument({ info: { id: "s" }, messages })))
+  assert.strictEqual(told(read).at(-1), `user: bash[c] ${answer}`)
+})
+
 describe("a session of opencode", () => {
   it("is read alike from the rows of its database and from the document", () => {
     const { problems, read } = readRows(rows)
@@ -130,7 +142,7 @@ describe("a session of opencode", () => {
       )
       assert.deepInclude(said[3], {
         model: "m-1",
-        usage: { prompt: 60, answer: 7, thoughts: 0, cached: 20, cacheWrite: 30 }
+        usage: { prompt: 60, answer: 3, thoughts: 4, cached: 20, cacheWrite: 30 }
       })
       assert.deepStrictEqual(said[3]?.origin?.ids, ["m2"])
     }

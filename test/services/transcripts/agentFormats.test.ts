@@ -376,3 +376,21 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsB
     assert.isDefined(recallableOf(again.session))
   })
 })
+
+it.effect("a summary that only Codex's provider can read is a handover of what it stands for", function* () {
+  const item = (payload: object) => ({ timestamp: "2026-02-03T04:05:06.000Z", type: "response_item", payload })
+  const user = item({ type: "message", role: "user", content: [{ type: "input_text", text: "Move the page." }] })
+  const call = { type: "function_call", name: "exec_command", arguments: '{"cmd":"rm src/old.ts"}', call_id: "c" }
+  const before = [user, item(call), item({ type: "function_call_output", call_id: "c", output: "done" })]
+  const encrypted = { type: "compaction", encrypted_content: "x" }
+  for (const payload of [{ message: "", replacement_history: [user.payload, encrypted] }, { message: "" }]) {
+    const records = [{ type: "session_meta", payload: { id: "s", cwd: "/w" } }, ...before]
+    const { session: read } = yield* loadText(textOf([...records, { type: "compacted", payload }, user]))
+    const shown = projectMessages(read.conversation).map(({ content }) =>
+      content.parts.map(({ text }) => text).join("")
+    )
+    assert.strictEqual(shown[0], "Move the page.")
+    assert.match(shown[1] ?? "", /<state_snapshot>[\s\S]*src\/old\.ts/)
+    assert.strictEqual(shown[2], "Move the page.")
+  }
+})

@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { pathsIn, replacementsIn } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import { eachAnchor } from "../Anchors.ts"
 import { isStandardName, ownName } from "./StandardNames.ts"
@@ -60,26 +60,6 @@ const symbolsIn = (text: string): ReadonlySet<string> => {
   return names
 }
 
-/** Returns the texts that a call replaces, with what stands in their place. */
-export const replacements = (call: Part): ReadonlyArray<readonly [before: string, after: string]> =>
-  replaced(call.functionCall?.args)
-
-const replaced = (args: unknown): ReadonlyArray<readonly [before: string, after: string]> => {
-  if (!Predicate.isObject(args)) return []
-  const text = (value: unknown) => (typeof value === "string" ? value : "")
-  const own =
-    ["old_string", "old_str", "oldText", "old_text"].map((key) => text(args[key])).find((each) => each !== "") ?? ""
-  const made =
-    ["new_string", "new_str", "newText", "new_text", "content", "file_text", "new_source"]
-      .map((key) => text(args[key]))
-      .find((each) => each !== "") ?? ""
-  const several = args.edits
-  return [
-    ...(own === "" && made === "" ? [] : [[own, made] as const]),
-    ...(Array.isArray(several) ? several.flatMap(replaced) : [])
-  ]
-}
-
 /** Each compression of a conversation asks for the same calls. */
 const namesOfCalls = new WeakMap<Part, ReadonlyArray<string>>()
 
@@ -93,10 +73,8 @@ export const changedNames = (call: Part): ReadonlyArray<string> => {
 const namesChangedBy = (call: Part): ReadonlyArray<string> => {
   const names = new Set<string>()
   const args: unknown = call.functionCall?.args
-  const isMarkdown =
-    Predicate.isObject(args) &&
-    [args.file_path, args.path, args.absolute_path].some((path) => typeof path === "string" && /\.mdx?$/i.test(path))
-  for (const [before, after] of replacements(call)) {
+  const isMarkdown = pathsIn(args).some((path) => /\.mdx?$/i.test(path))
+  for (const [before, after] of replacementsIn(args)) {
     const [old, fresh] = [definedIn(before, isMarkdown), definedIn(after, isMarkdown)]
     for (const name of fresh) if (!old.has(name)) names.add(`+${name}`)
     for (const name of old) names.add(fresh.has(name) ? name : `-${name}`)

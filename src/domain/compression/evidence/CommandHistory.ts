@@ -1,11 +1,13 @@
+import type { Action, Command } from "../../actions/Action.ts"
+import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
+import { answerText, printedText } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type Action, answerText, printedText } from "../ToolCalls.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
-import { failureText, shortSubject } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -91,17 +93,27 @@ export interface Answer {
   readonly tokens: number
 }
 
+/** What agents answer while a command runs on (Claude Code, Codex, a script of Codex), with the id under which it is asked for. */
+const runningForm =
+  /(?:running in background with ID: |Process running with session ID |Script running with cell ID )(\w+)/
+/** How they say that it ended (Claude Code, Codex). */
+const endForms = [
+  /<exit_code>(-?\d+)<\/exit_code>/,
+  /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
+]
+
 const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** Records a run of a command. */
 export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
-  { command, exit }: Extract<Action, { readonly _tag: "Command" }>,
+  action: Command,
   answer: Answer | undefined
 ): void => {
-  const output = answerText(answer?.part)
-  const ok = succeeded(command, exit, output)
+  const { command, exit, isExitHidden } = action
+  const output = action.output ?? answerText(answer?.part)
+  const ok = succeeded(command, exit, output, isExitHidden)
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
@@ -115,7 +127,7 @@ export const recordRun = (
   }
   if (ok === false) recordFailure(history, entry, command, output)
   else if (ok === true) resolveFailures(history, command)
-  const id = /running in background with ID: (\w+)/.exec(output.slice(0, 500))?.[1]
+  const id = runningForm.exec(answerText(answer?.part).slice(0, 500))?.[1]
   if (id !== undefined) background.set(id, command)
 }
 
@@ -175,6 +187,20 @@ export const recordFileChange = ({ failing }: CommandHistory, path: string): voi
   for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
+/** Reads how a background command ended; undefined while it runs. */
+const backgroundEnd = (
+  answer: Part
+): { readonly exit: number; readonly output: string; readonly isExitHidden?: boolean } | undefined => {
+  const output = answerText(answer)
+  const code = endForms.map((form) => form.exec(output)?.[1]).find((found) => found !== undefined)
+  if (code !== undefined) return { exit: Number(code), output }
+  const script = scriptResult(answer)
+  if (script?.state !== "completed") return undefined
+  const printed = script.outputs.join("\n")
+  const exit = printedExit(printed)
+  return { exit: exit ?? 0, output: printedOutput(printed), isExitHidden: exit === undefined }
+}
+
 /** Records the result of a background command, when this call asked for its output and the answer states an exit code. */
 export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer: Answer): void => {
   const { background, checks, commands } = history
@@ -184,13 +210,13 @@ export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer:
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const before = command === undefined ? undefined : commands.get(command)
   if (command === undefined || before === undefined) return
-  const exit = /<exit_code>(-?\d+)<\/exit_code>/.exec(answerText(answer.part))?.[1]
-  if (exit === undefined) return
-  const ok = Number(exit) === 0
-  commands.set(command, { ...before, exit: Number(exit), ok })
+  const ended = backgroundEnd(answer.part)
+  if (ended === undefined) return
+  const ok = succeeded(command, ended.exit, ended.output, ended.isExitHidden)
+  commands.set(command, { ...before, exit: ended.exit, ok })
   for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
-  if (ok) resolveFailures(history, command)
-  else recordFailure(history, before.entry, command, answerText(answer.part))
+  if (ok === true) resolveFailures(history, command)
+  else if (ok === false) recordFailure(history, before.entry, command, ended.output)
 }
 
 /** The result of a call: what it was about, what it did, and whether it failed. */
@@ -211,12 +237,13 @@ export const recordResult = (
   errors.delete(subject)
   errors.delete(shortSubject(subject))
   if (failed) {
-    const command = actions.find((action) => action._tag === "Command")
+    const command = decisiveCommand(actions)
+    const output = command?.output ?? answerText(answer.part)
     // What only looks at something fails without consequences.
     if (command !== undefined && programsOf(command.command).length === 0) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
-    if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, answerText(answer.part))
-    errors.set(subject, { entry, text: failureText(answerText(answer.part)), handle: answer.handle })
+    if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
+    errors.set(subject, { entry, text: failureText(output), handle: answer.handle })
     keepLatest(errors)
     return
   }

@@ -1,3 +1,4 @@
+import { type SimpleCommand, simpleCommands } from "../../actions/ShellLine.ts"
 import { lastUnits } from "../../text/Bytes.ts"
 
 /** What shell commands are about: the programs they run, the checks among them, and whether a check passed. */
@@ -5,19 +6,8 @@ import { lastUnits } from "../../text/Bytes.ts"
 /** A kind of check that projects run over and over; its last result is part of a handover. */
 export type CheckKind = "tests" | "types" | "lint" | "build"
 
-/** Text in quotes is an argument (a commit message, a script), and here-documents are input. */
-const withoutQuotes = (command: string): string =>
-  command
-    .slice(0, 4_000)
-    .replace(/\\\n/g, " ")
-    .replace(/<<-?\s*['"]?([A-Za-z_]\w*)['"]?(?:[\s\S]*?\n\s*\1\b|[\s\S]*$)/g, "")
-    .replace(/"(?:[^"\\]|\\.)*(?:"|$)|'[^']*(?:'|$)/g, "''")
-
-/**
- * One program of a command line, with what tells a check. Quoted text is left out (`''`); `ToolCalls` reads the words and
- * redirects of a line exactly.
- */
-export interface SimpleCommand {
+/** One program of a command line, with what tells a check. Quoted text is left out (`''`). */
+export interface RunProgram {
   /** The program, without its folder. */
   readonly program: string
   readonly isPath: boolean
@@ -35,30 +25,42 @@ const wrappers =
 /** Options of runners that take a value. */
 const valued = /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package))$/
 
-const simpleCommand = (text: string, after: string, hasPipefail: boolean): SimpleCommand => {
-  let rest = text.trim().replace(/\d?(?:>>?|<)&?\s*\S+/g, "")
+/** What follows a program whose exit code the line does not have. */
+const hiding = new Set([";", "&", "\n", "||"])
+
+const runProgram = ({ after, bare }: SimpleCommand, hasPipefail: boolean): RunProgram => {
+  let rest = bare.join(" ")
   for (let shorter = rest; ; rest = shorter) {
     shorter = rest.replace(wrappers, "")
     if (shorter === rest) break
   }
-  const [path = "", ...words] = rest.split(/\s+/).filter((word) => word !== "")
+  const [path = "", ...words] = rest.split(" ")
   const operands = words.filter(
     (word, index) => !/^[-+&]/.test(word) && !valued.test(words[index - 1] ?? "") && word !== "run" && word !== "exec"
   )
-  const isHidden = after === ";" || after === "&" || after === "\n" || after === "||" || (after === "|" && !hasPipefail)
-  return { program: path.slice(path.lastIndexOf("/") + 1), isPath: path.includes("/"), operands, words, isHidden }
+  const folder = Math.max(path.lastIndexOf("/"), path.lastIndexOf("\\"))
+  return {
+    program: path.slice(folder + 1).replace(/\.(?:exe|cmd|bat)$/i, ""),
+    isPath: folder >= 0,
+    operands,
+    words,
+    isHidden: hiding.has(after) || (after.startsWith("|") && !hasPipefail)
+  }
 }
 
 /** Returns the programs of a command line, in order. */
-export const simpleCommands = (command: string): ReadonlyArray<SimpleCommand> => {
+export const runPrograms = (command: string): ReadonlyArray<RunProgram> => {
   const hasPipefail = /\bpipefail\b/.test(command)
-  const pieces = withoutQuotes(command)
-    .trim()
-    .split(/(&&|\|\||[;|\n]|(?<![<>&])&(?![&>]))/)
-  return pieces.flatMap((text, at) =>
-    at % 2 === 1 || text.trim() === "" ? [] : [simpleCommand(text, pieces[at + 1] ?? "", hasPipefail)]
-  )
+  return simpleCommands(command)
+    .filter(({ bare }) => bare.length > 0)
+    .map((one) => runProgram(one, hasPipefail))
 }
+
+/** Returns a command line without what is quoted in it. */
+const unquoted = (command: string): string =>
+  simpleCommands(command)
+    .map(({ bare }) => bare.join(" "))
+    .join("; ")
 
 /** Programs that are a check whatever their arguments are. */
 const checkPrograms: ReadonlyArray<readonly [CheckKind, RegExp]> = [
@@ -84,7 +86,7 @@ const severalTasks = /^(?:make|just|mise|task|rake|gradlew?|mvnw?|nx|turbo)$/
 /** Runners whose tasks are never checks: `git checkout test` runs no tests. */
 const neverChecks = /^(?:git|gh|docker|kubectl|systemctl|bd|uv|poetry)$/
 
-const kindsOf = ({ isPath, operands, program }: SimpleCommand): ReadonlyArray<CheckKind> => {
+const kindsOf = ({ isPath, operands, program }: RunProgram): ReadonlyArray<CheckKind> => {
   const among = (forms: ReadonlyArray<readonly [CheckKind, RegExp]>, names: ReadonlyArray<string>) =>
     forms.flatMap(([kind, form]) => (names.some((name) => form.test(name)) ? [kind] : []))
   const direct = among(checkPrograms, [program])
@@ -106,8 +108,8 @@ const everyKind: ReadonlyArray<CheckKind> = ["tests", "types", "lint", "build"]
 
 /** Returns the kinds of checks that a command runs. */
 export const checksOf = (command: string): ReadonlyArray<CheckKind> => {
-  const kinds = new Set(simpleCommands(command).flatMap(kindsOf))
-  if (/\bnode\s(?:\S+\s)*?--test\b/.test(withoutQuotes(command))) kinds.add("tests")
+  const kinds = new Set(runPrograms(command).flatMap(kindsOf))
+  if (/\bnode\s(?:\S+\s)*?--test\b/.test(unquoted(command))) kinds.add("tests")
   return everyKind.filter((kind) => kinds.has(kind))
 }
 
@@ -123,13 +125,20 @@ const printedNothing = /^\s*(?:\(.*no output.*\)|\(empty\)|\(none\))?\s*$/i
 
 /**
  * Tells whether a command succeeded. A pipe hides the exit code of all but its last program, so the output decides then:
- * `undefined` when it does not tell.
+ * `undefined` when it does not tell. `isExitHidden`: no exit code is known, so that the output decides for all programs.
  */
-export const succeeded = (command: string, exit: number | undefined, output: string): boolean | undefined => {
+export const succeeded = (
+  command: string,
+  exit: number | undefined,
+  output: string,
+  isExitHidden = false
+): boolean | undefined => {
   if (exit === undefined) return undefined
   if (isEmptySearch(command, exit, output)) return undefined
   if (exit !== 0) return false
-  const hidden = simpleCommands(command).filter(({ isHidden, program }) => isHidden && !auxiliary.has(program))
+  const hidden = runPrograms(command).filter(
+    ({ isHidden, program }) => (isHidden || isExitHidden) && !auxiliary.has(program)
+  )
   if (hidden.length === 0) return true
   const end = lastUnits(output, 4_000).replace(colours, "").replaceAll("\r\n", "\n")
   // `npm test; echo $?`
@@ -145,7 +154,7 @@ export const succeeded = (command: string, exit: number | undefined, output: str
 /** Whether the exit code 1 of a command says that its search found nothing, which is no failure. */
 export const isEmptySearch = (command: string, exit: number | undefined, output: string): boolean =>
   exit === 1 &&
-  /^(?:e?grep|rg|diff|which|test|\[)$/.test(simpleCommands(command).at(-1)?.program ?? "") &&
+  /^(?:e?grep|rg|diff|which|test|\[)$/.test(runPrograms(command).at(-1)?.program ?? "") &&
   printedNothing.test(output.replace(/^(?:Exit code:?|Command exited with code) 1$/gm, ""))
 
 /** Programs that only prepare, print or filter: what they do says nothing of a failure. */
@@ -157,7 +166,7 @@ const auxiliary = new Set(
 
 /** Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. */
 export const programsOf = (command: string): ReadonlyArray<string> => {
-  const programs = simpleCommands(command).flatMap(({ operands, program }) => {
+  const programs = runPrograms(command).flatMap(({ operands, program }) => {
     if (program === "" || auxiliary.has(program)) return []
     return [runners.test(program) && operands[0] !== undefined ? `${program} ${operands[0]}` : program]
   })
@@ -176,4 +185,4 @@ const closing =
   /\b(?:bd|gh|glab|jira|linear)\b[^|;&]*\b(?:close|closed|merge|create|resolve|done|reopen|update)\b|\bgit\s+(?:push|tag|merge|rebase|cherry-pick|revert|checkout\s+-b|switch\s+-c)\b|\bnpm\s+publish\b/
 
 /** Whether a successful command is worth telling in a handover: an item closed, work published. */
-export const isMilestone = (command: string): boolean => closing.test(withoutQuotes(command))
+export const isMilestone = (command: string): boolean => closing.test(unquoted(command))

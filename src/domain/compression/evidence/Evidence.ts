@@ -1,4 +1,7 @@
 import { Predicate } from "effect"
+import type { Action, Todo } from "../../actions/Action.ts"
+import { actionsOf, callsIn } from "../../actions/Actions.ts"
+import { answerText, printedText } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -26,7 +29,6 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
-import { type Action, actionsOf, answerText, printedText, type Todo } from "../ToolCalls.ts"
 import {
   type Answer,
   recordFileChange,
@@ -178,7 +180,9 @@ const act = (
   if (action._tag === "Command" && isRefused) recordRefusal(state.commands, id, action.command, answer?.handle)
   else if (action._tag === "Command") {
     recordRun(state.commands, id, action, answer)
-    if (action.exit === 0) followIssues(state.issues, action.command, answerText(answer?.part))
+    if (action.exit === 0) {
+      followIssues(state.issues, action.command, action.output ?? answerText(answer?.part))
+    }
   } else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
@@ -232,8 +236,10 @@ const gatherCall = (
 ): string | undefined => {
   const { declared, recent, tasks } = state
   const tool = call.functionCall?.name ?? ""
-  const args: unknown = call.functionCall?.args
-  if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+  for (const { args, name } of callsIn(call)) {
+    if (name !== tool) declared.add(name)
+    if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
+  }
   const { actions, failed, isRefused, subject } = gatherState(state, entry, call, answer)
   const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
   for (const action of performed)

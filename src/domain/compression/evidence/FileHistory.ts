@@ -1,11 +1,13 @@
+import type { Action } from "../../actions/Action.ts"
+import { replacementsIn } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import { type Handle, mentions } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
+import { relativePath } from "../../text/WorkspacePath.ts"
 import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
-import type { Action } from "../ToolCalls.ts"
-import { changedNames, replacements } from "./ChangedNames.ts"
+import { changedNames } from "./ChangedNames.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
@@ -56,13 +58,6 @@ export const namesOf = (file: FileState): ReadonlyArray<string> => {
   const names = namesOfFiles.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
   namesOfFiles.set(file, names)
   return names
-}
-
-/** Returns a path below a folder relative to it, and any other path unchanged. */
-export const relativePath = (path: string, folder: string | undefined): string => {
-  if (folder === undefined || folder === "" || folder === "/") return path
-  const root = folder.endsWith("/") ? folder : `${folder}/`
-  return path.startsWith(root) && path.length > root.length ? path.slice(root.length) : path
 }
 
 /** Returns the form in which a history and a snapshot name a file. */
@@ -130,14 +125,14 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
   record(history, path, done)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
-    for (const [, text] of replacements(done.call)) {
+    for (const [, text] of replacementsIn(done.call.functionCall?.args)) {
       if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
     }
     history.edits.splice(0, history.edits.length - maxEdits)
   }
   if (done.action._tag !== "Delete") return
   for (const inside of Array.from(history.files.keys())) {
-    if (inside.startsWith(`${path}/`)) record(history, inside, done)
+    if (relativePath(inside, path) !== inside) record(history, inside, done)
   }
 }
 

@@ -1,6 +1,6 @@
+import type { Todo } from "../../actions/Action.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import type { Todo } from "../ToolCalls.ts"
 
 /** Issues that the agent filed in a tracker by command, closed or took on. They are open items beside the todo list. */
 

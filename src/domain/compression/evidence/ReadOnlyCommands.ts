@@ -1,4 +1,4 @@
-import { type SimpleCommand, simpleCommands } from "./Commands.ts"
+import { type RunProgram, runPrograms } from "./Commands.ts"
 
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
@@ -60,7 +60,7 @@ const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   return at < 0 ? [] : words.slice(at)
 }
 
-const reads = ({ program, words }: SimpleCommand): boolean => {
+const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
   if (words.some((word) => /^(?:--version|--help|--dry-run)$/.test(word))) return true
   if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
@@ -77,7 +77,7 @@ const assigned = /(^|[\s;&(])\w+=\$\(/g
 
 /** Whether a command only reads: all of its programs do. */
 export const isLook = (command: string): boolean =>
-  simpleCommands(command.replace(assigned, "$1").replace(/\$\(/g, ";")).every(reads)
+  runPrograms(command.replace(assigned, "$1").replace(/\$\(/g, ";")).every(reads)
 
 /** What only chooses which lines of an output are shown. */
 const viewForm =

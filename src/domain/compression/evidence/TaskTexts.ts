@@ -1,4 +1,5 @@
 import { Predicate } from "effect"
+import { commandIn, pathsIn } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 
 /** Which calls read the text of the task: an issue, a ticket or a plan. */
@@ -6,17 +7,15 @@ import type { Part } from "../../content/Content.ts"
 const issueCommand = /\b(?:gh|glab) (?:issue|pr) view\b[^|;&]*|\bbd show\b[^|;&]*/
 const issueTool = /(?:get|view|read|fetch)_?(?:issue|ticket|story)/i
 const taskFile =
-  /(?:^|[/_-])(?:issue|ticket|task|plan|prd|spec|todo|requirements|design|brief)s?\b[^/]*\.(?:md|txt|org|rst)$|\/(?:plans|specs|issues|tasks)\/[^/]*\.md$/i
+  /(?:^|[\\/_-])(?:issue|ticket|task|plan|prd|spec|todo|requirements|design|brief)s?\b[^\\/]*\.(?:md|txt|org|rst)$|[\\/](?:plans|specs|issues|tasks)[\\/][^\\/]*\.md$/i
 
 /** Returns how a call that reads an issue, a ticket or a plan names it; undefined for any other call. */
 export const taskSource = (call: Part): string | undefined => {
   const args: unknown = call.functionCall?.args
   if (!Predicate.isObject(args)) return undefined
-  const command = typeof args.command === "string" ? args.command : ""
-  const issue = issueCommand.exec(command)?.[0]
+  const issue = issueCommand.exec(commandIn(args) ?? "")?.[0]
   if (issue !== undefined) return issue.trim()
   const tool = call.functionCall?.name ?? ""
   if (issueTool.test(tool)) return `${tool} ${String(args.id ?? args.issue ?? args.number ?? "")}`.trim()
-  const path = args.file_path ?? args.path
-  return typeof path === "string" && taskFile.test(path) ? path : undefined
+  return pathsIn(args).find((path) => taskFile.test(path))
 }

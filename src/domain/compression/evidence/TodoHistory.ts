@@ -1,9 +1,10 @@
 import { Predicate } from "effect"
+import type { Action, Todo } from "../../actions/Action.ts"
+import { answerText } from "../../actions/ToolResults.ts"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type Action, answerText, type Todo } from "../ToolCalls.ts"
 import { isFiledIssue } from "./FiledIssues.ts"
 
 /** The agent's todo list: written whole by some agents, item by item by others (Claude Code's task tools). */

@@ -1,8 +1,10 @@
+import type { Action, Command } from "../../actions/Action.ts"
+import { subjectArguments } from "../../actions/AgentTools.ts"
+import { answerText, isSignalled, printedText } from "../../actions/ToolResults.ts"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
-import { firstUnits, lastUnits } from "../../text/Bytes.ts"
+import { firstUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
-import { type Action, answerText, printedText } from "../ToolCalls.ts"
-import { isEmptySearch } from "./Commands.ts"
+import { isEmptySearch, succeeded } from "./Commands.ts"
 import { withoutPosing } from "./PosingText.ts"
 
 /** Whether a call failed, what it was about, and the lines that say why. */
@@ -52,39 +54,36 @@ export const failureText = (answer: string): string => {
   return (best.length > 0 ? best : lines.slice(0, 2)).join("\n")
 }
 
-const signalled = /(?:^|\n)Signal: (?!\(none\))\S/
+const commandFailed = ({ command, exit, isExitHidden, output = "" }: Command): boolean =>
+  exit !== undefined && (isExitHidden === true ? succeeded(command, exit, output, true) === false : exit !== 0)
+
+/** Returns the command that decides how a call ended: the first that failed, else the first. */
+export const decisiveCommand = (actions: ReadonlyArray<Action>): Command | undefined => {
+  const commands = actions.filter((action) => action._tag === "Command")
+  return commands.find(commandFailed) ?? commands[0]
+}
 
 /**
  * Whether a call failed: its response is an error, or its command ended by a signal or with an exit code other than 0. A
  * search that found nothing did not.
  */
 export const isFailure = (actions: ReadonlyArray<Action>, answer: Part): boolean => {
-  const command = actions.find((action) => action._tag === "Command")
-  if (command?.exit === 1 && isEmptySearch(command.command, 1, printedText(answerText(answer)))) return false
+  const command = decisiveCommand(actions)
+  if (command?.exit === 1 && isEmptySearch(command.command, 1, command.output ?? printedText(answerText(answer)))) {
+    return false
+  }
   if (isErrorResponse(answer)) return true
   if (command === undefined) return false
-  return command.exit === undefined ? signalled.test(lastUnits(answerText(answer), 2_000)) : command.exit !== 0
+  return command.exit === undefined ? isSignalled(answer) : commandFailed(command)
 }
-
-const subjectKeys = [
-  "file_path",
-  "absolute_path",
-  "path",
-  "notebook_path",
-  "filename",
-  "file",
-  "pattern",
-  "query",
-  "url"
-]
 
 /** Returns the subject of a call on one line: its command, its file or pattern, else its first text. */
 export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string => {
-  const command = actions.find((action) => action._tag === "Command")
+  const command = decisiveCommand(actions)
   if (command !== undefined) return command.command
   const args = call.functionCall?.args
   const fields = typeof args === "object" && args !== null ? Object.entries(args) : []
-  const named = subjectKeys.flatMap((key) => fields.find(([field]) => field === key)?.[1] ?? [])
+  const named = subjectArguments.flatMap((key) => fields.find(([field]) => field === key)?.[1] ?? [])
   const subject = [...named, ...fields.map(([, value]) => value)].find(
     (value) => typeof value === "string" && value !== ""
   )

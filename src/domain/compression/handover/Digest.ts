@@ -1,3 +1,5 @@
+import { actionsOf } from "../../actions/Actions.ts"
+import { answerText, printedText } from "../../actions/ToolResults.ts"
 import { type Content, isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
 import { type Entry, pairing, placeKey } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
@@ -12,7 +14,6 @@ import { changedNames } from "../evidence/ChangedNames.ts"
 import { isFailure, clippedLine, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
-import { actionsOf, answerText, printedText } from "../ToolCalls.ts"
 import { byEnds, shortener } from "./Budget.ts"
 import { isIndex } from "./NameIndex.ts"
 

@@ -1,9 +1,9 @@
 import { isHandle } from "../../content/Handle.ts"
 import { BoundedMap } from "../../text/BoundedMap.ts"
+import { relativePath } from "../../text/WorkspacePath.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { type AnchorKind, anchorKindOf, anchorsOf } from "../Anchors.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
-import { relativePath } from "../evidence/FileHistory.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
 import { isSectionName, type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
 import { namesHeading } from "../SnapshotShorthand.ts"
@@ -191,7 +191,7 @@ export const namesIn = (text: string): ReadonlySet<string> => {
   const names = new Set<string>()
   for (const name of anchorsOf(text).keys()) {
     names.add(name)
-    const separator = name.includes("/") ? "/" : "."
+    const separator = name.includes("\\") ? "\\" : name.includes("/") ? "/" : "."
     const pieces = name.split(separator)
     for (let at = 1; at < pieces.length; at += 1) names.add(pieces.slice(0, at).join(separator))
     names.add(pieces.at(-1) ?? name)

@@ -1,9 +1,9 @@
+import type { Action } from "../../actions/Action.ts"
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
 import { withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
-import type { Action } from "../ToolCalls.ts"
 import {
   byEnds,
   cost,

@@ -39,8 +39,6 @@ interface Message {
   /** Whether it is an answer of a provider, with a usage. */
   readonly isCounted: boolean
   readonly request: string | undefined
-  /** US dollars. */
-  readonly cost: number | undefined
 }
 
 /** Messages that a compaction kept, by their uuids. They keep their old parents, and what follows hangs on the last one. */
@@ -141,10 +139,9 @@ const messageOf = (record: Json, message: Json): Message => {
     content: message.content,
     messageId: role === "model" ? textAt(message, "id") : undefined,
     model,
-    usage: usage === undefined ? undefined : claudeUsage(usage),
+    usage: usage === undefined ? undefined : claudeUsage(usage, record.costUSD),
     isCounted: role === "model" && usage !== undefined && model !== synthetic && kind !== "api error",
-    request: textAt(record, "requestId"),
-    cost: typeof record.costUSD === "number" ? record.costUSD : undefined
+    request: textAt(record, "requestId")
   }
 }
 

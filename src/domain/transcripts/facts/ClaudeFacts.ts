@@ -38,7 +38,6 @@ const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | und
     at: record.at ?? state.facts.updatedAt ?? 0,
     model: record.model ?? "unknown",
     usage: record.usage ?? noUsage,
-    ...(record.cost === undefined ? {} : { cost: record.cost }),
     ...(thread === undefined ? {} : { thread })
   })
 }

@@ -25,8 +25,6 @@ export interface RecordedRequest {
   readonly at: number
   readonly model: string
   readonly usage: Usage
-  /** US dollars, where the agent recorded them. */
-  readonly cost?: number
   /** The conversation within the file: absent for the main one. */
   readonly thread?: string
   /** What happened since the request before it in the same conversation. */
@@ -115,7 +113,7 @@ const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thought
 /** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
 export const requested = (state: ScanState, request: RecordedRequest): void => {
   const { answer, prompt, thoughts } = request.usage
-  if (prompt + answer + thoughts === 0 && (request.cost ?? 0) === 0) return
+  if (prompt + answer + thoughts === 0 && (request.usage.cost ?? 0) === 0) return
   state.facts.model = request.thread === undefined ? request.model : (state.facts.model ?? request.model)
   for (let at = state.requests.length - 1; at >= 0 && at > state.requests.length - 200; at -= 1) {
     const known = state.requests[at]

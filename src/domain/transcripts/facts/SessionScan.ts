@@ -2,7 +2,7 @@ import { titleOf } from "../../session/SessionHead.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
 import { instant, isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { codexUsage } from "../RecordUsage.ts"
+import { codexUsage, opencodeUsage, piUsage } from "../RecordUsage.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanState, wordsOf } from "./ScanState.ts"
 
@@ -109,21 +109,12 @@ const scanPi = (state: ScanState, record: Json): void => {
     if (message.role === "user") prompted(state, wordsOf(message.content))
     const { usage } = message
     if (message.role !== "assistant" || !isJson(usage)) return
-    const cached = natural(usage.cacheRead)
-    const cacheWrite = natural(usage.cacheWrite)
-    const total = isJson(usage.cost) ? usage.cost.total : undefined
     requested(state, {
       id: textAt(record, "id") ?? `${facts.session ?? ""} ${String(message.timestamp ?? at)}`,
       at: at ?? 0,
       model: textAt(message, "model") ?? "unknown",
-      usage: {
-        prompt: natural(usage.input) + cached + cacheWrite,
-        answer: natural(usage.output),
-        thoughts: 0,
-        cached,
-        cacheWrite
-      },
-      ...(typeof total === "number" ? { cost: total } : {})
+      // Answers that were carried to Pi cost 0: they were paid where they were given.
+      usage: { ...(isJson(usage.cost) && usage.cost.total === 0 ? { cost: 0 } : {}), ...(piUsage(usage) ?? noUsage) }
     })
   }
 }
@@ -136,7 +127,8 @@ const ownUsage = (value: unknown): Usage | undefined =>
         thoughts: natural(value.thoughts),
         cached: natural(value.cached),
         ...(typeof value.cacheWrite === "number" ? { cacheWrite: natural(value.cacheWrite) } : {}),
-        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: natural(value.cacheWriteHour) } : {})
+        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: natural(value.cacheWriteHour) } : {}),
+        ...(typeof value.cost === "number" ? { cost: value.cost } : {})
       }
     : undefined
 
@@ -147,7 +139,8 @@ const scanOwnEntry = (state: ScanState, entry: unknown): void => {
   if (entry.content.role === "user" && entry.author === undefined) prompted(state, wordsOf(entry.content.parts))
   const usage = ownUsage(entry.usage)
   const { facts, last } = state
-  if (usage === undefined) return
+  // What was imported was paid in the session that it comes from, and what a recording answered was paid when it was made.
+  if (usage === undefined || entry.origin !== undefined || usage.cost === 0) return
   const model = textAt(entry, "model") ?? last.model ?? "unknown"
   const time = at ?? facts.updatedAt ?? 0
   requested(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
@@ -180,9 +173,20 @@ const scanOwn = (state: ScanState, record: Json): void => {
   }
 }
 
+/** A row of opencode's database for an element of a document that `opencode export` writes. */
+const opencodeRow = (record: Json): Json => {
+  const { info } = record
+  if (!isJson(info)) return record
+  const time = isJson(info.time) ? info.time : {}
+  return "role" in info
+    ? { kind: "message", id: info.id, time_created: time.created, data: info }
+    : { ...info, kind: "session", parent_id: info.parentID }
+}
+
 /** The row of a message of opencode's database: its columns, with `data` parsed. */
-const scanOpencode = (state: ScanState, record: Json): void => {
+const scanOpencode = (state: ScanState, element: Json): void => {
   const { facts } = state
+  const record = opencodeRow(element)
   if (record.kind === "session") {
     facts.session ??= textAt(record, "id")
     facts.folder ??= textAt(record, "directory")
@@ -196,23 +200,12 @@ const scanOpencode = (state: ScanState, record: Json): void => {
   saw(state, at)
   if (!isJson(data) || record.kind !== "message") return
   if (data.role === "user") facts.prompts += 1
-  const { tokens } = data
-  if (data.role !== "assistant" || !isJson(tokens)) return
-  const cache = isJson(tokens.cache) ? tokens.cache : {}
-  const cached = natural(cache.read)
-  const cacheWrite = natural(cache.write)
+  if (data.role !== "assistant") return
   requested(state, {
     id: textAt(record, "id") ?? String(at),
     at: at ?? 0,
     model: textAt(data, "modelID") ?? "unknown",
-    usage: {
-      prompt: natural(tokens.input) + cached + cacheWrite,
-      answer: natural(tokens.output),
-      thoughts: natural(tokens.reasoning),
-      cached,
-      ...(cacheWrite > 0 ? { cacheWrite } : {})
-    },
-    ...(typeof data.cost === "number" && data.cost > 0 ? { cost: data.cost } : {})
+    usage: opencodeUsage(data) ?? noUsage
   })
 }
 

@@ -1,5 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { failureText } from "../../../../src/domain/compression/evidence/ToolFailures.ts"
+import type { Command } from "../../../../src/domain/actions/Action.ts"
+import { failureText, isFailure } from "../../../../src/domain/compression/evidence/ToolFailures.ts"
+import { response } from "../../../../src/domain/content/Content.ts"
 
 describe("the lines that say why a call failed", () => {
   it.each([
@@ -24,4 +26,23 @@ describe("the lines that say why a call failed", () => {
       "not allowed; the user said:\nuse pnpm"
     ]
   ])("%s", (_, answer, lines) => assert.strictEqual(failureText(answer), lines))
+})
+
+describe("whether a script of several commands failed", () => {
+  const ran = (command: string, output: string, known: Partial<Command> = {}): Command => ({
+    _tag: "Command",
+    command,
+    exit: 0,
+    output,
+    ...known
+  })
+  it.each([
+    ["no command", [], false],
+    ["one that failed, after one that did not", [ran("make", "ok"), ran("git push", "", { exit: 1 })], true],
+    ["a check whose output says so", [ran("npm test", "1 failed", { isExitHidden: true })], true],
+    ["a check whose output does not tell", [ran("npm test", "", { isExitHidden: true })], false],
+    ["an exit code that is known", [ran("npm test", "1 failed")], false]
+  ] as const)("%s", (_, actions, failed) => {
+    assert.strictEqual(isFailure(actions, response("exec", { output: "Script completed" })), failed)
+  })
 })

@@ -250,11 +250,25 @@ describe("what happened since the request before", () => {
       2
     )
     assert.deepStrictEqual(
-      requestsOf("pi", [piSaid("a")]).map(({ cost }) => cost),
+      requestsOf("pi", [piSaid("a")]).map(({ usage }) => usage.cost),
       [0.5]
     )
     const data = { role: "assistant", cost: 0.25, tokens: { input: 1, output: 1 } }
-    assert.strictEqual(requestsOf("opencode", [{ kind: "message", id: "m", data }])[0]?.cost, 0.25)
+    assert.strictEqual(requestsOf("opencode", [{ kind: "message", id: "m", data }])[0]?.usage.cost, 0.25)
+    const exported = { info: { id: "m", ...data, time: { created: 5 } }, parts: [] }
+    const [request] = requestsOf("opencode", [{ info: { id: "s", directory: "/w" } }, exported])
+    assert.deepStrictEqual([request?.id, request?.at, request?.usage.cost], ["m", 5, 0.25])
+  })
+
+  it("what was imported, and what a recording answers, costs nothing", () => {
+    const usage = { prompt: 9, answer: 1, thoughts: 0, cached: 0 }
+    const entry = (more: object) => ({
+      _tag: "Appended",
+      entry: { id: "e1", content: { role: "model", parts: [] }, usage, ...more }
+    })
+    assert.strictEqual(requestsOf("palimpsest", [entry({})]).length, 1)
+    assert.strictEqual(requestsOf("palimpsest", [entry({ origin: { line: 1, ids: [] } })]).length, 0)
+    assert.strictEqual(requestsOf("palimpsest", [entry({ usage: { ...usage, cost: 0 } })]).length, 0)
   })
 
   it.each([

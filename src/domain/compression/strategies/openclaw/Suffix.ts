@@ -1,10 +1,11 @@
+import { actionsOf } from "../../../actions/Actions.ts"
+import { answerText } from "../../../actions/ToolResults.ts"
 import { isCall, isResponse, isText, isThought } from "../../../content/Content.ts"
 import { type Entry, type EntryId, isFromUser } from "../../../conversation/Conversation.ts"
 import { firstUnits } from "../../../text/Bytes.ts"
 import { answeredCalls } from "../../AnsweredCalls.ts"
 import { failureText, isFailure } from "../../evidence/ToolFailures.ts"
 import { type FileLists } from "../../FileLists.ts"
-import { actionsOf, answerText } from "../../ToolCalls.ts"
 import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./OpenClaw.ts"
 
 /** What code adds below a model's summary: the newest turns word for word, tool failures, files. */

@@ -1,11 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import {
-  type Action,
-  actionsOf,
-  answerText,
-  exitCode,
-  shellFileActions
-} from "../../../src/domain/compression/ToolCalls.ts"
+import type { Action, Command } from "../../../src/domain/actions/Action.ts"
+import { actionsOf } from "../../../src/domain/actions/Actions.ts"
+import { shellFileActions } from "../../../src/domain/actions/ShellEffects.ts"
+import { answerText, exitCode } from "../../../src/domain/actions/ToolResults.ts"
 import { call, type Part, response } from "../../../src/domain/content/Content.ts"
 
 const ok = (output = "ok"): Part => response("tool", { output })
@@ -16,7 +13,15 @@ const write = (path: string, created?: boolean): Action => ({ _tag: "Write", pat
 const edit = (path: string): Action => ({ _tag: "Edit", path })
 const remove = (path: string): Action => ({ _tag: "Delete", path })
 const search = (query: string): Action => ({ _tag: "Search", query })
-const ran = (command: string, exit: number | undefined): Action => ({ _tag: "Command", command, exit })
+const ran = (command: string, exit: number | undefined): Command => ({ _tag: "Command", command, exit })
+
+const printed = (command: string, exit: number | undefined, output: string, isExitHidden?: true): Action => ({
+  ...ran(command, exit),
+  output,
+  ...(isExitHidden === undefined ? {} : { isExitHidden })
+})
+const blocks = (...texts: ReadonlyArray<string>): Part =>
+  response("exec", { content: texts.map((text) => ({ type: "input_text", text })) })
 
 type Case = readonly [tool: string, args: unknown, actions: ReadonlyArray<Action>, answer?: Part]
 
@@ -130,7 +135,85 @@ const agents: ReadonlyArray<readonly [agent: string, cases: ReadonlyArray<Case>]
         { input: "*** Begin Patch\n*** Update File: a.ts\n*** Move to: b.ts\n@@\n*** End Patch" },
         [remove("a.ts"), write("b.ts", true)]
       ],
-      ["shell", { command: ["apply_patch", "*** Begin Patch\n*** Update File: a.ts\n*** End Patch"] }, [edit("a.ts")]]
+      ["shell", { command: ["apply_patch", "*** Begin Patch\n*** Update File: a.ts\n*** End Patch"] }, [edit("a.ts")]],
+      ["exec_command", { cmd: "nl -ba a.ts | sed -n '1,9p'" }, [ran("nl -ba a.ts | sed -n '1,9p'", 0), read("a.ts")]],
+      ["exec_command", { cmd: "cat a.ts | grep x" }, [ran("cat a.ts | grep x", 0)]],
+      ["exec_command", { cmd: "cat a.ts > b.ts" }, [ran("cat a.ts > b.ts", 0), write("b.ts")]],
+      ["shell", { command: ["powershell.exe", "-Command", "gc a.ts"] }, [ran("gc a.ts", 0), read("a.ts")]],
+      ["web_search", { type: "search", query: "effect" }, [search("effect")]]
+    ]
+  ],
+  [
+    "Codex's scripts",
+    [
+      [
+        "exec",
+        { input: 'const r = await tools.exec_command({"cmd": "head -n 9 a.ts"});\ntext(r.output);' },
+        [printed("head -n 9 a.ts", 0, "x", true), read("a.ts")],
+        ok("Script completed\nWall time 0.2 seconds\nOutput:\nx")
+      ],
+      [
+        "exec",
+        { input: "for (const cmd of ['a', `b`]) text(await tools.exec_command({ cmd, workdir: \"/w\" }))" },
+        [printed("a", 2, "no\n"), printed("b", 0, "y", true)],
+        blocks("Script completed\nWall time 1 second\nOutput:\n", '{"exit_code":2,"output":"no\\n"}', "y")
+      ],
+      [
+        "exec",
+        { input: "const cmd = 'npm ' + \"test\"; /* once */ text((await tools.exec_command({ cmd })).output)" },
+        [printed("npm test", 1, "no\nProcess exited with code 1")],
+        blocks("Script completed\nWall time 1.0 seconds\nOutput:\n", "no\nProcess exited with code 1")
+      ],
+      [
+        "exec",
+        { input: "await tools.exec_command({ cmd: 'make' }); await tools.apply_patch(`*** Delete File: a.ts`)" },
+        [printed("make", undefined, "Script error:\nboom")],
+        blocks("Script failed\nWall time 1.0 seconds\nOutput:\n", "Script error:\nboom")
+      ],
+      [
+        "exec",
+        { input: 'text(await tools["apply_patch"]("*** Begin Patch\\n*** Add File: a.ts\\n*** End Patch"))' },
+        [write("a.ts", true)],
+        ok("Script completed\nWall time 0.1 seconds\nOutput:\n{}")
+      ],
+      ["exec", { command: "ls" }, [ran("ls", 0)]],
+      ["exec", { input: "text(1 + 1)" }, [{ _tag: "Other", summary: "input=text(1 + 1)" }]]
+    ]
+  ],
+  [
+    "opencode",
+    [
+      ["read", { filePath: "/w/a.ts", offset: 0 }, [read("/w/a.ts")]],
+      ["write", { filePath: "/w/a.ts", content: "x" }, [write("/w/a.ts")], ok("Wrote file successfully.")],
+      ["edit", { filePath: "/w/a.ts", oldString: "x", newString: "y" }, [edit("/w/a.ts")]],
+      ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: n.ts\n+x\n*** End Patch" }, [write("n.ts", true)]],
+      [
+        "todowrite",
+        { todos: [{ content: "a", status: "x" }] },
+        [{ _tag: "Todos", todos: [{ text: "a", status: "x" }] }]
+      ]
+    ]
+  ],
+  [
+    "Windows",
+    [
+      [
+        "PowerShell",
+        { command: "Remove-Item -Force C:\\w\\a.ts" },
+        [ran("Remove-Item -Force C:\\w\\a.ts", 0), remove("C:\\w\\a.ts")]
+      ],
+      [
+        "PowerShell",
+        { command: "Set-Content -Path a.ts -Value $x" },
+        [ran("Set-Content -Path a.ts -Value $x", 0), write("a.ts")]
+      ],
+      [
+        "PowerShell",
+        { command: 'move .\\a.ts "D:\\b c\\"' },
+        [ran('move .\\a.ts "D:\\b c\\"', 0), remove(".\\a.ts"), write("D:\\b c/a.ts", true)]
+      ],
+      ["PowerShell", { command: "del /q .\\a.ts" }, [ran("del /q .\\a.ts", 0), remove(".\\a.ts")]],
+      ["bash", { command: 'rm "C:\\w\\new.ts"' }, [ran('rm "C:\\w\\new.ts"', 0), remove("C:\\w\\new.ts")]]
     ]
   ],
   [
@@ -229,6 +312,7 @@ describe("exit codes", () => {
     ],
     ["Gemini CLI", ok(labelled("x", "6")), 6],
     ["Gemini CLI, all well", ok(labelled("x", "0")), 0],
+    ["Gemini CLI of early 2026", ok(labelled("x", "0", "0")), 0],
     ["Gemini CLI, newer and all well", ok("Output: x\nProcess Group PGID: 7"), 0],
     ["Gemini CLI, newer", ok("Output: x\nExit Code: 2\nProcess Group PGID: 7"), 2],
     ["Gemini CLI, ended by a signal", ok(labelled("x", "(none)", "SIGTERM")), undefined],

@@ -1,0 +1,107 @@
+import { Predicate } from "effect"
+import { isErrorResponse, type Part } from "../content/Content.ts"
+import { responseText } from "../content/MediaBlocks.ts"
+import { lastUnits } from "../text/Bytes.ts"
+
+/** The forms in which each agent's tools answer: exit codes, signals, and the labels around what a command printed. */
+
+/** Returns the texts of a response, one for each block that the tool gave. */
+export const answerTexts = (part: Part | undefined): ReadonlyArray<string> => {
+  const response: unknown = part?.functionResponse?.response
+  const content = Predicate.isObject(response) ? (response.content ?? response.error) : undefined
+  if (!Array.isArray(content)) return part === undefined ? [] : [answerText(part)]
+  return content.flatMap((block: unknown) =>
+    Predicate.isObject(block) && typeof block.text === "string" ? [block.text] : []
+  )
+}
+
+/** Returns the whole response of a tool as text. */
+export const answerText = (part: Part | undefined): string => {
+  return part === undefined ? "" : responseText(part)
+}
+
+/** Matches responses that come before the end of a command or in place of one (Claude Code, Codex, Gemini CLI). */
+const unfinished =
+  /^(?:Command (?:running in background with ID|was manually backgrounded|moved to background|was (?:automatically )?cancelled)|(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID)/
+
+/** Codex's forms of an exit code, anchored where Codex writes them, so that command output cannot match. */
+const codexForms = [
+  /^Exit code: (-?\d+)\nWall time: /,
+  /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/,
+  /^\{"output":[\s\S]*"metadata":\s*\{"exit_code":\s*(-?\d+)[^{}]*\}\}\s*$/
+]
+
+/**
+ * Claude Code's and Pi's forms of an exit code, in errors only: a successful response holds command output and nothing else.
+ */
+const errorForms = [/^Exit code:? (-?\d+)/i, /(?:^|\n)Command exited with code (-?\d+)\s*$/]
+
+/** Whether a value of the label `Signal` names one. Gemini CLI of early 2026 wrote 0 for none, others a word. */
+const isSignal = (value: string | undefined): boolean =>
+  value !== undefined && !/^(?:0|none|null|undefined|\(none\))?$/.test(value.trim())
+
+const signalLabel = /^Signal: (.*)$/gm
+
+/** Whether a response of a shell says that a signal ended its command. */
+export const isSignalled = (answer: Part): boolean => {
+  const last = [...lastUnits(answerText(answer), 2_000).matchAll(signalLabel)].at(-1)
+  return isSignal(last?.[1])
+}
+
+const labelledForm = /^(?:Command|Output): /
+const label = /^(Exit Code|Signal|Background PIDs|Process Group PGID): (.*)$/
+
+/**
+ * Returns the exit code from Gemini CLI's labelled form. Only the labels after the output come from the tool. Newer versions
+ * omit a code of 0 or none; `otherwise` is the value for that case.
+ */
+const labelledExit = (text: string, otherwise: number | undefined): number | undefined => {
+  const labels = new Map<string, string>()
+  for (const line of text.trimEnd().split("\n").reverse()) {
+    const [, name, value] = label.exec(line) ?? []
+    if (name === undefined || value === undefined || labels.has(name)) break
+    labels.set(name, value)
+  }
+  if (isSignal(labels.get("Signal"))) return undefined
+  const code = labels.get("Exit Code")
+  if (code === undefined) return otherwise
+  return /^-?\d+$/.test(code) ? Number(code) : undefined
+}
+
+/**
+ * Returns the exit code that a shell's response reports, or 0 for a response without an error or a code. Undefined when
+ * there is no exit code: no response yet, still running, ended by a signal or otherwise without an exit.
+ */
+export const exitCode = (answer: Part | undefined): number | undefined => {
+  if (answer === undefined) return undefined
+  const text = answerText(answer)
+  const edges = text.length > 2_000 ? `${text.slice(0, 1_000)}\n${text.slice(-1_000)}` : text
+  if (unfinished.test(edges)) return undefined
+  const isError = isErrorResponse(answer)
+  for (const form of isError ? [...codexForms, ...errorForms] : codexForms) {
+    const code = form.exec(edges)?.[1]
+    if (code !== undefined) return Number(code)
+  }
+  const otherwise = isError ? undefined : 0
+  return labelledForm.test(edges) ? labelledExit(edges, otherwise) : otherwise
+}
+
+const printedNothing = /^(?:Stdout|Stderr|Output|Error): (?:\(none\)|\(empty\))$/
+
+/**
+ * Returns the lines that a command printed, verbatim. In the labelled form of Gemini CLI, which our tools share, the lines
+ * that name the command and its result are left out. In any other form it is the whole response.
+ *
+ * `text` may be cut at its end.
+ */
+export const printedText = (text: string): string => {
+  if (!labelledForm.test(text)) return text
+  const lines = text.split("\n")
+  const first = text.startsWith("Command: ") ? lines.findIndex((line) => line.startsWith("Directory: ")) + 1 : 0
+  let last = lines.length
+  while (last > first && (label.test(lines[last - 1] ?? "") || lines[last - 1]?.trim() === "")) last -= 1
+  return lines
+    .slice(first, last)
+    .filter((line) => !printedNothing.test(line))
+    .join("\n")
+}

@@ -1,0 +1,73 @@
+/** Finds paths of Windows in a text, where a backslash may be a separator of folders or begin an escape. */
+
+const segment = "[\\p{L}\\p{N}_.@+$~#-]{1,128}"
+/** A folder whose name has several words, as `Program Files (x86)`. */
+const folderName = `${segment}(?: [\\p{Lu}\\p{N}(][\\p{L}\\p{N}_.()-]{0,64}){0,5}`
+const separator = "(?:\\\\{1,2}|/)"
+
+/** `C:\w\a.ts`, `C:/w/a.ts`, `C:w\a.ts` (relative to the folder of the drive). */
+const onDrive = new RegExp(
+  `(?:[A-Za-z]:\\\\{1,2}|[A-Z]:/(?!/))(?:${folderName}${separator}){0,40}${segment}|[A-Za-z]:(?:${segment}\\\\{1,2}){1,40}${segment}`,
+  "uy"
+)
+/** `\\server\share\a.ts`, and as JSON writes it. */
+const onServer = new RegExp(
+  `\\\\{2}(?!\\\\)${segment}(?:\\\\(?!\\\\)${folderName}){1,40}|\\\\{4}(?!\\\\)${segment}(?:\\\\{2}(?!\\\\)${folderName}){1,40}`,
+  "uy"
+)
+/** `src\a.ts`, `.\a.ts`, `..\a.ts`, and `\w\a.ts` on the drive of the folder. */
+const relative = new RegExp(`(?:\\.{1,2}(\\\\{1,2})|(\\\\))?${segment}(?:\\\\{1,2}${segment}){0,40}`, "uy")
+
+/** A letter after a backslash that an escape may begin. */
+const escapeLetter = /\\[nrtbfvuxdswDSWB0-9]/
+/** What stands before a path. A letter after `%` belongs to a format: `%s:\n`. */
+const opening = "[\\s\"'`=(,;:<>[|&\\\\]"
+const drive = new RegExp(`(?:^|${opening})(?:[A-Z]:\\\\{1,2}|[a-z]:(?:\\\\{2}|\\\\(?![nrt])))[\\p{L}\\p{N}_.]`, "u")
+const opens = new RegExp(`${opening}`)
+const withExtension = /\.[A-Za-z]\w{0,6}$/
+
+/** Whether a text has paths of Windows, so that a backslash between words separates folders. */
+export const hasWindowsPaths = (text: string): boolean => drive.test(text)
+
+/** A path, and where it ends in the text. */
+export interface WindowsPath {
+  readonly path: string
+  readonly end: number
+}
+
+const endOf = (form: RegExp, text: string, at: number): number | undefined => {
+  form.lastIndex = at
+  return form.test(text) ? form.lastIndex : undefined
+}
+
+/** Whether a chain of words with backslashes between them is a path. */
+const isRelativePath = (text: string, at: number, end: number, isWindows: boolean): boolean => {
+  const found = text.slice(at, end)
+  const separators = found.match(/[^\\]\\{1,2}(?=[^\\])/g)?.length ?? 0
+  if (separators === 0) return false
+  const isFile = withExtension.test(found)
+  if (isWindows) return isFile || (separators > 1 && !found.startsWith("\\"))
+  // Elsewhere a backslash is an escape, unless the whole can be nothing else.
+  if (found.startsWith("\\") || /\\\.(?!\.?\\)/.test(found) || !isFile) return false
+  const isWholeLine = (at === 0 || text[at - 1] === "\n") && /^(?:$|[\r\n])/.test(text.slice(end, end + 1))
+  return isWholeLine || found.startsWith(".") || !escapeLetter.test(found)
+}
+
+/** Returns the path of Windows that begins at a place; undefined when none does. Separators that JSON doubled are single in it. */
+export const windowsPathAt = (text: string, at: number, isWindows: boolean): WindowsPath | undefined => {
+  if (at > 0 && !opens.test(text.charAt(at - 1))) return undefined
+  const absolute = endOf(onDrive, text, at) ?? endOf(onServer, text, at)
+  const found = absolute ?? (text[at - 1] === "\\" ? undefined : endOf(relative, text, at))
+  if (found === undefined) return undefined
+  const end = at + text.slice(at, found).replace(/[.~@+#$-]+$/, "").length
+  if (absolute === undefined && !isRelativePath(text, at, end, isWindows)) return undefined
+  const path = text.slice(at, end)
+  const start = /^\\*/.exec(path)?.[0].length ?? 0
+  const rest = path.slice(start).replace(/\\\\/g, "\\")
+  return { path: `${start >= 2 ? "\\\\" : "\\".repeat(start)}${rest}`, end }
+}
+
+const wholePath = /^(?:[A-Za-z]:|\\|\.{1,2}\\)?[^\s"'<>|?*:]*\\[^\s"'<>|?*:\\]|^[A-Z]:\/[^/\s]/
+
+/** Whether a word is a path of Windows. */
+export const isWindowsPath = (word: string): boolean => wholePath.test(word)
