@@ -29,12 +29,13 @@ const asking = Effect.fnUntraced(function* (name: string, fake: FakeGemini.FakeG
   writeFileSync(path.join(home, "settings.json"), JSON.stringify(settings))
   const sessions = path.join(home, "sessions")
   const env = { PALIMPSEST_HOME: home, GEMINI_API_KEY: "AIza-not-a-key", GOOGLE_GEMINI_BASE_URL: fake.url }
-  const ask = (message: string) => run(["ask", "--session", "work"], { cwd: home, env, input: message })
+  const asked = ["ask", "--session", "work"]
+  const ask = (message: string) => run(asked, { cwd: home, env, input: message })
   /** Asks, and sends the signal once the server has this request. */
-  const cut = Effect.fnUntraced(function* (message: string, request: number, signal: NodeJS.Signals) {
+  const cut = Effect.fnUntraced(function* (message: string, request: number, signal: NodeJS.Signals, args = asked) {
     const running = yield* Deferred.make<{ readonly kill: (signal: NodeJS.Signals) => void }>()
     const fiber = yield* Effect.forkChild(
-      run(["ask", "--session", "work"], {
+      run(args, {
         cwd: home,
         env,
         input: message,
@@ -101,5 +102,21 @@ describe("a signal", () => {
       names().filter((name) => name !== "work.jsonl.blobs"),
       ["work.jsonl"]
     )
+  })
+
+  it.effect.each(signals)("%s during `compress --json` prints the outcome", function* ([signal, status]) {
+    const fake = yield* FakeGemini.make(({ method }) =>
+      method === "countTokens" ? FakeGemini.tokens(900) : [FakeGemini.stall]
+    )
+    const { cut } = yield* asking(`json-${signal}`, fake)
+    const contents = Array.from({ length: 20 }, (_, at) => ({
+      role: at % 2 === 0 ? "user" : "model",
+      parts: [{ text: `Part ${at} of the build of src/legacy is red.`.repeat(20) }]
+    }))
+    const ended = yield* cut(JSON.stringify(contents), 0, signal, ["compress", "-", "--force", "--json"])
+    assert.deepStrictEqual([ended.status, ended.stderr], [status, ""])
+    const report = JSON.parse(String(ended.stdout))
+    assert.deepInclude(report, { status: "CANCELLED", outcome: { _tag: "Cancelled" }, snapshot: null })
+    assert.lengthOf(report.history, contents.length)
   })
 })

@@ -2,6 +2,7 @@ import { Effect, FileSystem, Layer, Option, Path, Ref, Result, Schema, type Stdi
 import { Command, Flag } from "effect/cli"
 import {
   AuditResult,
+  Cancelled,
   type Decision,
   Degraded,
   Outcome,
@@ -444,6 +445,11 @@ const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conve
   yield* input.json ? Output.text(text) : Output.text(describePlan(decision.plan))
 })
 
+const printJson = Effect.fnUntraced(function* (report: Report, conversation: Conversation) {
+  const text = yield* Effect.orDie(Schema.encodeEffect(fromJson(Report))(report))
+  yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(conversation)}}`)
+})
+
 const listNotice = (what: string, counts: Readonly<Record<string, number>>, comfort: string) => {
   const kinds = Object.entries(counts).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
   return kinds.length === 0 ? Effect.void : Output.notice(`${what}: ${kinds.join(", ")}; ${comfort}`)
@@ -518,9 +524,23 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       })
       if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
       const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
+      const reportOf = (outcome: Outcome, elided: ReadonlyArray<Elided>): Report => ({
+        status: statusOf(outcome),
+        outcome: outcomeJson(outcome),
+        tokens: { ...tokensOf(outcome), limit: policy.limit },
+        ...layoutOf(session, outcome),
+        degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
+        elided,
+        snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
+        audit: outcome._tag === "Compressed" ? outcome.audit : null
+      })
       const outcome = yield* chat.compress({ ...options, plan }).pipe(
         Effect.provideService(ModelWindows.Overrides, models),
         Output.progress("compressing"),
+        // A signal ends the program with its own status.
+        Effect.onInterrupt(() =>
+          input.json ? printJson(reportOf(Cancelled.make({}), []), session.conversation) : Effect.void
+        ),
         Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
       )
       const own = loaded.format
@@ -545,19 +565,9 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       }
       const after = yield* chat.session
       const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)
-      const report: Report = {
-        status: statusOf(outcome),
-        outcome: outcomeJson(outcome),
-        tokens: { ...tokensOf(outcome), limit: policy.limit },
-        ...layoutOf(session, outcome),
-        degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
-        elided: elidedParts(session, outcome, out, hashes),
-        snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
-        audit: outcome._tag === "Compressed" ? outcome.audit : null
-      }
+      const report = reportOf(outcome, elidedParts(session, outcome, out, hashes))
       if (input.json) {
-        const text = yield* Effect.orDie(Schema.encodeEffect(fromJson(Report))(report))
-        yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(after.conversation)}}`)
+        yield* printJson(report, after.conversation)
       } else {
         yield* Output.text(
           describe(
