@@ -93,7 +93,9 @@ const namedPart = (part: unknown): unknown => {
 const normalized = (item: unknown): { readonly whole: unknown; readonly isChanged: boolean } => {
   if (!isJson(item)) return { whole: item, isChanged: false }
   // An answer without content has no parts.
-  const { parts = item.role === "model" && Object.keys(item).length === 1 ? [] : undefined, role = "user" } = item
+  const { parts = item.role === "model" && Object.keys(item).length === 1 ? [] : undefined, role: said } = item
+  // Earlier versions of the API and its SDKs gave results a role of their own.
+  const role = said === undefined || said === "function" ? "user" : said
   const isPython = Array.isArray(parts) && parts.some(isPythonPart)
   return {
     whole: { ...item, role, parts: isPython ? parts.map(namedPart) : parts },

@@ -41,6 +41,7 @@ describe("shapes", () => {
 
   it.each<readonly [string, object, Content]>([
     ["an answer without content", { role: "model" }, { role: "model", parts: [] }],
+    ["a role for results", { role: "function", parts: [{ text: "a" }] }, { role: "user", parts: [{ text: "a" }] }],
     ["no role", { parts: [{ text: "a" }] }, { role: "user", parts: [{ text: "a" }] }],
     [
       "Python's names",
