@@ -97,6 +97,9 @@ const byKeys = (keys: ReadonlyArray<string>): SourceFormat | undefined => {
   return has("type") && has("timestamp") && has("message") ? "pi" : undefined
 }
 
+/** An event of Pi's `--mode json`, which begins like a session. */
+const piEvent = /^\{"type":"(?:agent|turn|message|tool_execution)_(?:start|update|end)"/m
+
 /** Detects the format of a file that begins with `head`; undefined when it cannot be told. */
 export const detectFormat = (head: string): SourceFormat | undefined => {
   const text = head.trimStart()
@@ -112,7 +115,7 @@ export const detectFormat = (head: string): SourceFormat | undefined => {
     const record = line.trimStart().startsWith("{") ? firstRecord(line) : undefined
     const found = formatOfRecord(record)
     // Other agents (Droid) write the records of Pi after a first record of their own.
-    if (found !== undefined) return isForeign && found === "pi" ? undefined : found
+    if (found !== undefined) return found === "pi" && (isForeign || piEvent.test(head)) ? undefined : found
     isForeign ||= isJson(record) && typeof record.type === "string"
   }
   return undefined

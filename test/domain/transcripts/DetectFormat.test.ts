@@ -52,6 +52,11 @@ const heads: ReadonlyArray<readonly [name: string, head: string, format: FormatN
     '{"type":"init","timestamp":"2026","session_id":"s"}\n{"type":"message","timestamp":"2026","role":"user","content":"x"}\n',
     undefined
   ],
+  [
+    "output of pi --mode json",
+    '{"type":"session","version":3,"id":"a","timestamp":"2026","cwd":"/"}\n{"type":"agent_start"}\n',
+    undefined
+  ],
   ["prose", "# A heading\n\nText.\n", undefined],
   ["some JSON", '{"name":"palimpsest","version":"0.1.0"}', undefined],
   ["nothing", "", undefined]
