@@ -1,4 +1,4 @@
-import { requestSpans } from "../compression/evidence/UserRequests.ts"
+import { requestSpans, type Span } from "../compression/evidence/UserRequests.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import type { Measure } from "./Measure.ts"
 import { relativeTo } from "./WholeWords.ts"
@@ -18,20 +18,18 @@ const plain = (text: string): string =>
     .replace(/\s+/g, " ")
     .trim()
 
-/** Returns the messages that the user wrote, without what programs put into them. */
+/** Returns the messages that the user wrote, without what programs put into them, and each of the user's answers in the result of a call. */
 export const userMessages = (
   entries: ReadonlyArray<Entry>,
   relative: (text: string) => string
 ): ReadonlyArray<string> =>
   entries.flatMap((entry) => {
-    const text = plain(
-      relative(
-        requestSpans(entry)
-          .map((span) => span.text)
-          .join(" ")
-      )
-    )
-    return text === "" ? [] : [text]
+    const spans = requestSpans(entry)
+    const isAnswer = ({ part }: Span) => entry.content.parts[part]?.functionResponse !== undefined
+    const written = spans.filter((span) => !isAnswer(span)).map(({ text }) => text)
+    return [written.join(" "), ...spans.filter(isAnswer).map(({ text }) => text)]
+      .map((text) => plain(relative(text)))
+      .filter((text) => text !== "")
   })
 
 /** Whether a text, made plain, has a message: whole, or by both of its ends. */

@@ -26,13 +26,18 @@ describe("messages of the user", () => {
         asks("<command-name>/model</command-name>"),
         says("I do."),
         ...ran("ls", {}, "a.ts"),
-        asks("See /work/project/a.ts")
+        asks("See /work/project/a.ts"),
+        ...ran(
+          "AskUserQuestion",
+          { questions: [{ question: "Where?" }, { question: "When?" }] },
+          'User has answered your questions: "Where?"="In Oslo", "When?"="Never on a Friday".'
+        )
       ],
       []
     )
     assert.deepStrictEqual(
       userMessages(before, (text) => text.replaceAll("/work/project/", "")),
-      ["Go on.", "See a.ts"]
+      ["Go on.", "See a.ts", "In Oslo", "Never on a Friday"]
     )
   })
 })

@@ -151,6 +151,6 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
         }
       }
     },
-    { arbitrary: { runs: runsOf(1_000) } }
+    { arbitrary: { runs: runsOf(1_000), seed: dialect } }
   )
 })

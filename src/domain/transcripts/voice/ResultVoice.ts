@@ -71,7 +71,7 @@ const refusalIn = (text: string, part: Part): UserReply | undefined => {
 
 /** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
 const sentence = /^(?:User has answered your questions|Your questions have been answered): /
-const pair = /"="([^]*?)"(?=, "[^]*?"=|\. You can now continue| selected preview:| user notes:|\s*$)/g
+const pair = /"="([^]*?)"(?=, "[^]*?"=|\. You can now continue| selected preview:| user notes:|\.?\s*$)/g
 const note = / user notes: ([^]*?)(?=, "[^]*?"=|\. You can now continue|$)/g
 /** Pi's answers, a line each. */
 const line = /^(?:[^\n:]*: )?user (?:wrote: |selected: (?:\d+\. )?)([^\n]+)$/gim
