@@ -11,6 +11,8 @@ export interface TurnEnd {
   readonly usage: Usage | null
   /** Whether a compression removed content from the window before the turn. */
   readonly isCompressed: boolean
+  /** The tools that a hook left to choose from. Absent: all. */
+  readonly tools?: ReadonlyArray<string>
 }
 
 /** A turn without events. */
@@ -24,7 +26,13 @@ export const afterEvent = (end: TurnEnd, event: ChatEvent): TurnEnd => {
     case "ChatCompressed":
       return { ...end, isCompressed: end.isCompressed || event.status === "COMPRESSED" }
     case "Finished":
-      return { ...end, isFinished: true, isCut: event.reason === outputLimit, usage: event.usage }
+      return {
+        ...end,
+        isFinished: true,
+        isCut: event.reason === outputLimit,
+        usage: event.usage,
+        ...(event.tools === undefined ? {} : { tools: event.tools })
+      }
     default:
       return end
   }

@@ -110,7 +110,9 @@ export const ChatEvent = Schema.TaggedUnion({
     answer: EntryId,
     /** Tokens of the conversation now, and how large a request may be. */
     tokens: TokenCount,
-    limit: TokenCount
+    limit: TokenCount,
+    /** The tools that a hook left to choose from; calls of others are refused. Absent: all. */
+    tools: Schema.optionalKey(Schema.Array(Schema.String))
   },
   /** The turn was cancelled. The conversation did not change. */
   UserCancelled: {},

@@ -1,5 +1,6 @@
 import { Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
+import type { TurnEnd } from "../../domain/agent/TurnEnd.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isText, type Part, text } from "../../domain/content/Content.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
@@ -148,7 +149,7 @@ const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boole
   run.next = noMessage
   run.used = afterUse(run.used, turn.model, turn.usage, pricesWith((yield* chat.settings).models))
   const calls = yield* callsOf(chat)
-  return yield* calls.length === 0 ? finish(run) : answer(run, calls, turn.isCut)
+  return yield* calls.length === 0 ? finish(run) : answer(run, calls, turn)
 })
 
 /** Appends what arrived since the last turn: messages of other agents, and the reminder after a compression. */
@@ -238,14 +239,14 @@ const clearConversation = Effect.fnUntraced(function* (
 const answer = Effect.fnUntraced(function* (
   run: AgentRun,
   calls: ReadonlyArray<PendingCall>,
-  isCut: boolean
+  { isCut, tools }: TurnEnd
 ): Effect.fn.Return<boolean, TurnError, Approval> {
   const { loops } = run.profile
   let loop: Loop | undefined
   for (const { call } of calls) loop ??= yield* loops?.call(call.name, call.args) ?? Effect.undefined
   const goesOn = loop === undefined || (yield* reportLoop(run, loop))
   const refusal = loop === undefined ? (isCut ? cutRefusal : undefined) : loopRefusal(loop)
-  const answers = yield* refusal === undefined ? answerCalls(run, calls) : refuseCalls(run, calls, refusal)
+  const answers = yield* refusal === undefined ? answerCalls(run, calls, tools) : refuseCalls(run, calls, refusal)
   const halting = answers.find(({ stops }) => stops !== undefined)?.stops
   if (halting !== undefined) {
     yield* run.emit({ _tag: "HookStopped", message: halting, refused: false })

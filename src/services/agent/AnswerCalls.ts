@@ -35,12 +35,14 @@ const record = Effect.fnUntraced(function* (
   yield* append(chat, [{ parts, ...(summaries.size === 0 ? {} : { instead }) }])
 })
 
-/** Runs the calls and records their results. An interrupted run records what was done. */
+/** Runs the calls and records their results. An interrupted run records what was done. `selected`: the only tools that may be called. */
 export const answerCalls = Effect.fnUntraced(function* (
   { bounds, emit, hooked, profile, prompt, scope }: AgentRun,
-  calls: ReadonlyArray<PendingCall>
+  calls: ReadonlyArray<PendingCall>,
+  selected: ReadonlyArray<string> | undefined
 ): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError, Approval> {
-  const { name, summarize, tools } = profile
+  const { name, summarize } = profile
+  const tools = selected === undefined ? profile.tools : profile.tools.filter((tool) => selected.includes(tool.name))
   const answered: Array<CallAnswer | undefined> = calls.map(() => undefined)
   const summaries = new Map<number, string>()
   const stop = Effect.map(bounds.stopped, stopText)

@@ -59,6 +59,8 @@ export interface Answered {
   readonly isSame: boolean
   /** The model that answered. */
   readonly model: string
+  /** The tools that a hook left to choose from. Absent: all. */
+  readonly selected?: ReadonlyArray<string>
 }
 
 /** How one attempt ended. */
@@ -178,7 +180,12 @@ const attempt = Effect.fnUntraced(function* (
   // Reports a finish reason that has no fault of its own.
   const isReported = finishReason === "STOP" || fault?.startsWith(finishReason) === true
   return {
-    answered: { arriving, isSame, model: request.model },
+    answered: {
+      arriving,
+      isSame,
+      model: request.model,
+      ...(request.tools === tools ? {} : { selected: ModelHooks.declaredNames(request) })
+    },
     fault,
     detail: ending.why ?? (isReported ? null : finishReason),
     stopped: ending.stopped

@@ -105,7 +105,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
     yield* emit({ _tag: "UserCancelled" })
     return
   }
-  const { arriving, isSame, model, pending, ready } = done
+  const { arriving, isSame, model, pending, ready, selected } = done
   const entry = yield* Effect.uninterruptible(
     Effect.gen(function* () {
       const { opening, told } = news
@@ -130,7 +130,8 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
     usage,
     answer: entry.id,
     tokens: TokenCount.make(Math.round(tokens * scale)),
-    limit
+    limit,
+    ...(selected === undefined ? {} : { tools: selected })
   })
 })
 

@@ -143,6 +143,17 @@ class RequestChanges {
   }
 }
 
+const declaredIn = (tool: Readonly<Record<string, unknown>>): ReadonlyArray<unknown> => {
+  const { functionDeclarations: declared } = tool
+  return Array.isArray(declared) ? declared : []
+}
+
+/** The names of the functions that a request declares. */
+export const declaredNames = ({ tools = [] }: ModelRequest): ReadonlyArray<string> =>
+  tools
+    .flatMap(declaredIn)
+    .flatMap((one) => (Predicate.isObject(one) && typeof one["name"] === "string" ? [one["name"]] : []))
+
 /** The declarations of these tools. Entries that declare no functions stay. */
 const selected = (
   tools: NonNullable<ModelRequest["tools"]>,

@@ -35,6 +35,21 @@ const ended = Effect.fnUntraced(function* <A, E>(fiber: Fiber.Fiber<A, E>): Effe
 
 const once = [calling(asking("read", "a", "1")), saying("done")]
 
+it.effect("BeforeToolSelection leaves out a tool, which then does not run", function* () {
+  const ran: Array<string> = []
+  const noted = tool("edit", "edit", (word) => Effect.sync(() => String(ran.push(word))))
+  const { calls, chat, run } = yield* hookedAgent(
+    { tools: [upper, noted], answers: [calling(asking("edit", "b", "1"), asking("read", "a", "2")), saying("done")] },
+    { BeforeToolSelection: { hookSpecificOutput: { toolConfig: { mode: "AUTO", allowedFunctionNames: ["read"] } } } }
+  )
+  yield* Stream.runDrain(run("go"))
+  assert.deepStrictEqual(ran, [])
+  const [answered = ""] = (yield* transcript(chat)).filter((line) => line.includes("there is no tool"))
+  assert.include(answered, "there is no tool edit; the tools are: read")
+  assert.include(answered, "A")
+  assert.lengthOf(yield* calls, 2)
+})
+
 describe("BeforeAgent", () => {
   it.effect("stops: the prompt is recorded, no model is called", function* () {
     const { calls, chat, run, told } = yield* hookedAgent(
