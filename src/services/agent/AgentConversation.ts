@@ -1,7 +1,8 @@
 import { Clock, Effect, Schedule } from "effect"
 import { callId } from "../../domain/chat/Answer.ts"
-import { type Content, isCall, type Part } from "../../domain/content/Content.ts"
+import { type Content, isCall, type Part, plainText } from "../../domain/content/Content.ts"
 import { itemParts } from "../../domain/conversation/Conversation.ts"
+import { clipped } from "../../domain/text/Bytes.ts"
 import type { Attachment } from "../chat/AppendMessages.ts"
 import type { Chat } from "../chat/Chat.ts"
 import type { PendingCall } from "./ToolAnswer.ts"
@@ -29,6 +30,20 @@ export const recentContents = (chat: Chat["Service"]): Effect.Effect<ReadonlyArr
       items.push({ ...node.value.entry.content, parts: itemParts(node.value) })
     }
     return items.reverse()
+  })
+
+/** Characters of one message in an intent. */
+const maxIntentMessageChars = 400
+
+/** What the agent is asked to do, followed by what was said before it, latest first: for a model that shortens a result. */
+export const intentOf = (chat: Chat["Service"], prompt: string): Effect.Effect<string> =>
+  Effect.map(recentContents(chat), (contents) => {
+    const before = contents.toReversed().flatMap((content) => {
+      const words = plainText(content).trim()
+      const speaker = content.role === "user" ? "user" : "agent"
+      return words === "" || words === prompt ? [] : [`${speaker}: ${clipped(words, maxIntentMessageChars)}`]
+    })
+    return before.length === 0 ? prompt : `${prompt}\n\nBefore that, latest first:\n${before.join("\n")}`
   })
 
 /** The retry interval for results while something else changes the conversation, such as a compression that the user started. */

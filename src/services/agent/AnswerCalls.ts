@@ -4,7 +4,7 @@ import { type Part, response } from "../../domain/content/Content.ts"
 import { errorResponse } from "../../domain/tools/ToolResult.ts"
 import type { TurnError } from "../chat/Turn.ts"
 import type { Approval } from "../tools/Approval.ts"
-import { append, callsOf } from "./AgentConversation.ts"
+import { append, callsOf, intentOf } from "./AgentConversation.ts"
 import type { AgentRun, Profile } from "./AgentRun.ts"
 import { stopText } from "./RunBounds.ts"
 import { abandonedAnswer, type CallAnswer, type PendingCall, stoppedReason } from "./ToolAnswer.ts"
@@ -57,12 +57,13 @@ export const answerCalls = Effect.fnUntraced(function* (
       aside: (work) => Effect.asVoid(Effect.forkIn(work, scope))
     })
     if (summarize === undefined) return
+    const intent = yield* intentOf(profile.chat, prompt)
     const shortened = Effect.forEach(
       calls,
       Effect.fnUntraced(function* ({ call }, index) {
         const answer = answered[index]
         if (answer?.status !== "success") return
-        const summary = yield* summarize(call.name, outputOf(answer), prompt)
+        const summary = yield* summarize(call.name, outputOf(answer), intent)
         if (summary === undefined) return
         // Text that hooks added is never shortened.
         summaries.set(index, answer.added === undefined ? summary : `${summary}\n\n${answer.added}`)

@@ -24,6 +24,20 @@ describe("Agent", () => {
     assert.include((yield* transcript(chat))[2], `slow → {"output":"first"} | fast → {"output":"second"}`)
   })
 
+  it.effect("gives a summary of a result the request, and what was said before it, latest first", function* () {
+    const intents: Array<string> = []
+    const { run } = yield* agent({
+      tools: [upper],
+      summarize: (_, __, intent) => Effect.sync(() => void intents.push(intent)).pipe(Effect.as(undefined)),
+      answers: [saying("I look."), calling(asking("read", "x")), saying("done")]
+    })
+    yield* Stream.runDrain(run("Port 8123 matters."))
+    yield* Stream.runDrain(run("use read"))
+    assert.deepStrictEqual(intents, [
+      "use read\n\nBefore that, latest first:\nagent: I look.\nuser: Port 8123 matters."
+    ])
+  })
+
   it.effect("closing the stream while a tool runs still gives its call a response", function* () {
     const running = yield* Deferred.make<void>()
     const hanging = tool("hang", "execute", (_, { progress }) =>
