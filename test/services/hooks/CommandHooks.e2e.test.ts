@@ -121,7 +121,7 @@ describe("a hook of Gemini CLI runs unchanged", () => {
     ],
     [
       { _tag: "BeforeToolSelection", request },
-      specific({ toolConfig: { mode: "ANY", allowedFunctionNames: ["glob", "read_file"] } })
+      specific({ toolConfig: { mode: "ANY", allowedFunctionNames: ["read_file", "run_shell_command", "write_file"] } })
     ]
   ]
 
