@@ -11,7 +11,7 @@ import { createBrotliDecompress, createInflate, createUnzip } from "node:zlib"
 
 /**
  * Sends requests to providers: through the `HttpClient` that the program provides to the model's layer, whose proxies, recorders and certificates then
- * take effect, or else with `node:http`, which takes a third of the time of `fetch` for a small request.
+ * take effect, or else with `node:http`, which takes less processor time than `fetch` for a small request.
  */
 
 /** A request to a provider. */

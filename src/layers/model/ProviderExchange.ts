@@ -356,9 +356,18 @@ const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
   }
 }
 
+/** A chunk without the key: a finish reason that is not known is the server's own text. */
+const withoutKey = (provider: Provider, chunk: ModelChunk | undefined): ModelChunk | undefined =>
+  chunk?.finishReason === undefined ? chunk : { ...chunk, finishReason: clip(hideKey(provider)(chunk.finishReason)) }
+
 /** The chunk that an event completes; undefined: none. */
 export const chunkOf = (provider: Provider, read: ReadEvent): Effect.Effect<ModelChunk | undefined, ModelError> =>
-  Effect.fromResult(Result.mapError(read, (problem) => errorOf(provider, problem)))
+  Effect.fromResult(
+    Result.mapBoth(read, {
+      onFailure: (problem) => errorOf(provider, problem),
+      onSuccess: (chunk) => withoutKey(provider, chunk)
+    })
+  )
 
 /** The chunks of an answer. Fails at its end if no finish reason came. */
 export const chunks = (
@@ -371,14 +380,9 @@ export const chunks = (
     let isFinished = false
     return answer.pipe(
       Stream.mapEffect((event) => chunkOf(provider, reader.read(event))),
-      Stream.concat(Stream.suspend(() => Stream.succeed(reader.end()))),
+      Stream.concat(Stream.suspend(() => Stream.succeed(withoutKey(provider, reader.end())))),
       Stream.filter((chunk) => chunk !== undefined),
-      Stream.map((chunk) => {
-        if (chunk.finishReason === undefined) return chunk
-        isFinished = true
-        // A reason that is not known is the server's own text.
-        return { ...chunk, finishReason: clip(hideKey(provider)(chunk.finishReason)) }
-      }),
+      Stream.tap(({ finishReason }) => Effect.sync(() => (isFinished ||= finishReason !== undefined))),
       Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unusable(unfinished)))))
     )
   })

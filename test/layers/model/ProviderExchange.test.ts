@@ -2,11 +2,11 @@ import { Effect, Stream } from "effect"
 import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
 import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
 import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
-import { geminiReader } from "../../../src/domain/wire/gemini/Reader.ts"
+import { geminiReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
-import { chunks, collect, type Provider } from "../../../src/layers/model/ProviderExchange.ts"
+import { chunkOf, chunks, collect, type Provider } from "../../../src/layers/model/ProviderExchange.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const provided: ProviderNames = { key: "API_KEY", baseUrl: "BASE_URL", api: "Test" }
@@ -32,6 +32,8 @@ describe("a server that repeats the key", () => {
     assert.strictEqual((yield* ask(anthropicReader(reading), message)).finishReason, "for <key>")
     const chat = [{ choices: [{ delta: {}, finish_reason: reason }] }]
     assert.strictEqual((yield* ask(chatReader(reading), chat)).finishReason, "for <key>")
+    const whole = yield* chunkOf(provider, readGemini({ candidates: [{ finishReason: reason }] }, reading.target))
+    assert.strictEqual(whole?.finishReason, "for <key>")
     const blocked = yield* Effect.flip(ask(geminiReader(reading), [{ promptFeedback: { blockReason: reason } }]))
     assert.deepInclude({ ...blocked.reason }, { _tag: "ContentPolicyError", finishReason: "for <key>" })
   })
