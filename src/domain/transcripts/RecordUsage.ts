@@ -17,7 +17,6 @@ export const usageOf = (counts: {
   readonly cacheRead: unknown
   readonly cacheWrite: unknown
   readonly output: unknown
-  readonly cacheWriteHour?: unknown
 }): Usage | undefined => {
   const input = count(counts.input)
   const cached = count(counts.cacheRead)
@@ -26,15 +25,7 @@ export const usageOf = (counts: {
   if (input === undefined || cached === undefined || cacheWrite === undefined || answer === undefined) return undefined
   const prompt = input + cached + cacheWrite
   if (prompt + answer === 0 || !Number.isSafeInteger(prompt)) return undefined
-  const cacheWriteHour = Math.min(cacheWrite, count(counts.cacheWriteHour) ?? 0)
-  return {
-    prompt,
-    answer,
-    thoughts: 0,
-    cached,
-    ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}),
-    ...(cacheWriteHour > 0 ? { cacheWriteHour } : {})
-  }
+  return { prompt, answer, thoughts: 0, cached, ...(typeof counts.cacheWrite === "number" ? { cacheWrite } : {}) }
 }
 
 /** The inverse of `usageOf`. Tokens of unknown kind count as sent without cache. */
@@ -44,21 +35,8 @@ export const countsOf = (usage: Usage | undefined) => {
 }
 
 /** Adds the dollars that an agent recorded. 0 stands where it knows no price. */
-const withCost = (usage: Usage | undefined, cost: unknown): Usage | undefined =>
+export const withCost = (usage: Usage | undefined, cost: unknown): Usage | undefined =>
   usage !== undefined && typeof cost === "number" && Number.isFinite(cost) && cost > 0 ? { ...usage, cost } : usage
-
-/** The usage of an answer in a record of Claude Code, whose request is the sum of three kinds of input. */
-export const claudeUsage = (usage: Json, cost?: unknown): Usage | undefined =>
-  withCost(
-    usageOf({
-      input: usage.input_tokens,
-      cacheRead: usage.cache_read_input_tokens,
-      cacheWrite: usage.cache_creation_input_tokens,
-      output: usage.output_tokens,
-      ...(isJson(usage.cache_creation) ? { cacheWriteHour: usage.cache_creation.ephemeral_1h_input_tokens } : {})
-    }),
-    cost
-  )
 
 /** The usage of an answer in a message of Pi. */
 export const piUsage = (usage: Json): Usage | undefined =>
@@ -79,20 +57,4 @@ export const opencodeUsage = ({ cost, tokens }: Json): Usage | undefined => {
   })
   const thoughts = natural(tokens.reasoning) ?? 0
   return withCost(usage === undefined ? undefined : { ...usage, answer: usage.answer - thoughts, thoughts }, cost)
-}
-
-/** The usage of a request in a record of Codex; undefined when there was none. */
-export const codexUsage = (counts: Json): Usage | undefined => {
-  const prompt = natural(counts.input_tokens)
-  const output = natural(counts.output_tokens)
-  if (prompt === undefined || output === undefined || prompt + output === 0) return undefined
-  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens) ?? 0)
-  const cacheWrite = natural(counts.cache_write_input_tokens)
-  return {
-    prompt,
-    answer: output - thoughts,
-    thoughts,
-    cached: natural(counts.cached_input_tokens) ?? 0,
-    ...(cacheWrite === undefined ? {} : { cacheWrite })
-  }
 }

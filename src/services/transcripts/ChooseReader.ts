@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
 import { claudeReader } from "../../domain/transcripts/claude/ClaudeReader.ts"
-import { codexReader } from "../../domain/transcripts/CodexReader.ts"
+import { codexReader } from "../../domain/transcripts/codex/CodexReader.ts"
 import { readContents } from "../../domain/transcripts/ContentsReader.ts"
 import {
   compressedProblem,

@@ -16,7 +16,7 @@ import { diskErrorText, diskErrorReason, isNotFound } from "../../domain/text/Di
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { writeClaude } from "../../domain/transcripts/claude/ClaudeWriter.ts"
-import { writeCodex } from "../../domain/transcripts/CodexWriter.ts"
+import { writeCodex } from "../../domain/transcripts/codex/CodexWriter.ts"
 import { writeGemini, writeGeminiDocument } from "../../domain/transcripts/GeminiWriter.ts"
 import { writeOpencode } from "../../domain/transcripts/OpencodeWriter.ts"
 import { writePi } from "../../domain/transcripts/PiWriter.ts"

@@ -12,7 +12,7 @@ import {
   type WritableAgent
 } from "../../../src/domain/transcripts/CarriedSession.ts"
 import { writeClaude } from "../../../src/domain/transcripts/claude/ClaudeWriter.ts"
-import { writeCodex } from "../../../src/domain/transcripts/CodexWriter.ts"
+import { writeCodex } from "../../../src/domain/transcripts/codex/CodexWriter.ts"
 import { writeGemini } from "../../../src/domain/transcripts/GeminiWriter.ts"
 import { writePi } from "../../../src/domain/transcripts/PiWriter.ts"
 import { sessionToTranscript } from "../../../src/domain/transcripts/SessionToTranscript.ts"

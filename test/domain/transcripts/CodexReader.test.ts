@@ -5,7 +5,7 @@ import { type Part, payload } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { codexReader } from "../../../src/domain/transcripts/CodexReader.ts"
+import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
 import { problemText } from "../../../src/domain/transcripts/Problem.ts"
 import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 import { bad, contents, drafts, messageText, ok, reading, told } from "../../support/reading.ts"
@@ -171,6 +171,8 @@ describe("messages", () => {
 })
 
 describe("authors", () => {
+  const sent = { type: "agent_message", author: "/root/worker", recipient: "/root" }
+  const headed = "Message Type: FINAL_ANSWER\nTask name: /root\nSender: /root/worker\nPayload:\nOne issue found."
   const agents = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nAlways test.\n</INSTRUCTIONS>"
   it.each<readonly [string, object, Draft["author"]]>([
     ["environment context", user("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), "program"],
@@ -200,11 +202,33 @@ describe("authors", () => {
       undefined
     ],
     [
+      "a person who speaks",
+      item(message("user", { type: "input_audio", input_audio: { data: "AA", format: "mp3" } })),
+      undefined
+    ],
+    [
       "a person with an image",
       item(message("user", text("<skill>x</skill>"), { type: "input_image", image_url: "data:image/png;base64,AA" })),
       undefined
     ],
-    ["an empty user message", item(message("user")), undefined]
+    ["an empty user message", item(message("user")), undefined],
+    ["another agent", item({ ...sent, content: [text(headed)] }), "program"],
+    [
+      "another agent, in a record of its own",
+      wrapped("inter_agent_communication", { ...sent, content: "done" }),
+      "program"
+    ],
+    [
+      "another agent, in the form of 2025: a text of the model",
+      item({
+        ...message("assistant", {
+          type: "output_text",
+          text: JSON.stringify({ ...sent, content: "done", trigger_turn: true })
+        }),
+        phase: "commentary"
+      }),
+      "program"
+    ]
   ])("%s", (_, record, author) => {
     assert.deepStrictEqual(
       drafts(ok(readRecords([meta(), record]))).map((draft) => draft.author),
@@ -557,6 +581,10 @@ describe("counts records that are not part of the conversation", () => {
     ["message: tool", item(message("tool", text("x")))],
     ["record_type: state", { record_type: "state" }],
     ["world_state", wrapped("world_state", null)],
+    [
+      "block: encrypted_content",
+      item({ type: "agent_message", content: [{ type: "encrypted_content", encrypted_content: "x" }] })
+    ],
     ["response_item: whatever", { type: "whatever" }],
     ["session_meta", meta({ id: "parent", cwd: "/elsewhere" })]
   ])("%s", (kind, record) => {
@@ -567,9 +595,22 @@ describe("counts records that are not part of the conversation", () => {
   })
 
   it("counts unknown blocks beside known ones", () => {
-    const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "input_audio", audio: "x" }))]))
+    const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "hologram", data: "x" }))]))
     assert.strictEqual(shape(transcript), "u1")
-    assert.deepStrictEqual(transcript.skipped, { "block: input_audio": 1 })
+    assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
+  })
+
+  it("names kinds that this program does not know, with the version that wrote them", () => {
+    const { unknown } = records(
+      wrapped("hologram", {}),
+      event({ type: "hologram" }),
+      item({ type: "hologram" }),
+      event({ type: "agent_message" })
+    )
+    assert.deepStrictEqual(unknown, {
+      program: "Codex 0.9",
+      kinds: ["hologram", "event_msg: hologram", "response_item: hologram"]
+    })
   })
 })
 

@@ -21,7 +21,7 @@ import {
 } from "./Line.ts"
 import { type LineMessage, isAnswer, wordsIn, writtenBy, messageIn, queuedMessage, piecesOf } from "./LineMessage.ts"
 import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
-import { decodeClaude, isNewKind, kindName, synthetic } from "./Record.ts"
+import { decodeClaude, ignoredKinds, kindName, synthetic } from "./Record.ts"
 import { Tree } from "./Tree.ts"
 
 /**
@@ -434,9 +434,8 @@ function* transcript(
  */
 export const claudeReader = (isLenient = false): LineReader => {
   const tree = new Tree()
-  const skipped = new Skipped()
+  const skipped = new Skipped(ignoredKinds)
   const queue = new Queue()
-  const unknown = new Map<string, string>()
   let cwd: string | undefined
   let version: string | undefined
   return {
@@ -457,11 +456,7 @@ export const claudeReader = (isLenient = false): LineReader => {
       if (isRecordProblem(message)) return problemAt(number, message)
       const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
       version = decoded.version ?? version
-      if (message === undefined && !isOwed && boundary === undefined) {
-        const kind = kindName(record)
-        skipped.add(kind)
-        if (isNewKind(kind)) unknown.set(kind, version ?? "")
-      }
+      if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
       const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
       cwd ??= folder
       if (message === undefined && decoded.uuid === undefined) return undefined
@@ -482,9 +477,7 @@ export const claudeReader = (isLenient = false): LineReader => {
     },
     end: function* () {
       const read = yield* transcript(tree, queue, cwd, skipped, isLenient)
-      if (isProblem(read) || unknown.size === 0) return read
-      const program = `Claude Code ${[...unknown.values()].at(-1) ?? ""}`.trimEnd()
-      return { ...read, unknown: { program, kinds: [...unknown.keys()] } }
+      return isProblem(read) ? read : { ...read, unknown: skipped.unknown("Claude Code", version) }
     }
   }
 }

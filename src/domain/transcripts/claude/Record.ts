@@ -1,6 +1,8 @@
 import type { Usage } from "../../tokens/Tokens.ts"
+import { usageOf } from "../../wire/AnswerUsage.ts"
+import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { claudeUsage } from "../RecordUsage.ts"
+import { withCost } from "../RecordUsage.ts"
 
 /**
  * Decodes a record of Claude Code. Everything that this program reads of such a record stands here; the conversation, the facts of a
@@ -80,7 +82,7 @@ export type ClaudeRecord = Envelope &
 export const synthetic = "<synthetic>"
 
 /** Records that this program knows and does not read. */
-const ignored = new Set(
+export const ignoredKinds: ReadonlySet<string> = new Set(
   `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
   file-history-delta file-history-snapshot frame-link last-prompt marble-origami-commit marble-origami-snapshot mode permission-mode
   pr-link progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state content-replacement
@@ -100,6 +102,7 @@ const ignored = new Set(
   attachment: verify_plan_reminder`
     .replace(/: /g, ":")
     .split(/\s+/)
+    .map((kind) => kind.replace(":", ": "))
 )
 
 /** Returns the name of a record's kind. */
@@ -108,9 +111,6 @@ export const kindName = (record: Json): string => {
   const subtype = isJson(record.attachment) ? textAt(record.attachment, "type") : textAt(record, "subtype")
   return (type === "system" || type === "attachment") && subtype !== undefined ? `${type}: ${subtype}` : type
 }
-
-/** Whether records of this kind are new to this program, when it does not read one. */
-export const isNewKind = (kind: string): boolean => kind !== "unknown" && !ignored.has(kind.replace(": ", ":"))
 
 /** Whether a record says that no human wrote it; undefined when it does not say. */
 const isProgram = ({ origin }: Json): boolean | undefined => {
@@ -139,7 +139,7 @@ const messageOf = (record: Json, message: Json): Message => {
     content: message.content,
     messageId: role === "model" ? textAt(message, "id") : undefined,
     model,
-    usage: usage === undefined ? undefined : claudeUsage(usage, record.costUSD),
+    usage: withCost(usageOf(anthropicUsage, usage), record.costUSD),
     isCounted: role === "model" && usage !== undefined && model !== synthetic && kind !== "api error",
     request: textAt(record, "requestId")
   }

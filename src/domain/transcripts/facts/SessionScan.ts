@@ -2,8 +2,9 @@ import { titleOf } from "../../session/SessionHead.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
 import { instant, isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { codexUsage, opencodeUsage, piUsage } from "../RecordUsage.ts"
+import { opencodeUsage, piUsage } from "../RecordUsage.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
+import { scanCodex } from "./CodexFacts.ts"
 import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanState, wordsOf } from "./ScanState.ts"
 
 /**
@@ -11,46 +12,6 @@ import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanSt
  *
  * One file: the same few facts from the records of each agent.
  */
-
-const scanCodex = (state: ScanState, record: Json): void => {
-  const { facts, last } = state
-  const at = timeAt(record)
-  saw(state, at)
-  // Files of 2025 have the items without an envelope.
-  const payload = isJson(record.payload) ? record.payload : record
-  const type =
-    record.payload === undefined && textAt(record, "type") !== undefined ? "response_item" : textAt(record, "type")
-  if (type === undefined || type === "session_meta") {
-    facts.session ??= textAt(payload, "id")
-    facts.folder ??= textAt(payload, "cwd")
-    const source = isJson(payload.source) ? payload.source.subagent : undefined
-    const spawn = isJson(source) && isJson(source.thread_spawn) ? source.thread_spawn : {}
-    const parent = textAt(spawn, "parent_thread_id")
-    if (parent !== undefined) facts.parent = parent
-    noted(state, "instructions", payload.base_instructions ?? payload.instructions, "instructions")
-  } else if (type === "turn_context") {
-    facts.folder ??= textAt(payload, "cwd")
-    last.model = textAt(payload, "model") ?? last.model ?? "unknown"
-    facts.model ??= last.model
-    noted(state, "effort", payload.effort, "thinking")
-    noted(state, "policy", [payload.approval_policy, payload.sandbox_policy], "settings")
-    noted(state, "cwd", payload.cwd, "folder")
-  } else if (type === "compacted") changed(state, "compaction")
-  else if (type === "response_item" && payload.type === "message" && payload.role === "user") {
-    prompted(state, wordsOf(payload.content))
-    const folder = /<cwd>([^<\n]+)<\/cwd>/.exec(JSON.stringify(payload.content))?.[1]
-    if (folder !== undefined) facts.folder ??= folder
-  } else if (type === "event_msg" && payload.type === "thread_rolled_back") changed(state, "rewind")
-  else if (type === "event_msg" && payload.type === "token_count" && isJson(payload.info)) {
-    const { last_token_usage: counts, total_token_usage: total } = payload.info
-    // The same totals again only report rate limits.
-    const totalText = JSON.stringify(total)
-    if (!isJson(counts) || totalText === last.total) return
-    last.total = totalText
-    const id = `${facts.session ?? ""} ${at ?? 0} ${isJson(total) ? natural(total.total_tokens) : state.requests.length}`
-    requested(state, { id, at: at ?? 0, model: last.model ?? "unknown", usage: codexUsage(counts) ?? noUsage })
-  }
-}
 
 const scanGemini = (state: ScanState, record: Json): void => {
   const { facts } = state

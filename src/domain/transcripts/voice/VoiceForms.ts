@@ -87,7 +87,8 @@ const codex: VoiceForms = {
   passages: [
     { speaker: "program", opens: /# AGENTS\.md instructions/iy, until: /<\/INSTRUCTIONS>/i },
     { speaker: "program", opens: /# Context from my IDE setup:/iy, until: /^## My request for Codex:?[^\n]*$/im },
-    { speaker: "program", opens: /Another language model started to solve this problem/iy }
+    { speaker: "program", opens: /Another language model started to solve this problem/iy },
+    { speaker: "agent", opens: /Message Type: (?:NEW_TASK|MESSAGE|FINAL_ANSWER)\nTask name: /y }
   ]
 }
 

@@ -69,7 +69,7 @@ export class AnthropicBlocks {
 export const usage = (counts: Json): Usage => {
   const cached = numberAt(counts, "cache_read_input_tokens")
   const cacheWrite = numberAt(counts, "cache_creation_input_tokens")
-  const cacheWriteHour = numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens")
+  const cacheWriteHour = Math.min(cacheWrite, numberAt(counts, "cache_creation", "ephemeral_1h_input_tokens"))
   return {
     prompt: numberAt(counts, "input_tokens") + cached + cacheWrite,
     answer: numberAt(counts, "output_tokens"),

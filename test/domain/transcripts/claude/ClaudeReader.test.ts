@@ -540,7 +540,7 @@ it("kinds of records that this program does not know are named, with the version
     other("3", "2", "system", { subtype: "hologram" }),
     other("4", "3", "attachment", { attachment: { type: "hologram" } }),
     other("5", "4", "system", { subtype: "turn_duration" }),
-    { ...other("6", "5", "hologram"), version: "2.1.301" }
+    { ...other("6", "5", "hologram"), version: "2.1.300" }
   )
   assert.deepStrictEqual(unknown, {
     program: "Claude Code 2.1.300",

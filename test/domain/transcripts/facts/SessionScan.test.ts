@@ -244,6 +244,21 @@ describe("what happened since the request before", () => {
     assert.deepStrictEqual(requestsOf(agent, records).at(-1)?.changes, changes)
   })
 
+  it("a fork of Codex repeats the requests of its origin, and of the origin of that, under their ids", () => {
+    const session = (id: string, forked_from_id?: string) => ({
+      type: "session_meta",
+      payload: { id, ...(forked_from_id === undefined ? {} : { forked_from_id }) }
+    })
+    const ids = (...records: ReadonlyArray<object>) => requestsOf("codex", records).map(({ id }) => id)
+    const copied = (total: number) => ({ ...count(total), timestamp: "2026-02-01T00:00:00Z" })
+    const first = ids(session("a"), count(1), count(2))
+    const second = ids(session("b", "a"), session("a"), copied(1), copied(2), count(3))
+    const third = ids(session("c", "b"), session("b", "a"), session("a"), copied(1), copied(2), copied(3), count(4))
+    assert.deepStrictEqual([second.slice(0, 2), third.slice(0, 3)], [first, second])
+    assert.strictEqual(new Set([...first, ...second, ...third]).size, 4)
+    assert.notDeepEqual(ids(session("d"), count(1)), first.slice(0, 1))
+  })
+
   it("counts that only repeat the totals are no request, and dollars that an agent records are taken", () => {
     assert.strictEqual(
       requestsOf("codex", [count(1), { ...count(1), timestamp: "2026-01-01T00:00:09Z" }, count(2)]).length,

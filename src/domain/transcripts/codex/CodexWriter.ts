@@ -8,29 +8,22 @@ import {
   outputText,
   type Part,
   plainText
-} from "../content/Content.ts"
-import type { Author, Draft } from "../conversation/Conversation.ts"
-import { sliceAt } from "../text/JsonSource.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { partTokens, type Usage } from "../tokens/Tokens.ts"
-import { withAuthorNote } from "./AuthorNote.ts"
-import {
-  carrier,
-  escapedPiece,
-  continuesMessage,
-  type Layout,
-  named,
-  objectOf,
-  readItem,
-  type ItemMessage
-} from "./CodexReader.ts"
-import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
-import { isJson, type Json, textAt } from "./JsonRecord.ts"
-import { isRecordProblem } from "./Problem.ts"
-import { recordLine } from "./RecordLine.ts"
-import type { Marks } from "./RecordMarks.ts"
-import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Step, type Transcript, type Writer, type Written, draftsOf } from "./Transcript.ts"
+} from "../../content/Content.ts"
+import type { Author, Draft } from "../../conversation/Conversation.ts"
+import { sliceAt } from "../../text/JsonSource.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { partTokens, type Usage } from "../../tokens/Tokens.ts"
+import { withAuthorNote } from "../AuthorNote.ts"
+import { type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { isRecordProblem } from "../Problem.ts"
+import { recordLine } from "../RecordLine.ts"
+import type { Marks } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import { VisibleMessages, type Step, type Transcript, type Writer, type Written, draftsOf } from "../Transcript.ts"
+import { carrier, escapedPiece, type Layout } from "./CarriedItems.ts"
+import { continuesMessage, type ItemMessage, namedPieces, objectOf } from "./ItemMessage.ts"
+import { readItem } from "./Items.ts"
 
 /**
  * Writes Codex CLI rollouts. Every item is read back before it is written. When its own form would not give the same parts,
@@ -307,8 +300,8 @@ const unheldIn = (kind: Kind, role: Content["role"], part: Part): ReadonlyArray<
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Hashes a text to 32 bits (FNV-1a), with a different result for every seed. */
-const bits = (text: string, seed: number): string => {
+/** Hashes a text to 32 parts (FNV-1a), with a different result for every seed. */
+const parts = (text: string, seed: number): string => {
   let hash = 0x811c9dc5 ^ seed
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
@@ -316,7 +309,7 @@ const bits = (text: string, seed: number): string => {
 
 /** Returns the UUID that Codex needs as an id, always the same for the same session. */
 const sessionId = (session: string): string => {
-  const hex = [1, 2, 3, 4].map((seed) => bits(session, seed)).join("")
+  const hex = [1, 2, 3, 4].map((seed) => parts(session, seed)).join("")
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
 }
 
@@ -554,8 +547,8 @@ class Rollout {
       isForeign && noteFirst.length > pieces.length ? wellFormed(messageItem("user", noteFirst) ?? item) : item
     const read = withNote === item && summary === undefined ? message : (readBack(withNote, summary) ?? message)
     // A call that comes later would also name the result.
-    const isNamed = read.bits.every((bit) => bit._tag === "Piece" || this.names.has(bit.call))
-    const list = named(read.bits, (call) => this.names.get(call))
+    const isNamed = read.parts.every((part) => part._tag === "Piece" || this.names.has(part.call))
+    const list = namedPieces(read.parts, (call) => this.names.get(call))
     return { item: withNote, message: read, same: isNamed && samePieces(list, pieces) }
   }
 

@@ -1,0 +1,375 @@
+import type { Content } from "../../content/Content.ts"
+import type { Author, Draft } from "../../conversation/Conversation.ts"
+import { arraySlices, sliceAt } from "../../text/JsonSource.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { draftOf, locate, textPiece } from "../ExactParts.ts"
+import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { marksOf } from "../RecordLine.ts"
+import { type Marks, readMarks } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import type { LineReader, Step, Transcript } from "../Transcript.ts"
+import { carriedBy, carrier, type PlacedItem, readExact, readLayout, withMarks } from "./CarriedItems.ts"
+import {
+  continuesMessage,
+  type ItemMessage,
+  type ItemPart,
+  type ItemSource,
+  messageOf,
+  namedPieces
+} from "./ItemMessage.ts"
+import { readItem } from "./Items.ts"
+import { type CodexRecord, decodeCodex, ignoredKinds } from "./Record.ts"
+
+/** Reads Codex CLI rollouts: the conversation is a fold over their records. */
+
+/** A message that later items may extend. */
+interface Turn {
+  readonly role: Content["role"]
+  readonly author: Author | undefined
+  readonly joins: ItemMessage["joins"]
+  readonly parts: Array<ItemPart>
+  readonly at: number | undefined
+  readonly line: number
+  readonly ids: Array<string>
+  readonly model: string | undefined
+  usage: Usage | undefined
+}
+type TurnOrCompaction =
+  | { readonly _tag: "Turn"; readonly turn: Turn }
+  | {
+      readonly _tag: "Compaction"
+      readonly insert: ReadonlyArray<Turn>
+      readonly trigger: "manual" | "auto"
+      readonly tokensBefore: number | undefined
+      readonly encryptedAt: number | undefined
+    }
+
+/** Whether the user typed this message, as opposed to tool results and to text that Codex inserted. */
+const isTyped = ({ author, joins, role }: Turn): boolean =>
+  role === "user" && author === undefined && joins === undefined
+
+const isTypedTurn = (one: TurnOrCompaction | undefined): boolean => one?._tag === "Turn" && isTyped(one.turn)
+
+const folder = /<cwd>([^<\n]+)<\/cwd>|^Current working directory: (.+)$/m
+
+/** Whether an item is a summary that only its provider can read (Codex with a ChatGPT login). */
+const isEncryptedSummary = ({ encrypted_content: content, type }: Json): boolean =>
+  typeof content === "string" &&
+  (type === "compaction" || type === "compaction_summary" || type === "context_compaction")
+
+class Rollout {
+  readonly skipped = new Skipped(ignoredKinds)
+  session: string | undefined
+  cwd: string | undefined
+  model: string | undefined
+  private version: string | undefined
+  private started = false
+  private readonly steps: Array<TurnOrCompaction> = []
+  /** The message that the next item may join. */
+  private open: Turn | undefined
+  /** The last message of the model, if nothing has changed what it was asked with. */
+  private answered: Turn | undefined
+  private readonly names = new Map<string, string>()
+  /** Results by the name that their call had when they arrived. */
+  private readonly known = new Map<ItemPart, string>()
+  private totals: string | undefined
+  private tokens: number | undefined
+
+  record(record: unknown, text: string, line: number): RecordProblem | undefined {
+    if (!isJson(record)) return recordProblem("", "expected a record: an object with timestamp, type and payload")
+    const decoded = decodeCodex(record)
+    switch (decoded._tag) {
+      case "Session":
+        return this.meta(decoded, record)
+      case "Turn":
+        this.model = decoded.model ?? this.model
+        this.cwd ??= decoded.folder
+        this.skipped.add("turn_context")
+        return undefined
+      case "Item":
+        return this.item(decoded, record, text, line)
+      case "Counted":
+        if (!this.count(decoded)) this.skipped.add("event_msg: token_count")
+        return undefined
+      case "RolledBack":
+        this.rollBack(decoded.turns)
+        return undefined
+      case "Compacted":
+        return this.compacted(decoded.payload, record, text, line)
+      case "Other":
+        this.skipped.addRecord(decoded.kind)
+        return undefined
+      case "Broken":
+        return decoded.problem
+    }
+  }
+
+  /** Reads the session's own record. A fork repeats the record of its parent session. */
+  private meta({ folder, id, version }: Extract<CodexRecord, { readonly _tag: "Session" }>, record: Json): undefined {
+    if (this.started) {
+      this.skipped.add("session_meta")
+      return undefined
+    }
+    this.started = true
+    const marks = marksOf(record)
+    this.session = "session" in marks ? textAt(marks, "session") : id
+    this.version = version
+    this.cwd ??= folder
+    return undefined
+  }
+
+  private item(
+    { at, item, root }: Extract<CodexRecord, { readonly _tag: "Item" }>,
+    record: Json,
+    text: string,
+    line: number
+  ): RecordProblem | undefined {
+    const name = root.map((key) => `${key}.`).join("")
+    const exact = readExact(record, text)
+    if (isRecordProblem(exact)) return exact
+    const carried = exact !== undefined && item.type === carrier
+    const found = carried
+      ? carriedBy(item, name)
+      : readItem(item, { value: record, text, root, name, id: String(line) }, this.skipped)
+    if (found === undefined || isRecordProblem(found)) return found
+    const marks = "palimpsest" in record ? readMarks(record) : {}
+    this.add(this.join(this.open, withMarks(found, marks, exact), marks, line, at, textAt(item, "id")))
+    if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
+    return undefined
+  }
+
+  private add(turn: Turn): void {
+    if (turn !== this.open) this.steps.push({ _tag: "Turn", turn })
+    this.open = turn
+    if (turn.role === "model") this.answered = turn
+  }
+
+  /** Returns the message that an item joins or begins. */
+  private join(
+    open: Turn | undefined,
+    found: ItemMessage,
+    { message }: Marks,
+    line: number,
+    at: number | undefined,
+    id: string | undefined
+  ): Turn {
+    if (found.author === "program") this.findFolder(found)
+    if (found.call !== undefined) this.names.set(found.call.id, found.call.name)
+    for (const part of found.parts) {
+      const name = part._tag === "Answer" ? this.names.get(part.call) : undefined
+      if (name !== undefined) this.known.set(part, name)
+    }
+    const { author, joins, role } = found
+    const same =
+      message === undefined ? continuesMessage(open?.joins, joins) : message === "same" && open?.role === role
+    const turn: Turn =
+      same && open !== undefined
+        ? open
+        : {
+            role,
+            author,
+            joins,
+            parts: [],
+            at,
+            line,
+            ids: [],
+            model: role === "model" ? this.model : undefined,
+            usage: undefined
+          }
+    for (const part of found.parts) turn.parts.push(part)
+    if (id !== undefined) turn.ids.push(id)
+    return turn
+  }
+
+  /** Files of 2025 name the folder only in the message that tells it to the model. */
+  private findFolder({ parts }: ItemMessage): void {
+    for (const part of this.cwd === undefined ? parts : []) {
+      const [, element, line] = folder.exec(part._tag === "Piece" ? (part.piece.part.text ?? "") : "") ?? []
+      this.cwd ??= element ?? line
+    }
+  }
+
+  /** Returns whether the counts are new for the model's last message. */
+  private count({ tokens, totals, usage }: Extract<CodexRecord, { readonly _tag: "Counted" }>): boolean {
+    const isNew = totals !== this.totals
+    this.totals = totals
+    this.tokens = tokens ?? this.tokens
+    if (!isNew || usage === undefined || this.answered === undefined) return false
+    this.answered.usage = usage
+    // The counts end a response: later text of the model belongs to another one.
+    if (this.open === this.answered) this.open = undefined
+    return true
+  }
+
+  /** Removes the user's last turns, each with everything after it. */
+  private rollBack(turns: number): void {
+    const first = this.steps.findIndex(isTypedTurn)
+    if (turns === 0 || first < 0) return
+    let from = this.steps.length
+    for (let left = turns; left > 0 && from > first;) {
+      from -= 1
+      if (isTypedTurn(this.steps[from])) left -= 1
+    }
+    // A program's text right before the turn belongs to it, unless it opens the conversation.
+    for (let before = this.steps[from - 1]; from > first; before = this.steps[from - 1]) {
+      if (before?._tag !== "Turn" || before.turn.author !== "program") break
+      from -= 1
+    }
+    for (const one of this.steps.splice(from)) if (one._tag === "Turn") this.skipped.add("rolled back")
+    this.close()
+  }
+
+  private close(): void {
+    this.open = undefined
+    this.answered = undefined
+  }
+
+  private compacted(payload: Json, record: Json, text: string, line: number): RecordProblem | undefined {
+    const { message, replacement_history: history } = payload
+    if (typeof message !== "string")
+      return recordProblem("payload.message", "expected a text, the summary, in a compacted record")
+    if (history !== undefined && history !== null && !Array.isArray(history))
+      return recordProblem("payload.replacement_history", "expected a list of items")
+    const replaced = Array.isArray(history) ? this.history(history, payload, record, text, line) : undefined
+    if (isRecordProblem(replaced)) return replaced
+    const typed = replaced === undefined ? this.typed() : []
+    const { encryptedAt, turns: insert } = replaced ?? {
+      // Without a word, the provider has the summary.
+      ...(message === "" ? { encryptedAt: typed.length } : { encryptedAt: undefined }),
+      turns: message === "" ? typed : [...typed, this.summary(message, record, text, line)]
+    }
+    this.steps.push({
+      _tag: "Compaction",
+      insert,
+      encryptedAt,
+      trigger: readMarks(record).trigger ?? "auto",
+      tokensBefore: this.tokens
+    })
+    this.close()
+    this.tokens = undefined
+    return undefined
+  }
+
+  /** Returns the user's messages that the model still sees. */
+  private typed(): ReadonlyArray<Turn> {
+    const last = this.steps.findLastIndex((one) => one._tag === "Compaction")
+    return this.steps
+      .slice(Math.max(0, last))
+      .flatMap((one) => (one._tag === "Turn" ? [one.turn] : one.insert))
+      .filter(isTyped)
+  }
+
+  private summary(message: string, record: Json, text: string, line: number): Turn {
+    const piece = textPiece(message, locate(record, text, []).at(["payload", "message"]))
+    return this.join(undefined, messageOf("user", [piece], "summary"), {}, line, timeAt(record), undefined)
+  }
+
+  /** Returns the items that replace all earlier messages, with their marks and exact parts, and the place of an encrypted summary. */
+  private history(
+    items: ReadonlyArray<unknown>,
+    payload: Json,
+    record: Json,
+    text: string,
+    line: number
+  ): { readonly turns: ReadonlyArray<Turn>; readonly encryptedAt: number | undefined } | RecordProblem {
+    const exact = readExact(record, text)
+    if (isRecordProblem(exact)) return exact
+    const layout = readLayout(record, exact ?? [])
+    if (isRecordProblem(layout)) return layout
+    const slices = arraySlices(sliceAt(text, ["payload", "replacement_history"]) ?? "")
+    const summary = textAt(payload, "message")
+    const turns: Array<Turn> = []
+    let encryptedAt: number | undefined
+    const add = (
+      found: ItemMessage,
+      id: string | undefined,
+      { exact: own, marks }: Pick<PlacedItem, "exact" | "marks">
+    ) => {
+      const whole = withMarks(found, marks, own)
+      // The environment stays where it is: a compaction does not insert it again.
+      if (whole.author === "environment") return
+      const open = turns.at(-1)
+      const joined = this.join(open, whole, marks, line, timeAt(record), id)
+      if (joined !== open) turns.push(joined)
+    }
+    let next = 0
+    const carried = (before: number) => {
+      for (let one = layout[next]; one?.missing === true && one.item === before; one = layout[next]) {
+        add(messageOf(one.role, []), undefined, one)
+        next += 1
+      }
+    }
+    for (const [index, item] of items.entries()) {
+      carried(index)
+      const name = `payload.replacement_history[${index}]`
+      if (!isJson(item)) return recordProblem(`${name}`, "expected a response item")
+      if (isEncryptedSummary(item)) encryptedAt = turns.length
+      const place: ItemSource = {
+        value: item,
+        text: slices[index] ?? "",
+        root: [],
+        name: `${name}.`,
+        id: `${line}_${index}`
+      }
+      const found = readItem(item, place, this.skipped, summary)
+      if (isRecordProblem(found)) return found
+      const own = layout[next]?.item === index ? layout[next] : undefined
+      if (own !== undefined) next += 1
+      if (found !== undefined) add(found, textAt(item, "id"), own ?? { exact: undefined, marks: {} })
+      if (found?.result !== undefined) add(found.result, undefined, { exact: undefined, marks: {} })
+    }
+    carried(items.length)
+    return { turns, encryptedAt: turns.some(({ author }) => author === "summary") ? undefined : encryptedAt }
+  }
+
+  *transcript(): SlicedWork<Transcript> {
+    const steps: Array<Step> = []
+    for (const one of this.steps) {
+      if (one._tag === "Turn") steps.push({ _tag: "Message", draft: this.draft(one.turn) })
+      else {
+        steps.push({
+          _tag: "Compaction",
+          insert: one.insert.map((turn) => this.draft(turn)),
+          keptFrom: undefined,
+          trigger: one.trigger,
+          tokensBefore: one.tokensBefore,
+          ...(one.encryptedAt === undefined ? {} : { encryptedAt: one.encryptedAt })
+        })
+      }
+      yield one._tag === "Turn" ? 1_000 : 1_000 * (1 + one.insert.length)
+    }
+    return {
+      format: "codex",
+      session: this.session,
+      cwd: this.cwd,
+      model: this.model,
+      steps,
+      skipped: this.skipped.counts,
+      unknown: this.skipped.unknown("Codex", this.version)
+    }
+  }
+
+  private draft({ at, author, parts, ids, line, model, role, usage }: Turn): Draft {
+    // A call that comes after its result still names it.
+    const list = namedPieces(parts, (call, part) => this.known.get(part) ?? this.names.get(call))
+    return draftOf(role, list, { at, author, line, ids, model, usage })
+  }
+}
+
+/**
+ * Reads a Codex CLI rollout of the current form or of 2025. Items of the model are one Content up to a tool result, a user
+ * message or the next token count; consecutive tool results are one, and each user message is one. Rolled-back turns are
+ * left out.
+ */
+export const codexReader = (): LineReader => {
+  const rollout = new Rollout()
+  return {
+    line: (value, text, number): Problem | undefined => {
+      const problem = rollout.record(value, text, number)
+      return problem === undefined ? undefined : problemAt(number, problem)
+    },
+    end: () => rollout.transcript()
+  }
+}

@@ -1,0 +1,190 @@
+import type { Part } from "../../content/Content.ts"
+import { blockMedia } from "../../content/MediaBlocks.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
+import { type Exact, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
+import type { Skipped } from "../Skipped.ts"
+import { authorOf } from "../voice/Voice.ts"
+import { readAnswer, readCall, readProviderAnswer, readProviderCall, readShellCall } from "./CallItems.ts"
+import { exactAt, type ItemMessage, type ItemSource, listAt, messageOf, objectOf } from "./ItemMessage.ts"
+
+/** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
+
+const dataUrl = /^data:([^,]*);base64,/
+
+/** Returns an image: its bytes if the address contains them, else the address. */
+const image = (url: string): Piece => {
+  const [head, mimeType] = dataUrl.exec(url) ?? []
+  const part: Part =
+    head === undefined
+      ? { fileData: { fileUri: url } }
+      : {
+          inlineData: {
+            ...(mimeType === undefined || mimeType === "" ? {} : { mimeType }),
+            data: url.slice(head.length)
+          }
+        }
+  return { part, source: undefined }
+}
+
+const readBlocks = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | RecordProblem => {
+  const { content } = item
+  if (typeof content === "string") return [textPiece(content, exactAt(source, "content"))]
+  if (!Array.isArray(content)) return recordProblem(`${source.name}content`, "expected a text or a list of blocks")
+  const locator = listAt(source, "content")
+  const found: Array<Piece> = []
+  for (const [index, block] of content.entries()) {
+    const name = `${source.name}content[${index}]`
+    if (!isJson(block) || typeof block.type !== "string")
+      return recordProblem(`${name}`, "expected a block, an object with a type")
+    switch (block.type) {
+      case "input_text":
+      case "output_text":
+      case "text":
+        if (typeof block.text !== "string")
+          return recordProblem(`${name}.text`, `expected a text in a block of type ${block.type}`)
+        found.push(textPiece(block.text, locator.under(index, "text")))
+        break
+      case "input_image":
+        if (typeof block.image_url !== "string")
+          return recordProblem(`${name}.image_url`, "expected a text, the address of the image")
+        found.push(image(block.image_url))
+        break
+      default: {
+        const media = blockMedia(block)
+        if (media === undefined) skipped.add(`block: ${block.type}`)
+        else found.push({ part: media, source: undefined })
+      }
+    }
+  }
+  return found
+}
+
+/** The beginning of a compaction's summary in Codex. */
+const summaryMark = "Another language model started to solve this problem and produced a summary"
+
+/** Returns the author of a message in the user's role, and the message without an author note. */
+const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): ItemMessage => {
+  const { author, pieces: rest } = splitAuthorNote(list)
+  if (author !== undefined) return messageOf("user", rest, author)
+  const first = list[0]?.part.text
+  if (
+    first !== undefined &&
+    (first.startsWith(summaryMark) || (list.length === 1 && first === summary && first !== ""))
+  )
+    return messageOf("user", list, "summary")
+  return messageOf("user", list, authorOf(list.map(({ part }) => part)))
+}
+
+/** A message that one agent sent to another, as the item that the model was shown. */
+export const agentMessage = ({ author, content, encrypted_content: encrypted, id, recipient }: Json): Json => ({
+  type: "agent_message",
+  ...(id === undefined ? {} : { id }),
+  author,
+  recipient,
+  content: [
+    encrypted === undefined || encrypted === null
+      ? { type: "input_text", text: content }
+      : { type: "encrypted_content", encrypted_content: encrypted }
+  ]
+})
+
+/** Reads a message of another agent. One that only its provider can read is counted as skipped. */
+const readAgentMessage = (
+  item: Json,
+  source: ItemSource,
+  skipped: Skipped
+): ItemMessage | RecordProblem | undefined => {
+  const list = readBlocks(item, source, skipped)
+  if (isRecordProblem(list)) return list
+  return list.length === 0 ? undefined : messageOf("user", list, "program")
+}
+
+const readMessage = (
+  item: Json,
+  source: ItemSource,
+  summary: string | undefined,
+  skipped: Skipped
+): ItemMessage | RecordProblem | undefined => {
+  const { role } = item
+  if (typeof role !== "string") return recordProblem(`${source.name}role`, "expected a text in a message")
+  if (!["user", "assistant", "developer", "system"].includes(role)) {
+    skipped.add(`message: ${role}`)
+    return undefined
+  }
+  const list = readBlocks(item, source, skipped)
+  if (isRecordProblem(list)) return list
+  if (role === "assistant") {
+    const sent = item.phase === "commentary" && list.length === 1 ? objectOf(list[0]?.part.text ?? "") : undefined
+    // Versions before `agent_message` items record what another agent sent as the model's text.
+    return sent !== undefined && "author" in sent && "recipient" in sent && "trigger_turn" in sent
+      ? readAgentMessage(agentMessage(sent), { ...source, text: "", root: [] }, skipped)
+      : messageOf("model", list)
+  }
+  return role === "user" ? userMessage(list, summary) : messageOf("user", list, "program")
+}
+
+const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | RecordProblem | undefined => {
+  const thoughts: Array<{ readonly text: string; readonly exact: Exact }> = []
+  for (const key of ["summary", "content"]) {
+    const list = item[key] ?? []
+    if (!Array.isArray(list))
+      return recordProblem(`${source.name}${key}`, "expected a list of texts in a reasoning item")
+    const locator = listAt(source, key)
+    for (const [index, block] of list.entries()) {
+      if (!isJson(block) || typeof block.text !== "string")
+        return recordProblem(`${source.name}${key}[${index}].text`, "expected a text in a reasoning item")
+      thoughts.push({ text: block.text, exact: locator.under(index, "text") })
+    }
+  }
+  const signature = textAt(item, "encrypted_content")
+  if (thoughts.length === 0) {
+    if (signature !== undefined) return messageOf("model", [thoughtPiece("", signature, () => undefined)])
+    skipped.add("response_item: reasoning without text")
+    return undefined
+  }
+  return messageOf(
+    "model",
+    thoughts.map(({ exact, text }, index) =>
+      thoughtPiece(text, index === thoughts.length - 1 ? signature : undefined, exact)
+    )
+  )
+}
+
+/**
+ * Reads a response item by its own form. Returns undefined for an item that is not part of the conversation, which is
+ * counted as skipped. `summary` is the text of a compaction's summary.
+ */
+export const readItem = (
+  item: Json,
+  source: ItemSource,
+  skipped: Skipped,
+  summary?: string | undefined
+): ItemMessage | RecordProblem | undefined => {
+  switch (item.type) {
+    case "message":
+      return readMessage(item, source, summary, skipped)
+    case "agent_message":
+      return readAgentMessage(item, source, skipped)
+    case "reasoning":
+      return readThoughts(item, source, skipped)
+    case "function_call":
+      return readCall(item, source, "arguments")
+    case "custom_tool_call":
+      return readCall(item, source, "input")
+    case "local_shell_call":
+      return readShellCall(item, source)
+    case "function_call_output":
+    case "custom_tool_call_output":
+      return readAnswer(item, source)
+    default:
+      if (typeof item.type !== "string")
+        return recordProblem(`${source.name}type`, "expected a text, the kind of the item")
+      if (item.type.endsWith("_call")) return readProviderCall(item, item.type, source)
+      if (item.type.endsWith("_output") && typeof item.call_id === "string")
+        return readProviderAnswer(item, item.call_id)
+      skipped.addRecord(`response_item: ${item.type}`)
+      return undefined
+  }
+}

@@ -1,0 +1,177 @@
+import type { Usage } from "../../tokens/Tokens.ts"
+import { isJson, type Json, natural, textAt, timeAt } from "../JsonRecord.ts"
+import { recordProblem, type RecordProblem } from "../Problem.ts"
+import { agentMessage } from "./Items.ts"
+
+/**
+ * Decodes a record of a Codex CLI rollout: `{timestamp, type, payload}`. Files of 2025 hold the session's record and the response
+ * items without this wrapper, one a line. The conversation and the facts of a session are folds over these records.
+ */
+
+type Body =
+  | {
+      readonly _tag: "Session"
+      readonly id: string
+      readonly folder: string | undefined
+      readonly version: string | undefined
+      /** The session whose agent started this one. */
+      readonly parent: string | undefined
+      /** The session whose records this file repeats before its own. */
+      readonly forkedFrom: string | undefined
+      readonly instructions: unknown
+    }
+  /** What a turn was started with. */
+  | {
+      readonly _tag: "Turn"
+      readonly folder: string | undefined
+      readonly model: string | undefined
+      readonly effort: unknown
+      readonly policies: ReadonlyArray<unknown>
+    }
+  /** A response item, with the path to it in the record. */
+  | { readonly _tag: "Item"; readonly item: Json; readonly root: ReadonlyArray<string> }
+  | { readonly _tag: "Compacted"; readonly payload: Json }
+  /** The user took back their last turns. */
+  | { readonly _tag: "RolledBack"; readonly turns: number }
+  | {
+      readonly _tag: "Counted"
+      readonly usage: Usage | undefined
+      /** The tokens in the window after the request. */
+      readonly tokens: number | undefined
+      /** The session's totals as JSON text. Codex repeats them to report rate limits. */
+      readonly totals: string
+    }
+  | { readonly _tag: "Other"; readonly kind: string }
+  | { readonly _tag: "Broken"; readonly problem: RecordProblem }
+type BodyOf<Tag extends Body["_tag"]> = Extract<Body, { readonly _tag: Tag }>
+
+/** A record of Codex. */
+export type CodexRecord = { readonly at: number | undefined } & Body
+
+/** Records that this program knows and does not read. */
+export const ignoredKinds: ReadonlySet<string> = new Set(
+  `turn_context session_meta world_state inter_agent_communication_metadata
+  response_item:reasoning_without_text response_item:compaction response_item:compaction_summary response_item:context_compaction
+  response_item:compaction_trigger response_item:additional_tools response_item:ghost_snapshot response_item:other
+  event_msg:agent_message event_msg:agent_message_content_delta event_msg:agent_reasoning event_msg:agent_reasoning_raw_content
+  event_msg:agent_reasoning_section_break event_msg:apply_patch_approval_request event_msg:background_event
+  event_msg:collab_agent_interaction_begin event_msg:collab_agent_interaction_end event_msg:collab_agent_spawn_begin
+  event_msg:collab_agent_spawn_end event_msg:collab_close_begin event_msg:collab_close_end event_msg:collab_resume_begin
+  event_msg:collab_resume_end event_msg:collab_waiting_begin event_msg:collab_waiting_end event_msg:context_compacted
+  event_msg:deprecation_notice event_msg:dynamic_tool_call_request event_msg:dynamic_tool_call_response
+  event_msg:elicitation_request event_msg:entered_review_mode event_msg:error event_msg:exec_approval_request
+  event_msg:exec_command_begin event_msg:exec_command_end event_msg:exec_command_output_delta event_msg:exited_review_mode
+  event_msg:guardian_assessment event_msg:hook_completed event_msg:hook_started event_msg:image_generation_begin
+  event_msg:image_generation_end event_msg:item_completed event_msg:item_started event_msg:mcp_startup_complete
+  event_msg:mcp_startup_update event_msg:mcp_tool_call_begin event_msg:mcp_tool_call_end event_msg:model_reroute
+  event_msg:patch_apply_begin event_msg:patch_apply_end event_msg:patch_apply_updated event_msg:plan_delta event_msg:plan_update
+  event_msg:raw_response_item event_msg:request_permissions event_msg:request_user_input event_msg:session_configured
+  event_msg:shutdown_complete event_msg:stream_error event_msg:sub_agent_activity event_msg:task_complete event_msg:task_started
+  event_msg:terminal_interaction event_msg:thread_goal_updated event_msg:thread_name_updated event_msg:thread_settings_applied
+  event_msg:token_count event_msg:turn_aborted event_msg:turn_complete event_msg:turn_diff event_msg:turn_started
+  event_msg:undo_completed event_msg:undo_started event_msg:user_message event_msg:view_image_tool_call event_msg:warning
+  event_msg:web_search_begin event_msg:web_search_end`
+    .split(/\s+/)
+    .map((kind) => kind.replace(":", ": ").replaceAll("_without_text", " without text"))
+)
+
+const wrapped = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
+
+const broken = (path: string, detail: string): BodyOf<"Broken"> => ({
+  _tag: "Broken",
+  problem: recordProblem(path, detail)
+})
+const other = (kind: string): BodyOf<"Other"> => ({ _tag: "Other", kind })
+
+const folderAt = (record: Json): string | undefined => {
+  const path = textAt(record, "cwd")
+  return path === "" ? undefined : path
+}
+
+const sessionOf = (meta: Json, name: string): BodyOf<"Session" | "Broken"> => {
+  if (typeof meta.id !== "string") return broken(`${name}id`, "expected a text, the id of the session")
+  const started = isJson(meta.source) ? meta.source.subagent : undefined
+  const spawn = isJson(started) && isJson(started.thread_spawn) ? started.thread_spawn : {}
+  return {
+    _tag: "Session",
+    id: meta.id,
+    folder: folderAt(meta),
+    version: textAt(meta, "cli_version"),
+    parent: textAt(spawn, "parent_thread_id"),
+    forkedFrom: textAt(meta, "forked_from_id"),
+    instructions: meta.base_instructions ?? meta.instructions
+  }
+}
+
+/** The usage of a request; undefined when there was none. */
+const usageOf = (counts: Json): Usage | undefined => {
+  const prompt = natural(counts.input_tokens)
+  const output = natural(counts.output_tokens)
+  if (prompt === undefined || output === undefined || prompt + output === 0) return undefined
+  const thoughts = Math.min(output, natural(counts.reasoning_output_tokens) ?? 0)
+  const cacheWrite = natural(counts.cache_write_input_tokens)
+  return {
+    prompt,
+    answer: output - thoughts,
+    thoughts,
+    cached: natural(counts.cached_input_tokens) ?? 0,
+    ...(cacheWrite === undefined ? {} : { cacheWrite })
+  }
+}
+
+const eventOf = (payload: Json): BodyOf<"RolledBack" | "Counted" | "Other" | "Broken"> => {
+  const { info, type } = payload
+  if (type === "thread_rolled_back") {
+    const turns = natural(payload.num_turns)
+    return turns === undefined
+      ? broken("payload.num_turns", "expected a number of turns in a thread_rolled_back event")
+      : { _tag: "RolledBack", turns }
+  }
+  const counts = type === "token_count" && isJson(info) ? info.last_token_usage : undefined
+  if (!isJson(info) || !isJson(counts)) return other(`event_msg: ${textAt(payload, "type") ?? "unknown"}`)
+  const usage = usageOf(counts)
+  return {
+    _tag: "Counted",
+    usage,
+    tokens: natural(counts.total_tokens) ?? (usage === undefined ? undefined : usage.prompt + usage.answer),
+    totals: JSON.stringify(info.total_token_usage ?? counts)
+  }
+}
+
+const bodyOf = (record: Json): Body => {
+  const { payload, type } = record
+  if (typeof record.record_type === "string") return other(`record_type: ${record.record_type}`)
+  if (typeof type !== "string") {
+    const isSession = type === undefined && typeof record.id === "string"
+    return isSession ? sessionOf(record, "") : broken("type", "expected a text, the kind of the record")
+  }
+  if (!("payload" in record) && !wrapped.has(type)) return { _tag: "Item", item: record, root: [] }
+  if (!isJson(payload)) {
+    return wrapped.has(type) ? broken("payload", `expected an object in a ${type} record`) : other(type)
+  }
+  switch (type) {
+    case "session_meta":
+      return sessionOf(payload, "payload.")
+    case "turn_context":
+      return {
+        _tag: "Turn",
+        folder: folderAt(payload),
+        model: textAt(payload, "model"),
+        effort: payload.effort,
+        policies: [payload.approval_policy, payload.sandbox_policy]
+      }
+    case "response_item":
+      return { _tag: "Item", item: payload, root: ["payload"] }
+    case "inter_agent_communication":
+      return { _tag: "Item", item: agentMessage(payload), root: ["payload"] }
+    case "event_msg":
+      return eventOf(payload)
+    case "compacted":
+      return { _tag: "Compacted", payload }
+    default:
+      return other(type)
+  }
+}
+
+/** Decodes a record. Response items stay as they are: few folds read them. */
+export const decodeCodex = (record: Json): CodexRecord => ({ at: timeAt(record), ...bodyOf(record) })

@@ -1,0 +1,56 @@
+import { type CodexRecord, decodeCodex } from "../codex/Record.ts"
+import type { Json } from "../JsonRecord.ts"
+import { changed, noted, noUsage, prompted, requested, saw, type ScanState, wordsOf } from "./ScanState.ts"
+
+/** The facts of a session of Codex. */
+
+const scanSession = (state: ScanState, record: Extract<CodexRecord, { readonly _tag: "Session" }>): void => {
+  const { facts, last } = state
+  // A fork repeats the records of the session that it comes from, and those of that session's own origin.
+  if (facts.session !== record.id) last.family = record.forkedFrom ?? record.id
+  facts.session ??= record.id
+  facts.folder ??= record.folder
+  if (record.parent !== undefined) facts.parent ??= record.parent
+  noted(state, "instructions", record.instructions, "instructions")
+}
+
+/** The folder in the environment that files of 2025 name only in a message. */
+const folderIn = (content: unknown): string | undefined =>
+  /<cwd>([^<\n]+)<\/cwd>/.exec(JSON.stringify(content) ?? "")?.[1]
+
+const scan = (state: ScanState, record: CodexRecord): void => {
+  const { facts, last } = state
+  saw(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      return scanSession(state, record)
+    case "Turn":
+      facts.folder ??= record.folder
+      last.model = record.model ?? last.model ?? "unknown"
+      facts.model ??= last.model
+      noted(state, "effort", record.effort, "thinking")
+      noted(state, "policy", record.policies, "settings")
+      return noted(state, "cwd", record.folder, "folder")
+    case "Item":
+      if (record.item.type !== "message" || record.item.role !== "user") return
+      facts.folder ??= folderIn(record.item.content)
+      return prompted(state, wordsOf(record.item.content))
+    case "Compacted":
+      return changed(state, "compaction")
+    case "RolledBack":
+      return changed(state, "rewind")
+    case "Counted":
+      if (record.totals === last.totals) return
+      last.totals = record.totals
+      // A fork has the counts of its origin at another time: the totals are the same.
+      return requested(state, {
+        id: `${last.family ?? facts.session ?? ""} ${record.totals}`,
+        at: record.at ?? 0,
+        model: last.model ?? "unknown",
+        usage: record.usage ?? noUsage
+      })
+  }
+}
+
+/** Adds a record of Codex to a scan. */
+export const scanCodex = (state: ScanState, record: Json): void => scan(state, decodeCodex(record))
