@@ -6,7 +6,7 @@ import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "./ExactParts.ts"
 import { isSummary } from "./GeminiContext.ts"
-import { readMessage, type MessageRecord } from "./GeminiRecord.ts"
+import { readMessage, type MessageRecord, ignoredKinds } from "./GeminiRecord.ts"
 import { isJson, type Json, textAt, natural } from "./JsonRecord.ts"
 import { isRecordProblem, type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
 import { marksOf } from "./RecordLine.ts"
@@ -272,12 +272,17 @@ class Recording {
   private now: Stretch = { records: new Map(), known: [], checkpoint: undefined }
   /** A checkpoint with only the environment, until it is known whether the other messages are loaded again. */
   private unloaded: Records | undefined
-  private readonly skipped = new Skipped()
+  private readonly skipped = new Skipped(ignoredKinds)
   private session: string | undefined
   private cwd: string | undefined
 
   skip(kind: string): void {
     this.skipped.add(kind)
+  }
+
+  /** Counts a record of a kind that no one reads. */
+  unread(record: Json): void {
+    this.skipped.addRecord(textAt(record, "type") ?? "unknown record")
   }
 
   metadata(record: Json): void {
@@ -427,11 +432,19 @@ class Recording {
       seen = [...seen, ...added.map((draft, index) => ({ draft, number: from + index }))]
       messages += added.length
     }
-    return { format: "gemini", session: this.session, cwd: this.cwd, model, steps, skipped: this.skipped.counts }
+    return {
+      format: "gemini",
+      session: this.session,
+      cwd: this.cwd,
+      model,
+      steps,
+      skipped: this.skipped.counts,
+      unknown: this.skipped.unknown("Gemini CLI", undefined)
+    }
   }
 
   private count(message: MessageRecord, flow: Flow): void {
-    if (message.gives._tag === "Nothing") this.skip(message.gives.kind)
+    if (message.gives._tag === "Nothing") this.skipped.addRecord(message.gives.kind)
     for (let left = flow.repeated(message); left > 0; left -= 1) this.skip("repeated result")
   }
 }
@@ -499,7 +512,7 @@ const readRecord = (recording: Recording, record: unknown, text: string, line: n
   if (isMessage(record)) return recordProblem("id", "expected a text, the id of the message")
   if ("$set" in record) return readMetadata(recording, record, text, ["$set"], line)
   if (isMetadata(record)) return readMetadata(recording, record, text, [], line)
-  recording.skip(textAt(record, "type") ?? "unknown record")
+  recording.unread(record)
   return undefined
 }
 

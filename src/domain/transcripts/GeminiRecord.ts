@@ -314,6 +314,9 @@ const readGemini = (record: Json, text: string, at: At): Gives | RecordProblem =
   }
 }
 
+/** Messages that this program knows and does not read. */
+export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning"])
+
 const readGives = (record: Json, text: string): Gives | RecordProblem => {
   const { at } = locate(record, text, [])
   switch (record.type) {
@@ -321,13 +324,9 @@ const readGives = (record: Json, text: string): Gives | RecordProblem => {
       return readUser(record, text, at)
     case "gemini":
       return readGemini(record, text, at)
-    case "info":
-    case "error":
-    case "warning":
-      return { _tag: "Nothing", kind: record.type }
     default:
       return typeof record.type === "string"
-        ? { _tag: "Nothing", kind: `message: ${record.type}` }
+        ? { _tag: "Nothing", kind: ignoredKinds.has(record.type) ? record.type : `message: ${record.type}` }
         : recordProblem("type", "expected user, gemini, info, error or warning")
   }
 }

@@ -49,6 +49,13 @@ const resultOf = (part: Json, state: Json): Piece | undefined => {
   return answerPiece({ ...answer, failed, content: textAt(state, "output") ?? "" }, noText)
 }
 
+/** Parts and rows that this program knows and does not read. A text is one that opencode ignores, too. */
+export const ignoredKinds: ReadonlySet<string> = new Set(
+  ["agent", "compaction", "patch", "retry", "snapshot", "step-finish", "step-start", "text"].map(
+    (kind) => `part: ${kind}`
+  )
+)
+
 /** Makes the conversation of messages in the order in which they were said. */
 class Conversation {
   private readonly steps = new Steps()
@@ -65,7 +72,7 @@ class Conversation {
   add(message: Message): void {
     if (message.data.role === "user") this.user(message)
     else if (message.data.role === "assistant") this.assistant(message)
-    else this.skipped.add(`message: ${String(message.data.role)}`)
+    else this.skipped.addRecord(`message: ${String(message.data.role)}`)
   }
 
   end(session: Json): Transcript {
@@ -76,7 +83,8 @@ class Conversation {
       cwd: textAt(session, "directory"),
       model: this.model,
       steps: this.steps.end(),
-      skipped: this.skipped.counts
+      skipped: this.skipped.counts,
+      unknown: this.skipped.unknown("opencode", textAt(session, "version"))
     }
   }
 
@@ -120,9 +128,13 @@ class Conversation {
       if (isText(part)) pieces.push(textPiece(textAt(part, "text") ?? "", noText))
       else if (part.type === "file") pieces.push(mediaOf(part))
       else if (part.type === "subtask") pieces.push(textPiece(textAt(part, "prompt") ?? "", noText))
-      else this.skipped.add(`part: ${String(part.type)}`)
+      else this.unread(part)
     }
     this.say(message, "user", pieces, author)
+  }
+
+  private unread(part: Json): void {
+    this.skipped.addRecord(`part: ${String(part.type)}`)
   }
 
   private assistant(message: Message): void {
@@ -158,7 +170,7 @@ class Conversation {
         const result = resultOf(part, state)
         if (result !== undefined) answers.push(result)
         if (Array.isArray(state.attachments)) answers.push(...state.attachments.filter(isJson).map(mediaOf))
-      } else this.skipped.add(`part: ${String(part.type)}`)
+      } else this.unread(part)
     }
     flush()
   }
@@ -200,7 +212,7 @@ function* conversationOf(
 
 /** Reads the rows of a session. A row of another table is skipped. */
 export const opencodeReader = (): LineReader => {
-  const skipped = new Skipped()
+  const skipped = new Skipped(ignoredKinds)
   const messages = new Map<string, Message>()
   const parts: Array<{ readonly message: string; readonly data: Json }> = []
   let session: Json | undefined
@@ -214,7 +226,7 @@ export const opencodeReader = (): LineReader => {
         return undefined
       }
       if (record.kind !== "message" && record.kind !== "part") {
-        skipped.add(`row: ${String(record.kind)}`)
+        skipped.addRecord(`row: ${String(record.kind)}`)
         return undefined
       }
       if (id === undefined || !isJson(data)) {
@@ -252,5 +264,5 @@ export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | P
     const at = isJson(info.time) ? instant(info.time.created) : undefined
     messages.push({ id, number: index + 1, at, data: info, parts: listOf(message.parts).filter(isJson) })
   }
-  return yield* conversationOf(value.info, messages, new Skipped())
+  return yield* conversationOf(value.info, messages, new Skipped(ignoredKinds))
 }

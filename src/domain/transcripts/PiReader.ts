@@ -29,6 +29,17 @@ import { authorOf } from "./voice/Voice.ts"
  * One file: the blocks, entries and tree of one format.
  */
 
+/** Entries that this program knows and does not read. */
+export const ignoredKinds: ReadonlySet<string> = new Set([
+  "thinking_level_change",
+  "model_change",
+  "custom",
+  "label",
+  "leaf",
+  "session_info",
+  "bash left out of context"
+])
+
 /** The content that an entry adds to the conversation. */
 type Gives =
   | {
@@ -408,7 +419,7 @@ function* transcript(
   }
   const onPath = new Set(path)
   for (const entry of entries) {
-    if (entry.gives._tag === "Nothing") skipped.add(entry.gives.kind)
+    if (entry.gives._tag === "Nothing") skipped.addRecord(entry.gives.kind)
     else if (!onPath.has(entry)) skipped.add("dead branch")
   }
   return {
@@ -417,7 +428,8 @@ function* transcript(
     cwd: textAt(header, "cwd"),
     model: path.findLast((entry) => entry.model !== undefined)?.model ?? textAt(header, "modelId"),
     steps: steps.end(),
-    skipped: skipped.counts
+    skipped: skipped.counts,
+    unknown: skipped.unknown("Pi", undefined)
   }
 }
 
@@ -437,7 +449,7 @@ const headerProblem = (header: Json): RecordProblem | undefined => {
  * follow each other are one Content. `isLenient` reads a path with gaps and circles.
  */
 export const piReader = (isLenient = false): LineReader => {
-  const skipped = new Skipped()
+  const skipped = new Skipped(ignoredKinds)
   const entries: Array<Entry> = []
   const ids = new Set<string>()
   let header: Json | undefined

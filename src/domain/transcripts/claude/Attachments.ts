@@ -106,3 +106,6 @@ export const attachmentPieces = (attachment: Json): ReadonlyArray<Piece> => {
     one === undefined ? [] : typeof one === "string" ? [textPiece(one, () => undefined)] : [one]
   )
 }
+
+/** The kinds of attachments whose text the model saw. */
+export const shownAttachments: ReadonlyArray<string> = Object.keys(shownBy)
