@@ -358,6 +358,7 @@ const exitNow = (status: number): never => {
 const runMain = Runtime.makeRunMain(({ fiber, teardown }) => {
   let received: { readonly status: number; readonly at: number } | undefined
   const onSignal = (status: number) => () => {
+    if (status === signals.SIGHUP && shutdown.ignoresHangup) return
     const at = performance.now()
     if (received !== undefined) {
       // A terminal that is closed hangs up twice: its shell does, and the system when the shell ends.

@@ -253,3 +253,7 @@ export const answerTo = (
   )
   return { message, text: texts.join("\n"), texts, isComplete }
 }
+
+/** Whether a stored message has these words. Hooks may have added lines and parts to it. */
+export const hasWords = ({ content }: Entry, words: string): boolean =>
+  content.parts.some(({ text }) => text === words || text?.startsWith(`${words}\n`) === true)

@@ -1,5 +1,7 @@
-/**
- * How long the program may take to end after a signal, in addition to the time for finalizers. A program with work to
- * finish, such as a server, sets it.
- */
-export const shutdown = { graceMillis: 0 }
+/** How the program ends on a signal. A program with work to finish, such as a server, sets it. */
+export const shutdown = {
+  /** How long it may take, in addition to the time for finalizers. */
+  graceMillis: 0,
+  /** Whether it goes on when its terminal is closed. */
+  ignoresHangup: false
+}

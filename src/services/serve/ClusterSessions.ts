@@ -4,8 +4,9 @@ import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import { hasWords } from "../../domain/serve/SessionLedger.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
-import { noMessage, storeError } from "./Failures.ts"
+import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
 import { accepting } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
@@ -259,6 +260,8 @@ const send = Effect.fnUntraced(function* (
   yield* StoredSessions.existing(front.stored, tenant, id)
   const messageId = message.id ?? (yield* StoredSessions.newId)
   const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
+  const before = isRunning ? yield* StoredSessions.messageOf(front.stored, tenant, id, messageId) : held
+  if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
   const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
   if (!isAccepted) yield* limiter.checkTokens(tenant)
   const session = client(front, tenant, id)

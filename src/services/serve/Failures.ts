@@ -17,6 +17,10 @@ export const noSession = (id: string) =>
 export const noMessage = (id: string, message: string) =>
   new NotFound({ message: `session ${id} has no message ${message}; send it with this id` })
 
+/** The error for a message whose id another message of the session has. */
+export const otherWords = (id: string, message: string) =>
+  new Conflict({ message: `session ${id} has a message ${message} with other words; send this one with another id` })
+
 /** Describes a failure of the store to a client, without paths and processes. */
 export const storeError = (error: SessionStoreError): Effect.Effect<never, ServeError> => {
   const { reason } = error

@@ -1,8 +1,8 @@
 import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
-import { answerTo } from "../../domain/serve/SessionLedger.ts"
+import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
-import { noMessage, storeError } from "./Failures.ts"
+import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
@@ -96,9 +96,10 @@ export const send = Effect.fnUntraced(function* (
     id,
     Effect.fnUntraced(function* (session) {
       const before = session.turn(messageId)
-      if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
       const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
       const recorded = answerTo(whole, messageId)
+      if (recorded !== undefined && !hasWords(recorded.message, message.text)) return yield* otherWords(id, messageId)
+      if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
       const lost = before?.ended === "stopped" ? before : undefined
       const missing = resumption(lost === undefined ? [] : session.eventsOf(lost), recorded?.texts ?? [])
       const resume = (one: ServedTurn) => {

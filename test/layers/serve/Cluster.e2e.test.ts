@@ -42,6 +42,7 @@ describe("a server over SQLite", () => {
           assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
             "first"
           ])
+          assert.strictEqual((await ask("POST", messages, { body: { id: "m1", text: "Other words" } })).status, 409)
           const fork = await ask("POST", "/v1/sessions/one/fork", { body: { id: "two" } })
           assert.strictEqual(fork.status, 201)
           assert.include(await read(ask("GET", "/v1/sessions/two/export?format=claude")), "first")

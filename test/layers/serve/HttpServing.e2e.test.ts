@@ -337,6 +337,14 @@ describe("streams", () => {
     assert.strictEqual(view.totals.messages, 2)
   })
 
+  it.live("a message with the id of another one is refused", function* () {
+    const { ask } = yield* started
+    const other = yield* Effect.promise(() =>
+      ask("POST", `${one}/messages`, { body: { id: "m1", text: "the secret" } })
+    )
+    assert.strictEqual(other.status, 409)
+  })
+
   it.live("readers that do not read delay no other client, and are limited in number", function* () {
     const { ask } = yield* started
     const abort = new AbortController()
