@@ -31,20 +31,27 @@ export interface Route {
 }
 
 const geminiPath =
-  /^\/v1(?:beta|alpha)?\d*\/(?:models|tunedModels)\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/
+  /^\/v1(?:beta|alpha)?\d*\/(?:projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/
 
-const fixed: Readonly<Record<string, Pick<Route, "dialect" | "asks">>> = {
-  "/v1/messages": { dialect: "anthropic", asks: "answer" },
-  "/v1/messages/count_tokens": { dialect: "anthropic", asks: "count" },
-  "/v1/chat/completions": { dialect: "chat", asks: "answer" },
-  "/v1/responses": { dialect: "responses", asks: "answer" }
-}
+/** Paths under which servers offer OpenAI's dialects: its own, those of proxies and of other providers, and Azure's, which name a deployment. */
+const openAiPath =
+  /^(?:\/v1|\/v1beta\/openai|\/api\/v1|\/api\/paas\/v4|\/compatible-mode\/v1|\/openai(?:\/v1|\/deployments\/([^/]+))?)?\/(chat\/completions|responses)$/
+
+const anthropicPath = /^(?:\/anthropic)?\/v1\/messages(\/count_tokens)?$/
+
+const plainRoute = { model: undefined, isStream: false, isArray: false } as const
 
 /** Returns the route of a request. Undefined for requests that the gateway only passes on. */
 export const routeOf = (method: string, { path, query }: RequestTarget): Route | undefined => {
   if (method !== "POST") return undefined
-  const known = Object.hasOwn(fixed, path) ? fixed[path] : undefined
-  if (known !== undefined) return { ...known, model: undefined, isStream: false, isArray: false }
+  const anthropic = anthropicPath.exec(path)
+  if (anthropic !== null) {
+    return { ...plainRoute, dialect: "anthropic", asks: anthropic[1] === undefined ? "answer" : "count" }
+  }
+  const [, deployment, kind] = openAiPath.exec(path) ?? []
+  if (kind !== undefined) {
+    return { ...plainRoute, dialect: kind === "responses" ? kind : "chat", asks: "answer", model: deployment }
+  }
   const [, model, action] = geminiPath.exec(path) ?? []
   if (model === undefined) return undefined
   return {
@@ -56,9 +63,9 @@ export const routeOf = (method: string, { path, query }: RequestTarget): Route |
   }
 }
 
-/** Returns the provider of a dialect. */
-export const providerOf = (dialect: Dialect): Provider =>
-  dialect === "chat" || dialect === "responses" ? "openai" : dialect
+/** Returns the provider of a request with a route. Gemini serves OpenAI's dialect, too. */
+export const providerOf = ({ dialect }: Route, { path }: RequestTarget): Provider =>
+  dialect === "anthropic" ? dialect : dialect === "gemini" || path.startsWith("/v1beta/") ? "gemini" : "openai"
 
 /** Returns the provider of a request without a known dialect, from its path and the names of its headers. */
 export const providerOfOther = ({ path }: RequestTarget, hasHeader: (name: string) => boolean): Provider => {

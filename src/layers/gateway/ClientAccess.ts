@@ -41,7 +41,7 @@ export interface ClientAccess {
 
 /** Why a request is refused before it goes out. */
 export interface Refusal {
-  readonly status: 400 | 401 | 403 | 429
+  readonly status: 400 | 401 | 403 | 415 | 426 | 429
   readonly message: string
   readonly retryAfter?: number | undefined
 }

@@ -1,6 +1,6 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
-import type { IncomingMessage, ServerResponse } from "node:http"
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
 import { mayNameState, storesAnswer } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
@@ -10,6 +10,7 @@ import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { isReadable, readableEncodings } from "./BodyEncoding.ts"
 import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { ByteCollector, type Holder } from "./HeldBytes.ts"
@@ -153,7 +154,7 @@ const work = Effect.fnUntraced(function* (
   const { headers, method = "GET" } = request
   const route = routeOf(method, target)
   const provider =
-    route === undefined ? providerOfOther(target, (name) => headers[name] !== undefined) : providerOf(route.dialect)
+    route === undefined ? providerOfOther(target, (name) => headers[name] !== undefined) : providerOf(route, target)
   const access = yield* accessOf(options, request, target, { provider, route })
   if ("status" in access) {
     request.resume()
@@ -186,11 +187,21 @@ const work = Effect.fnUntraced(function* (
 })
 
 /** Why a request cannot be read at all. */
-const malformed = (target: RequestTarget | undefined, coding: string | undefined): Refusal | undefined => {
+const malformed = (
+  target: RequestTarget | undefined,
+  route: Route | undefined,
+  { "content-encoding": encoding = "", "transfer-encoding": coding = "chunked", upgrade = "" }: IncomingHttpHeaders
+): Refusal | undefined => {
   if (target === undefined) return refuse(400, "the target of the request is no path")
-  return coding === undefined || coding.toLowerCase() === "chunked"
+  if (coding.toLowerCase() !== "chunked") return refuse(400, "transfer-encoding may only be chunked")
+  // Codex goes on with HTTP after this status.
+  if (/\bwebsocket\b/i.test(upgrade)) return refuse(426, "WebSockets are not supported; use HTTP")
+  return route === undefined || isReadable(encoding)
     ? undefined
-    : refuse(400, "transfer-encoding may only be chunked")
+    : refuse(
+        415,
+        `the gateway cannot read content-encoding ${encoding}; send the body as it is, or in ${readableEncodings}`
+      )
 }
 
 /**
@@ -206,7 +217,7 @@ export const handle = (
   const whole = requestTarget(request.url ?? "/")
   const target = whole === undefined ? undefined : { ...whole, path: whole.path.slice(prefix.length) }
   const route = target === undefined ? undefined : routeOf(request.method ?? "", target)
-  const refusal = malformed(target, request.headers["transfer-encoding"])
+  const refusal = malformed(target, route, request.headers)
   if (target === undefined || refusal !== undefined) {
     request.resume()
     return refused(response, route, refusal ?? refuse(400, ""))

@@ -36,6 +36,18 @@ describe("a route", () => {
     ["/v1/chat/completions", "chat answer"],
     ["/v1/responses", "responses answer"],
     ["/v1/responses/compact", undefined],
+    ["/openai/deployments/our-gpt/chat/completions?api-version=2024-10-21", "chat answer our-gpt"],
+    ["/openai/responses?api-version=2025-04-01-preview", "responses answer"],
+    ["/openai/v1/responses", "responses answer"],
+    ["/v1beta/openai/chat/completions", "chat answer"],
+    ["/compatible-mode/v1/chat/completions", "chat answer"],
+    ["/chat/completions", "chat answer"],
+    ["/v1/files/chat/completions", undefined],
+    ["/anthropic/v1/messages", "anthropic answer"],
+    [
+      "/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-pro:generateContent",
+      "gemini answer gemini-2.5-pro"
+    ],
     ["/v1/messages/batches", undefined],
     ["/v1beta/models/gemini-2.5-pro:generateContent", "gemini answer gemini-2.5-pro"],
     ["/v1alpha/models/gemini-2.5-pro:countTokens", "gemini count gemini-2.5-pro"],
@@ -68,11 +80,16 @@ describe("a route", () => {
   })
 })
 
-it("each dialect goes to its provider's own server", () => {
-  assert.deepStrictEqual(
-    dialects.map((dialect) => new URL(defaultUpstreams[providerOf(dialect)]).host),
-    ["api.anthropic.com", "generativelanguage.googleapis.com", "api.openai.com", "api.openai.com"]
-  )
+it.each([
+  ["/v1/messages", "api.anthropic.com"],
+  ["/v1beta/models/m:generateContent", "generativelanguage.googleapis.com"],
+  ["/v1beta/openai/chat/completions", "generativelanguage.googleapis.com"],
+  ["/v1/chat/completions", "api.openai.com"],
+  ["/v1/responses", "api.openai.com"]
+])("%s goes to its provider's own server", (path, host) => {
+  const target = targetOf(path)
+  const route = routeOf("POST", target)
+  assert.strictEqual(route === undefined ? undefined : new URL(defaultUpstreams[providerOf(route, target)]).host, host)
 })
 
 it.each(dialects)("our tool is declared in the form of the dialect %s", (dialect) => {

@@ -134,7 +134,7 @@ const sentOf = ({ keys: placed, path: at, provider, session }: Case, keyOf = (ke
     method,
     path,
     headers: [...put.flatMap((each) => each?.headers ?? []), ...named],
-    provider: route === undefined ? provider : providerOf(route.dialect)
+    provider: route === undefined ? provider : providerOf(route, targetOf(path))
   }
 }
 

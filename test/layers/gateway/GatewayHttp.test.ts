@@ -95,6 +95,19 @@ describe("a request that fits", () => {
   })
 })
 
+describe("requests that are refused, because they would pass unread", () => {
+  it.live.each([
+    [["Content-Encoding", "compress"], "POST", 415],
+    [["Connection", "Upgrade", "Upgrade", "websocket"], "GET", 426]
+  ] as const)("%s", function* ([headers, method, status]) {
+    const provider = yield* makeProvider(noted)
+    const gateway = yield* makeGateway(provider.url)
+    const answer = yield* raw(`${gateway.url}/v1/responses`, ["Authorization", "Bearer k", ...headers], "{}", method)
+    assert.deepStrictEqual([answer.status, provider.requests.length], [status, 0])
+    assert.include(JSON.parse(answer.body).error.message, "palimpsest gateway")
+  })
+})
+
 describe("failures", () => {
   it.live.each(dialects)("of a provider come back as they are (%s)", function* (dialect) {
     const provider = yield* makeProvider(() => ({ status: 429, body: `{"error": {"message":"slow down"}}` }))

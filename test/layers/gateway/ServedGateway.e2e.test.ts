@@ -1,7 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
 import type { Provider } from "../../../src/domain/gateway/Dialect.ts"
-import { providerOf } from "../../../src/domain/gateway/Dialect.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ServedGatewayOptions } from "../../../src/layers/assembly/LiveGateway.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
@@ -63,7 +62,7 @@ describe("the gateway within serve", () => {
     for (let turn = 0; turn < 8; turn += 1) yield* Effect.promise(() => client.say(`${turn}: ${text}`, () => ""))
     const last = provider.requests.at(-1)
     assert.include(last?.text ?? "", "palimpsest_recall")
-    const name = providerOf(dialect)
+    const name = dialect === "chat" || dialect === "responses" ? "openai" : dialect
     const expected = { anthropic: "operator-a", gemini: "operator-g", openai: "Bearer operator-o" }[name]
     for (const { headers } of provider.requests) {
       assert.strictEqual(keyIn[name](headers), expected)
