@@ -7,6 +7,7 @@ import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
+import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
@@ -228,6 +229,8 @@ interface CallResult {
   readonly failed: boolean
 }
 
+const isLooking = ({ _tag }: Action): boolean => _tag === "Read" || _tag === "Search"
+
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
@@ -239,8 +242,9 @@ export const recordResult = (
   if (failed) {
     const command = decisiveCommand(actions)
     const output = command?.output ?? answerText(answer.part)
-    // What only looks at something fails without consequences.
-    if (command !== undefined && programsOf(command.command).length === 0) return
+    // What only looks at something fails without consequences, but for a look at checks that run elsewhere.
+    if (command === undefined ? actions.some(isLooking) : isLook(command.command) && !/\bgh\b/.test(command.command))
+      return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
     errors.set(subject, { entry, text: failureText(output), handle: answer.handle })

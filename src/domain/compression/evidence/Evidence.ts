@@ -29,6 +29,7 @@ import {
   type Snapshot,
   attributeWords
 } from "../Snapshot.ts"
+import { type Settled, settledBy } from "./Agreements.ts"
 import {
   type Answer,
   recordFileChange,
@@ -100,6 +101,8 @@ export interface Evidence {
   readonly lastWords: ReadonlyArray<QuotedText>
   /** Sentences in which the agent states a decision and its reason. */
   readonly decisions: ReadonlyArray<QuotedText>
+  /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
+  readonly settled: ReadonlyArray<Settled & { readonly entry: EntryId }>
   /** The agent's latest calls, oldest first. */
   readonly recent: ReadonlyArray<RecentCall>
   readonly anchors: ReadonlyMap<string, Anchor>
@@ -150,6 +153,7 @@ interface Gathering {
   readonly attachments: Array<QuotedText>
   readonly constraints: Array<Span>
   readonly decisions: Array<QuotedText>
+  readonly settled: Array<Settled & { readonly entry: EntryId }>
   readonly summaries: Array<QuotedText>
   readonly tasks: Array<TaskText>
   readonly lastWords: Array<QuotedText>
@@ -326,6 +330,15 @@ export interface GatherOptions {
   readonly earlier?: ReadonlyArray<Entry> | undefined
 }
 
+/** Gathers what the user settled with a message that answers the agent's last words. */
+const gatherSettled = ({ settled }: Gathering, entry: Entry, lastWords: string): void => {
+  if (entry.content.role !== "user" || entry.author !== undefined || lastWords === "") return
+  for (const { text } of requestSpans(entry)) {
+    const found = settledBy(text, lastWords)
+    if (found !== undefined) settled.push({ ...found, entry: entry.id })
+  }
+}
+
 /** Gathers the state of the work from entries that left the window earlier: files, commands, failures and items. */
 function* gatherEarlier(
   state: Gathering,
@@ -334,8 +347,11 @@ function* gatherEarlier(
 ): SlicedWork<void> {
   const { entries } = yield* redactedEntries(earlier, secrets)
   const answerOf = answering(entries)
+  let words = ""
   for (const [index, entry] of entries.entries()) {
+    gatherSettled(state, entry, words)
     for (const [at, part] of entry.content.parts.entries()) {
+      if (isText(part) && entry.content.role === "model") words = part.text
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
       yield 400
@@ -354,6 +370,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     attachments: [],
     constraints: [],
     decisions: [],
+    settled: [],
     summaries: [],
     tasks: [],
     lastWords: [],
@@ -375,6 +392,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   for (const [index, entry] of entries.entries()) {
     const { author, content, id } = entry
     if (content.role === "user" && author === undefined) {
+      gatherSettled(state, entry, state.lastWords.at(-1)?.text ?? "")
       for (const span of requestSpans(entry)) {
         state.requests.push(span)
         state.constraints.push(...constraintsIn(span))

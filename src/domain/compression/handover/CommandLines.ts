@@ -1,6 +1,5 @@
 import { firstUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
-import { anchorsOf } from "../Anchors.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
 import { isMilestone } from "../evidence/Commands.ts"
 import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
@@ -17,8 +16,8 @@ export interface ListedCommand {
   readonly distinct: number
   /** Returns the result as it stands after the command; empty for a success. `isShort`: without the handle. */
   readonly result: (isShort: boolean) => string
-  /** 2: its failure is open, or work was published or an item closed; 1: any other state; 0: a look; -1: a look that names nothing. */
-  readonly worth: -1 | 0 | 1 | 2
+  /** Its failure is open, or it published work or closed an item. */
+  readonly isTelling: boolean
 }
 
 /** A here-document is input; what it says stands in the file or the commit that it became. */
@@ -62,16 +61,21 @@ const distinctions = (texts: Iterable<string>): ReadonlyMap<string, number> => {
   )
 }
 
-/** Returns the commands in the order in which a snapshot lists them. `isOpen`: no success ended the failure of a command. */
+/**
+ * Returns the commands in the order in which a snapshot lists them, without those that only looked: what they showed is behind its handle.
+ * `isOpen`: no success ended the failure of a command.
+ */
 export const listedCommands = (
   commands: ReadonlyMap<string, CommandRun>,
   short: (text: string) => string,
   isOpen: (command: string) => boolean
 ): ReadonlyArray<ListedCommand> => {
-  const runs = newestFirst(commands).map(([command, run]) => {
-    const text = firstUnits(withoutInput(short(command)).replace(/\s+/g, " ").trim(), maxTextChars)
-    return { command, run, same: withoutView(text) }
-  })
+  const runs = newestFirst(commands)
+    .filter(([command]) => !isLook(command))
+    .map(([command, run]) => {
+      const text = firstUnits(withoutInput(short(command)).replace(/\s+/g, " ").trim(), maxTextChars)
+      return { command, run, same: withoutView(text) }
+    })
   const distinct = distinctions(runs.map(({ same }) => same))
   const seen = new Set<string>()
   return runs
@@ -80,26 +84,22 @@ export const listedCommands = (
       seen.add(same)
       return !isOutdated
     })
-    .map(({ command, run, same }): ListedCommand => {
-      // A look at nothing that has a name (`git status`) tells least.
-      const look = anchorsOf(same).size > 0 ? 0 : -1
-      const worth = isLook(command)
-        ? look
-        : run.isRefused === true || (run.ok === false && isOpen(command)) || isMilestone(command)
-          ? 2
-          : 1
-      return { same, distinct: distinct.get(same) ?? 0, result: (isShort) => resultText(run, isShort), worth }
-    })
-    .sort((a, b) => b.worth - a.worth)
+    .map(({ command, run, same }): ListedCommand => ({
+      same,
+      distinct: distinct.get(same) ?? 0,
+      result: (isShort) => resultText(run, isShort),
+      isTelling: run.isRefused === true || (run.ok === false && isOpen(command)) || isMilestone(command)
+    }))
+    .sort((a, b) => Number(b.isTelling) - Number(a.isTelling))
 }
 
 const heading = "commands, latest first; they succeeded where no exit code stands:"
 
 /** Lengths at which commands are clipped, the first at which all fit. */
-const lengths = [120, 96, 72, 56, 44, 34]
-const shortest = 26
+const lengths = [160, 120, 96, 72, 56]
+const shortest = 44
 /** Below it, failures are named by their entries alone. */
-const minHandleLength = 34
+const minHandleLength = 56
 /** Tokens of a line's indent and end. */
 const lineTokens = 2
 
@@ -123,7 +123,6 @@ interface SizedLine {
 export const commandItems = (
   commands: ReadonlyArray<ListedCommand>
 ): ((budget: number) => ReadonlyArray<SnapshotItem>) => {
-  const telling = commands.filter(({ worth }) => worth > 0).length
   const made = new Map<number, { readonly lines: ReadonlyArray<SizedLine>; readonly need: number }>()
   const linesAt = (length: number) => {
     const known = made.get(length)
@@ -132,7 +131,7 @@ export const commandItems = (
       const line = lineOf(command, length)
       return { line, size: estimateText(line) + lineTokens }
     })
-    const need = lines.slice(0, telling).reduce((sum, { size }) => sum + size, 0)
+    const need = lines.reduce((sum, { size }) => sum + size, 0)
     made.set(length, { lines, need })
     return { lines, need }
   }

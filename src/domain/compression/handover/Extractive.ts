@@ -70,7 +70,8 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
     constraints: evidence.constraints.slice(-maxItems * 5),
     commits: evidence.commits.slice(-maxItems),
     lessons: evidence.lessons.slice(-maxItems),
-    decisions: evidence.decisions.slice(-maxItems)
+    decisions: evidence.decisions.slice(-maxItems),
+    settled: evidence.settled.slice(-maxItems)
   }
 }
 

@@ -220,5 +220,9 @@ export const seenPaths = (evidence: Evidence, names: ReadonlyArray<string>): Rea
   for (const path of seen) {
     for (let at = path.indexOf("/", 1); at >= 0; at = path.indexOf("/", at + 1)) ends.add(path.slice(at + 1))
   }
-  return seen.filter((path) => !ends.has(path))
+  return seen.filter((path) => !ends.has(path) && !transient.test(path))
 }
+
+/** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
+const transient =
+  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$/

@@ -282,6 +282,9 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
       `the agent (${decision.entry}): ${clippedLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
   )
+  const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>
+    statement(`settled ${entry}`, `the user ${how} (${entry}): ${short(what)}`)
+  )
   const carried = carriedTo(evidence, "key_knowledge")
   return (share) => {
     const taskChars = Math.floor((share("task") / Math.max(1, tasks.length) - 40) * 3.2)
@@ -298,6 +301,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
     const knowledge = [
       ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
+      ...within(settled, share("settled")),
       ...within(lessons, share("lessons")),
       ...within(decisions, share("decisions"))
     ]
