@@ -57,6 +57,9 @@ const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:
 /** A question that "yes" does not answer. */
 const openQuestion = /^(?:and |so |but )?(?:which|what|how|where|why|who|when)\b(?! (?:about|if)\b)/i
 
+/** A shorter question says nothing without what it points at. */
+const minOwnChars = 46
+
 /** A question about what stands before it. */
 const pointing = /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next)\b/i
 
@@ -71,7 +74,10 @@ const questionIn = (text: string): string | undefined => {
   if (question === undefined || openQuestion.test(question)) return undefined
   if (question.length >= 60 && !/\b(?:this|that|these|those)\b/i.test(question)) return question
   if (!pointing.test(question)) return question
-  const before = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
+  const said = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
+  // What a colon announced was code or a table.
+  const before = said.endsWith(":") ? "" : said
+  if (before === "" && question.length < minOwnChars) return undefined
   const room = Math.max(0, maxProposalChars - question.length - 1)
   return before === ""
     ? question

@@ -77,6 +77,7 @@ export const leastShares = {
   todos: 0.1,
   changed: 0.1,
   commits: 0.06,
+  settled: 0.05,
   commands: 0.14,
   now: 0.07,
   read: 0.06,

@@ -20,8 +20,12 @@ export interface ListedCommand {
   readonly isTelling: boolean
 }
 
+/** An argument that is a here-document: `-m "$(cat <<'EOF' …)"`. Its first line tells what the command is about. */
+const argumentText = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n\s*([^\n]*)\n[^]*?(?:\n\s*\1\s*\)|$(?![^]))/g
+
 /** A here-document is input; what it says stands in the file or the commit that it became. */
-const withoutInput = (command: string): string => command.replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
+const withoutInput = (command: string): string =>
+  command.replace(argumentText, "$2…").replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
 
 /** A command has to be this long to be told from others by its beginning; a reader does not look for more. */
 const maxDistinctChars = 160

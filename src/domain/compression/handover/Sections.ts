@@ -301,7 +301,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
     const knowledge = [
       ...within(taskTexts, Math.max(share("task"), 40 * tasks.length)),
       ...summaryTexts.flatMap((summary) => within([summary], share("summary"))),
-      ...within(settled, share("settled")),
+      ...within(settled, share.least("settled")),
       ...within(lessons, share("lessons")),
       ...within(decisions, share("decisions"))
     ]

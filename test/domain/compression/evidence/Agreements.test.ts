@@ -65,6 +65,7 @@ describe("what the user settled with a short reply", () => {
     ["no, we removed it on purpose", "The command is gone. Which approach do you prefer?"],
     ["okay, the fix is pushed, let's update from the parent branch", "Want to go on with task 2?"],
     ["for option 1, is there still a cycle?", options],
+    ["yes", "The plan is:\n\n```ts\nconst a = 1\n```\n\nDoes this look right?"],
     ["yesterday's build was red", "Should I look at the build?"],
     ["yes", ""],
     [`yes ${"and then more words ".repeat(10)}`, "Should I?"]

@@ -71,6 +71,11 @@ describe("the list of commands", () => {
     assert.deepStrictEqual(lines(commands, 1_000), ["npm test", "npm run build"])
   })
 
+  it("shows a here-document that is an argument by its first line", () => {
+    const commands = runs([`git commit -m "$(cat <<'EOF'\nfix: close the socket\n\nLong text.\nEOF\n)" && git push`, 0])
+    assert.deepStrictEqual(lines(commands, 1_000), ['git commit -m "fix: close the socket…" && git push'])
+  })
+
   it("fits its budget", () => {
     const commands = runs(...Array.from({ length: 100 }, (_, n) => [`make target-${n} VERBOSE=1`, n % 3] as const))
     for (const budget of [0, 20, 40, 200, 1_000]) {
