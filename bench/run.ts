@@ -121,6 +121,35 @@ rows.push({
   ok: turn.peak <= 90
 })
 
+// --- twenty shell turns: the grammar of the shell is WebAssembly -------------------------------------------------------------
+const shell = await run(
+  Effect.scoped(
+    Effect.gen(function* () {
+      let commands = 0
+      const fake = yield* FakeGemini.make(() => {
+        commands += 1
+        const call = {
+          functionCall: { name: "run_shell_command", args: { command: `echo ${commands} && ls / | head -3` } }
+        }
+        return FakeGemini.sse(FakeGemini.response([commands % 21 === 0 ? { text: "done" } : call]))
+      })
+      return yield* Effect.promise(() =>
+        used(
+          [bundle, "ask", "--approve", "all", "list it"],
+          { GEMINI_API_KEY: "none", GOOGLE_GEMINI_BASE_URL: fake.url, PALIMPSEST_HOME: join(folder, "shell") },
+          3
+        )
+      )
+    })
+  ).pipe(Effect.provide(NodeServices.layer))
+)
+rows.push({
+  what: "peak memory of twenty shell turns",
+  value: `${shell.peak.toFixed(0)} MB`,
+  bound: "130 MB",
+  ok: shell.peak <= 130
+})
+
 // --- reading, planning, compressing 10,000 messages of 30 MB; whole processes, alternating ------------------------------
 const file = join(folder, "talk.jsonl")
 const lines = claudeLines(10_000, 30_000_000)

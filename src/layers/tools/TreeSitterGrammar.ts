@@ -1,6 +1,7 @@
 import { Effect, Layer, Option } from "effect"
 import { readFile } from "node:fs/promises"
 import { createRequire } from "node:module"
+import { setFlagsFromString } from "node:v8"
 import type * as TreeSitter from "web-tree-sitter"
 import { maxLineChars, type SyntaxNode } from "../../domain/tools/ShellCommand.ts"
 import { ShellGrammar } from "../../services/tools/ShellGrammar.ts"
@@ -41,12 +42,28 @@ const treeOf = (root: TreeSitter.Node): SyntaxNode | undefined => {
   return copy(root, 0)
 }
 
+/**
+ * Keeps V8 from compiling the grammar with its optimizing compiler, which takes 500 MB of memory and makes no command faster. V8 gives
+ * a module its budget of executed code when it compiles it (Node 24), so that other modules keep theirs.
+ */
+const unoptimized = <A, E>(work: Effect.Effect<A, E>) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => setFlagsFromString("--wasm-tiering-budget=2000000000")),
+    () => work,
+    () => Effect.sync(() => setFlagsFromString(`--wasm-tiering-budget=${defaultTieringBudget}`))
+  )
+const defaultTieringBudget = 13_000_000
+
 const load = Effect.gen(function* () {
   const engine = yield* bytesOf("web-tree-sitter.wasm", "web-tree-sitter/web-tree-sitter.wasm")
   const grammar = yield* bytesOf("tree-sitter-bash.wasm", "tree-sitter-bash/tree-sitter-bash.wasm")
   const { Language, Parser } = yield* Effect.tryPromise(() => import("web-tree-sitter"))
-  yield* Effect.tryPromise(() => Parser.init({ wasmBinary: engine }))
-  const language = yield* Effect.tryPromise(() => Language.load(grammar))
+  const language = yield* unoptimized(
+    Effect.tryPromise(async () => {
+      await Parser.init({ wasmBinary: engine })
+      return Language.load(grammar)
+    })
+  )
   return yield* Effect.try(() => new Parser().setLanguage(language))
 })
 
