@@ -349,8 +349,8 @@ export const inspect = Command.make(
     if (input.beside !== undefined && input.json) return yield* badInput("use either --beside or --json, not both")
     if (input.beside === "-" && input.file === "-") return yield* badInput("standard input has one conversation only")
     const prices = yield* PricesFlag.read(input.prices)
-    const read = Effect.fnUntraced(function* (file: string, surveys: boolean) {
-      const conversation = yield* ConversationInput.load({ ...input, file, surveys })
+    const read = Effect.fnUntraced(function* (file: string, shortens: boolean) {
+      const conversation = yield* ConversationInput.load({ ...input, file, shortens })
       const { loaded, name } = yield* sharing.clean(
         conversation,
         sharing.isClean ? (file.split(/[\\/]/).at(-1) ?? file) : file
@@ -359,14 +359,14 @@ export const inspect = Command.make(
     })
     const { loaded, ...one } = yield* read(input.file, true)
     const other = input.beside === undefined ? undefined : yield* read(input.beside, false)
-    const { report, survey } = one
+    const { report } = one
     if (input.html !== undefined) {
       yield* writePage(input.html, loaded, one, { hidesTexts: input.redactTexts, beside: other })
     }
     if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
       const style = yield* Output.style
-      const sizes = survey === undefined ? viewSizes(one.conversation) : Array.from(survey.sizes)
+      const sizes = viewSizes(one.measured ?? one.conversation)
       yield* Output.text(other === undefined ? describe(report, sizes, style) : besideText(report, other.report, style))
     }
     yield* sharing.tell

@@ -47,23 +47,23 @@ const sessionInDatabase = /#ses_[\w-]+$/
 
 /**
  * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints
- * how much. `surveys` accepts a survey of a log too large to load.
+ * how much. `shortens` accepts a log that is too long for memory with the beginnings of its texts.
  */
 export const load = Effect.fn("ConversationInput.load")(function* (flags: {
   readonly file: string
   readonly from: SourceFormat | undefined
   readonly lenient: boolean
-  readonly surveys?: boolean
+  readonly shortens?: boolean
 }) {
   const transcripts = yield* Transcripts
   const stdio = yield* Stdio.Stdio
-  const { from, lenient, surveys = false } = flags
+  const { from, lenient, shortens = false } = flags
   const file = yield* locate(flags.file)
   const warn = ({ bytes, memory }: MemoryNeed) =>
     Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
       Effect.provideService(Stdio.Stdio, stdio)
     )
   return yield* transcripts
-    .load(file, { ...(from === undefined ? {} : { from }), lenient, surveys, warn })
+    .load(file, { ...(from === undefined ? {} : { from }), lenient, shortens, warn })
     .pipe(Output.progress(`reading ${file === "-" ? "standard input" : file}`), Effect.mapError(unreadable))
 })

@@ -60,14 +60,16 @@ export const inspected = Effect.fnUntraced(function* (
   loaded: Loaded,
   { file, prices }: { readonly file: string; readonly prices: Prices }
 ) {
-  const { survey } = loaded
+  const { long } = loaded
   const { started } = loaded.session
   const model = loaded.transcript?.model ?? started?.model ?? null
   const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
   const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
-  const surveyResult = survey === undefined ? undefined : yield* Work.run(survey.finish(about))
-  // For a log too large to load, this is the part that the model sees, unless that is too large as well.
-  const session = survey === undefined ? loaded.session : survey.shown
+  const { compactions, ...inspection } = yield* Work.run(
+    inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })
+  ).pipe(Output.progress(`measuring ${file}`))
+  // Of a log that is too long for memory, this is the part that the model sees, unless that is too large as well.
+  const session = long === undefined ? loaded.session : long.seen
   const window = FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "" })
   const report: Report = {
     file,
@@ -76,11 +78,10 @@ export const inspected = Effect.fnUntraced(function* (
     session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
     model,
     cwd,
-    ...(surveyResult?.inspection ??
-      (yield* Work.run(inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })).pipe(
-        Output.progress(`measuring ${file}`)
-      ))),
-    dropped: survey?.dropped ?? droppedRanges(loaded.session),
+    ...inspection,
+    // Facts are looked for in texts.
+    compactions: long === undefined ? compactions : compactions.map((one) => ({ ...one, facts: null })),
+    dropped: droppedRanges(loaded.session),
     skipped: loaded.skipped,
     ...(loaded.transcript?.unknown === undefined ? {} : { unknown: loaded.transcript.unknown }),
     next:
@@ -89,11 +90,8 @@ export const inspected = Effect.fnUntraced(function* (
         : yield* nextCompression(session, yield* window).pipe(Output.progress("planning a compression")),
     torn: loaded.torn ?? null
   }
-  const surveyed =
-    survey === undefined || surveyResult === undefined
-      ? undefined
-      : { sizes: surveyResult.sizes, cuts: survey.cuts, span: survey.span }
-  return { report, conversation: session?.conversation ?? nothingSaid, survey: surveyed, prices }
+  const measured = long === undefined ? undefined : loaded.session.conversation
+  return { report, conversation: session?.conversation ?? nothingSaid, measured, prices }
 })
 
 /** An inspected conversation: its report and the data for its page. */
@@ -106,7 +104,7 @@ export const writePage = Effect.fnUntraced(function* (
   one: Inspected,
   more: Pick<Page, "title" | "hidesTexts" | "beside"> = {}
 ) {
-  const hasSummary = one.survey === undefined && one.report.compactions.length > 0
+  const hasSummary = one.measured === undefined && one.report.compactions.length > 0
   const byCode = hasSummary ? yield* snapshotByCode(loaded) : undefined
   yield* PageFlag.write(place, renderPage({ ...one, snapshotByCode: byCode, ...more }))
 })

@@ -35,7 +35,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
   /** Returns the conversation and its name, redacted. */
   const clean = Effect.fnUntraced(function* (loaded: Loaded, name: string) {
     if (!isClean) return { loaded, name }
-    if (loaded.survey !== undefined) {
+    if (loaded.long !== undefined) {
       return yield* badInput(`${name} is too large to be searched for secrets; use --no-redact to show it as it is`)
     }
     const made = yield* redactLoaded(loaded, search).pipe(

@@ -22,8 +22,8 @@ export interface Page {
   readonly report: Report
   /** The conversation whose messages the page lists. */
   readonly conversation: Conversation
-  /** The survey of a log too large to load. `conversation` is then what the model sees of it, or empty. */
-  readonly survey?: Surveyed | undefined
+  /** The whole of a log that was too long for memory, with shortened texts. `conversation` is then what the model sees of it, or empty. */
+  readonly measured?: Conversation | undefined
   /** The prices of requests. Absent: the built-in list prices. */
   readonly prices?: Prices | undefined
   /** A snapshot by code in place of the last compaction's, of the same size. */
@@ -34,16 +34,6 @@ export interface Page {
   readonly hidesTexts?: boolean | undefined
   /** Another conversation to compare with. */
   readonly beside?: Omit<Page, "beside"> | undefined
-}
-
-/** Data about all messages of a log of which only some are loaded. */
-export interface Surveyed {
-  /** Tokens of the view after each message. */
-  readonly sizes: ArrayLike<number>
-  /** Number of log messages at each compression in force. */
-  readonly cuts: ReadonlyArray<number>
-  /** Times of the first and the last message. */
-  readonly span: { readonly from: number; readonly to: number }
 }
 
 /** A shell word, quoted if necessary. */
@@ -63,8 +53,14 @@ const mentioned = (report: Report, limit = 1_000): ReadonlySet<EntryId> => {
   return new Set(all.slice(0, limit))
 }
 
+/** Times of the first and the last message, in milliseconds since 1970. */
+interface Span {
+  readonly from: number
+  readonly to: number
+}
+
 /** Returns the times of the first and the last message. */
-const spanOf = (conversation: Conversation): Surveyed["span"] => {
+const spanOf = (conversation: Conversation): Span => {
   let from = Number.POSITIVE_INFINITY
   let to = Number.NEGATIVE_INFINITY
   for (const { at } of entries(conversation)) {
@@ -76,7 +72,7 @@ const spanOf = (conversation: Conversation): Surveyed["span"] => {
 }
 
 /** Formats the time range of the conversation. */
-const span = ({ from, to }: Surveyed["span"]): string => {
+const span = ({ from, to }: Span): string => {
   if (from > to) return ""
   return from === to ? Entries.moment(from) : `${Entries.moment(from)} to ${Entries.moment(to)}`
 }
@@ -113,15 +109,15 @@ const conversationSection = (
   report: Report,
   rows: Html,
   extent: Entries.Extent,
-  { hidesTexts, isSurvey }: { readonly hidesTexts: boolean; readonly isSurvey: boolean }
+  { hidesTexts, isLong }: { readonly hidesTexts: boolean; readonly isLong: boolean }
 ): Html => {
-  const all = isSurvey ? report.messages : extent.messages
+  const all = isLong ? report.messages : extent.messages
   const left = all - extent.shown
   const notes = [
-    isSurvey && left > 0
+    isLong && left > 0
       ? `This log is too large to load: of ${plural(all, "message")}, the page has ${number(extent.shown)} of those that the model sees; the recall command prints any other.`
       : "",
-    left > 0 && !isSurvey
+    left > 0 && !isLong
       ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
       : "",
     hidesTexts
@@ -193,26 +189,26 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   hidesTexts = false,
   prices,
   report,
+  measured,
   snapshotByCode,
-  survey,
   title
 }: Page): Effect.fn.Return<string> {
   const charts = yield* Effect.promise(() => import("./Charts.ts"))
-  const sizes = survey === undefined ? viewSizes(conversation) : Array.from(survey.sizes)
-  const laidAt = survey?.cuts ?? Entries.compressedAt(conversation)
+  const sizes = viewSizes(measured ?? conversation)
+  const laidAt = Entries.compressedAt(measured ?? conversation)
   yield* Effect.yieldNow
   const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
   const link: Sections.Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
   const recall = `palimpsest recall ${word(report.file)}`
   const about = { model: report.model ?? undefined, prices }
-  const turnList = survey === undefined ? turnCosts(conversation, about) : []
+  const turnList = measured === undefined ? turnCosts(conversation, about) : []
   yield* Effect.yieldNow
   const verdict = verdictOf({
     inspection: report,
     kindNames,
-    lost: survey === undefined ? yield* Work.run(lostBy(report, conversation, snapshotByCode)) : undefined,
-    breaks: survey === undefined ? conversationBreaks(conversation, laidAt, about) : [],
+    lost: measured === undefined ? yield* Work.run(lostBy(report, conversation, snapshotByCode)) : undefined,
+    breaks: measured === undefined ? conversationBreaks(conversation, laidAt, about) : [],
     tellsNames: !hidesTexts
   })
 
@@ -222,7 +218,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     return { wide, narrow: charts.draw(chart, "narrow") }
   })
   // The positions of messages are unknown when only some are loaded.
-  const marks = survey === undefined ? yield* Work.run(marksOf(conversation, sizes, isShown)) : []
+  const marks = measured === undefined ? yield* Work.run(marksOf(conversation, sizes, isShown)) : []
   const grown = sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, laidAt, marks)))
   const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
   const used =
@@ -230,7 +226,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
       ? undefined
       : yield* draw(usageChart(report, places, sizes.length))
 
-  const cuts = (survey === undefined ? laidAt : []).map((laid, index) => {
+  const cuts = (measured === undefined ? laidAt : []).map((laid, index) => {
     const tokens = report.compactions[index]?.tokens
     return {
       entries: laid,
@@ -265,7 +261,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     Sections.compactions(report, link, recall),
     Sections.next(report),
     Sections.oddities(report, link),
-    conversationSection(report, listed.markup, listed.extent, { hidesTexts, isSurvey: survey !== undefined })
+    conversationSection(report, listed.markup, listed.extent, { hidesTexts, isLong: measured !== undefined })
   ]
   const present = contents.filter((_, index) => sections[index] !== none)
   const name = printableLine(title ?? nameOf(report))
@@ -274,7 +270,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
 ${Sections.verdict(verdict, link)}
-${Sections.facts(report, span(survey?.span ?? spanOf(conversation)), hidesTexts)}
+${Sections.facts(report, span(spanOf(measured ?? conversation)), hidesTexts)}
 ${Sections.numbers(report)}`,
     contents: present,
     main: sections,

@@ -52,7 +52,7 @@ const readerOf = (
   path: string,
   format: SourceFormat,
   head: string,
-  { lenient = false, surveys = false }: LoadOptions
+  { lenient = false, shortens = false }: LoadOptions
 ): TranscriptReader => {
   const lines = (reader: LineReader) => linesReader(path, format, transcriptLines(path, reader), lenient)
   switch (format) {
@@ -69,7 +69,7 @@ const readerOf = (
     case "opencode":
       return isOpencodeRows(head) ? lines(opencodeReader()) : documentReader(path, format, readOpencodeDocument)
     case "palimpsest":
-      return linesReader(path, format, sessionLogLines(path, lenient, surveys), lenient)
+      return linesReader(path, format, sessionLogLines(path, lenient, shortens), lenient)
   }
 }
 
@@ -114,10 +114,10 @@ const checkMemory = Effect.fnUntraced(function* (
   path: string,
   format: SourceFormat,
   head: Uint8Array,
-  { surveys = false, warn }: LoadOptions,
+  { shortens = false, warn }: LoadOptions,
   bytes: number | undefined
 ): Effect.fn.Return<void, TranscriptError> {
-  if (bytes === undefined || (surveys && format === "palimpsest")) return
+  if (bytes === undefined || (shortens && format === "palimpsest")) return
   const sample = head.subarray(0, sampleBytes)
   const lines = (bytes / sample.length) * sample.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
   const memory = memoryCost.least + memoryCost.byte * bytes + memoryCost.line * lines

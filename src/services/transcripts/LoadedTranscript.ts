@@ -1,5 +1,5 @@
 import type { Effect, FileSystem, Path, Stdio } from "effect"
-import type { Survey } from "../../domain/evaluation/Survey.ts"
+import type { LongLog } from "../../domain/session/LongLog.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SourceFormat, Transcript } from "../../domain/transcripts/Transcript.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -20,11 +20,8 @@ export interface Loaded {
   readonly transcript: Transcript | undefined
   /** The session log beside the file, when the file was changed after it was written with that log. */
   readonly sidecar: Session | undefined
-  /**
-   * The survey of a log that was too long for memory, when the caller requested one. Then `events` is empty, and `session`
-   * has only its beginning and its model.
-   */
-  readonly survey: Survey | undefined
+  /** Set for a log that was too long for memory, when the caller accepts one: `events` and `session` are then its own. */
+  readonly long: LongLog | undefined
 }
 
 /** The events of a session, as reading its log gives them. */
@@ -37,7 +34,7 @@ export const loadedFrom = (events: ReadonlyArray<SessionEvent>): Loaded => ({
   torn: undefined,
   transcript: undefined,
   sidecar: undefined,
-  survey: undefined
+  long: undefined
 })
 
 /** The result of a reader: everything that does not depend on the file's bytes and neighbours. */
@@ -57,8 +54,8 @@ export interface LoadOptions {
   readonly from?: SourceFormat
   /** Skips and counts lines that cannot be read. */
   readonly lenient?: boolean
-  /** Surveys a session log that is too long to be held. */
-  readonly surveys?: boolean
+  /** Shortens the texts of a session log that is too long for memory. */
+  readonly shortens?: boolean
   /** Runs before a conversation is read that needs much memory. */
   readonly warn?: (need: MemoryNeed) => Effect.Effect<void>
 }

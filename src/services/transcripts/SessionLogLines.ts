@@ -1,6 +1,5 @@
 import { Effect, FileSystem, Path, Result } from "effect"
-import { Survey } from "../../domain/evaluation/Survey.ts"
-import { checkNextEvent, type LogSoFar, logSoFar } from "../../domain/session/EventOrder.ts"
+import { checkNextEvent, logSoFar } from "../../domain/session/EventOrder.ts"
 import {
   type DecodedLine,
   decodeLine,
@@ -8,13 +7,8 @@ import {
   lineProblemText,
   restoreSpilled
 } from "../../domain/session/LogFormat.ts"
-import {
-  applyEvent,
-  emptySession,
-  type Session,
-  type SessionEvent,
-  type Spilled
-} from "../../domain/session/Session.ts"
+import { LongLogReader } from "../../domain/session/LongLog.ts"
+import { applyEvent, emptySession, type SessionEvent, type Spilled } from "../../domain/session/Session.ts"
 import { decode } from "../../domain/text/Bytes.ts"
 import { type Problem, problemAt } from "../../domain/transcripts/Problem.ts"
 import { Skipped } from "../../domain/transcripts/Skipped.ts"
@@ -24,12 +18,9 @@ import type { RecordLines } from "./TranscriptReader.ts"
 
 /** Reads session logs as files from any origin: every event is checked against the earlier ones. */
 
-/** Memory limit for the events of a log that can also be surveyed, and the memory of one event, in bytes. */
+/** Memory limit for the events of a log of which the beginnings of texts are enough, and the memory of one event, in bytes. */
 const maxHeldBytes = 64_000_000
 const eventCost = { byte: 2, least: 1_700 }
-
-const tooLongToBranch =
-  "the conversation goes back to an earlier message here, and the log is too long to be inspected whole; export it in another format and inspect that"
 
 const lineProblem = (line: number, problem: LineProblem): Problem =>
   problemAt(line, { path: "", detail: lineProblemText(problem) })
@@ -81,24 +72,36 @@ const fetchSpilled = Effect.fnUntraced(function* (path: string, number: number, 
   return texts
 })
 
-/** Reads the lines of a session log. `surveys`: a log too long for memory is surveyed. */
-export const sessionLogLines = (path: string, lenient: boolean, surveys: boolean): RecordLines => {
+/** Reads the lines of a session log. `shortens`: of a log too long for memory, the texts are shortened. */
+export const sessionLogLines = (path: string, lenient: boolean, shortens: boolean): RecordLines => {
   const skipped = new Skipped()
-  const survey = surveys ? new Survey() : undefined
-  /** Undefined when the log is too long for memory. */
-  let held: { readonly events: Array<SessionEvent>; session: Session } | undefined = {
-    events: [],
-    session: emptySession
-  }
-  let started: Session["started"]
+  let events: Array<SessionEvent> = []
+  let sizes: Array<number> = []
+  let session = emptySession
   let bytes = 0
-  /** Whether the conversation went back: the log is then held, however long it is, because no survey can go back. */
-  let isBranched = false
-  const before = (): LogSoFar =>
-    held === undefined && survey !== undefined ? survey : logSoFar(held?.session ?? emptySession)
+  /** Set once the log is too long. */
+  let long: LongLogReader | undefined
+  const add = (event: SessionEvent, size: number): void => {
+    if (long !== undefined) {
+      long.add(event, size)
+      session = long.log.session
+      return
+    }
+    session = applyEvent(session, event)
+    events.push(event)
+    if (!shortens) return
+    sizes.push(size)
+    bytes += eventCost.least + eventCost.byte * size
+    if (bytes <= maxHeldBytes) return
+    long = new LongLogReader()
+    for (const [at, held] of events.entries()) long.add(held, sizes[at] ?? 0)
+    events = []
+    sizes = []
+    session = long.log.session
+  }
   return {
     line: Effect.fnUntraced(function* (value, text, number) {
-      const decoded = decodeLine(value, started?.version)
+      const decoded = decodeLine(value, session.started?.version)
       if (Result.isFailure(decoded)) {
         const problem = decoded.failure
         return problem._tag === "NewerVersion"
@@ -112,35 +115,22 @@ export const sessionLogLines = (path: string, lenient: boolean, surveys: boolean
       const texts = yield* fetchSpilled(path, number, decoded.success)
       const event = restoreSpilled(decoded.success, texts)
       if (Result.isFailure(event)) return yield* transcriptError(path, number, lineProblemText(event.failure))
-      const problem = checkNextEvent(before(), event.success, lenient)
+      const problem = checkNextEvent(logSoFar(session), event.success, lenient)
       if (problem !== undefined) return lineProblem(number, problem)
-      if (event.success._tag === "Started") started = event.success
-      if (event.success._tag === "Branched") {
-        if (held === undefined) return yield* transcriptError(path, number, tooLongToBranch)
-        isBranched = true
-      }
-      if (held !== undefined) {
-        held.session = applyEvent(held.session, event.success)
-        held.events.push(event.success)
-      }
-      if (survey !== undefined && !isBranched) {
-        const size = text.length + [...texts.values()].reduce((total, { length }) => total + length, 0)
-        bytes += eventCost.least + eventCost.byte * size
-        survey.add(event.success, size)
-        if (bytes > maxHeldBytes) held = undefined
-      }
+      add(event.success, text.length + [...texts.values()].reduce((total, { length }) => total + length, 0))
       return undefined
     }),
     end: Effect.suspend(() => {
-      if (started === undefined) {
+      if (session.started === undefined) {
         return Effect.fail(transcriptError(path, 0, "expected the event Started, which opens every palimpsest log"))
       }
-      const read = held ?? { events: [], session: { ...emptySession, started, model: survey?.model } }
+      const log = long?.log
       return Effect.succeed({
-        ...read,
+        events: log?.events ?? events,
+        session,
         skipped: skipped.counts,
         transcript: undefined,
-        survey: held === undefined ? survey : undefined
+        long: log
       })
     })
   }

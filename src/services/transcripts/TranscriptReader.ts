@@ -63,7 +63,7 @@ const finish = Effect.fnUntraced(function* (
   const { events, session } = yield* importWithSession(read).pipe(
     Effect.mapError((error) => transcriptError(path, 0, `the tokens could not be counted (${error.message})`))
   )
-  return { events, session, skipped: read.skipped, survey: undefined, transcript: read }
+  return { events, session, skipped: read.skipped, long: undefined, transcript: read }
 })
 
 /** Takes the lines of another agent's file. */
@@ -136,7 +136,7 @@ export const linesReader = (
       if (torn !== undefined && values === 0) return yield* transcriptError(path, torn.line, torn.message)
       const read = yield* lines.end
       const isEmpty = read.transcript === undefined ? read.events.length === 0 : read.transcript.steps.length === 0
-      if (isEmpty && read.survey === undefined && Object.keys(skipped.counts).length > 0) {
+      if (isEmpty && Object.keys(skipped.counts).length > 0) {
         const message = `unknown format; none of its records is a message of the format ${format}`
         return yield* transcriptError(path, 0, message, "UnknownFormat")
       }

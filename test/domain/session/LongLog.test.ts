@@ -1,0 +1,78 @@
+import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
+import { call, response, text } from "../../../src/domain/content/Content.ts"
+import { entries, entryId } from "../../../src/domain/conversation/Conversation.ts"
+import { viewSizes } from "../../../src/domain/evaluation/Compactions.ts"
+import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
+import { LongLogReader } from "../../../src/domain/session/LongLog.ts"
+import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { histories } from "../../../src/layers/testing/SessionHistories.ts"
+import { lawOfPlayed, property, scripts, thousand, worldOf } from "../../support/generate.ts"
+import { runsOf } from "../../support/runs.ts"
+
+const about = { model: "gemini-2.5-pro", cwd: "/home/user/work" }
+
+/** What an inspection finds in a log with shortened texts, and in the whole: without facts and previews, which are about texts. */
+const both = (events: ReadonlyArray<SessionEvent>, bytes = 100) => {
+  const reader = new LongLogReader()
+  for (const event of events) reader.add(event, bytes)
+  const whole = events.reduce(applyEvent, emptySession)
+  const found = ({ conversation }: typeof whole, known: ReadonlyArray<SessionEvent>) => {
+    const { compactions, largest, ...inspection } = Work.runSync(inspect(conversation, { ...about, events: known }))
+    return {
+      ...inspection,
+      compactions: compactions.map((one) => ({ ...one, facts: null })),
+      largest: largest.map((one) => ({ ...one, preview: "" })),
+      sizes: [...viewSizes(conversation)]
+    }
+  }
+  const { log } = reader
+  return { log, whole, long: found(log.session, log.events), held: found(whole, events) }
+}
+
+describe("a log whose texts are shortened", () => {
+  it.effect.prop(
+    "is inspected as the whole, after any history",
+    [histories],
+    ([events]) =>
+      Effect.sync(() => {
+        const { held, long } = both(events)
+        assert.deepStrictEqual(long, held)
+      }),
+    { arbitrary: { runs: runsOf(1_000) } }
+  )
+
+  const law = lawOfPlayed(({ events }) =>
+    Effect.sync(() => {
+      const { held, log, long, whole } = both(events)
+      assert.deepStrictEqual(long, held)
+      assert.deepStrictEqual(log.seen?.conversation, whole.conversation)
+      return undefined
+    })
+  )
+  it.effect.prop(
+    "is inspected as the whole, for any conversation, and what the model sees is whole",
+    [scripts],
+    ([script]) => property(law, worldOf())(script),
+    { arbitrary: thousand("long log", 200) }
+  )
+
+  it("holds 80 characters of each text, at any depth, and drops what the model sees where that is too large", () => {
+    const long = "x".repeat(10_000)
+    const parts = [
+      text(long),
+      call("write", { file_path: "a", content: long }, "1"),
+      response("read", { output: [long] })
+    ]
+    const entry = { id: entryId(1), content: { role: "user" as const, parts }, tokens: [1, 2, 3], handles: [] }
+    const { log } = both([{ _tag: "Appended", entry }], 20_000_000)
+    const clipped = "x".repeat(80)
+    assert.deepStrictEqual(entries(log.session.conversation)[0]?.content.parts, [
+      text(clipped),
+      call("write", { file_path: "a", content: clipped }, "1"),
+      response("read", { output: [clipped] })
+    ])
+    assert.isUndefined(log.seen)
+  })
+})
