@@ -18,6 +18,7 @@ import {
   Tokens,
   Tools
 } from "../../src/index.ts"
+import * as Home from "../../src/layers/assembly/Home.ts"
 import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
@@ -137,9 +138,7 @@ describe("Palimpsest.layer", () => {
       }).pipe(
         Effect.scoped,
         Effect.provide(
-          Layer.fresh(
-            Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
-          )
+          Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
         )
       )
     assert.deepStrictEqual(yield* limitOf(), { limit: Tokens.assumedWindow, model: "own:8b" })
@@ -152,7 +151,7 @@ describe("Palimpsest.layer", () => {
   it.effect("keeps sessions in a home, also for the next process", function* () {
     const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
     const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
-      effect.pipe(Effect.provide(Layer.fresh(Palimpsest.layer({ home }))))
+      effect.pipe(Effect.provide(Palimpsest.layer({ home: Home.layer(home) })))
     yield* run(
       Effect.scoped(Effect.flatMap(opened, (chat) => chat.append([{ content: Content.user(Content.text("kept")) }])))
     )

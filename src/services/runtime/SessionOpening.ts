@@ -272,7 +272,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   let isEmpty = false
   // Added first, so that it runs last: after the session has been closed.
   yield* Effect.addFinalizer(() => Effect.suspend(() => (isEmpty ? Effect.ignore(store.remove(id)) : Effect.void)))
-  const chats = yield* Layer.build(Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, initial))))
+  const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeed(ChatDefaults, initial))))
   const chat = yield* Context.get(chats, Chats).open(id)
   const isNew = stored === undefined
   if (isNew) {
