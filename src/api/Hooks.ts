@@ -6,6 +6,7 @@ export {
   type HookFailure,
   type HookNotice,
   type HookOutcome,
+  emptyOutcome,
   HookOutput,
   HookRequest
 } from "../domain/hooks/Hook.ts"

@@ -13,6 +13,7 @@ export {
   SessionChanged,
   SessionCorrupt,
   SessionExists,
+  SessionInTransaction,
   SessionLocked,
   type SessionLog,
   SessionNotFound,
@@ -23,10 +24,13 @@ export {
   SessionTooNew,
   SessionUnavailable
 } from "../services/session/SessionStore.ts"
+export { hash } from "../services/session/Sha256.ts"
 export {
   BlobDamaged,
   BlobMissing,
+  type Blobs,
   BlobUnavailable,
+  ConversationNotNamed,
   HandleAmbiguous,
   HandleNotHeld,
   TempStore,

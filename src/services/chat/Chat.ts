@@ -187,7 +187,11 @@ export class Chat extends Context.Service<
     const context = options.log.blobs === undefined ? services : Context.add(services, TempStore, options.log.blobs)
     const run = Effect.provideContext(context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
-      exclusively(chat, activity, Effect.provideContext(readingLater(change), context))
+      exclusively(
+        chat,
+        activity,
+        Effect.andThen(chat.log.checkWritable ?? Effect.void, Effect.provideContext(readingLater(change), context))
+      )
 
     return {
       session: Ref.get(chat.session),
