@@ -2,6 +2,7 @@
 export {
   anthropic,
   type CompressedMessages,
+  type CompressMessagesError,
   type CompressMessagesOptions,
   type CompressMessagesServices,
   gemini,

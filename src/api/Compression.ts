@@ -12,6 +12,7 @@ export {
   statusOf,
   tokensOf
 } from "../domain/compression/Compression.ts"
+export { InvalidOption } from "../domain/compression/InvalidOption.ts"
 export { ModelNames, PolicyOptions } from "../domain/compression/PolicyOptions.ts"
 export type { Snapshot } from "../domain/compression/Snapshot.ts"
 export type { Strategy } from "../domain/compression/Strategy.ts"

@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import type * as Domain from "../../domain/compression/Compression.ts"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
   append,
@@ -44,14 +45,14 @@ export const requestFor: (
   }
 )
 
-/** Finds the runner of a strategy. Dies when there is none, so that no program gets another strategy under that name. */
+/** Finds the runner of a strategy. Fails when there is none, so that no program gets another strategy under that name. */
 const finding =
   (all: ReadonlyArray<StrategyRunner>) =>
-  (name: string): Effect.Effect<StrategyRunner> => {
+  (name: string): Effect.Effect<StrategyRunner, InvalidOption> => {
     const runner = all.find(({ strategy }) => strategy.name === name)
     const names = all.map(({ strategy }) => strategy.name)
     return runner === undefined
-      ? Effect.die(new Error(`no strategy is called ${name}; expected ${names.join(" or ")}`))
+      ? Effect.fail(new InvalidOption({ message: `no strategy is called ${name}; expected ${names.join(" or ")}` }))
       : Effect.succeed(runner)
   }
 
@@ -129,8 +130,8 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
 export class Compression extends Context.Service<
   Compression,
   {
-    /** Returns the runner of the strategy with this name. Dies when there is none. */
-    readonly runner: (name: string) => Effect.Effect<StrategyRunner>
+    /** Returns the runner of the strategy with this name. The other methods die of a name that none has. */
+    readonly runner: (name: string) => Effect.Effect<StrategyRunner, InvalidOption>
     /** Opens a conversation with a strategy (`StrategyRunner.open`). The scope closes with the conversation. */
     readonly open: (name: string, conversation: Conversation) => Effect.Effect<StrategySession, never, Scope.Scope>
     /** Returns the plan for a request without carrying it out. */
@@ -157,9 +158,10 @@ export class Compression extends Context.Service<
         Context.make(ImageReducer, yield* ImageReducer)
       )
       const provide = Effect.provideContext(context)
-      const runner = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])
+      const find = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])
+      const runner = (name: string) => Effect.orDie(find(name))
       return {
-        runner,
+        runner: find,
         open: (name, conversation) =>
           Effect.flatMap(runner(name), ({ open }) =>
             open === undefined ? Effect.succeed({}) : provide(open(conversation))
