@@ -4,6 +4,7 @@ export {
   type CompressedMessages,
   type CompressMessagesError,
   type CompressMessagesOptions,
+  type PolicyChanges,
   type CompressMessagesServices,
   gemini,
   openAi,

@@ -64,3 +64,4 @@ export const layer = <const O extends Options<unknown, unknown> = {}>(
     )
     // The errors and requirements are those of the parts.
   }) as Layer.Layer<Services, Palimpsest.ErrorOf<O>, LanguageModel.LanguageModel | Palimpsest.ContextOf<O>>
+export type { Requirements } from "../services/effect-ai/ShrinkPrompt.ts"

@@ -10,3 +10,5 @@ export {
   HookOutput,
   HookRequest
 } from "../domain/hooks/Hook.ts"
+export type { HookAnswer } from "../domain/hooks/HookAnswer.ts"
+export type { CommandHook, HookFault, HookProblem, HookSource } from "../domain/hooks/HookSettings.ts"

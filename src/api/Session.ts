@@ -36,3 +36,17 @@ export {
   TempStore,
   TempStoreError
 } from "../services/session/TempStore.ts"
+export type {
+  ChangedFile,
+  FileChanged,
+  FileState,
+  FileVersion,
+  RecordedChange,
+  RewindTarget
+} from "../domain/session/ChangedFiles.ts"
+export type { Labelled, Started } from "../domain/session/Session.ts"
+export type { IncomingMessage } from "../services/session/EntryBuilder.ts"
+export type { SessionFiles } from "../services/session/SessionFiles.ts"
+export type { StoredBlob } from "../services/session/SessionStore.ts"
+export type { StoreOpener } from "../services/session/StoreOpener.ts"
+export type { BlobFolder } from "../services/session/TempStore.ts"

@@ -110,7 +110,10 @@ describe("Palimpsest.layer", () => {
       [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
       [{ threshold: 7 }, "threshold is 7; expected a share from 0 to 1"],
       [{ policy: { preserve: 4 } }, "preserve is 4; expected a share from 0 to 1"],
-      [{ policy: { strategy: "none" } }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
+      [
+        { policy: { strategy: Compression.OwnStrategyName.make("none") } },
+        "no strategy is called none; expected palimpsest or gemini or pi or openclaw"
+      ]
     ] as const) {
       const exit = yield* Effect.exit(chat.configure(change))
       assert.include(String(exit._tag === "Failure" ? Cause.squash(exit.cause) : exit), told)

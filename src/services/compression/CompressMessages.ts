@@ -33,7 +33,7 @@ import { type Continued, continued, keep } from "./EarlierCompression.ts"
 /** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
 /** The options of a policy as plain numbers, all optional. */
-type PolicyChanges = {
+export type PolicyChanges = {
   readonly [K in keyof Policy]?: (TokenCount extends Policy[K] ? number : Policy[K]) | undefined
 }
 
