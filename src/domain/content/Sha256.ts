@@ -1,5 +1,6 @@
 /** SHA-256 of bytes that come in pieces, computed at once: by the platform's own code where there is some, as in Node, else by this one. */
 export interface Digest {
+  /** Takes the next bytes. */
   readonly update: (bytes: Uint8Array) => unknown
   /** The 32 bytes. Ends the digest. */
   readonly digest: () => Uint8Array

@@ -25,6 +25,7 @@ import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, unavailableModel } from "../model/Model.ts"
+import { SpanConversation } from "../model/ModelSpans.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
 import { SessionStoreError } from "../session/SessionStore.ts"
@@ -188,13 +189,12 @@ export class Chat extends Context.Service<
       Context.add(ImageReducer, yield* ImageReducer)
     )
     const context = options.log.blobs === undefined ? services : Context.add(services, TempStore, options.log.blobs)
-    const run = Effect.provideContext(context)
+    const { started } = yield* Ref.get(chat.session)
+    const spans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.provideService(effect, SpanConversation, started?.session)
+    const run = <A, E>(effect: Effect.Effect<A, E, ChatServices>) => Effect.provideContext(spans(effect), context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
-      exclusively(
-        chat,
-        activity,
-        Effect.andThen(chat.log.checkWritable ?? Effect.void, Effect.provideContext(readingLater(change), context))
-      )
+      exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(readingLater(change))))
 
     return {
       session: Ref.get(chat.session),

@@ -1,5 +1,5 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import type * as Domain from "../../domain/compression/Compression.ts"
+import * as Domain from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
@@ -13,6 +13,7 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
+import { SpanConversation } from "../model/ModelSpans.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -92,7 +93,25 @@ export const compressWith = Effect.fn("Compression.compress")(function* (
   const runner = trusted(strategyRunner)
   const { conversation, forced } = original
   yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-  if (view(conversation).length === 0) return noop("empty", 0)
+  return yield* Effect.tap(compressBy(runner, original), annotateResult(runner))
+})
+
+/** Says in the span what came of a compression: names and numbers, no text. */
+const annotateResult =
+  ({ strategy }: StrategyRunner) =>
+  ({ outcome }: CompressionResult) =>
+    Effect.flatMap(SpanConversation, (conversation) =>
+      Effect.annotateCurrentSpan({
+        ...(conversation === undefined ? {} : { "gen_ai.conversation.id": conversation }),
+        "gen_ai.operation.name": "compress",
+        outcome: Domain.statusOf(outcome),
+        strategy: strategy.name,
+        ...Domain.tokensOf(outcome)
+      })
+    )
+
+const compressBy = Effect.fnUntraced(function* (runner: StrategyRunner, original: CompressRequest) {
+  if (view(original.conversation).length === 0) return noop("empty", 0)
   const request = yield* withHookDecision(runner, original)
   const veto = vetoOf(runner, request)
   if (veto === undefined) return yield* runner.compress(request)
@@ -116,7 +135,9 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
   const { forced } = original
   const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
   const veto = vetoOf(runner, request)
-  return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
+  const result =
+    veto === undefined ? runner.apply(request, plan) : Effect.succeed(noop("vetoed by a hook", plan.before, veto))
+  return yield* Effect.tap(result, annotateResult(runner))
 })
 
 /**
