@@ -320,6 +320,46 @@ const more = (name: (typeof names)[number], round: number): ReadonlyArray<Json> 
       .replaceAll(/"([ab])(\d+)"/g, `"$1${round}_$2"`)
   )
 
+describe("a question without an answer", () => {
+  const long = Array.from({ length: 40 }, (_, n) => ({
+    role: n % 2 === 0 ? "user" : "assistant",
+    content: `message ${n} ${"word ".repeat(100)}`
+  }))
+  const call = {
+    role: "assistant",
+    content: null,
+    tool_calls: [{ id: "c1", type: "function", function: { name: "read", arguments: "{}" } }]
+  }
+  const endings = {
+    "a question": [{ role: "user", content: "Which of them was the first?" }],
+    "two questions": [
+      { role: "user", content: "Which of them was the first?" },
+      { role: "user", content: "And the last?" }
+    ],
+    "a result": [
+      { role: "user", content: "Read it." },
+      call,
+      { role: "tool", tool_call_id: "c1", content: "It is red." }
+    ]
+  }
+  for (const strategy of strategies) {
+    for (const [name, ending] of Object.entries(endings)) {
+      it.effect.each([0, 0.1, 0.3])(
+        `stays last, as it is: ${name} with ${strategy} (preserve %s)`,
+        Palimpsest.layer(),
+        function* (preserve) {
+          const messages: ReadonlyArray<object> = [...long, ...ending]
+          const { messages: sent, outcome } = yield* Compress.openAi(messages, { limit: 4_000, preserve, strategy })
+          const pending = name === "a result" ? ending.slice(1) : ending
+          assert.deepStrictEqual(sent.slice(-pending.length), pending)
+          // Gemini CLI cannot split at the end.
+          if (strategy !== "gemini" || preserve > 0) assert.strictEqual(outcome._tag, "Compressed")
+        }
+      )
+    }
+  }
+})
+
 describe("a compression of what another one returned", () => {
   for (const name of names) {
     for (const strategy of strategies) {
