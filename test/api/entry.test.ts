@@ -86,6 +86,22 @@ describe("Palimpsest.layer", () => {
     assert.strictEqual(summaries, 1)
   })
 
+  it.effect("opens a chat by any text, each its own", Palimpsest.layer(), function* () {
+    const keys = ["one", "tenant/42", "tenant 42", "", "日本", "x".repeat(500), "../../etc"]
+    for (const key of keys) {
+      yield* Effect.scoped(
+        Effect.flatMap(Chats.open(key), (chat) => chat.append([{ content: Content.user(Content.text(`of ${key}`)) }]))
+      )
+    }
+    for (const key of keys) {
+      const contents = yield* Effect.scoped(Effect.flatMap(Chats.open(key), (chat) => chat.contents))
+      assert.deepStrictEqual(contents.map(Content.plainText), [`of ${key}`])
+    }
+    const ids = yield* Session.SessionStore.use(({ list }) => list)
+    assert.lengthOf(ids, keys.length)
+    assert.include(ids, "one")
+  })
+
   it.effect("asks the model of a chat for its snapshots, also one of no known maker", function* () {
     const layer = Palimpsest.layer({
       model: ScriptedModel.layer(() => "a".repeat(400)),

@@ -23,7 +23,7 @@ import { type CompressionResult, type CompressRequest, noop, PlanRefused } from 
 import { ImageReducer } from "./strategies/ImageReducer.ts"
 import type { RunnerServices, StrategyRunner, StrategySession } from "./strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
-import { Summarizer } from "./summary/Summarizer.ts"
+import { bounded, Summarizer } from "./summary/Summarizer.ts"
 
 /**
  * Makes a request for a program that manages its messages itself.
@@ -93,7 +93,10 @@ export const compressWith = Effect.fn("Compression.compress")(function* (
   const runner = trusted(strategyRunner)
   const { conversation, forced } = original
   yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-  return yield* Effect.tap(compressBy(runner, original), annotateResult(runner))
+  return yield* compressBy(runner, original).pipe(
+    Effect.updateService(Summarizer, bounded),
+    Effect.tap(annotateResult(runner))
+  )
 })
 
 /** Says in the span what came of a compression: names and numbers, no text. */
@@ -137,7 +140,7 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
   const veto = vetoOf(runner, request)
   const result =
     veto === undefined ? runner.apply(request, plan) : Effect.succeed(noop("vetoed by a hook", plan.before, veto))
-  return yield* Effect.tap(result, annotateResult(runner))
+  return yield* result.pipe(Effect.updateService(Summarizer, bounded), Effect.tap(annotateResult(runner)))
 })
 
 /**

@@ -1,5 +1,6 @@
-import { Effect, Layer, Logger, Predicate } from "effect"
+import { Effect, Fiber, Layer, Logger, Predicate } from "effect"
 import * as Prompt from "effect/ai/Prompt"
+import { TestClock } from "effect/testing"
 import { readFileSync } from "node:fs"
 import path from "node:path"
 import { Compress, Compression, Content, Palimpsest, Session, Tokens } from "../../../src/index.ts"
@@ -499,6 +500,28 @@ describe("a summarizer and a counter of the program", () => {
       throw new Error("out of paper")
     },
     dies: () => Effect.die(new Error("out of paper"))
+  }
+  const endings = {
+    "interrupts itself": [Effect.interrupt, "the summarizer failed: it interrupted itself"],
+    "never ends": [Effect.never, "the summarizer failed: it took longer than 3m"]
+  } as const
+  for (const [what, [write, told]] of Object.entries(endings)) {
+    for (const [how, summarizer] of Object.entries({
+      "a function": Compression.Summarizer.layer(() => write),
+      "a service": Layer.succeed(Compression.Summarizer, { summarize: () => write, ask: () => write })
+    })) {
+      it.effect(`that ${what} ends nothing else (${how})`, Palimpsest.layer({ summarizer }), function* () {
+        // Pi and OpenClaw ask questions, which a function does not answer.
+        for (const strategy of how === "a function" ? strategies.slice(0, 2) : strategies) {
+          const run = Compress.openAi(dialects.openAi, { limit: 8_000, strategy, summarizer: "model" })
+          const fiber = yield* Effect.forkChild(run)
+          for (let minute = 0; minute < 20; minute += 1) yield* TestClock.adjust("1 minute")
+          const { outcome } = yield* Fiber.join(fiber)
+          if (outcome._tag === "Compressed") assert.strictEqual(outcome.degraded?.message, told)
+          else assert.include(JSON.stringify(outcome), told)
+        }
+      })
+    }
   }
   for (const [what, write] of Object.entries(failures)) {
     it.effect(

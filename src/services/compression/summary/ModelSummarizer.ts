@@ -270,6 +270,7 @@ export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer
   Effect.gen(function* () {
     const context = Context.pick(Model, Calibrations)(yield* Effect.context<Model | Calibrations>())
     return {
+      limitsItself: true,
       summarize: Effect.fn("ModelSummarizer.summarize")(function* (
         request: SummaryRequest
       ): Effect.fn.Return<Summary, SummarizerError> {
