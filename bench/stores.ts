@@ -1,9 +1,9 @@
-import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Layer, Stream } from "effect"
+import { Effect, type Layer, Stream } from "effect"
 import { mkdtempSync, rmSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as Palimpsest from "../src/api/Palimpsest.ts"
+import * as Home from "../src/layers/assembly/Home.ts"
 import * as PostgresSessionStore from "../src/layers/session/PostgresSessionStore.ts"
 import * as SqliteSessionStore from "../src/layers/session/SqliteSessionStore.ts"
 import * as ScriptedModel from "../src/layers/testing/ScriptedModel.ts"
@@ -65,7 +65,7 @@ const rows = [
   row("memory", await played(Palimpsest.layer({ model }))),
   row(
     "files",
-    await played(Palimpsest.layer({ model, home: path.join(folder, "home") }).pipe(Layer.provide(NodeServices.layer)))
+    await played(Palimpsest.layer({ model, home: Home.layer(path.join(folder, "home")) }))
   ),
   row("SQLite", await over(SqliteSessionStore.layer(path.join(folder, "sessions.db"))), 10)
 ]

@@ -4,3 +4,4 @@
  */
 export * as PostgresSessionStore from "./layers/session/PostgresSessionStore.ts"
 export * as SqlSessionStore from "./layers/session/SqlSessionStore.ts"
+export type { SqlSessionOptions } from "./layers/session/SqlSessionBacking.ts"

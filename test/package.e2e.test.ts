@@ -18,6 +18,7 @@ import { publint } from "publint"
 import { rolldown } from "rolldown"
 import packageJson from "../package.json" with { type: "json" }
 import programJson from "../program/package.json" with { type: "json" }
+import { unnamedTypes } from "./support/publicTypes.ts"
 import { assert, describe, it } from "./support/vitest.ts"
 
 /**
@@ -348,6 +349,54 @@ describe("a fresh project", () => {
     succeeded(tsc, "tsc")
   })
 
+  it.effect("exports every type that its declarations name", function* () {
+    const { copy } = yield* fresh
+    const files = entries.filter((name) => !name.endsWith(".json")).map((name) => name.split("/")[1] ?? "index")
+    assert.deepStrictEqual(unnamedTypes(path.join(copy, "dist", "lib"), files), [])
+  })
+
+  it.effect("lets a package with declarations export whatever it makes of this one", function* () {
+    const { lean } = yield* fresh
+    const place = path.join(lean, "declared")
+    mkdirSync(place)
+    // Each export by itself, and what is made of some.
+    const list = entries
+      .filter((name) => !name.endsWith(".json"))
+      .map((name) => `import(${JSON.stringify(name)}).then((all) => [${JSON.stringify(name)}, all])`)
+    writeFileSync(
+      path.join(lean, "names.mjs"),
+      `const all = await Promise.all([${list.join()}])
+console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spaces).map(([space, names]) => [space, Object.keys(names)])])))`
+    )
+    const listed = yield* node(["names.mjs"], lean)
+    succeeded(listed, "names.mjs")
+    const spaces: ReadonlyArray<
+      readonly [from: string, names: ReadonlyArray<readonly [string, ReadonlyArray<string>]>]
+    > = JSON.parse(listed.stdout)
+    const each = spaces.flatMap(([from, names], at) => [
+      `import { ${names.map(([space]) => `${space} as ${space}${at}`).join(", ")} } from ${JSON.stringify(from)}`,
+      ...names.flatMap(([space, keys]) => keys.map((key) => `export const ${space}${at}_${key} = ${space}${at}.${key}`))
+    ])
+    writeFileSync(path.join(place, "each.ts"), each.join("\n"))
+    writeFileSync(path.join(place, "made.ts"), declared)
+    const compilerOptions = {
+      target: "ES2024",
+      lib: ["ES2024", "DOM"],
+      types: ["node"],
+      module: "NodeNext",
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      // The packages are links here.
+      preserveSymlinks: true,
+      outDir: "out"
+    }
+    writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
+    succeeded(yield* node([installed("typescript", "bin", "tsc")], place), "tsc")
+  })
+
   const examples = globSync("*.ts", { cwd: path.join(root, "examples", "library") }).sort()
 
   const isTest = (example: string) =>
@@ -433,6 +482,56 @@ describe("a fresh project", () => {
     })
   }
 })
+
+/** A package over this one: what it exports has the types that the compiler finds. */
+const declared = `
+import { Effect, Layer, Stream } from "effect"
+import { Agent, AgentRuntime, Chats, Compress, CompressedChat, Compression, Content, ContextWindow, Conversation, Hooks, Memory, Models, Palimpsest, Records, Session, Settings, Tokens, Tools, Transcripts, Workspace } from "palimpsest"
+import { BackedSessionStore, FileSessionStore, FileTempStore, FileWorkspace, KeyValueSessionStore, Live, LiveRuntime, SqliteSessionStore } from "palimpsest/node"
+import { SqlSessionStore, PostgresSessionStore } from "palimpsest/sql"
+import { OpenAiModel } from "palimpsest/openai"
+import { Offline, ScriptedModel, AdversarialModel } from "palimpsest/testing"
+export const a1 = Palimpsest.layer({ store: SqlSessionStore.layer(), model: OpenAiModel.layerConfig })
+export const a2 = ContextWindow.layer({ window: 8000 })
+export const a3 = (id: string) => Effect.flatMap(Chats.open(id), (chat) => chat.compress())
+export const a4 = (id: string) => Chats.open(id)
+export const a5 = (chat: Chats.Chat["Service"]) => chat.send("x")
+export const a6 = (chat: Chats.Chat["Service"]) => chat.recall(Content.Handle.make("h_aaaaaaaaaa"))
+export const a7 = (chat: Chats.Chat["Service"]) => chat.usage
+export const a8 = (m: Array<{ role: string; content: string }>) => Compress.openAi(m)
+export const a9 = (d: ReadonlyArray<Conversation.Draft>) => Compression.requestFor(d)
+export const b1 = (r: Compression.CompressRequest) => Compression.Compression.use((c) => c.compress(r))
+export const b2 = (chat: Chats.Chat["Service"], tools: ReadonlyArray<Tools.Tool>) => Agent.run({ name: "a", chat, tools }, "go")
+export const b3 = Tools.Approval.layer({ mode: "none", granted: [] })
+export const b4 = (o: Compression.Outcome) => Compression.patchOf(o)
+export const b5 = Hooks.HookSystem.use((h) => h.fire({ _tag: "BeforeAgent", prompt: "x" }))
+export const b6 = Offline.layerWithModel(ScriptedModel.layer([]))
+export const b7 = LiveRuntime.layer({ folder: "/tmp" })
+export const b8 = AgentRuntime.layer({ handlers: { notify: () => Effect.void } })
+export const b9 = Session.SessionStore.use((s) => s.open("x"))
+export const c1 = Session.TempStore.use((s) => s.resolve(Content.Handle.make("h_aaaaaaaaaa")))
+export const c2 = Transcripts.load
+export const c3 = Compression.ownRunner({ name: "x", description: "y", cut: () => 0, write: () => Effect.succeed("") })
+export const c4 = CompressedChat.CompressedChat.make({ session: "x" })
+export const c5 = Memory.Memory
+export const c6 = Settings.Settings.use((s) => Effect.succeed(s))
+export const c7 = Records.Telemetry.make({ sinks: [], buffer: 1, prompts: false, logs: false })
+export const c8 = KeyValueSessionStore.layer()
+export const c9 = FileTempStore.layer
+export const d1 = Workspace.Workspace.use((w) => Effect.succeed(w))
+export const d2 = (c: Conversation.Conversation) => Conversation.recallable(c)
+export const d3 = Tools.readFile
+export const d4 = Tools.shell
+export const d5 = Tools.webFetch
+export const d6 = (chat: Chats.Chat["Service"]) => chat.append([])
+export const d7 = (chat: Chats.Chat["Service"]) => chat.tree
+export const d8 = Models.Model.use((m) => m.generate({ model: "x", contents: [] }))
+export class Mine { readonly ask = (q: Parameters<NonNullable<Tools.ApprovalOptions["ask"]>>[0]) => Effect.succeed(q) }
+export const d9 = Tokens.Calibrations.use((c) => Effect.succeed(c))
+export const e1 = Compression.Summarizer.use((s) => Effect.succeed(s))
+export const e2 = FileSessionStore.layer
+export const e3 = ContextWindow.Recall.use((r) => r.search({ pattern: "x", maxTokens: 1, isRedacted: true }))
+`
 
 describe("the program's package", () => {
   it.effect("agrees with the library's in its version, licence, Node and optional packages", () =>

@@ -48,7 +48,7 @@ const diary = Compression.ownRunner({
 
 const program = Effect.gen(function* () {
   const chat = yield* Chats.open("example")
-  yield* chat.configure({ window: 2_000, policy: { strategy: "diary" } })
+  yield* chat.configure({ window: 2_000, policy: { strategy: Compression.OwnStrategyName.make("diary") } })
   for (const n of [1, 2, 3, 4, 5, 6]) {
     const events = yield* Stream.runCollect(chat.send(`Tell me about part ${n}. ${"Be thorough. ".repeat(10)}`))
     const compressed = events.some(({ _tag }) => _tag === "ChatCompressed") ? "compressed, " : ""

@@ -4,7 +4,7 @@
  *   node thousand-chats.ts
  *
  * It needs no key and no network: the model is scripted. The database is Node's own SQLite (Node 22.16 or newer). Every other
- * store has the same contract: files with `home: "/var/lib/support"`, PostgreSQL with the layer of a SqlClient. It prints:
+ * store has the same contract: files with `home: Home.layer("/var/lib/support")`, PostgreSQL with the layer of a SqlClient. It prints:
  *
  *   asked        … chats, two turns each
  *   restarted    … sessions; chat 17 has 4 messages, the last: "Order 17 is on its way."

@@ -17,6 +17,11 @@ export { Chats } from "../services/chat/Chats.ts"
 export { ChatDefaults, type ChatSettings, type ModelSettings, type TurnRetries } from "../services/chat/ChatSettings.ts"
 export { Activity, ChatEvent } from "../domain/chat/ChatEvent.ts"
 
-/** Opens the conversation with this id (1 to 64 letters, digits, hyphens or underscores) until the scope closes. An unknown id begins a new one. */
-export const open = (id: string): Effect.Effect<Chat["Service"], SessionStoreError, Chats | Scope.Scope> =>
-  Chats.use((chats) => chats.open(id))
+/** Opens the conversation of this key, which may be any text, until the scope closes. An unknown key begins a new one. */
+export const open = (key: string): Effect.Effect<Chat["Service"], SessionStoreError, Chats | Scope.Scope> =>
+  Chats.use((chats) => chats.open(key))
+export type { LimitName, LoopKind } from "../domain/chat/ChatEvent.ts"
+export type { StoppedByHook } from "../services/chat/AskModel.ts"
+export type { ChatServices } from "../services/chat/Chat.ts"
+export type { ChatLog } from "../services/chat/ChatState.ts"
+export type { FileChange } from "../services/chat/FileRecords.ts"

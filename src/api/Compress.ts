@@ -2,7 +2,9 @@
 export {
   anthropic,
   type CompressedMessages,
+  type CompressMessagesError,
   type CompressMessagesOptions,
+  type PolicyChanges,
   type CompressMessagesServices,
   gemini,
   openAi,

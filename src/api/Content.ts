@@ -23,5 +23,6 @@ export {
   user,
   withOutput
 } from "../domain/content/Content.ts"
-export { Handle, Hash, isHandle, mentions } from "../domain/content/Handle.ts"
+export { Handle, Hash, handleOf, isHandle, matches, mentions } from "../domain/content/Handle.ts"
 export { encode as encodeText } from "../domain/text/Bytes.ts"
+export type { Payload } from "../domain/content/Content.ts"

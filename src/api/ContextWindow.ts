@@ -5,6 +5,7 @@ import type { LibraryOptions } from "../layers/assembly/LiveLibrary.ts"
 import * as CompressedLanguageModel from "../services/effect-ai/CompressedLanguageModel.ts"
 import { layerLanguageModel } from "../services/effect-ai/LanguageModelBridge.ts"
 import { layerRecallTool, type Recall, type RecallHandler } from "../services/effect-ai/RecallTool.ts"
+import { own } from "../services/runtime/OwnLayers.ts"
 import * as Palimpsest from "./Palimpsest.ts"
 
 export {
@@ -22,9 +23,11 @@ export {
   recallToolkit
 } from "../services/effect-ai/RecallTool.ts"
 
-/** How a language model is kept within its window. */
-export interface Options
-  extends CompressedLanguageModel.Options, Pick<LibraryOptions, "counter" | "hooks" | "home" | "store" | "summarizer"> {
+/** How a language model is kept within its window. `E` and `R` are the errors and requirements of the parts that you pass. */
+export interface Options<E = never, R = never>
+  extends
+    CompressedLanguageModel.Options,
+    Pick<LibraryOptions<E, R>, "counter" | "hooks" | "home" | "store" | "summarizer"> {
   /** Who writes the snapshots: code (default), or the language model itself, at its price. */
   readonly snapshots?: "code" | "model" | undefined
 }
@@ -39,24 +42,26 @@ export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
  * handler is here. With `withConversation(key)` a conversation is kept in the `store` and continues after a restart; `home` or a `store` of your own makes that
  * durable. `layerWithServices` is the same over services that you compose yourself.
  */
-export const layer = <const O extends Options = {}>(
+export const layer = <const O extends Options<unknown, unknown> = {}>(
   options: O = {} as O
-): Layer.Layer<Services, Palimpsest.ErrorOf<O>, LanguageModel.LanguageModel | Palimpsest.ContextOf<O>> => {
-  const { counter, home, hooks, policy, snapshots = "code", store, summarizer } = options
-  const isModel = snapshots === "model"
-  const parts = Palimpsest.layer({
-    ...(counter === undefined ? {} : { counter }),
-    ...(home === undefined ? {} : { home }),
-    ...(hooks === undefined ? {} : { hooks }),
-    ...(store === undefined ? {} : { store }),
-    ...(summarizer === undefined ? {} : { summarizer }),
-    ...(isModel ? { model: layerLanguageModel({}) } : {})
-  })
-  return layerRecallTool.pipe(
-    Layer.provideMerge(
-      CompressedLanguageModel.layer({ ...options, policy: isModel ? { summarizer: "model", ...policy } : policy })
-    ),
-    Layer.provide(parts)
+): Layer.Layer<Services, Palimpsest.ErrorOf<O>, LanguageModel.LanguageModel | Palimpsest.ContextOf<O>> =>
+  own((supplied) => {
+    const { counter, home, hooks, policy, snapshots = "code", store, summarizer } = options
+    const isModel = snapshots === "model"
+    const parts = Palimpsest.layer({
+      counter: counter && supplied(counter),
+      home: home && supplied(home),
+      hooks: hooks && supplied(hooks),
+      store: store && supplied(store),
+      summarizer,
+      model: isModel ? layerLanguageModel({}) : undefined
+    })
+    return layerRecallTool.pipe(
+      Layer.provideMerge(
+        CompressedLanguageModel.layer({ ...options, policy: isModel ? { summarizer: "model", ...policy } : policy })
+      ),
+      Layer.provide(parts)
+    )
     // The errors and requirements are those of the parts.
-  ) as Layer.Layer<Services, never, LanguageModel.LanguageModel>
-}
+  }) as Layer.Layer<Services, Palimpsest.ErrorOf<O>, LanguageModel.LanguageModel | Palimpsest.ContextOf<O>>
+export type { Requirements } from "../services/effect-ai/ShrinkPrompt.ts"

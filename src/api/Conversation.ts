@@ -21,3 +21,18 @@ export {
 export { projectMessages, type SentMessage } from "../domain/conversation/Projection.ts"
 export { type FoundParts, type RecallSearch } from "../domain/conversation/RecallSearch.ts"
 export { type Recallable, recall, recallable } from "../domain/conversation/Recall.ts"
+export type {
+  Layer as AppliedPatch,
+  Moment,
+  Patch,
+  ShortenedPart,
+  Stretch as ViewStretch
+} from "../domain/conversation/Conversation.ts"
+export type { Excerpt, Selection } from "../domain/conversation/Excerpt.ts"
+export type { FailureMemory, TriedRange } from "../domain/conversation/FailureMemory.ts"
+export type { MaskLimits } from "../domain/conversation/Masking.ts"
+export type { DroppedRange } from "../domain/conversation/Recall.ts"
+export type { OutputBound } from "../domain/conversation/ToolOutputBound.ts"
+export type { OutputForm } from "../domain/conversation/ToolOutputShortening.ts"
+export type { Node as PersistentListNode, PersistentList } from "../domain/text/PersistentList.ts"
+export type { SlicedWork } from "../domain/text/SlicedWork.ts"

@@ -6,6 +6,9 @@ export {
   type HookFailure,
   type HookNotice,
   type HookOutcome,
+  emptyOutcome,
   HookOutput,
   HookRequest
 } from "../domain/hooks/Hook.ts"
+export type { HookAnswer } from "../domain/hooks/HookAnswer.ts"
+export type { CommandHook, HookFault, HookProblem, HookSource } from "../domain/hooks/HookSettings.ts"

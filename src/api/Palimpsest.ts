@@ -1,20 +1,30 @@
 /** The whole library as one layer. */
 import { Effect, Layer } from "effect"
-import type { LibraryOptions, LibraryServices } from "../layers/assembly/LiveLibrary.ts"
+import type { LibraryOptions, LibraryServices, SummarizerServices } from "../layers/assembly/LiveLibrary.ts"
 
-export type { LibraryOptions as Options, LibraryServices as Services } from "../layers/assembly/LiveLibrary.ts"
+export type {
+  HomeServices,
+  LibraryOptions as Options,
+  LibraryServices as Services,
+  SummarizerServices
+} from "../layers/assembly/LiveLibrary.ts"
 
-/** The errors of all layers among these options. */
-export type ErrorOf<O> = { [K in keyof O]: O[K] extends Layer.Layer<infer _A, infer E, infer _R> ? E : never }[keyof O]
+/** Options whose layers may fail with anything and need anything. */
+export type AnyOptions = LibraryOptions<unknown, unknown>
+
+type PartError<P> = P extends Layer.Layer<infer _A, infer E, infer _R> ? E : never
+type PartContext<P> = P extends Layer.Layer<infer _A, infer _E, infer R> ? R : never
+// A part that may be absent provides nothing for certain, and of two that may be there only what both provide is certain.
+type PartServices<P> = undefined extends P ? never : [P] extends [Layer.Layer<infer A, infer _E, infer _R>] ? A : never
+
+/** The errors of all layers that may be among these options. */
+export type ErrorOf<O> = { [K in keyof O]-?: PartError<O[K]> }[keyof O]
 /** The services that the layers among these options provide, for tests such as the script of a `ScriptedModel`. */
-export type ServicesOf<O> = {
-  [K in keyof O]: O[K] extends Layer.Layer<infer A, infer _E, infer _R> ? A : never
+export type ServicesOf<O> = { [K in keyof O]-?: PartServices<O[K]> }[keyof O]
+/** The services that all layers that may be among these options need, without those of the whole that a summarizer gets. */
+export type ContextOf<O> = {
+  [K in keyof O]-?: K extends "summarizer" ? Exclude<PartContext<O[K]>, SummarizerServices> : PartContext<O[K]>
 }[keyof O]
-/** The services that the layers among these options need, besides those of the whole. */
-export type ContextOf<O> = Exclude<
-  { [K in keyof O]: O[K] extends Layer.Layer<infer _A, infer _E, infer R> ? R : never }[keyof O],
-  LibraryServices
->
 
 /**
  * Everything that conversations, compressions and language models with a bounded window need, in one layer: every part has a default, and each can be
@@ -22,12 +32,13 @@ export type ContextOf<O> = Exclude<
  *
  * *Example*:
  *
- *     Palimpsest.layer({ model: GoogleModel.layerConfig, home: "/var/lib/support" })
+ *     Palimpsest.layer({ model: GoogleModel.layerConfig, home: Home.layer("/var/lib/support") })
  *
  * *Details*: without options nothing leaves the process: sessions are kept in memory, code writes the snapshots, and no model answers. Errors,
- * requirements and further services are those of the layers that you pass; `summarizer`, `store` and the others may need services of yours.
+ * requirements and further services are those of the layers that you pass, also of those that may be absent. Two layers in one program share only the
+ * parts that you pass to both, such as one store; a `summarizer` is built for each.
  */
-export const layer = <const O extends LibraryOptions = {}>(
+export const layer = <const O extends AnyOptions = {}>(
   options: O = {} as O
 ): Layer.Layer<LibraryServices | ServicesOf<O>, ErrorOf<O>, ContextOf<O>> =>
   // The errors and requirements are those of the parts, which the assembly does not distinguish.

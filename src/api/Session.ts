@@ -13,6 +13,7 @@ export {
   SessionChanged,
   SessionCorrupt,
   SessionExists,
+  SessionInTransaction,
   SessionLocked,
   type SessionLog,
   SessionNotFound,
@@ -23,12 +24,29 @@ export {
   SessionTooNew,
   SessionUnavailable
 } from "../services/session/SessionStore.ts"
+export { hash } from "../services/session/Sha256.ts"
 export {
   BlobDamaged,
   BlobMissing,
+  type Blobs,
   BlobUnavailable,
+  ConversationNotNamed,
   HandleAmbiguous,
   HandleNotHeld,
   TempStore,
   TempStoreError
 } from "../services/session/TempStore.ts"
+export type {
+  ChangedFile,
+  FileChanged,
+  FileState,
+  FileVersion,
+  RecordedChange,
+  RewindTarget
+} from "../domain/session/ChangedFiles.ts"
+export type { Labelled, Started } from "../domain/session/Session.ts"
+export type { IncomingMessage } from "../services/session/EntryBuilder.ts"
+export type { SessionFiles } from "../services/session/SessionFiles.ts"
+export type { StoredBlob } from "../services/session/SessionStore.ts"
+export type { StoreOpener } from "../services/session/StoreOpener.ts"
+export type { BlobFolder } from "../services/session/TempStore.ts"

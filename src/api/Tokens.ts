@@ -10,3 +10,6 @@ export {
 } from "../domain/model/ModelLimits.ts"
 export { TokenCountError, TokenCounter } from "../services/tokens/TokenCounter.ts"
 export { Calibrations, countRequest, estimateContents } from "../services/tokens/Calibrations.ts"
+export type { CutPrompt } from "../domain/tokens/CutPrompts.ts"
+export type { ModelPrice, PriceTable, Prices } from "../domain/tokens/Prices.ts"
+export type { RequestCount } from "../services/tokens/Calibrations.ts"

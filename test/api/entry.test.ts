@@ -18,6 +18,7 @@ import {
   Tokens,
   Tools
 } from "../../src/index.ts"
+import * as Home from "../../src/layers/assembly/Home.ts"
 import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import * as ScriptedLanguageModel from "../../src/layers/testing/ScriptedLanguageModel.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
@@ -85,6 +86,22 @@ describe("Palimpsest.layer", () => {
     assert.strictEqual(summaries, 1)
   })
 
+  it.effect("opens a chat by any text, each its own", Palimpsest.layer(), function* () {
+    const keys = ["one", "tenant/42", "tenant 42", "", "日本", "x".repeat(500), "../../etc"]
+    for (const key of keys) {
+      yield* Effect.scoped(
+        Effect.flatMap(Chats.open(key), (chat) => chat.append([{ content: Content.user(Content.text(`of ${key}`)) }]))
+      )
+    }
+    for (const key of keys) {
+      const contents = yield* Effect.scoped(Effect.flatMap(Chats.open(key), (chat) => chat.contents))
+      assert.deepStrictEqual(contents.map(Content.plainText), [`of ${key}`])
+    }
+    const ids = yield* Session.SessionStore.use(({ list }) => list)
+    assert.lengthOf(ids, keys.length)
+    assert.include(ids, "one")
+  })
+
   it.effect("asks the model of a chat for its snapshots, also one of no known maker", function* () {
     const layer = Palimpsest.layer({
       model: ScriptedModel.layer(() => "a".repeat(400)),
@@ -109,7 +126,10 @@ describe("Palimpsest.layer", () => {
       [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
       [{ threshold: 7 }, "threshold is 7; expected a share from 0 to 1"],
       [{ policy: { preserve: 4 } }, "preserve is 4; expected a share from 0 to 1"],
-      [{ policy: { strategy: "none" } }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
+      [
+        { policy: { strategy: Compression.OwnStrategyName.make("none") } },
+        "no strategy is called none; expected palimpsest or gemini or pi or openclaw"
+      ]
     ] as const) {
       const exit = yield* Effect.exit(chat.configure(change))
       assert.include(String(exit._tag === "Failure" ? Cause.squash(exit.cause) : exit), told)
@@ -137,9 +157,7 @@ describe("Palimpsest.layer", () => {
       }).pipe(
         Effect.scoped,
         Effect.provide(
-          Layer.fresh(
-            Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
-          )
+          Palimpsest.layer({ model: OpenAiModel.layer({ baseUrl: "http://127.0.0.1:1", model: "own:8b" }), chat })
         )
       )
     assert.deepStrictEqual(yield* limitOf(), { limit: Tokens.assumedWindow, model: "own:8b" })
@@ -152,7 +170,7 @@ describe("Palimpsest.layer", () => {
   it.effect("keeps sessions in a home, also for the next process", function* () {
     const home = path.join(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "home-")), "new")
     const run = <A, E>(effect: Effect.Effect<A, E, Palimpsest.Services>) =>
-      effect.pipe(Effect.provide(Layer.fresh(Palimpsest.layer({ home }))))
+      effect.pipe(Effect.provide(Palimpsest.layer({ home: Home.layer(home) })))
     yield* run(
       Effect.scoped(Effect.flatMap(opened, (chat) => chat.append([{ content: Content.user(Content.text("kept")) }])))
     )

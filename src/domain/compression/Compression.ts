@@ -220,17 +220,32 @@ export const {
   Noop
 } = Outcome.cases
 
-/** Returns Gemini CLI's CompressionStatus. The two outcomes that Gemini CLI does not have get names of their own. */
-export const statusOf: (outcome: Outcome) => string = Outcome.match({
-  Compressed: () => "COMPRESSED",
-  ContentTruncated: () => "CONTENT_TRUNCATED",
-  Noop: () => "NOOP",
-  FailedInflatedTokenCount: () => "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
-  FailedTokenCountError: () => "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
-  FailedEmptySummary: () => "COMPRESSION_FAILED_EMPTY_SUMMARY",
-  FailedSummarizer: () => "FAILED_SUMMARIZER",
-  Cancelled: () => "CANCELLED"
-})
+/** Gemini CLI's CompressionStatus. The two outcomes that Gemini CLI does not have get names of their own. */
+export const CompressionStatus = Schema.Literals([
+  "COMPRESSED",
+  "CONTENT_TRUNCATED",
+  "NOOP",
+  "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+  "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+  "COMPRESSION_FAILED_EMPTY_SUMMARY",
+  "FAILED_SUMMARIZER",
+  "CANCELLED"
+])
+export type CompressionStatus = typeof CompressionStatus.Type
+
+const statuses: Readonly<Record<Outcome["_tag"], CompressionStatus>> = {
+  Compressed: "COMPRESSED",
+  ContentTruncated: "CONTENT_TRUNCATED",
+  Noop: "NOOP",
+  FailedInflatedTokenCount: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+  FailedTokenCountError: "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+  FailedEmptySummary: "COMPRESSION_FAILED_EMPTY_SUMMARY",
+  FailedSummarizer: "FAILED_SUMMARIZER",
+  Cancelled: "CANCELLED"
+}
+
+/** Returns the status of an outcome. */
+export const statusOf = ({ _tag }: Pick<Outcome, "_tag">): CompressionStatus => statuses[_tag]
 
 /** Returns the tokens of the request before, and after; of an inflated one as it would have been. */
 export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly after: number } = Outcome.match({

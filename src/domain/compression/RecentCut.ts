@@ -10,16 +10,28 @@ export interface Cut {
   readonly turn: number
 }
 
+const isAsking = (item: ViewItem | undefined): boolean =>
+  item?.entry.content.role === "user" && item.entry.author !== "summary"
+
+/** Returns the index of the first message that the model has not answered, or of the calls that wait for their results. */
+const pendingFrom = (items: ReadonlyArray<ViewItem>): number => {
+  let from = items.length
+  if (items[from - 1]?.entry.content.role === "model") {
+    return items[from - 1]?.entry.content.parts.some(isCall) === true ? from - 1 : from
+  }
+  while (isAsking(items[from - 1])) from -= 1
+  return from
+}
+
 /**
  * Returns the cut that keeps about this many tokens at the end: at the first message at or after the budget's point that is
  * no tool result. When there is none, as after one giant result, at the last one before that point: Pi keeps everything then,
- * and cannot compact. `at` is 0 when everything fits the budget. Calls that wait for their results always stay.
+ * and cannot compact. `at` is 0 when everything fits the budget. Calls that wait for their results, and messages that the model
+ * has not answered, always stay.
  */
 export const cutOf = (items: ReadonlyArray<ViewItem>, keepTokens: number): Cut => {
   const clean = cleanCuts(items)
-  const last = items[items.length - 1]
-  const isOpen = last?.entry.content.role === "model" && last.entry.content.parts.some(isCall)
-  const end = isOpen ? items.length - 1 : items.length
+  const end = pendingFrom(items)
   let kept = 0
   let from = items.length
   while (from > 0 && kept < keepTokens) {
@@ -29,11 +41,11 @@ export const cutOf = (items: ReadonlyArray<ViewItem>, keepTokens: number): Cut =
   }
   if (from === 0 && kept < keepTokens) return { at: 0, turn: 0 }
   const isCut = (index: number) => clean[index] === true && index <= end
-  let at = from
+  let at = Math.min(from, end)
   while (at < end && !isCut(at)) at += 1
   // All that is kept would be nothing: a message without an answer stays.
   if (!isCut(at) || (at === items.length && keepTokens > 0)) {
-    at = from
+    at = Math.min(from, end)
     while (at > 0 && !isCut(at)) at -= 1
   }
   let turn = at

@@ -33,7 +33,7 @@ export interface PlanOptions {
 export const movable = (conversation: Conversation): ReadonlyArray<ViewItem> =>
   view(conversation).filter(({ entry }) => entry.author !== "environment")
 
-/** Returns where this conversation is cut under a policy. With `preserve` 0 nothing is kept. */
+/** Returns where this conversation is cut under a policy. With `preserve` 0 only what the model has not answered is kept. */
 export const cutIn = (
   { keepRecent }: SummaryStrategy,
   items: ReadonlyArray<ViewItem>,

@@ -3,6 +3,7 @@ import { Compression } from "../../services/compression/Compression.ts"
 import * as ModelSummarizer from "../../services/compression/summary/ModelSummarizer.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import type { Model } from "../../services/model/Model.ts"
+import { own } from "../../services/runtime/OwnLayers.ts"
 import type { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { GeminiImport } from "../../services/settings/GeminiImport.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
@@ -29,7 +30,7 @@ const sessionLocator = Layer.effect(
       const [{ layer }, { sessionPath }] = yield* Effect.promise(() =>
         Promise.all([import("./LiveAgentSessions.ts"), import("../../services/transcripts/ChooseSession.ts")])
       )
-      return yield* sessionPath(name).pipe(Effect.provide(layer), Effect.provideContext(context))
+      return yield* sessionPath(name).pipe(Effect.provide(Layer.fresh(layer)), Effect.provideContext(context))
     })
   })
 )
@@ -39,18 +40,26 @@ const sessionLocator = Layer.effect(
  * outside.
  */
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
-  Layer.mergeAll(
-    transcripts,
-    Compression.layer.pipe(Layer.provideMerge(PhotonImages.layer)),
-    geminiImport,
-    sessionLocator,
-    TokenTable.layer
-  ).pipe(
-    Layer.provideMerge(ModelSummarizer.layer),
-    Layer.provideMerge(
-      Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, HookSystem.layer, model, calibrations)
-    ),
-    Layer.provideMerge(LiveFiles.layer)
+  own((supplied) =>
+    Layer.mergeAll(
+      transcripts,
+      Compression.layer.pipe(Layer.provideMerge(PhotonImages.layer)),
+      geminiImport,
+      sessionLocator,
+      TokenTable.layer
+    ).pipe(
+      Layer.provideMerge(ModelSummarizer.layer),
+      Layer.provideMerge(
+        Layer.mergeAll(
+          TokenCounter.layerEstimate,
+          MemoryTempStore.layer,
+          HookSystem.layer,
+          supplied(model),
+          calibrations
+        )
+      ),
+      Layer.provideMerge(LiveFiles.layer)
+    )
   )
 
 /** `layerWithModel` with the models of every provider. */

@@ -8,6 +8,7 @@ import * as ModelSummarizer from "../../services/compression/summary/ModelSummar
 import { Summarizer } from "../../services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model } from "../../services/model/Model.ts"
+import { own } from "../../services/runtime/OwnLayers.ts"
 import type { SessionStore } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import type { Calibrations } from "../../services/tokens/Calibrations.ts"
@@ -30,42 +31,33 @@ export type LibraryServices =
   | TempStore
   | TokenCounter
 
-type AnyLayer<A> = Layer.Layer<A, unknown, unknown>
+/** The services of a `home`: where sessions, large parts and calibrations of token counts are kept. */
+export type HomeServices = Calibrations | SessionStore | TempStore
 
-/** The parts that a program supplies. Absent ones have defaults. */
-export interface LibraryOptions {
+/** The services that a summarizer of your own may need of the whole. */
+export type SummarizerServices = HomeServices | HookSystem | Model | TokenCounter
+
+/** The parts that a program supplies. Absent ones have defaults. `E` and `R` are the errors and requirements of these parts. */
+export interface LibraryOptions<E = never, R = never> {
   /** Answers messages, and writes the snapshots where the policy says so (`summarizer: "model"`). Default: none; code writes the snapshots. */
-  readonly model?: AnyLayer<Model> | undefined
-  /** Keeps the sessions. Default: files in `home`; without `home` the memory of the process. */
-  readonly store?: AnyLayer<SessionStore> | undefined
-  /** A folder for sessions and calibrations of token counts, created when missing. Needs `@effect/platform-node`. */
-  readonly home?: string | undefined
-  /** Writes the snapshots, which are verified. Default: `model` or code, as the policy says. */
-  readonly summarizer?: AnyLayer<Summarizer> | undefined
+  readonly model?: Layer.Layer<Model, E, R> | undefined
+  /** Keeps the sessions. Default: those of `home`; without `home` the memory of the process. */
+  readonly store?: Layer.Layer<SessionStore, E, R> | undefined
+  /** Keeps sessions and calibrations of token counts, such as `Home.layer(folder)` of `palimpsest/node`. Default: the memory of the process. */
+  readonly home?: Layer.Layer<HomeServices, E, R> | undefined
+  /** Writes the snapshots, which are verified. Default: `model` or code, as the policy says. It may need the model and the other parts. */
+  readonly summarizer?: Layer.Layer<Summarizer, E, R | SummarizerServices> | undefined
   /** Counts tokens. Default: an estimate that learns from the counts which `model` reports. */
-  readonly counter?: AnyLayer<TokenCounter> | undefined
+  readonly counter?: Layer.Layer<TokenCounter, E, R> | undefined
   /** Default: no hooks but those that the program subscribes. */
-  readonly hooks?: AnyLayer<HookSystem> | undefined
+  readonly hooks?: Layer.Layer<HookSystem, E, R> | undefined
   /** The settings of its chats: model, window, threshold, policy. Default: the one model of `model`, else `gemini-2.5-flash`, and its window. */
   readonly chat?: Partial<ChatSettings> | undefined
   /** Compression strategies of the program's own; the policy names one. */
   readonly strategies?: ReadonlyArray<StrategyRunner> | undefined
 }
 
-const memory = Layer.provideMerge(MemorySessionStore.layer, MemoryTempStore.layer)
-
-/** Files need Node's services, which are loaded when `home` is set. */
-const homeOf = (home: string) =>
-  Layer.unwrap(
-    Effect.promise(() =>
-      import("./LiveHome.ts").then(
-        ({ layer }) => layer(home),
-        (cause) => {
-          throw new Error(`the option home needs the package @effect/platform-node: ${String(cause)}`, { cause })
-        }
-      )
-    )
-  )
+const memory = Layer.mergeAll(MemorySessionStore.layer, MemoryTempStore.layer, MemoryCalibrations.layer)
 
 /** The settings of chats. A layer of one model names it. */
 const chatDefaults = (chat: Partial<ChatSettings> = {}) =>
@@ -79,23 +71,25 @@ const chatDefaults = (chat: Partial<ChatSettings> = {}) =>
   )
 
 /** The services that these options describe. */
-export const layer = (options: LibraryOptions): AnyLayer<LibraryServices> => {
-  const { chat, counter, home, hooks, model, store, strategies, summarizer } = options
-  const places = home === undefined ? Layer.merge(memory, MemoryCalibrations.layer) : homeOf(home)
-  const answering = model ?? Model.layerUnavailable
-  const base = Layer.mergeAll(
-    answering,
-    counter ?? TokenCounter.layerEstimate,
-    hooks ?? HookSystem.layer,
-    store === undefined ? places : Layer.merge(places, store)
-  )
-  const writer: AnyLayer<Summarizer> =
-    summarizer ?? (model === undefined ? Summarizer.layerExtractive : ModelSummarizer.layer)
-  return Chats.layer.pipe(
-    Layer.provideMerge(Compression.layer),
-    Layer.provideMerge(writer),
-    Layer.provideMerge(base),
-    Layer.provide(strategies === undefined ? Layer.empty : Layer.succeed(OwnStrategies, strategies)),
-    Layer.provide(Layer.provide(chatDefaults(chat), answering))
-  )
-}
+export const layer = <E, R>(options: LibraryOptions<E, R>): Layer.Layer<LibraryServices, E, R> =>
+  own((supplied) => {
+    const { chat, counter, home, hooks, model, store, strategies, summarizer } = options
+    const homes = home === undefined ? memory : supplied(home)
+    const answering = model === undefined ? Model.layerUnavailable : supplied(model)
+    const base: Layer.Layer<SummarizerServices, E, R> = Layer.mergeAll(
+      answering,
+      counter === undefined ? TokenCounter.layerEstimate : supplied(counter),
+      hooks === undefined ? HookSystem.layer : supplied(hooks),
+      store === undefined ? homes : Layer.merge(homes, supplied(store))
+    )
+    // A summarizer is built over this model and this counter, and so not once in the program.
+    const writer: Layer.Layer<Summarizer, E, R | SummarizerServices> =
+      summarizer ?? (model === undefined ? Summarizer.layerExtractive : ModelSummarizer.layer)
+    return Chats.layer.pipe(
+      Layer.provideMerge(Compression.layer),
+      Layer.provideMerge(writer),
+      Layer.provideMerge(base),
+      Layer.provide(strategies === undefined ? Layer.empty : Layer.succeed(OwnStrategies, strategies)),
+      Layer.provide(Layer.provide(chatDefaults(chat), answering))
+    )
+  })

@@ -58,7 +58,7 @@ const make = Effect.gen(function* () {
   const open = (layer: (typeof layers)["openai"]) =>
     Effect.cached(
       layer.pipe(
-        Effect.flatMap((layer) => Effect.provide(Model, layer)),
+        Effect.flatMap((layer) => Effect.provide(Model, Layer.fresh(layer))),
         Effect.mapError((error) => invalid(error.message)),
         Effect.provideContext(context)
       )

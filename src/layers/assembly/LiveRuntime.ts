@@ -2,10 +2,12 @@ import { type Config, ConfigProvider, Effect, type FileSystem, Layer, Path } fro
 import type { Model } from "../../services/model/Model.ts"
 import type { EnvFiles } from "../../services/platform/EnvFiles.ts"
 import type { RuntimeServices } from "../../services/runtime/AgentHost.ts"
+import { own } from "../../services/runtime/OwnLayers.ts"
 import type { ChatServices } from "../../services/runtime/SessionOpening.ts"
 import type { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import * as Live from "./Live.ts"
 import * as LiveModels from "./LiveModels.ts"
+import { nodeServices } from "./LiveNode.ts"
 import * as LiveTools from "./LiveTools.ts"
 
 /** Options of the machine on which an agent is assembled. */
@@ -20,13 +22,6 @@ export interface LiveRuntimeOptions<E, R> {
   readonly version?: string | undefined
 }
 
-// Loaded with the layer, so that callers of other layers do not need `@effect/platform-node`.
-const nodeServices = Layer.unwrap(
-  Effect.map(
-    Effect.promise(() => import("../platform/NodePlatform.ts")),
-    ({ layer }) => layer
-  )
-)
 const network = Layer.unwrap(
   Effect.map(
     Effect.promise(() => import("./LiveNetwork.ts")),
@@ -41,10 +36,13 @@ const pathsIn = (folder: string) =>
     Effect.map(Path.Path, (path) => ({ ...path, resolve: (...parts) => path.resolve(folder, ...parts) }))
   ).pipe(Layer.provide(nodeServices))
 
-/** The variables of the process, with another home folder. */
+/** The configuration of the program, with another home folder. */
 const configWith = (home: string) =>
-  ConfigProvider.layer(
-    ConfigProvider.orElse(ConfigProvider.fromUnknown({ PALIMPSEST_HOME: home }), ConfigProvider.fromEnv())
+  Layer.effect(
+    ConfigProvider.ConfigProvider,
+    Effect.map(ConfigProvider.ConfigProvider, (program) =>
+      ConfigProvider.orElse(ConfigProvider.fromUnknown({ PALIMPSEST_HOME: home }), program)
+    )
   )
 
 /**
@@ -61,13 +59,17 @@ export const layer = <E = never, R = never>(
   ChatServices | EnvFiles | FileSystem.FileSystem | Path.Path | RuntimeServices | Transcripts,
   E | Config.ConfigError,
   R
-> => {
-  const { folder, home, model, version = "0.0.0" } = options
-  const platform = folder === undefined ? nodeServices : Layer.merge(nodeServices, pathsIn(folder))
-  return LiveTools.runtimePlatform(version).pipe(
-    Layer.provideMerge(Layer.merge(LiveTools.layer, network)),
-    Layer.provideMerge(Live.layerWithModel<never, E | Config.ConfigError, R>(model ?? LiveModels.layer)),
-    Layer.provideMerge(platform),
-    Layer.provideMerge(home === undefined ? Layer.empty : configWith(home))
-  )
-}
+> =>
+  own((supplied) => {
+    const { folder, home, model, version = "0.0.0" } = options
+    const platform = folder === undefined ? nodeServices : Layer.merge(nodeServices, pathsIn(folder))
+    const models: Layer.Layer<Model, E | Config.ConfigError, R> =
+      model === undefined ? LiveModels.layer : supplied(model)
+    return LiveTools.runtimePlatform(version).pipe(
+      Layer.provideMerge(Layer.merge(LiveTools.layer, network)),
+      Layer.provideMerge(Live.layerWithModel(models)),
+      Layer.provideMerge(platform),
+      // Not merged: a runtime within the program has its own home.
+      Layer.provide(home === undefined ? Layer.empty : configWith(home))
+    )
+  })

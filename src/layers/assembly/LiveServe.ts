@@ -105,8 +105,7 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
             })
           )
         )
-        // Without its own memo map, a tenant would share the stores of the previous one.
-        return yield* Layer.buildWithMemoMap(runtime, yield* Layer.makeMemoMap, scope)
+        return yield* Layer.buildWithScope(runtime, scope)
       })
 
       return TenantRuntimes.of({

@@ -16,7 +16,7 @@ import { layer } from "./LiveTranscripts.ts"
 export const open = Effect.fnUntraced(function* (
   scope: SessionScope
 ): Effect.fn.Return<SessionAnswers, never, FileSystem.FileSystem | Path.Path | Scope.Scope | Stdio.Stdio> {
-  const context = yield* Layer.build(Layer.provideMerge(sessions, layer))
+  const context = yield* Layer.build(Layer.fresh(Layer.provideMerge(sessions, layer)))
   const variables = yield* Context.get(context, Environment).variables
   return yield* Effect.provideContext(makeSessionAnswers({ ...scope, known: environmentSecrets(variables) }), context)
 })

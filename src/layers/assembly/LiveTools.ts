@@ -61,7 +61,7 @@ const privateAllowed = Effect.flatMap(Settings, ({ read }) =>
 )
 
 const built = <S, A, E>(key: Context.Key<S, A>, layer: Layer.Layer<S, E, Files>): Effect.Effect<A, E, Files> =>
-  Effect.scoped(Effect.map(Layer.build(layer), Context.get(key)))
+  Effect.scoped(Effect.map(Layer.build(Layer.fresh(layer)), Context.get(key)))
 
 /** Returns whether a folder is trusted. A folder without an answer is not, and no folder is while the answers cannot be read. */
 const trusts = Effect.map(

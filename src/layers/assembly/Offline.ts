@@ -5,6 +5,7 @@ import * as ModelSummarizer from "../../services/compression/summary/ModelSummar
 import { Summarizer } from "../../services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model } from "../../services/model/Model.ts"
+import { own } from "../../services/runtime/OwnLayers.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import * as MemoryCalibrations from "../testing/MemoryCalibrations.ts"
 import * as MemorySessionStore from "../testing/MemorySessionStore.ts"
@@ -25,8 +26,10 @@ const runtime = Chats.layer.pipe(
  * The whole runtime without disk, network or randomness: the same calls give the same bytes every time. Snapshots are written by code;
  * no model answers messages.
  */
-export const layer = runtime.pipe(
-  Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, MemoryCalibrations.layer, Model.layerUnavailable))
+export const layer = own(() =>
+  runtime.pipe(
+    Layer.provideMerge(Layer.mergeAll(Summarizer.layerExtractive, MemoryCalibrations.layer, Model.layerUnavailable))
+  )
 )
 
 /**
@@ -34,8 +37,10 @@ export const layer = runtime.pipe(
  * with the policy `summarizer: "model"`. What is learned about its token counts is forgotten with the layer.
  */
 export const layerWithModel = <A, E, R>(model: Layer.Layer<Model | A, E, R>) =>
-  runtime.pipe(
-    Layer.provideMerge(ModelSummarizer.layer),
-    Layer.provideMerge(MemoryCalibrations.layer),
-    Layer.provideMerge(model)
+  own((supplied) =>
+    runtime.pipe(
+      Layer.provideMerge(ModelSummarizer.layer),
+      Layer.provideMerge(MemoryCalibrations.layer),
+      Layer.provideMerge(supplied(model))
+    )
   )

@@ -5,7 +5,7 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
-import * as Sha256 from "../platform/Sha256.ts"
+import * as Sha256 from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 /** Known hooks by folder. Stored as hashes: commands and their variables may be private. */

@@ -13,7 +13,7 @@ import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import * as FileLock from "../../services/platform/FileLock.ts"
 import * as RegularFile from "../../services/platform/RegularFile.ts"
 import * as StaleFiles from "../../services/platform/StaleFiles.ts"
-import * as Sha256 from "../platform/Sha256.ts"
+import * as Sha256 from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import { currentPlaces, type MemoryContext, type MemoryPlaces, shownPath } from "./MemoryContext.ts"
 

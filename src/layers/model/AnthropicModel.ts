@@ -3,7 +3,7 @@ import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/Mode
 import { anthropicReader } from "../../domain/wire/anthropic/Reader.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
-import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import type { Send } from "./HttpSend.ts"
 import { unusable } from "./ModelFailures.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
@@ -54,11 +54,10 @@ const stream = (provider: Provider, request: ModelRequest) =>
 
 const readCount = Schema.decodeUnknownEffect(Schema.Struct({ input_tokens: Schema.Natural }))
 
-const countTokens = Effect.fn("Model.countTokens")(function* (
+const countTokens = Effect.fnUntraced(function* (
   provider: Provider,
   request: ModelRequest
 ): Effect.fn.Return<number, ModelError> {
-  yield* Effect.annotateCurrentSpan({ model: request.model, contents: request.contents.length })
   const { request: bare, tools } = yield* requestOf(provider, {
     model: request.model,
     contents: request.contents
@@ -82,7 +81,7 @@ const make = (options: ProviderOptions, send: Send): Model["Service"] => {
     ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
     generate: (request) => collect(stream(provider, asked(request))).pipe(answerSpan("anthropic", asked(request))),
     stream: (request) => stream(provider, asked(request)),
-    countTokens: (request) => countTokens(provider, asked(request))
+    countTokens: (request) => countTokens(provider, asked(request)).pipe(countSpan("anthropic", asked(request)))
   }
 }
 

@@ -13,7 +13,7 @@ import {
   type ModelError,
   type ModelRequest
 } from "../../services/model/Model.ts"
-import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import type { Send } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import type { ProviderNames } from "./ProviderErrors.ts"
@@ -133,9 +133,8 @@ const generate = (client: Client, request: ModelRequest): Effect.Effect<ModelAns
     return { content: model(...parts), finishReason, usage, ...(grounding === undefined ? {} : { grounding }) }
   }).pipe(within(client.timeouts.generate))
 
-const countTokens = Effect.fn("Model.countTokens")(
+const countTokens = Effect.fnUntraced(
   function* (client: Client, { contents, model }: ModelRequest): Effect.fn.Return<number, ModelError> {
-    yield* Effect.annotateCurrentSpan({ model, contents: contents.length })
     const { run } = yield* openCall(client)
     const target = targetOf(client, model)
     const own = contents.map((content) => geminiContent(content, target))
@@ -217,7 +216,7 @@ const make = (options: Options, send: Send): Model["Service"] => {
     ...(client.model === undefined ? {} : { fixedModel: client.model }),
     generate: (request) => generate(client, asked(request)).pipe(answerSpan("gcp.gemini", asked(request))),
     stream: (request) => stream(client, asked(request)),
-    countTokens: (request) => countTokens(client, asked(request)),
+    countTokens: (request) => countTokens(client, asked(request)).pipe(countSpan("gcp.gemini", asked(request))),
     describe: (name) => describe(client, client.model ?? name)
   }
 }

@@ -5,7 +5,7 @@ import { hostname } from "node:os"
 import { kill, pid } from "node:process"
 import { machineOf, type ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { Processes } from "../../services/platform/ProcessIdentity.ts"
-import { hashSync } from "./Sha256.ts"
+import { hashSync } from "../../services/session/Sha256.ts"
 
 /** Returns a few letters and digits that identify a text; `0` when there is none. */
 const shortHash = (text: string | undefined): string => (text === undefined ? "0" : hashSync(text.trim()).slice(0, 10))

@@ -170,12 +170,25 @@ const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionE
   return writer.state
 })
 
+/** A head that a later first prompt changes. */
+const openHead = (head: Head | undefined) => (head?.firstPrompt === undefined ? head : undefined)
+
 /** The head to store with an event: only the first message of the user changes it. */
 const headWith = (head: Head | undefined, event: SessionEvent): Head | undefined => {
   if (head === undefined) return undefined
   const { firstPrompt } = headOf([event])
   return firstPrompt === undefined ? undefined : { ...head, firstPrompt }
 }
+
+/** Continues the log as it is now: lines that were acknowledged are gone, as after a rollback that was not this store's. */
+const rereadAfter = (writer: Writer) => (error: SessionStoreError) =>
+  error.reason._tag !== "SessionChanged"
+    ? Effect.void
+    : Effect.gen(function* () {
+        writer.state = yield* readWhole(writer)
+        const [row] = yield* writer.backing.list(writer.id)
+        writer.head = openHead(row && headFrom(row.head))
+      }).pipe(Effect.ignore({ log: "Debug" }))
 
 const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   yield* refuseIfClosed(writer)
@@ -193,6 +206,7 @@ const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent)
         if (head !== undefined) writer.head = undefined
       })
     ),
+    Effect.tapError(rereadAfter(writer)),
     Effect.uninterruptible,
     writer.commit.withPermit
   )
@@ -213,7 +227,7 @@ const openWriter = Effect.fnUntraced(function* (
     owner,
     commit,
     state,
-    head: head?.firstPrompt === undefined ? head : undefined,
+    head: openHead(head),
     isClosed: false
   }
   yield* Effect.addFinalizer(() =>
@@ -225,6 +239,7 @@ const openWriter = Effect.fnUntraced(function* (
   return {
     id: source.id,
     append: Effect.fn("SessionLog.append")((event: SessionEvent) => append(writer, event), turn.withPermit),
+    checkWritable: source.backing.checkWritable?.(source.id),
     blobs: source.blobs,
     whole: Effect.suspend(() => readWhole(writer)).pipe(
       Effect.map(({ session }) => session),

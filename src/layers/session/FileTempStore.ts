@@ -5,6 +5,7 @@ import { Handle, Hash, matches } from "../../domain/content/Handle.ts"
 import { diskErrorText } from "../../domain/text/DiskErrors.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { newTemporaryName } from "../../services/platform/ProcessIdentity.ts"
+import * as Sha256 from "../../services/session/Sha256.ts"
 import {
   BlobDamaged,
   BlobFolder,
@@ -14,7 +15,6 @@ import {
   TempStore,
   TempStoreError
 } from "../../services/session/TempStore.ts"
-import * as Sha256 from "../platform/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 import { discard, syncFolder } from "./SessionFolder.ts"
 

@@ -5,7 +5,7 @@ import * as Bytes from "../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../domain/text/DiskErrors.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
-import { hash } from "../platform/Sha256.ts"
+import { hash } from "../../services/session/Sha256.ts"
 import * as ThisProcess from "../platform/ThisProcess.ts"
 
 /**

@@ -19,7 +19,7 @@ import {
   SessionChanged,
   sessionError,
   type SessionLog,
-  type SessionStoreError,
+  SessionStoreError,
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
 import { type Blobs, logFile, type SessionFolder, syncFolder } from "./SessionFolder.ts"
@@ -146,7 +146,11 @@ export const spillParts = Effect.fnUntraced(function* (
       const hash = yield* blobs
         .put(bytes, knownHash(event, key))
         .pipe(
-          Effect.mapError((error) => sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error))
+          Effect.mapError((error) =>
+            error.reason._tag === "BlobUnavailable" && error.reason.cause instanceof SessionStoreError
+              ? error.reason.cause
+              : sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error)
+          )
         )
       return [[key, { hash, size: bytes.length, form }]]
     }),

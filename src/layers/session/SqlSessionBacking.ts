@@ -1,4 +1,4 @@
-import { Array, Clock, Effect, Layer, Schedule, Schema, type Scope, Semaphore } from "effect"
+import { Array, Clock, Effect, Layer, Option, Schedule, Schema, type Scope, Semaphore } from "effect"
 import { type Migrator, SqlClient, type SqlError, type Statement } from "effect/sql"
 import { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -13,6 +13,7 @@ import {
   SessionChanged,
   sessionError,
   SessionExists,
+  SessionInTransaction,
   SessionNotFound,
   type SessionStoreError,
   SessionTaken,
@@ -72,6 +73,14 @@ const withSqlErrors =
   (operation: string) =>
   <A, R>(effect: Effect.Effect<A, SessionStoreError | SqlError.SqlError, R>): Effect.Effect<A, SessionStoreError, R> =>
     Effect.mapError(effect, (error) => (error._tag === "SqlError" ? databaseError(operation, error) : error))
+
+/** Does nothing within a transaction of the caller's: its rollback would take back what this acknowledged. */
+const outsideTransactions =
+  ({ sql }: SessionTables, id: string) =>
+  <A, E, R>(write: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
+    Effect.flatMap(Effect.serviceOption(sql.transactionService), (open): Effect.Effect<A, E | SessionStoreError, R> =>
+      Option.isSome(open) ? Effect.fail(sessionError(new SessionInTransaction({ id }))) : write
+    )
 
 /** Retries an idempotent operation: a restarting database is unavailable for a moment. */
 const retried = <A, E extends SessionStoreError | SqlError.SqlError, R>(effect: Effect.Effect<A, E, R>) =>
@@ -240,6 +249,12 @@ const openTables = Effect.fnUntraced(function* ({
   tenant = ""
 }: SqlSessionOptions): Effect.fn.Return<SessionTables, SessionStoreError, SqlClient.SqlClient | Scope.Scope> {
   const sql = yield* SqlClient.SqlClient
+  if (Option.isSome(yield* Effect.serviceOption(sql.transactionService))) {
+    return yield* sessionUnavailable(
+      "open the database",
+      "the store of sessions cannot be opened within a transaction, which could take its tables back; provide its layer outside"
+    )
+  }
   const isPg = sql.onDialectOrElse({ pg: () => true, orElse: () => false })
   const newer = yield* Effect.mapError(Effect.catchCause(migrate(), orConnectionLost), (error) =>
     databaseError("open the database", error)
@@ -269,19 +284,27 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
   const tables = yield* openTables(options)
   const { sql } = tables
   const key = (id: string): string => keyOf(tables, id)
-  const owned = (operation: string, owner: Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError>) =>
+  const writes = (id: string) => outsideTransactions(tables, id)
+  const owned = (
+    operation: string,
+    id: string,
+    owner: Effect.Effect<SessionOwner, SessionStoreError | SqlError.SqlError>
+  ) =>
     Effect.acquireRelease(
-      withSqlErrors(operation)(Effect.tap(owner, (ownership) => hold(tables, ownership))),
+      Effect.tap(owner, (ownership) => hold(tables, ownership)).pipe(writes(id), withSqlErrors(operation)),
       (ownership) => release(tables, ownership)
     )
 
   return SessionBacking.of({
-    create: (id, head, lines) => owned("create", inTransaction(tables.sql, create(tables, id, head, lines))),
-    own: (id, takeOver) => owned("open", takeOwnership(tables, id, takeOver)),
+    create: (id, head, lines) => owned("create", id, inTransaction(tables.sql, create(tables, id, head, lines))),
+    own: (id, takeOver) => owned("open", id, takeOwnership(tables, id, takeOver)),
     append: (owner, line, head) =>
-      withSqlErrors("append")(
-        retried(head === undefined ? append(tables, owner, line) : appendWithHead(tables, owner, line, head))
+      (head === undefined ? append(tables, owner, line) : appendWithHead(tables, owner, line, head)).pipe(
+        retried,
+        writes(owner.session),
+        withSqlErrors("append")
       ),
+    checkWritable: (id) => writes(id)(Effect.void),
     read: (id, from, to) => withSqlErrors("read")(retried(read(tables, key(id), from, to))),
     lastCheckpoint: (id) =>
       sql<{ last: number | null }>`SELECT MAX(sequence) AS last FROM palimpsest_lines
@@ -297,13 +320,15 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
         Effect.flatMap((rows) =>
           rows.length === 0 ? Effect.fail(sessionError(new SessionNotFound({ id }))) : Effect.void
         ),
+        writes(id),
         withSqlErrors("rename")
       ),
-    remove: (id) => withSqlErrors("remove")(remove(tables, id)),
+    remove: (id) => remove(tables, id).pipe(writes(id), withSqlErrors("remove")),
     putBlob: (id, hash, bytes) =>
       sql`INSERT INTO palimpsest_blobs ${sql.insert({ session: key(id), hash, bytes })} ON CONFLICT DO NOTHING`.pipe(
         Effect.asVoid,
         retried,
+        writes(id),
         withSqlErrors("append")
       ),
     getBlob: (id, hash) =>

@@ -1,4 +1,4 @@
-import { Cause, Clock, Effect, Schema, Scope, type Semaphore } from "effect"
+import { Cause, Clock, Context, Effect, Option, Schema, Scope, type Semaphore } from "effect"
 import type { SqlClient, SqlError, Statement } from "effect/sql"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -131,13 +131,25 @@ export const hold = (tables: SessionTables, owner: SessionOwner): Effect.Effect<
     tables.held.set(keyOf(tables, owner.session), owner.epoch)
   })
 
-/** Releases a session, unless it has another owner by now. */
+/** Releases a session, unless it has another owner by now. Within a transaction, once that has ended: its rollback would undo it. */
 export const release = (tables: SessionTables, { epoch, session }: SessionOwner): Effect.Effect<void> =>
   Effect.suspend(() => {
     const { held, sql } = tables
     const key = keyOf(tables, session)
     if (held.get(key) === epoch) held.delete(key)
-    return withinDeadline(sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${key} AND epoch = ${epoch}`)
+    const freed = withinDeadline(
+      sql`UPDATE palimpsest_sessions SET owner = NULL WHERE session = ${key} AND epoch = ${epoch}`
+    )
+    return Effect.flatMap(Effect.serviceOption(sql.transactionService), (open) =>
+      Option.isNone(open)
+        ? freed
+        : Effect.asVoid(
+            freed.pipe(
+              Effect.updateContext((context: Context.Context<never>) => Context.omit(sql.transactionService)(context)),
+              Effect.forkIn(tables.scope)
+            )
+          )
+    )
   })
 
 /** Takes the next epoch of a session, unless another process takes it at the same time: then it looks again. */

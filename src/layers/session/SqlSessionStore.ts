@@ -6,7 +6,8 @@ import * as SqlSessionBacking from "./SqlSessionBacking.ts"
 
 /**
  * Sessions in tables of the database of the context, SQLite or PostgreSQL: `palimpsest_sessions`, `_lines`, `_blobs`, `_owners` and
- * `_migrations`, made or brought up to date when the layer is built. An append that succeeded is committed.
+ * `_migrations`, made or brought up to date when the layer is built. An append that succeeded is committed:
+ * within a transaction of the program nothing is written, and the append fails with `SessionInTransaction`. `Chat` asks before it asks a model.
  */
 export const layer = (
   options?: SqlSessionBacking.SqlSessionOptions

@@ -3,6 +3,7 @@ import assert from "node:assert/strict"
 import { brokenRule, brokenRuleText } from "../../domain/compression/BrokenRule.ts"
 import { adopt, Outcome, patchOf, statusOf, type SummaryCall } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
+import { OwnStrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
 import { text, user } from "../../domain/content/Content.ts"
 import {
@@ -115,7 +116,7 @@ const policyFor = (
   ...defaultPolicy,
   ...strategy.defaults,
   ...rest,
-  strategy: strategy.name,
+  strategy: OwnStrategyName.make(strategy.name),
   limit: TokenCount.make(limit),
   threshold: Math.min(1, strategy.trigger(limit) / limit)
 })

@@ -14,6 +14,7 @@ import {
 import { scanRecord, searchedTexts } from "../../domain/transcripts/facts/SessionScan.ts"
 import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
+import { hashSync } from "../../services/session/Sha256.ts"
 import {
   AgentSessions,
   type RecordRange,
@@ -25,7 +26,6 @@ import { type IndexedSession, SessionIndex } from "../../services/transcripts/Se
 import { transcriptError } from "../../services/transcripts/TranscriptError.ts"
 import { makeFoldersSync } from "../platform/MakeFolders.ts"
 import { sqlite } from "../platform/NodeSqlite.ts"
-import { hashSync } from "../platform/Sha256.ts"
 
 /**
  * An index of all sessions in a SQLite file, with the words of each stretch of records (FTS5 without contents: the texts stay in

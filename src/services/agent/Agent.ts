@@ -8,7 +8,7 @@ import { shortLine } from "../../domain/text/OneLine.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
 import { pricesWith } from "../../domain/tokens/Prices.ts"
-import type { Chat } from "../chat/Chat.ts"
+import { type Chat, reconfigure } from "../chat/Chat.ts"
 import { ChatBusy } from "../chat/Commit.ts"
 import { failureEvent, type TurnError } from "../chat/Turn.ts"
 import type { Approval } from "../tools/Approval.ts"
@@ -73,7 +73,7 @@ const runLoop = Effect.fn("Agent.run")(
 
     yield* equip(profile)
     const model = route === undefined ? undefined : yield* run.bounds.unlessStopped(route(input))
-    if (model !== (yield* chat.settings).routed) yield* chat.configure({ routed: model })
+    if (model !== (yield* chat.settings).routed) yield* reconfigure(chat, { routed: model })
     if (loops !== undefined) yield* loops.reset
     while (yield* step(run));
   },
@@ -323,5 +323,5 @@ export const equip = Effect.fn("Agent.equip")(function* ({ chat, tools }: Pick<P
   const declarations = declarationsOf(tools)
   if (declarations === (yield* chat.settings).tools) return
   const keeps = tools.flatMap((tool) => (tool.isNeverMasked ? [tool.name, ...tool.aliases] : []))
-  yield* chat.configure({ tools: declarations, unmaskedTools: keeps })
+  yield* reconfigure(chat, { tools: declarations, unmaskedTools: keeps })
 })

@@ -12,6 +12,7 @@ import { isCall, isText, isThought, type Part, text } from "../../domain/content
 import { type EntryId, sum } from "../../domain/conversation/Conversation.ts"
 import * as ModelHooks from "../hooks/ModelHooks.ts"
 import { AnswerTooLargeError, Model, type ModelChunk, ModelError, type ModelRequest } from "../model/Model.ts"
+import { cleanError } from "../model/ModelSpans.ts"
 import { backoff, retrySchedule } from "../model/Retry.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -154,6 +155,7 @@ const attempt = Effect.fnUntraced(function* (
   const { isSame, request } = passed
   chat.requests.isChangedByHooks = !isSame
   const ending = yield* model.stream(request).pipe(
+    Stream.mapError(cleanError(request)),
     Stream.mapEffect((chunk) => ModelHooks.after(hooks, request, chunk)),
     Stream.takeUntil(({ _tag }) => _tag !== "Passed"),
     Stream.runFoldEffect(

@@ -1,6 +1,7 @@
 import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { policyProblem, shareProblem, tokensProblem } from "../../domain/compression/strategies/Policy.ts"
 import { type Content, type Part, text } from "../../domain/content/Content.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
@@ -24,6 +25,7 @@ import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, unavailableModel } from "../model/Model.ts"
+import { SpanConversation } from "../model/ModelSpans.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
 import { SessionStoreError } from "../session/SessionStore.ts"
@@ -92,10 +94,12 @@ export class Chat extends Context.Service<
     /** Returns the size of the next request. */
     readonly usage: Effect.Effect<ChatUsage, TokenCountError>
     /**
-     * Changes settings from the next turn on. A change of model is logged. Dies of an unknown strategy, and of a number out of its
+     * Changes settings from the next turn on. A change of model is logged. Fails with an unknown strategy, and with a number out of its
      * range.
      */
-    readonly configure: (change: Partial<ChatSettings>) => Effect.Effect<void, ChatBusy | SessionStoreError>
+    readonly configure: (
+      change: Partial<ChatSettings>
+    ) => Effect.Effect<void, ChatBusy | InvalidOption | SessionStoreError>
     /**
      * Sends a message and returns the events of its turn; see `ChatEvent`.
      *
@@ -185,9 +189,12 @@ export class Chat extends Context.Service<
       Context.add(ImageReducer, yield* ImageReducer)
     )
     const context = options.log.blobs === undefined ? services : Context.add(services, TempStore, options.log.blobs)
-    const run = Effect.provideContext(context)
+    const { started } = yield* Ref.get(chat.session)
+    const spans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+      Effect.provideService(effect, SpanConversation, started?.session)
+    const run = <A, E>(effect: Effect.Effect<A, E, ChatServices>) => Effect.provideContext(spans(effect), context)
     const alone = <A, E>(activity: string, change: Effect.Effect<A, E, ChatServices>) =>
-      exclusively(chat, activity, Effect.provideContext(readingLater(change), context))
+      exclusively(chat, activity, Effect.andThen(chat.log.checkWritable ?? Effect.void, run(readingLater(change))))
 
     return {
       session: Ref.get(chat.session),
@@ -252,6 +259,10 @@ export class Chat extends Context.Service<
   static readonly layer = (options: ChatOptions) => Layer.effect(Chat, Chat.make(options))
 }
 
+/** Changes settings that the runtime computed, which are in their ranges. */
+export const reconfigure = (chat: Pick<Chat["Service"], "configure">, change: Partial<ChatSettings>) =>
+  Effect.catchTag(chat.configure(change), "InvalidOption", (error) => Effect.die(error))
+
 /** Large parts are read on first use. A part that cannot be read fails the effect that uses it. */
 const readingLater = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
   Effect.catchDefect(use, (defect) => (defect instanceof SessionStoreError ? Effect.fail(defect) : Effect.die(defect)))
@@ -283,7 +294,7 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
     tokensProblem("window", changes.window, 1) ??
     shareProblem("threshold", changes.threshold) ??
     policyProblem(changes.policy ?? {})
-  if (problem !== undefined) return yield* Effect.die(new Error(problem))
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const { strategy } = changes.policy ?? {}
   if (strategy !== undefined) yield* (yield* Compression).runner(strategy)
   const before = yield* Ref.get(chat.settings)

@@ -4,6 +4,7 @@ import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import type { Model } from "../model/Model.ts"
 import { allOrNothing } from "../session/AllOrNothing.ts"
+import { sessionIdOf } from "../session/SessionKey.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
@@ -18,8 +19,11 @@ import { ChatDefaults, startedWith } from "./ChatSettings.ts"
 export class Chats extends Context.Service<
   Chats,
   {
-    /** Opens the conversation with this id (1 to 64 letters, digits, hyphens or underscores) for as long as the scope is open. */
-    readonly open: (id: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
+    /**
+     * Opens the conversation of this key for as long as the scope is open. Any text is a key. One of 1 to 64 letters, digits, hyphens or underscores is the
+     * id of the session; another one has an id made of it.
+     */
+    readonly open: (key: string) => Effect.Effect<Chat["Service"], SessionStoreError, Scope.Scope>
   }
 >()("palimpsest/services/chat/Chats") {
   /** Conversations in the `SessionStore`, with the settings of `ChatDefaults`. */
@@ -56,7 +60,7 @@ export class Chats extends Context.Service<
       return {
         // A failure must not stay cached in the caller's scope: every caller would receive it until that scope
         // closes.
-        open: (id) => allOrNothing(RcMap.get(chats, id))
+        open: (key) => allOrNothing(RcMap.get(chats, sessionIdOf(key)))
       }
     })
   )

@@ -33,15 +33,33 @@ export const exclusively = <A, E, R>(
 /** Appends an event to the log and applies it to the state. Uninterruptible: a cancellation takes effect afterwards. */
 export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void, SessionStoreError> => {
   const ending = endingBy(event)
-  return chat.log
-    .append(event)
-    .pipe(
-      Effect.andThen(Ref.update(chat.session, (session) => applyEvent(session, event))),
-      Effect.andThen(ending === undefined ? Effect.void : endPreparation(chat, ending)),
-      chat.committing.withPermit,
-      Effect.uninterruptible
-    )
+  return chat.log.append(event).pipe(
+    Effect.tapError((error) => (error.reason._tag === "SessionChanged" ? reread(chat) : Effect.void)),
+    Effect.andThen(Ref.update(chat.session, (session) => applyEvent(session, event))),
+    Effect.andThen(ending === undefined ? Effect.void : endPreparation(chat, ending)),
+    chat.committing.withPermit,
+    Effect.uninterruptible
+  )
 }
+
+const replace = (chat: ChatState, session: Session): Effect.Effect<Session> =>
+  Effect.andThen(
+    Ref.set(chat.session, session),
+    Effect.sync(() => {
+      chat.handles.restore(recallableOf(session).entries)
+      chat.unread = undefined
+      return session
+    })
+  )
+
+/** Continues with the log as it is, where what was acknowledged is gone from it. The change that found it fails; the next one is made to what is there. */
+const reread = (chat: ChatState): Effect.Effect<void> =>
+  chat.log.whole === undefined
+    ? Effect.void
+    : chat.log.whole.pipe(
+        Effect.flatMap((session) => replace(chat, session)),
+        Effect.ignore({ log: "Debug" })
+      )
 
 /** Returns the complete session. Reads what the store did not load, never between the two steps of a commit. */
 export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreError> =>
@@ -49,17 +67,6 @@ export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreE
     chat.unread === undefined
       ? Ref.get(chat.session)
       : chat.committing.withPermit(
-          Effect.flatMap(chat.unread, (session) =>
-            Effect.uninterruptible(
-              Effect.andThen(
-                Ref.set(chat.session, session),
-                Effect.sync(() => {
-                  chat.handles.restore(recallableOf(session).entries)
-                  chat.unread = undefined
-                  return session
-                })
-              )
-            )
-          )
+          Effect.flatMap(chat.unread, (session) => Effect.uninterruptible(replace(chat, session)))
         )
   )

@@ -131,7 +131,7 @@ const compressWith = Effect.fnUntraced(function* (
   }
   const { window } = yield* requestContext(chat)
   const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
-  const { strategy } = yield* (yield* Compression).runner(policy.strategy)
+  const { strategy } = yield* Effect.orDie((yield* Compression).runner(policy.strategy))
   const prepared = prepare(chat, policy, strategy, options, turn, promptId, hooks, maxTokens, scale)
   const isOwnPolicy = options.policy !== undefined
   const { compression } = yield* CompressionSteps

@@ -76,7 +76,9 @@ const makeContext = Effect.fnUntraced(function* (
     environment === undefined ? [] : [{ role: "user", parts: [text(environment)] }]
   const parts = [...declared, ...opening.flatMap((content) => content.parts)]
   const share = overridesFor(settings, model)?.threshold ?? settings.threshold
-  const { strategy } = yield* (yield* Compression).runner(settings.policy?.strategy ?? defaultPolicy.strategy)
+  const { strategy } = yield* Effect.orDie(
+    (yield* Compression).runner(settings.policy?.strategy ?? defaultPolicy.strategy)
+  )
   const limits = yield* windowLimits(settings, model)
   const threshold = thresholdOf(share, yield* experiments.number(compressionThreshold))
   const trigger = triggerTokens(strategy, limits.window, threshold)

@@ -1,11 +1,20 @@
 import { Effect, Predicate } from "effect"
 import { adopt, FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
-import type { Content } from "../../domain/content/Content.ts"
-import type { Handle } from "../../domain/content/Handle.ts"
-import { type Conversation, type Draft, entries, type Entry, view } from "../../domain/conversation/Conversation.ts"
+import { type Content, payload } from "../../domain/content/Content.ts"
+import { type Handle, handleOf, isHandle } from "../../domain/content/Handle.ts"
+import {
+  type Conversation,
+  type Draft,
+  inserted as insertedOf,
+  entries,
+  type Entry,
+  view
+} from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
-import { droppedEntries, recall, recallable } from "../../domain/conversation/Recall.ts"
+import { droppedEntries, rangeText, recall, recallable } from "../../domain/conversation/Recall.ts"
 import { arrange } from "../../domain/effect-ai/PromptView.ts"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -14,14 +23,17 @@ import { chatCompletionsCodec } from "../../domain/wire/chat/Messages.ts"
 import { geminiCodec } from "../../domain/wire/gemini/Messages.ts"
 import { type MessageCodec, shortenedMessages } from "../../domain/wire/MessageCodec.ts"
 import { responsesCodec } from "../../domain/wire/responses/Messages.ts"
-import type { TempStore } from "../session/TempStore.ts"
+import { HandleIndex, RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import { hashSync } from "../session/Sha256.ts"
+import type { TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { Compression, requestFor } from "./Compression.ts"
+import { Compression } from "./Compression.ts"
+import { type Continued, continued, keep } from "./EarlierCompression.ts"
 
 /** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
 /** The options of a policy as plain numbers, all optional. */
-type PolicyChanges = {
+export type PolicyChanges = {
   readonly [K in keyof Policy]?: (TokenCount extends Policy[K] ? number : Policy[K]) | undefined
 }
 
@@ -47,10 +59,18 @@ export interface CompressedMessages<M> {
 /** The services that a compression of messages needs; `Palimpsest.layer()` has them. */
 export type CompressMessagesServices = Compression | TempStore | TokenCounter
 
-/** The policy that these options describe. Throws for a value that no policy can have: that is a mistake of the program. */
-export const policyOf = (options: CompressMessagesOptions): Policy => {
+/** Why messages were not compressed at all: an option cannot have its value, or the store of what leaves them failed. The messages are as they were. */
+export type CompressMessagesError = InvalidOption | TempStoreError
+
+/** The policy that these options describe. */
+export const policyOf = (options: CompressMessagesOptions): Effect.Effect<Policy, InvalidOption> => {
   const problem = policyProblem(options)
-  if (problem !== undefined) throw new Error(problem)
+  return problem === undefined
+    ? Effect.succeed(madePolicy(options))
+    : Effect.fail(new InvalidOption({ message: problem }))
+}
+
+const madePolicy = (options: CompressMessagesOptions): Policy => {
   const { cwd: _cwd, for: model, forced: _forced, ...changes } = options
   const limit = changes.limit ?? (model === undefined ? undefined : modelLimits(model)?.window)
   const given = Object.fromEntries(
@@ -68,14 +88,16 @@ export const policyOf = (options: CompressMessagesOptions): Policy => {
 /** Returns the index of the group of messages that an entry stands for. */
 const groupAt = ({ origin }: Entry): number => (origin?.line ?? 0) - 1
 
-/** Returns the function that reads the handles of a result: the parts of all messages, and the range that left. */
-const recallIn = (before: Conversation, outcome: Outcome, dropped: Handle | undefined) => (handle: string) => {
+/** Returns the function that reads the handles of a result: the parts of all messages, the range that left, and what earlier calls show. */
+const recallIn = (before: Continued, outcome: Outcome, dropped: Handle | undefined) => {
+  const { conversation, texts } = before
   const drop = patchOf(outcome)?.drop
   const ranges =
     drop === undefined || dropped === undefined
       ? []
-      : [{ handle: dropped, entries: droppedEntries(view(before), drop) }]
-  return recall(recallable(adopt(before, outcome), ranges), handle)?.text
+      : [{ handle: dropped, entries: droppedEntries(view(conversation), drop) }]
+  const held = recallable(adopt(conversation, outcome), ranges)
+  return (handle: string) => recall(held, handle)?.text ?? (isHandle(handle) ? texts.get(handle) : undefined)
 }
 
 /** A conversation that was compressed. */
@@ -86,30 +108,40 @@ export interface CompressedConversation {
   readonly recall: CompressedMessages<unknown>["recall"]
 }
 
-/**
- * Compresses drafts once. Never fails: a failure is an outcome. Dies of an option that no policy can have, and of an unknown
- * strategy.
- */
+/** Names a range by its text, so that a store of texts finds it. */
+export const nameOfText: RangeNaming = (range) => handleOf(hashSync(rangeText(range)))
+
+/** Compresses drafts once, among which may be what an earlier call returned. A failure of the compression is an outcome. */
 export const compressDrafts = Effect.fnUntraced(function* (
   drafts: ReadonlyArray<Draft>,
   options: CompressMessagesOptions
-): Effect.fn.Return<CompressedConversation, never, CompressMessagesServices> {
+): Effect.fn.Return<CompressedConversation, CompressMessagesError, CompressMessagesServices> {
   const compression = yield* Compression
   const { cwd, for: family, forced = false } = options
-  const made = yield* Effect.result(requestFor(drafts, policyOf(options)))
-  if (made._tag === "Failure") {
-    const outcome = FailedTokenCountError.make({ before: TokenCount.make(0), message: made.failure.message })
-    return { outcome, after: undefined, recall: () => undefined }
-  }
-  const request = { ...made.success, cwd, family, forced }
-  const { dropped, outcome } = yield* compression.compress(request)
-  const before = request.conversation
-  return {
-    outcome,
-    after: patchOf(outcome) === undefined ? undefined : adopt(before, outcome),
-    recall: recallIn(before, outcome, dropped)
-  }
+  const policy = yield* policyOf(options)
+  yield* compression.runner(policy.strategy)
+  const held = new HandleIndex()
+  const made = yield* Effect.catchTag(continued(drafts, held), "TokenCountError", ({ message }) =>
+    Effect.succeed(FailedTokenCountError.make({ before: TokenCount.make(0), message }))
+  )
+  if ("_tag" in made) return { outcome: made, after: undefined, recall: () => undefined }
+  const { conversation, ranges } = made
+  const { dropped, outcome } = yield* compression
+    .compress({ conversation, policy, forced, memory: freshMemory, held, earlierRanges: ranges, cwd, family })
+    .pipe(Effect.provideService(RangeName, nameOfText))
+  const after = patchOf(outcome) === undefined ? undefined : adopt(conversation, outcome)
+  return { outcome, after, recall: recallIn(made, outcome, dropped) }
 })
+
+/** Keeps what these messages of ours show, so that a later call reads it. */
+export const keepShown = (
+  written: ReadonlyArray<Content>,
+  recall: CompressedConversation["recall"]
+): Effect.Effect<void, TempStoreError, TempStore> =>
+  keep(
+    written.flatMap(({ parts }) => parts.map((part) => payload(part).text)),
+    recall
+  )
 
 /** Whether a message is an instruction. Instructions are no messages of the conversation, and stay as they are. */
 const isInstruction = (message: unknown): boolean =>
@@ -120,7 +152,7 @@ const compressIn = Effect.fnUntraced(function* <M>(
   codec: MessageCodec,
   messages: ReadonlyArray<M>,
   options: CompressMessagesOptions
-): Effect.fn.Return<CompressedMessages<M>, never, CompressMessagesServices> {
+): Effect.fn.Return<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> {
   const groups = codec.read(messages)
   const read = new Set(groups.flatMap(({ from, to }) => messages.slice(from, to)))
   const unread = messages.filter((message) => !read.has(message) && !isInstruction(message)).length
@@ -137,7 +169,7 @@ const compressIn = Effect.fnUntraced(function* <M>(
   const inserted = new Map<string, Content>(projectMessages(after).map(({ content, entry }) => [entry, content]))
   /** Returns the instructions between a group and the previous one. */
   const between = (group: number) => messages.slice(groups[group - 1]?.to ?? 0, groups[group]?.from)
-  const own = new Set(entries(after).filter(({ origin }) => origin !== undefined))
+  const own = new Set([...entries(after), ...insertedOf(after)].filter(({ origin }) => origin !== undefined))
   const sent = arrange<unknown>(after, {
     leading: between(0),
     before: (entry) => (groupAt(entry) > 0 ? between(groupAt(entry)) : []),
@@ -149,6 +181,14 @@ const compressIn = Effect.fnUntraced(function* <M>(
     },
     trailing: between(groups.length)
   })
+  const given = new Set<unknown>(messages)
+  // As a later call reads them.
+  yield* keepShown(
+    codec
+      .read(sent)
+      .flatMap(({ content, from, to }) => (sent.slice(from, to).every((one) => given.has(one)) ? [] : [content])),
+    recall
+  )
   // Kept messages are the caller's own objects; new ones have the form of the dialect.
   return { outcome, messages: sent as ReadonlyArray<M>, recall }
 })
@@ -158,7 +198,7 @@ const compressing =
   <M extends object>(
     messages: ReadonlyArray<M>,
     options: CompressMessagesOptions = {}
-  ): Effect.Effect<CompressedMessages<M>, never, CompressMessagesServices> =>
+  ): Effect.Effect<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> =>
     Effect.withSpan(compressIn(codec, messages, options), name)
 
 /** Compresses contents of the Gemini API. */

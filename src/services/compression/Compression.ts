@@ -1,5 +1,6 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import type * as Domain from "../../domain/compression/Compression.ts"
+import * as Domain from "../../domain/compression/Compression.ts"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import {
   append,
@@ -12,6 +13,7 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
+import { SpanConversation } from "../model/ModelSpans.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -21,7 +23,7 @@ import { type CompressionResult, type CompressRequest, noop, PlanRefused } from 
 import { ImageReducer } from "./strategies/ImageReducer.ts"
 import type { RunnerServices, StrategyRunner, StrategySession } from "./strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
-import { Summarizer } from "./summary/Summarizer.ts"
+import { bounded, Summarizer } from "./summary/Summarizer.ts"
 
 /**
  * Makes a request for a program that manages its messages itself.
@@ -44,14 +46,14 @@ export const requestFor: (
   }
 )
 
-/** Finds the runner of a strategy. Dies when there is none, so that no program gets another strategy under that name. */
+/** Finds the runner of a strategy. Fails when there is none, so that no program gets another strategy under that name. */
 const finding =
   (all: ReadonlyArray<StrategyRunner>) =>
-  (name: string): Effect.Effect<StrategyRunner> => {
+  (name: string): Effect.Effect<StrategyRunner, InvalidOption> => {
     const runner = all.find(({ strategy }) => strategy.name === name)
     const names = all.map(({ strategy }) => strategy.name)
     return runner === undefined
-      ? Effect.die(new Error(`no strategy is called ${name}; expected ${names.join(" or ")}`))
+      ? Effect.fail(new InvalidOption({ message: `no strategy is called ${name}; expected ${names.join(" or ")}` }))
       : Effect.succeed(runner)
   }
 
@@ -91,7 +93,28 @@ export const compressWith = Effect.fn("Compression.compress")(function* (
   const runner = trusted(strategyRunner)
   const { conversation, forced } = original
   yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-  if (view(conversation).length === 0) return noop("empty", 0)
+  return yield* compressBy(runner, original).pipe(
+    Effect.updateService(Summarizer, bounded),
+    Effect.tap(annotateResult(runner))
+  )
+})
+
+/** Says in the span what came of a compression: names and numbers, no text. */
+const annotateResult =
+  ({ strategy }: StrategyRunner) =>
+  ({ outcome }: CompressionResult) =>
+    Effect.flatMap(SpanConversation, (conversation) =>
+      Effect.annotateCurrentSpan({
+        ...(conversation === undefined ? {} : { "gen_ai.conversation.id": conversation }),
+        "gen_ai.operation.name": "compress",
+        outcome: Domain.statusOf(outcome),
+        strategy: strategy.name,
+        ...Domain.tokensOf(outcome)
+      })
+    )
+
+const compressBy = Effect.fnUntraced(function* (runner: StrategyRunner, original: CompressRequest) {
+  if (view(original.conversation).length === 0) return noop("empty", 0)
   const request = yield* withHookDecision(runner, original)
   const veto = vetoOf(runner, request)
   if (veto === undefined) return yield* runner.compress(request)
@@ -115,7 +138,9 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
   const { forced } = original
   const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
   const veto = vetoOf(runner, request)
-  return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
+  const result =
+    veto === undefined ? runner.apply(request, plan) : Effect.succeed(noop("vetoed by a hook", plan.before, veto))
+  return yield* result.pipe(Effect.updateService(Summarizer, bounded), Effect.tap(annotateResult(runner)))
 })
 
 /**
@@ -129,8 +154,8 @@ export const applyWith = Effect.fn("Compression.apply")(function* (
 export class Compression extends Context.Service<
   Compression,
   {
-    /** Returns the runner of the strategy with this name. Dies when there is none. */
-    readonly runner: (name: string) => Effect.Effect<StrategyRunner>
+    /** Returns the runner of the strategy with this name. The other methods die of a name that none has. */
+    readonly runner: (name: string) => Effect.Effect<StrategyRunner, InvalidOption>
     /** Opens a conversation with a strategy (`StrategyRunner.open`). The scope closes with the conversation. */
     readonly open: (name: string, conversation: Conversation) => Effect.Effect<StrategySession, never, Scope.Scope>
     /** Returns the plan for a request without carrying it out. */
@@ -157,9 +182,10 @@ export class Compression extends Context.Service<
         Context.make(ImageReducer, yield* ImageReducer)
       )
       const provide = Effect.provideContext(context)
-      const runner = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])
+      const find = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])
+      const runner = (name: string) => Effect.orDie(find(name))
       return {
-        runner,
+        runner: find,
         open: (name, conversation) =>
           Effect.flatMap(runner(name), ({ open }) =>
             open === undefined ? Effect.succeed({}) : provide(open(conversation))

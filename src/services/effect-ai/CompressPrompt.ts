@@ -8,8 +8,10 @@ import { arrange, viewMessage } from "../../domain/effect-ai/PromptView.ts"
 import {
   compressDrafts,
   type CompressedMessages,
+  type CompressMessagesError,
   type CompressMessagesOptions,
-  type CompressMessagesServices
+  type CompressMessagesServices,
+  keepShown
 } from "../compression/CompressMessages.ts"
 import { toMessages } from "./LanguageModelBridge.ts"
 
@@ -29,7 +31,7 @@ export interface CompressedPrompt {
 export const prompt = Effect.fn("Compress.prompt")(function* (
   input: Prompt.RawInput,
   options: CompressMessagesOptions = {}
-): Effect.fn.Return<CompressedPrompt, never, CompressMessagesServices> {
+): Effect.fn.Return<CompressedPrompt, CompressMessagesError, CompressMessagesServices> {
   const before = Prompt.make(input)
   const { content } = before
   const end = awaitedFrom(content)
@@ -61,5 +63,10 @@ export const prompt = Effect.fn("Compress.prompt")(function* (
     },
     trailing: systemBefore(end)
   })
+  const given = new Set(content)
+  yield* keepShown(
+    sent.flatMap((message) => (given.has(message) || message.role === "system" ? [] : [toContent(message)])),
+    recall
+  )
   return { outcome, prompt: Prompt.fromMessages([...sent, ...content.slice(end)]), recall }
 })

@@ -33,6 +33,7 @@ import {
   type Declarations,
   declarationsOf,
   fit,
+  invalidInput,
   make as makeWindow,
   noDeclarations,
   type PromptWindow,
@@ -108,7 +109,7 @@ export class CompressedChat extends Context.Service<
     options: Options
   ): Effect.fn.Return<CompressedChat["Service"], SessionStoreError | AiError.AiError, Requirements | Scope.Scope> {
     const context = yield* Effect.context<Requirements>()
-    const window = yield* makeWindow(options)
+    const window = yield* Effect.mapError(makeWindow(options), ({ message }) => invalidInput("make", message))
     const opened = yield* openSession(options.session, window.name)
     const recorded = yield* open(opened, Prompt.make(options.prompt ?? []).content)
     const chat: GuardedChat = { window, recorded, context, turn: yield* Semaphore.make(1) }

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Stream } from "effect"
+import { Context, Effect, Layer, Result, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -19,6 +19,7 @@ import {
   countMessage,
   type Declarations,
   declarationsOf,
+  invalidInput,
   make as makeWindow,
   type PromptWindow,
   type WindowOptions
@@ -144,7 +145,9 @@ const recallingStream =
 
 const make = Effect.fnUntraced(function* (options: Options) {
   const inner = yield* LanguageModel.LanguageModel
-  const window = yield* makeWindow(options)
+  const made = yield* Effect.result(makeWindow(options))
+  const problem = Result.isFailure(made) ? made.failure.message : undefined
+  const window = Result.isSuccess(made) ? made.success : yield* Effect.orDie(makeWindow({ model: options.model }))
   const names = yield* makeNames
   const memory = makeMemory(names, (message) => countMessage(window, message), {
     whole: options.conversations ?? defaultConversations,
@@ -161,7 +164,10 @@ const make = Effect.fnUntraced(function* (options: Options) {
   })
   const calls: GuardedCalls<ReadyCall> = {
     window,
-    prepare: (method, options) => prepareNamed(bounded, keyed, method, options),
+    prepare: (method, options) =>
+      problem === undefined
+        ? prepareNamed(bounded, keyed, method, options)
+        : Effect.fail(invalidInput(method, problem)),
     restore: () => Effect.void
   }
   // The methods are generic in what the inner model resolves, toolkits and schemas, which are passed through unchanged.

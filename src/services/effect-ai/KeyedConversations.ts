@@ -7,6 +7,7 @@ import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { applyEvent, emptySession, logVersion, type Session, type Started } from "../../domain/session/Session.ts"
 import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
+import { idOfKey } from "../session/SessionKey.ts"
 import { type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, search as searchParts, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import { make as makeMemory, type PromptMemory } from "./PromptMemory.ts"
@@ -61,13 +62,7 @@ const bytesPerToken = 4
 /** The number of remembered prompts and compressions of one conversation: the latest ones, and some of branches. */
 const bounds = { whole: 1, remembered: 4 }
 
-const idOf = Effect.fnUntraced(function* (all: KeyedConversations, key: string) {
-  const readable = key.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 24)
-  return `${readable}-${(yield* all.hash(`conversation ${key}`)).slice(0, 24)}`
-})
-
-const find = Effect.fnUntraced(function* (all: KeyedConversations, key: string) {
-  const id = all.held.has(key) ? "" : yield* idOf(all, key)
+const find = (all: KeyedConversations, key: string): KeyedConversation => {
   const held = all.held.get(key)
   if (held !== undefined) {
     // The most recently used one is last.
@@ -77,7 +72,7 @@ const find = Effect.fnUntraced(function* (all: KeyedConversations, key: string) 
   }
   const made: KeyedConversation = {
     key,
-    id,
+    id: idOfKey(key),
     memory: makeMemory({ hash: all.hash, named: new WeakMap() }, all.count, bounds),
     hashesOf: all.hashesOf,
     turn: Semaphore.makeUnsafe(1),
@@ -87,7 +82,7 @@ const find = Effect.fnUntraced(function* (all: KeyedConversations, key: string) 
   }
   all.held.set(key, made)
   return made
-})
+}
 
 /** Drops the least recently used conversations from memory until the rest fits. */
 const forget = Effect.fnUntraced(function* (all: KeyedConversations) {
@@ -113,7 +108,11 @@ export const withKeyed = <A, E, R>(
   use: (conversation: KeyedConversation) => Effect.Effect<A, E, R>
 ): Effect.Effect<A, E, R> =>
   Effect.acquireUseRelease(
-    Effect.tap(find(all, key), (conversation) => Effect.sync(() => (conversation.active += 1))),
+    Effect.sync(() => {
+      const conversation = find(all, key)
+      conversation.active += 1
+      return conversation
+    }),
     use,
     (conversation) =>
       Effect.suspend(() => {

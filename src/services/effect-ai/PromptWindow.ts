@@ -6,6 +6,7 @@ import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import type * as Toolkit from "effect/ai/Toolkit"
+import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import {
   defaultPolicy,
   type Policy,
@@ -88,11 +89,12 @@ const jsonOf = (value: () => unknown): string => {
   }
 }
 
-const refusal = (method: string, overflow: WindowGuard.WindowOverflow): AiError.AiError =>
+/** The failure of a call whose input, or whose options, cannot be. */
+export const invalidInput = (method: string, description: string): AiError.AiError =>
   AiError.make({
     module: "palimpsest",
     method,
-    reason: new AiError.InvalidUserInputError({ description: overflow.message })
+    reason: new AiError.InvalidUserInputError({ description })
   })
 
 const declaration = (tool: Tool.Any): Part =>
@@ -132,7 +134,7 @@ export interface PromptWindow {
   readonly counted: WeakMap<object, Counted>
 }
 
-/** Makes the window of the language model that these options describe. Dies of an option out of its range. */
+/** Makes the window of the language model that these options describe. Fails with an option out of its range. */
 export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   const providedName = Option.getOrUndefined(yield* Effect.serviceOption(ModelName))
   const name = options.model ?? providedName
@@ -149,7 +151,7 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
     tokensProblem("reserve", options.reserve) ??
     shareProblem("threshold", options.threshold) ??
     policyProblem(options.policy ?? {})
-  if (problem !== undefined) return yield* Effect.die(new Error(problem))
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
   const guard = yield* WindowGuard.make({
     model,
     window: size,
@@ -250,7 +252,11 @@ export const fit = Effect.fnUntraced(function* <E, R>(
       { ...standing, what: "system messages and tools alone do not fit" },
       waiting
     )
-    .pipe(Effect.mapError((error) => (error instanceof WindowGuard.WindowOverflow ? refusal(method, error) : error)))
+    .pipe(
+      Effect.mapError((error) =>
+        error instanceof WindowGuard.WindowOverflow ? invalidInput(method, error.message) : error
+      )
+    )
   return { messages: fitting.request.messages, measured: fitting.measured }
 })
 

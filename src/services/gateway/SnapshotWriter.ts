@@ -42,6 +42,7 @@ const unusable = (problem: string) =>
 
 /** Provides snapshots written by code, unless the policy asks for one by a model and `SnapshotAsk` is set. */
 export const layer: Layer.Layer<Summarizer> = Layer.succeed(Summarizer, {
+  limitsItself: true,
   summarize: Effect.fn("SnapshotWriter.summarize")(function* (request) {
     const ask = yield* SnapshotAsk
     if (request.by === "extractive" || ask === undefined) return yield* extractiveSummary(request)

@@ -160,7 +160,7 @@ const refresh = Effect.fnUntraced(function* (state: State) {
     .pipe(
       Effect.andThen(Ref.set(built, { instruction, plan, day: today })),
       // The next turn tries again.
-      Effect.catchTags({ ChatBusy: () => Effect.void, SessionStoreError: () => Effect.void })
+      Effect.catchTags({ ChatBusy: () => Effect.void, InvalidOption: Effect.die, SessionStoreError: () => Effect.void })
     )
   // The notices are the same each time, so return them once.
   return before.instruction === undefined ? prompt.notices : []

@@ -33,7 +33,7 @@ export interface MemoryPlaces {
 /**
  * Opens what an agent needs of the machine, for one folder: workspace, memory, skills, agents, editor, telemetry.
  *
- * *When to use*: `layers/assembly/LiveRuntime.ts` implements it with files; implement it yourself to keep these things elsewhere.
+ * *When to use*: `LiveRuntime` implements it with files; implement it yourself to keep these things elsewhere.
  */
 export class RuntimePlatform extends Context.Service<
   RuntimePlatform,

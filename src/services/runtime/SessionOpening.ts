@@ -6,7 +6,7 @@ import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { Chat } from "../chat/Chat.ts"
+import { Chat, reconfigure } from "../chat/Chat.ts"
 import { Chats } from "../chat/Chats.ts"
 import { ChatDefaults, type ChatSettings, defaultTurnRetries, startedWith } from "../chat/ChatSettings.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -272,7 +272,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   let isEmpty = false
   // Added first, so that it runs last: after the session has been closed.
   yield* Effect.addFinalizer(() => Effect.suspend(() => (isEmpty ? Effect.ignore(store.remove(id)) : Effect.void)))
-  const chats = yield* Layer.build(Chats.layer.pipe(Layer.provide(Layer.succeed(ChatDefaults, initial))))
+  const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeed(ChatDefaults, initial))))
   const chat = yield* Context.get(chats, Chats).open(id)
   const isNew = stored === undefined
   if (isNew) {
@@ -283,7 +283,7 @@ export const open = Effect.fn("SessionOpening.open")(function* (
       })
     )
   } else if (options.model !== undefined) {
-    yield* chat.configure({ model: options.model })
+    yield* reconfigure(chat, { model: options.model })
   }
   return { chat, id, session: id, title: stored?.title, isNew, settings, files }
 })

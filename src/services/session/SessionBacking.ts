@@ -59,6 +59,8 @@ export class SessionBacking extends Context.Service<
       line: BackedLine,
       head?: string | undefined
     ) => Effect.Effect<void, SessionStoreError>
+    /** Fails where an append would be refused now, such as within a transaction of the program. Absent: nothing is known before. */
+    readonly checkWritable?: ((id: string) => Effect.Effect<void, SessionStoreError>) | undefined
     /** The lines from the position `from` up to and without `to`, in order; fewer at the end of the log. */
     readonly read: (id: string, from: number, to: number) => Effect.Effect<ReadonlyArray<BackedLine>, SessionStoreError>
     /** The position of the last line that is a checkpoint. */

@@ -44,6 +44,15 @@ export class SessionChanged extends Schema.TaggedError<SessionChanged>()("Sessio
   }
 }
 
+/** The caller is within a transaction, whose rollback would take back what the session acknowledged. Nothing was written. */
+export class SessionInTransaction extends Schema.TaggedError<SessionInTransaction>()("SessionInTransaction", {
+  id: Schema.String
+}) {
+  override get message() {
+    return `session ${this.id} cannot be written within a transaction, which could take it back; use it before or after the transaction`
+  }
+}
+
 /** Another owner took the session over. Nothing was written. */
 export class SessionTaken extends Schema.TaggedError<SessionTaken>()("SessionTaken", { id: Schema.String }) {
   override get message() {
@@ -87,6 +96,7 @@ export class SessionStoreError extends Schema.TaggedError<SessionStoreError>()("
     SessionLocked,
     SessionChanged,
     SessionTaken,
+    SessionInTransaction,
     SessionTooNew,
     SessionCorrupt,
     SessionUnavailable
@@ -134,9 +144,14 @@ export interface SessionLog {
    * event may be stored. To append messages again under their ids is safe: those that are stored already are not stored twice.
    */
   readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
+  /** Fails where an append would be refused now, before the work whose result it would store. Absent: nothing is known before. */
+  readonly checkWritable?: Effect.Effect<void, SessionStoreError> | undefined
   /** The blobs of this session. */
   readonly blobs: TempStore["Service"]
-  /** Reads the whole log as it is now, including the part that `open` skipped. */
+  /**
+   * Reads the whole log as it is now, including the part that `open` skipped. After an append that failed with `SessionChanged`, the next one continues what
+   * this read, in a store of lines.
+   */
   readonly whole: Effect.Effect<Session, SessionStoreError>
 }
 

@@ -1,5 +1,5 @@
 import { Context, Effect, type Layer, Schema } from "effect"
-import type { Handle, Hash } from "../../domain/content/Handle.ts"
+import { type Handle, Hash, isHandle, matches } from "../../domain/content/Handle.ts"
 import { type Excerpt, excerpt, type Selection } from "../../domain/conversation/Excerpt.ts"
 import { readQuery, type RecallQuery } from "../../domain/conversation/RecallQuery.ts"
 import {
@@ -8,8 +8,10 @@ import {
   type RecallSearch,
   searching
 } from "../../domain/conversation/RecallSearch.ts"
+import { errorText } from "../../domain/text/ErrorText.ts"
 import { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
+import { hash } from "./Sha256.ts"
 
 /** Nothing is stored under this name. */
 export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing", { name: Schema.String }) {
@@ -75,6 +77,23 @@ export class TempStoreError extends Schema.TaggedError<TempStoreError>()("TempSt
   }
 }
 
+/** Somewhere that keeps bytes by name, such as a table or a bucket, for `TempStore.fromBlobs`. What it fails with becomes a `BlobUnavailable`. */
+export interface Blobs {
+  /** Keeps bytes, durably when it returns, and whole or not at all. Bytes that are there already may be written again. */
+  readonly put: (hash: Hash, bytes: Uint8Array) => Effect.Effect<unknown, unknown>
+  /** The bytes with this name; undefined when there are none. */
+  readonly get: (hash: Hash) => Effect.Effect<Uint8Array | undefined, unknown>
+  /** The names that begin with this text, of which two are enough. */
+  readonly find: (prefix: string) => Effect.Effect<ReadonlyArray<string>, unknown>
+}
+
+const isHash = Schema.is(Hash)
+
+const blobMissing = (name: string) => new TempStoreError({ reason: new BlobMissing({ name }) })
+
+const blobUnavailable = (operation: string) => (cause: unknown) =>
+  new TempStoreError({ reason: new BlobUnavailable({ operation, message: errorText(cause), cause }) })
+
 /**
  * Stores bytes under the hash of their content. They stay readable until the store is deleted. Putting the same bytes again
  * writes nothing. A blob is stored whole or not at all.
@@ -99,7 +118,48 @@ export class TempStore extends Context.Service<
      */
     readonly resolve: (handle: Handle) => Effect.Effect<Hash, TempStoreError>
   }
->()("palimpsest/services/session/TempStore") {}
+>()("palimpsest/services/session/TempStore") {
+  /**
+   * Makes a store of somewhere that keeps bytes by name. Hashes, checks and the search by handle are here, and bytes are copied in and out.
+   *
+   * *Example*: blobs in a `Map`.
+   *
+   *     const blobs = new Map<string, Uint8Array>()
+   *     const layer = Layer.succeed(
+   *       TempStore,
+   *       TempStore.fromBlobs({
+   *         put: (hash, bytes) => Effect.sync(() => blobs.set(hash, bytes)),
+   *         get: (hash) => Effect.sync(() => blobs.get(hash)),
+   *         find: (prefix) => Effect.sync(() => [...blobs.keys()].filter((hash) => hash.startsWith(prefix)))
+   *       })
+   *     )
+   */
+  static readonly fromBlobs = (blobs: Blobs): TempStore["Service"] => ({
+    hash,
+    put: Effect.fn("TempStore.put")(function* (bytes) {
+      // Copied before it is hashed: the caller may change it meanwhile.
+      const copy = Uint8Array.from(bytes)
+      const name = yield* hash(copy)
+      yield* Effect.mapError(blobs.put(name, copy), blobUnavailable("put"))
+      return name
+    }),
+    get: Effect.fn("TempStore.get")(function* (name) {
+      const bytes = yield* Effect.mapError(blobs.get(name), blobUnavailable("get"))
+      if (bytes === undefined) return yield* blobMissing(name)
+      const copy = Uint8Array.from(bytes)
+      if ((yield* hash(copy)) !== name) return yield* new TempStoreError({ reason: new BlobDamaged({ name }) })
+      return copy
+    }),
+    resolve: Effect.fn("TempStore.resolve")(function* (handle) {
+      if (!isHandle(handle)) return yield* blobMissing(String(handle))
+      const names = yield* Effect.mapError(blobs.find(handle.slice("h_".length)), blobUnavailable("resolve"))
+      const [found, another] = names.filter((name): name is Hash => isHash(name) && matches(handle, name))
+      if (found === undefined) return yield* blobMissing(handle)
+      if (another !== undefined) return yield* new TempStoreError({ reason: new HandleAmbiguous({ name: handle }) })
+      return found
+    })
+  })
+}
 
 /** Opens the blob stores beside files: `<file>.blobs`. */
 export class BlobFolder extends Context.Service<

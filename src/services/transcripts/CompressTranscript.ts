@@ -12,11 +12,14 @@ import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { Compression } from "../compression/Compression.ts"
 import {
   type CompressedMessages,
+  type CompressMessagesError,
   type CompressMessagesOptions,
   type CompressMessagesServices,
+  keepShown,
+  nameOfText,
   policyOf
 } from "../compression/CompressMessages.ts"
-import { HandleIndex } from "../session/EntryBuilder.ts"
+import { HandleIndex, RangeName } from "../session/EntryBuilder.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 
@@ -40,37 +43,47 @@ export interface CompressedTranscript extends CompressedMessages<Content> {
 export const transcript = Effect.fn("Compress.transcript")(function* (
   text: string,
   options: CompressTranscriptOptions = {}
-): Effect.fn.Return<CompressedTranscript, TranscriptError, CompressMessagesServices> {
+): Effect.fn.Return<CompressedTranscript, TranscriptError | CompressMessagesError, CompressMessagesServices> {
   const { from, ...changes } = options
   const bytes = encode(text)
   const reader = yield* chooseReader("the text", bytes, from === undefined ? {} : { from }, undefined)
   const { format, session } = yield* Effect.andThen(reader.push(bytes), reader.end).pipe(Effect.provide(noFiles))
   const { conversation } = session
-  const held = new HandleIndex()
-  held.restore(recallable(conversation).entries)
-  const { dropped, outcome } = yield* Compression.use((compression) =>
+  const policy = yield* policyOf(changes)
+  yield* Compression.use(({ runner }) => runner(policy.strategy))
+  const index = new HandleIndex()
+  index.restore(recallable(conversation).entries)
+  const compressing = Compression.use((compression) =>
     compression.compress({
       conversation,
-      policy: policyOf(changes),
+      policy,
       forced: changes.forced ?? false,
       memory: freshMemory,
-      held,
+      held: index,
       cwd: changes.cwd ?? session.started?.cwd,
       family: changes.for ?? session.model
     })
   )
+  const { dropped, outcome } = yield* Effect.provideService(compressing, RangeName, nameOfText)
   const after = adopt(conversation, outcome)
-  const drop = patchOf(outcome)?.drop
+  const patch = patchOf(outcome)
+  const drop = patch?.drop
   const ranges = [
     ...PersistentList.toArray(session.ranges),
     ...(drop === undefined || dropped === undefined
       ? []
       : [{ handle: dropped, entries: droppedEntries(view(conversation), drop) }])
   ]
-  return {
-    format,
-    outcome,
-    messages: projectMessages(after).map(({ content }) => wireContent(content)),
-    recall: (handle) => recall(recallable(after, ranges), handle)?.text
-  }
+  const held = recallable(after, ranges)
+  const textOf = (handle: string) => recall(held, handle)?.text
+  const changed = new Set([
+    ...(patch?.insert ?? []).map(({ id }) => id),
+    ...(patch?.shorten ?? []).map(({ entry }) => entry)
+  ])
+  const sent = projectMessages(after)
+  yield* keepShown(
+    sent.flatMap(({ content, entry }) => (changed.has(entry) ? [wireContent(content)] : [])),
+    textOf
+  )
+  return { format, outcome, messages: sent.map(({ content }) => wireContent(content)), recall: textOf }
 })

@@ -12,6 +12,7 @@ import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { Chats, Models, Palimpsest } from "../../../src/index.ts"
+import * as Home from "../../../src/layers/assembly/Home.ts"
 import { anthropic, type Dialect, responses } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -131,7 +132,7 @@ describe.each(compacting.map((each) => [each.dialect.name, each] as const))("%s"
         Effect.scoped,
         Effect.provide(
           Layer.fresh(
-            Palimpsest.layer({ model: dialect.layer(server.url, "key"), home, chat: { model: dialect.model } })
+            Palimpsest.layer({ model: dialect.layer(server.url, "key"), home: Home.layer(home), chat: { model: dialect.model } })
           )
         )
       )

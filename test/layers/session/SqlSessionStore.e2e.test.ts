@@ -1,12 +1,14 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, FileSystem, Layer } from "effect"
+import { Cause, Effect, Exit, FileSystem, Layer, Option, Scope, Stream } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { execFileSync } from "node:child_process"
-import { text as textPart } from "../../../src/domain/content/Content.ts"
+import { plainText, text as textPart, user } from "../../../src/domain/content/Content.ts"
+import { Chats, Palimpsest } from "../../../src/index.ts"
 import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
 import { migrations } from "../../../src/layers/session/SqlSessionSchema.ts"
 import * as SqlSessionStore from "../../../src/layers/session/SqlSessionStore.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { appended, sessionOf, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -45,6 +47,93 @@ describe("sessions in a database", () => {
       (sql) => sql<{ name: string }>`SELECT name FROM sqlite_master WHERE name = 'palimpsest_checkpoints'`
     ).pipe(Effect.provide(client))
     assert.strictEqual(names.length, 1)
+  })
+
+  it.live("are not written within a transaction of the program, whose rollback would take them back", function* () {
+    const client = SqliteClient.layer(yield* freshFile)
+    const App = Palimpsest.layer({
+      model: ScriptedModel.layer((_, n) => `answer ${n}`),
+      store: SqlSessionStore.layer()
+    }).pipe(Layer.provideMerge(client))
+    const said = (words: string) => [{ content: user(textPart(words)) }]
+    const reasonOf = (exit: Exit.Exit<unknown, { readonly reason?: { readonly _tag: string } }>) =>
+      Exit.isSuccess(exit) ? "succeeded" : Option.getOrThrow(Cause.findErrorOption(exit.cause)).reason?._tag
+    yield* Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const store = yield* SessionStore
+      const chat = yield* Chats.open("a")
+      yield* chat.append(said("first"))
+      yield* Effect.scoped(Effect.andThen(Chats.open("b"), Effect.void))
+      const refused: Record<string, unknown> = {}
+      const note = <A, R>(name: string, write: Effect.Effect<A, unknown, R>) =>
+        Effect.map(Effect.exit(write), (exit) => {
+          refused[name] = reasonOf(exit as Exit.Exit<unknown, { readonly reason?: { readonly _tag: string } }>)
+        })
+      const closing = yield* Scope.make()
+      yield* Effect.provideService(Chats.open("c"), Scope.Scope, closing)
+      yield* sql
+        .withTransaction(
+          Effect.gen(function* () {
+            yield* note("append", chat.append(said("inside")))
+            yield* note("turn", Stream.runDrain(chat.send("a turn inside")))
+            yield* note("compress", chat.compress({ forced: true }))
+            yield* note("create", Effect.scoped(Chats.open("new")))
+            yield* note("open", Effect.scoped(Chats.open("b")))
+            yield* note("rename", store.rename("a", "title"))
+            yield* note("remove", store.remove("b"))
+            yield* note("blob", Effect.scoped(chat.append(said("y".repeat(20_000)))))
+            yield* note("layer", Effect.provide(SessionStore, Layer.fresh(SqlSessionStore.layer())))
+            assert.strictEqual((yield* store.list).length, 3)
+            yield* Scope.close(closing, Exit.void)
+            return yield* Effect.fail("my rule")
+          })
+        )
+        .pipe(Effect.flip)
+      const tag = "SessionInTransaction"
+      assert.deepStrictEqual(refused, {
+        append: tag,
+        turn: tag,
+        compress: tag,
+        create: tag,
+        open: tag,
+        rename: tag,
+        remove: tag,
+        blob: tag,
+        layer: "SessionUnavailable"
+      })
+      // What the chat has is what the database has, and it goes on.
+      yield* chat.append(said("after"))
+      yield* Stream.runDrain(chat.send("next turn"))
+      const contents = yield* chat.contents
+      assert.deepStrictEqual(contents.map(plainText), ["first", "after", "next turn", "answer 0"])
+      assert.deepStrictEqual((yield* store.summary("a")).title, undefined)
+      yield* Effect.scoped(Chats.open("c"))
+    }).pipe(Effect.scoped, Effect.provide(App))
+  })
+
+  it.live("are read again by their chat when a rollback that it did not see took lines back", function* () {
+    const client = SqliteClient.layer(yield* freshFile)
+    const App = Palimpsest.layer({ model: ScriptedModel.layer(() => "answer"), store: SqlSessionStore.layer() }).pipe(
+      Layer.provideMerge(client)
+    )
+    const said = (words: string) => [{ content: user(textPart(words)) }]
+    yield* Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const chat = yield* Chats.open("a")
+      yield* chat.append(said("first"))
+      yield* sql`SAVEPOINT theirs`
+      yield* chat.append(said("lost"))
+      yield* chat.append(said("lost, too"))
+      yield* sql`ROLLBACK TO theirs`
+      yield* sql`RELEASE theirs`
+      const error = yield* Effect.flip(chat.append(said("found out")))
+      assert.include(error.message, "was changed by another program (4 lines expected, 2 found)")
+      assert.deepStrictEqual((yield* chat.contents).map(plainText), ["first"])
+      yield* Stream.runDrain(chat.send("and on"))
+      assert.deepStrictEqual((yield* chat.contents).map(plainText), ["first", "and on", "answer"])
+    }).pipe(Effect.scoped, Effect.provide(App))
+    const again = Effect.scoped(Effect.flatMap(Chats.open("a"), (chat) => chat.contents))
+    assert.deepStrictEqual((yield* Effect.provide(again, App)).map(plainText), ["first", "and on", "answer"])
   })
 
   it.live("of a newer version are refused", function* () {

@@ -2,6 +2,7 @@ import { Effect, Exit, Fiber, Layer, Ref, Scope, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { ContentTruncated } from "../../../src/domain/compression/Compression.ts"
+import { OwnStrategyName } from "../../../src/domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../../src/domain/compression/Strategy.ts"
 import { call, model, response, text, user, withOutput } from "../../../src/domain/content/Content.ts"
 import { entries, entryId, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
@@ -65,7 +66,7 @@ const services = (runner: StrategyRunner) =>
 const settings = {
   model: "gemini-2.5-flash",
   window: 4_000,
-  policy: { strategy: "mine", summarizer: "extractive" as const }
+  policy: { strategy: OwnStrategyName.make("mine"), summarizer: "extractive" as const }
 }
 const begun = Chat.make({ log: { append: () => Effect.void }, session: emptySession, settings })
 
@@ -295,7 +296,7 @@ describe("the session of a strategy in a chat", () => {
         yield* told(chat, 1)
         yield* chat.configure({ policy: { ...settings.policy, preserve: 0.2 } })
         assert.notInclude(yield* Ref.get(record), "mine closes")
-        yield* chat.configure({ policy: { ...settings.policy, strategy: "other" } })
+        yield* chat.configure({ policy: { ...settings.policy, strategy: OwnStrategyName.make("other") } })
         assert.strictEqual((yield* Ref.get(record)).at(-1), "mine closes")
         yield* told(chat, 1)
         yield* chat.configure({ policy: settings.policy })

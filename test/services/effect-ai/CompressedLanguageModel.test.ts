@@ -849,9 +849,10 @@ describe("options", () => {
     ["reserve", { reserve: -1 }],
     ["threshold", { threshold: 1.1 }],
     ["preserve", { policy: { preserve: 2 } }]
-  ] as const)("out of their range are a mistake of the program: %s", function* ([name, options]) {
-    const exit = yield* Effect.exit(sentFor(options))
-    assert.isTrue(Exit.isFailure(exit) && Cause.hasDies(exit.cause) && String(exit.cause).includes(`${name} is `))
+  ] as const)("out of their range fail each call, and name it: %s", function* ([name, options]) {
+    const error = yield* Effect.flip(sentFor(options))
+    assert.strictEqual(error.reason._tag, "InvalidUserInputError")
+    assert.include(error.message, `${name} is `)
   })
 
   it.effect(

@@ -9,6 +9,7 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import { type Handle, mentions } from "../../../src/domain/content/Handle.ts"
 import { ContextWindow } from "../../../src/index.ts"
+import * as Home from "../../../src/layers/assembly/Home.ts"
 import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
 import * as PostgresSessionStore from "../../../src/layers/session/PostgresSessionStore.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
@@ -44,7 +45,7 @@ const stores = [
     name: "files",
     tenants: tenantsOf(),
     program: undefined,
-    store: Effect.succeed(ContextWindow.layer({ ...bounds, home: path.join(folder, "home") }))
+    store: Effect.succeed(ContextWindow.layer({ ...bounds, home: Home.layer(path.join(folder, "home")) }))
   },
   {
     name: "SQLite",

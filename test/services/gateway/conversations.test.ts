@@ -8,7 +8,6 @@ import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
-import * as Sha256 from "../../../src/layers/platform/Sha256.ts"
 import { nextStep, noRounds } from "../../../src/services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import type {
@@ -18,6 +17,7 @@ import type {
   GatewayPlan,
   SentView
 } from "../../../src/services/gateway/GatewayPlan.ts"
+import * as Sha256 from "../../../src/services/session/Sha256.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 import { gatewayLayer } from "../../support/GatewayScene.ts"
 import { runsOf } from "../../support/runs.ts"

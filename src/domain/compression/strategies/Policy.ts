@@ -1,10 +1,13 @@
 import { Schema } from "effect"
 import { TokenCount } from "../../tokens/Tokens.ts"
 import { PolicyOptions } from "../PolicyOptions.ts"
-import { defaultStrategy } from "./Strategies.ts"
+import { defaultStrategy, OwnStrategyName, StrategyName } from "./Strategies.ts"
 
 /** A compression policy: the name of a strategy, which a program may have brought itself, and its options. */
-export const Policy = Schema.Struct({ strategy: Schema.String, ...PolicyOptions.fields })
+export const Policy = Schema.Struct({
+  strategy: Schema.Union([StrategyName, OwnStrategyName]),
+  ...PolicyOptions.fields
+})
 export type Policy = typeof Policy.Type
 
 /** The default strategy in a window of 1,048,576 tokens, with snapshots written by code. */

@@ -13,6 +13,10 @@ export const strategies = [palimpsest, gemini, pi, openclaw] as const satisfies 
 export const StrategyName = Schema.Literals(strategies.map(({ name }) => name))
 export type StrategyName = typeof StrategyName.Type
 
+/** The name of a strategy that a program brought itself (`OwnStrategies`): `OwnStrategyName.make("mine")`. A literal that names no built-in strategy does not compile. */
+export const OwnStrategyName = Schema.String.pipe(Schema.brand("OwnStrategyName"))
+export type OwnStrategyName = typeof OwnStrategyName.Type
+
 /** The default strategy. */
 export const defaultStrategy = strategies[0]
 
@@ -31,7 +35,7 @@ export const defaultThreshold = (name: string, window: number): number =>
   Math.min(1, (strategyNamed(name) ?? defaultStrategy).trigger(window) / Math.max(1, window))
 
 /** Returns the policy defaults of this strategy. */
-export const strategyDefaults = (name: string): Strategy["defaults"] & { readonly strategy: string } => ({
+export const strategyDefaults = (name: string): Strategy["defaults"] & { readonly strategy: OwnStrategyName } => ({
   ...(strategyNamed(name) ?? defaultStrategy).defaults,
-  strategy: name
+  strategy: OwnStrategyName.make(name)
 })

@@ -50,10 +50,14 @@ import type { RunnerServices } from "./StrategyRunner.ts"
 
 /** Carries out one plan: shortens parts, gets the snapshot written, checks the gain. */
 
-const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
+/** What the model says to a snapshot, where two messages of the user must not follow each other. */
+export const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
 
-const opening = (range: string, dropped: Handle): string =>
-  `${runtimeMark} The messages ${range} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it, or a handle below for one part.\n\n`
+/** The ranges that left before are named up to this number; the snapshots in those name the ones before them. */
+const maxNamedRanges = 16
+
+const opening = (range: string, dropped: Handle, earlier: ReadonlyArray<Handle> = []): string =>
+  `${runtimeMark} The messages ${range} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it${earlier.length === 0 ? "" : ` (${earlier.slice(0, maxNamedRanges).join(", ")} for what left before)`}, or a handle below for one part.\n\n`
 
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (
@@ -140,7 +144,7 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
       {
         role: "user",
-        text: `${opening(Domain.rangeText(whole[0], summarize.from, summarize.to), range)}${snapshot}`
+        text: `${opening(Domain.rangeText(whole[0], summarize.from, summarize.to), range, request.earlierRanges)}${snapshot}`
       },
       ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
     ]

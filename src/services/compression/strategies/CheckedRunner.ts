@@ -10,6 +10,7 @@ import {
   patchOf,
   Plan
 } from "../../../domain/compression/Compression.ts"
+import { OwnStrategyName } from "../../../domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../../domain/compression/Strategy.ts"
 import { isMedia, type Part } from "../../../domain/content/Content.ts"
 import {
@@ -209,7 +210,7 @@ export const checkedRunner = (runner: StrategyRunner, fallback: StrategyRunner):
   const { name } = runner.strategy
   const withFallback = (request: CompressRequest): CompressRequest => ({
     ...request,
-    policy: { ...request.policy, strategy: fallback.strategy.name }
+    policy: { ...request.policy, strategy: OwnStrategyName.make(fallback.strategy.name) }
   })
   const guarded = (
     request: CompressRequest,

@@ -36,6 +36,8 @@ export interface CompressRequest {
   readonly pins?: ReadonlyArray<Pin> | undefined
   /** The handles that the session has assigned. */
   readonly held: HandleIndex
+  /** The handles of the ranges that left before, newest first, for a caller that keeps no session: the snapshot names them. */
+  readonly earlierRanges?: ReadonlyArray<Handle> | undefined
   readonly cwd?: string | undefined
   /** The id of its model calls in telemetry. Absent: `compress`. */
   readonly promptId?: string | undefined

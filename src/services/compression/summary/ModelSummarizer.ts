@@ -20,6 +20,7 @@ import { redact } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { estimateText } from "../../../domain/tokens/Tokens.ts"
 import { type Generation, Model, type ModelAnswer, type ModelError, type ModelRequest } from "../../model/Model.ts"
+import { cleanError } from "../../model/ModelSpans.ts"
 import * as ModelWindows from "../../model/ModelWindows.ts"
 import { retrySchedule, briefRetries } from "../../model/Retry.ts"
 import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrations.ts"
@@ -146,6 +147,7 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
       return yield* Effect.fail(new Unusable(degraded, calls))
     }
     const answering = service.generate(request).pipe(
+      Effect.mapError(cleanError(request)),
       Effect.retry(retrySchedule(briefRetries)),
       Effect.map((answer): SummaryCall => {
         const { finishReason, usage } = answer
@@ -268,6 +270,7 @@ export const layer: Layer.Layer<Summarizer, never, Model | Calibrations> = Layer
   Effect.gen(function* () {
     const context = Context.pick(Model, Calibrations)(yield* Effect.context<Model | Calibrations>())
     return {
+      limitsItself: true,
       summarize: Effect.fn("ModelSummarizer.summarize")(function* (
         request: SummaryRequest
       ): Effect.fn.Return<Summary, SummarizerError> {

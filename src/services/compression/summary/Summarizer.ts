@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Schema } from "effect"
+import { Cause, Context, Duration, Effect, Layer, Schema } from "effect"
 import { type AuditResult, type Degraded, SummaryCall } from "../../../domain/compression/Compression.ts"
 import { type Evidence, gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
 import type { UserWordsWitness, Span } from "../../../domain/compression/evidence/UserRequests.ts"
@@ -144,6 +144,50 @@ const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary,
     : Effect.fail(new SummarizerError({ reason, message, cause, calls: [] }))
 }
 
+const maxTime = Duration.minutes(3)
+
+/** Runs code of a program: with a time limit, and with defects and interruptions of its own as failures. */
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, unknown, R> =>
+  effect.pipe(
+    // In a fiber of its own, so that it ends no other.
+    Effect.timeoutOrElse({
+      duration: maxTime,
+      orElse: () => Effect.fail(new Error(`it took longer than ${Duration.format(maxTime)}`))
+    }),
+    Effect.catchCause((cause): Effect.Effect<never, unknown> =>
+      Cause.hasInterruptsOnly(cause)
+        ? Effect.fail(new Error("it interrupted itself"))
+        : Effect.fail(Cause.squash(cause))
+    )
+  )
+
+const asSummarizerError = (cause: unknown): SummarizerError =>
+  cause instanceof SummarizerError
+    ? cause
+    : new SummarizerError({
+        reason: "SummarizerFailed",
+        message: `the summarizer failed: ${errorText(cause)}`,
+        cause,
+        calls: []
+      })
+
+/** A summarizer that a program may have brought, which ends, and ends nothing else. */
+export const bounded = (summarizer: Summarizer["Service"]): Summarizer["Service"] => {
+  const { ask, count, limitsItself = false, summarize } = summarizer
+  if (limitsItself) return summarizer
+  const limited = <A>(effect: () => Effect.Effect<A, SummarizerError>) =>
+    Effect.mapError(within(Effect.suspend(effect)), asSummarizerError)
+  return {
+    limitsItself: true,
+    summarize: (request) =>
+      within(Effect.suspend(() => summarize(request))).pipe(
+        Effect.catch((error) => (error instanceof SummarizerError ? Effect.fail(error) : failed(request, error)))
+      ),
+    ...(ask === undefined ? {} : { ask: (request: AskRequest) => limited(() => ask(request)) }),
+    ...(count === undefined ? {} : { count: (request: CountRequest) => limited(() => count(request)) })
+  }
+}
+
 /**
  * Writes the text that replaces the entries that leave the window.
  *
@@ -165,12 +209,14 @@ export class Summarizer extends Context.Service<
     readonly ask?: (request: AskRequest) => Effect.Effect<SummaryCall, SummarizerError>
     /** Counts messages as the conversation's model does. Used when they contain media. */
     readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
+    /** Whether it ends by itself, in its own time. Absent: each call is ended after 3 minutes. */
+    readonly limitsItself?: boolean | undefined
   }
 >()("palimpsest/services/compression/summary/Summarizer") {
   /**
    * Provides a summarizer of your own: a function that returns a text. The workflow verifies the text, adds what it
    * omitted and cuts it to the budget. When the function fails, code writes the snapshot if the request allows it
-   * (`fallback`), and the outcome gives the reason (`degraded`).
+   * (`fallback`), and the outcome gives the reason (`degraded`); the same when it takes longer than 3 minutes.
    */
   static readonly layer = <E = never, R = never>(
     write: (request: SummaryRequest) => Effect.Effect<string, E, R>
@@ -181,7 +227,7 @@ export class Summarizer extends Context.Service<
         summarize: (request) =>
           Effect.suspend(() => write(request)).pipe(
             Effect.provideContext(context),
-            Effect.catchDefect((defect) => Effect.fail(defect)),
+            within,
             Effect.matchEffect({
               onSuccess: (text) =>
                 typeof text === "string"
@@ -198,6 +244,7 @@ export class Summarizer extends Context.Service<
    * the same conversation.
    */
   static readonly layerExtractive = Layer.succeed(Summarizer, {
+    limitsItself: true,
     summarize: Effect.fn("Summarizer.extractive")(function* (request: SummaryRequest) {
       return request.by === "extractive" || request.fallback ? yield* extractiveSummary(request) : yield* noModel()
     }),

@@ -12,7 +12,7 @@ import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/Ignor
 import { Workspace } from "../../workspace/Workspace.ts"
 import { matchingFiles } from "./FolderToolArguments.ts"
 
-/** Searches files line by line. Works everywhere; ripgrep is faster (RipgrepSearch.ts). */
+/** Searches files line by line. Works everywhere; ripgrep is faster. */
 
 /** A line that matches. */
 export interface MatchedLine {

@@ -2,6 +2,7 @@ import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { brokenRule } from "../../../../src/domain/compression/BrokenRule.ts"
 import { ContentTruncated, patchOf, type Plan } from "../../../../src/domain/compression/Compression.ts"
+import { OwnStrategyName } from "../../../../src/domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
 import { call, model, type Part, response, text, user, withOutput } from "../../../../src/domain/content/Content.ts"
 import {
@@ -213,7 +214,7 @@ const services = Layer.mergeAll(
 
 const forced = Effect.map(
   requestFor(messages, {
-    strategy: "mine",
+    strategy: OwnStrategyName.make("mine"),
     limit: TokenCount.make(4_000),
     threshold: 0.5,
     preserve: 0.3,

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { Outcome } from "../../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
+import { OwnStrategyName } from "../../../../src/domain/compression/strategies/Strategies.ts"
 import { model, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { isFromUser } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
@@ -36,7 +37,12 @@ const contents = Array.from({ length: 12 }, (_, n) => [
 const compressed = (strategy: OwnStrategy) =>
   Effect.gen(function* () {
     const messages = contents.map((content) => ({ content }))
-    const policy = { ...defaultPolicy, strategy: strategy.name, minGain: 0, limit: TokenCount.make(4_000) }
+    const policy = {
+      ...defaultPolicy,
+      strategy: OwnStrategyName.make(strategy.name),
+      minGain: 0,
+      limit: TokenCount.make(4_000)
+    }
     return (yield* compressWith(ownRunner(strategy), yield* requestFor(messages, policy))).outcome
   }).pipe(Effect.provide(servicesWith(Summarizer.layerExtractive)))
 

@@ -9,7 +9,7 @@ import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
 import { outputsBeyond, rungAt, type Shortening, shortenings, shortenStep, shortenedToShare } from "./Shortening.ts"
-import { pendingFrom, splitIndex, unansweredFrom } from "./Split.ts"
+import { pendingFrom, splitIndex } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9
@@ -72,7 +72,7 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const ceiling = Math.max(0, window * headroom - policy.overhead)
   const toolBudget = Math.min(policy.toolBudget, ceiling * 0.5) * level.tools
   const large = outputsBeyond(view, toolBudget)
-  const pending = policy.preserve === 0 ? unansweredFrom(view) : pendingFrom(view, start)
+  const pending = pendingFrom(view, start)
   const maxSnapshotTokens = policy.snapshotBudget ?? Math.min(snapshotSize.maxTokens, ceiling * snapshotSize.ofCeiling)
   const tailBudget = Math.min(
     policy.preserve * level.preserve * large.total(start),

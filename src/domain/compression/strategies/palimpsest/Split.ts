@@ -7,10 +7,6 @@ import type { IndexedView } from "../../../conversation/IndexedView.ts"
 /** Share of the tail's budget that has to be used before a cut moves to the beginning of a turn. */
 const turnPreference = 0.6
 
-/** Returns the first index that has to stay when nothing else is kept: calls that wait for their responses. */
-export const unansweredFrom = (view: IndexedView): number =>
-  view.at(view.length - 1)?.entry.content.parts.some(isCall) === true ? view.length - 1 : view.length
-
 const isUser = (item: ViewItem | undefined): boolean => item?.entry.content.role === "user"
 
 /**

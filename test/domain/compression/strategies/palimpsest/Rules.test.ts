@@ -132,9 +132,11 @@ describe("what stays", () => {
     assert.strictEqual(keptFrom(decided(conversation, { limit: tokens(100_000) }), 21), 20)
   })
 
-  it("palimpsest: with 0 to keep nothing stays but calls that wait for their responses (ours)", () => {
+  it("palimpsest: with 0 to keep nothing stays but what has no answer yet: a message, or calls that wait for their responses (ours)", () => {
     assert.strictEqual(keptFrom(decided(conversationOf(turns(10)), { preserve: 0 }), 20), 20)
     assert.strictEqual(keptFrom(decided(conversationOf([...turns(10), asks(), calls("a")]), { preserve: 0 }), 22), 21)
+    assert.strictEqual(keptFrom(decided(conversationOf([...turns(10), asks()]), { preserve: 0 }), 21), 20)
+    assert.strictEqual(keptFrom(decided(conversationOf([...turns(10), asks(), asks()]), { preserve: 0 }), 22), 20)
   })
 })
 
