@@ -53,6 +53,8 @@ export interface SendOptions {
   readonly messageId?: string | undefined
   /** Attachments of the message. They enter the conversation with it or not at all. */
   readonly attached?: ReadonlyArray<Attachment> | undefined
+  /** Wraps how events are emitted. The turn waits for the emission of each event before it goes on. */
+  readonly through?: ((emit: Emit) => Emit) | undefined
 }
 
 /** Runs one turn and reports it to `emit`. See `Chat.send`. */
