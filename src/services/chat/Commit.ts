@@ -49,15 +49,18 @@ export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreE
     chat.unread === undefined
       ? Ref.get(chat.session)
       : chat.committing.withPermit(
-          Effect.flatMap(chat.unread, (session) =>
+          Effect.flatMap(chat.unread, (stored) =>
             Effect.uninterruptible(
-              Effect.andThen(
-                Ref.set(chat.session, session),
-                Effect.sync(() => {
+              Effect.map(
+                // The log knows of failures of earlier processes too.
+                Ref.updateAndGet(chat.session, ({ memory: { failed } }) =>
+                  failed === stored.memory.failed ? stored : { ...stored, memory: { ...stored.memory, failed } }
+                ),
+                (session) => {
                   chat.handles.restore(recallableOf(session).entries)
                   chat.unread = undefined
                   return session
-                })
+                }
               )
             )
           )

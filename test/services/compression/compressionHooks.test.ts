@@ -1,5 +1,5 @@
 import { Cause, Context, Effect, Exit, Layer } from "effect"
-import { statusOf } from "../../../src/domain/compression/Compression.ts"
+import { patchOf, statusOf } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
@@ -80,6 +80,27 @@ describe("strategy palimpsest", () => {
       assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "manual" }])
     })
   }
+
+  it.effect.each([true, false])(
+    "palimpsest: messages for which a model was paid in vain are not paid for again unless by hand: code writes their snapshot, or nothing changes, and one line says so (ours): with its ladder %s",
+    (ladder) =>
+      Effect.gen(function* () {
+        const { compression, ended, request } = yield* compressing({}, {}, { summarizer: "model", ladder })
+        const drop = patchOf(ended.outcome)?.drop
+        assert.isDefined(drop)
+        const tried = drop === undefined ? [] : [drop]
+        const again = (forced: boolean) =>
+          Effect.map(
+            compression.compress({ ...request, forced, memory: { ...request.memory, tried } }),
+            ({ outcome }) =>
+              outcome._tag === "Compressed" ? [outcome._tag, outcome.degraded?.message] : [outcome._tag, ""]
+          )
+        const [status, why = ""] = yield* again(false)
+        assert.strictEqual(status, ladder ? "Compressed" : "Noop")
+        assert.strictEqual(why.startsWith("a model was paid for these messages before"), ladder)
+        assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
+      })
+  )
 
   it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", function* () {
     const { compression, request } = yield* compressing({}, { forced: true })
