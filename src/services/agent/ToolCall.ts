@@ -6,7 +6,7 @@ import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
 import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
-import { after, before, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
+import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
 import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
 
 /** The agent that makes the calls, and its callbacks. */
@@ -170,7 +170,13 @@ const contextOf = (run: CallRun, id: string): CallContext => ({
   activity: (agent, activity) => Effect.asVoid(run.emit({ _tag: "SubagentActivity", id, agent, activity }))
 })
 
-/** Uses a tool, with its BeforeTool and AfterTool hooks. */
+/** A call in the hands of its hooks: its arguments so far, and whether the tool began to work. */
+interface HookedUse {
+  args: unknown
+  hasRun: boolean
+}
+
+/** Uses a tool, with its BeforeTool and AfterTool hooks. Each BeforeTool has its AfterTool, whatever becomes of the call. */
 const useTool = Effect.fnUntraced(function* (
   run: CallRun,
   use: ToolUse,
@@ -178,12 +184,42 @@ const useTool = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Performed, ToolFailure> {
   const { hooked, pending } = run
   const { id, tool } = use
-  const context = contextOf(run, id)
-  const understood = yield* tool.call(args, context)
+  const understood = yield* tool.call(args, contextOf(run, id))
   const instead = id === pending.id ? undefined : pending.call.name
-  const prepared = yield* before(hooked, { tool: tool.name, args, instead })
-  if ("answer" in prepared) return prepared
+  const state: HookedUse = { args, hasRun: false }
+  const work = Effect.flatMap(before(hooked, { tool: tool.name, args, instead }), (prepared) =>
+    "answer" in prepared
+      ? Effect.succeed(prepared.answer)
+      : settled(tool, usePrepared(run, use, understood, prepared, state), (answer) => answer)
+  )
+  const answer = yield* Effect.onInterrupt(work, () =>
+    hooked.fireAside(afterEvent({ tool: tool.name, args: state.args, instead }, abandoned(run, stoppedReason)))
+  )
+  if (!hooked.has("AfterTool")) return { answer }
+  const call = { tool: tool.name, args: state.args, instead }
+  if (!state.hasRun) {
+    // Nothing ran, so there is no result that hooks could change.
+    yield* hooked.fire(afterEvent(call, answer))
+    return { answer }
+  }
+  // From here on, the hooks decide about the result: a cancelled call must not bypass them.
+  run.ran.push(tool.name)
+  run.partial = undefined
+  return yield* after(hooked, call, answer)
+})
+
+/** Asks about a call that the BeforeTool hooks let pass, and carries it out. */
+const usePrepared = Effect.fnUntraced(function* (
+  run: CallRun,
+  use: ToolUse,
+  understood: Call,
+  prepared: BeforeCall,
+  state: HookedUse
+): Effect.fn.Return<CallAnswer, ToolFailure> {
+  const { tool } = use
+  const context = contextOf(run, use.id)
   const { note } = prepared
+  state.args = prepared.args
   const made =
     note === undefined
       ? understood
@@ -192,17 +228,13 @@ const useTool = Effect.fnUntraced(function* (
           ({ message }) => new ToolFailure({ message: `${message} ${note}` })
         )
   const approval = yield* askedAbout(run, use, made, prepared)
-  if (approval !== undefined && "refusal" in approval) return { answer: approval.refusal }
-  const finalArgs = approval === undefined ? prepared.args : withEdit(prepared.args, approval.edited)
-  const final = approval === undefined ? made : yield* tool.call(finalArgs, context)
+  if (approval !== undefined && "refusal" in approval) return approval.refusal
+  if (approval !== undefined) state.args = withEdit(prepared.args, approval.edited)
+  const final = approval === undefined ? made : yield* tool.call(state.args, context)
   const notes = [note, approval === undefined ? undefined : editedNote(approval.edited.argument, approval.edited.text)]
+  state.hasRun = true
   const own = yield* settled(tool, carryOut(run, use, final), (answer) => answer)
-  const answer = notes.reduce((all, one) => (one === undefined ? all : withAddition(all, one)), own)
-  if (!hooked.has("AfterTool")) return { answer }
-  // From here on, the hooks decide about the result: a cancelled call must not bypass them.
-  run.ran.push(tool.name)
-  run.partial = undefined
-  return yield* after(hooked, { tool: tool.name, args: finalArgs, instead }, answer)
+  return notes.reduce((all, one) => (one === undefined ? all : withAddition(all, one)), own)
 })
 
 /** Uses the tool with this name, if the running tools allow it. */

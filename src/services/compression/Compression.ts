@@ -15,7 +15,7 @@ import { HookSystem } from "../hooks/HookSystem.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
-import { firePreCompress } from "./PreCompress.ts"
+import { firePreCompress, postCompress, triggerOf } from "./PreCompress.ts"
 import { checkedRunner } from "./strategies/CheckedRunner.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
 import { ImageReducer } from "./strategies/ImageReducer.ts"
@@ -72,6 +72,23 @@ const withHookDecision = Effect.fnUntraced(function* (
     : { ...request, hookDecision }
 })
 
+/** Fires PostCompress at the end of a compression that fires PreCompress itself. A chat fires both. */
+const withPostCompress = <E, R>(
+  request: CompressRequest,
+  work: Effect.Effect<CompressionResult, E, R>
+): Effect.Effect<CompressionResult, E, HookSystem | R> =>
+  request.hookDecision !== undefined || view(request.conversation).length === 0
+    ? work
+    : Effect.flatMap(HookSystem, (hooks) => {
+        const ended = (outcome?: Domain.Outcome) => postCompress(triggerOf(request), outcome, request.promptId)
+        const place = { cwd: request.cwd }
+        return work.pipe(
+          Effect.tap(({ outcome }) => hooks.fire(ended(outcome), place)),
+          Effect.tapError(() => hooks.fire(ended(), place)),
+          Effect.onInterrupt(() => hooks.fireAside(ended(), place))
+        )
+      })
+
 /** Returns why hooks veto this compression, when they may. */
 const vetoOf = ({ strategy }: StrategyRunner, { hookDecision, mustFit = false }: CompressRequest): string | undefined =>
   mustFit || !strategy.heedsHooks ? undefined : (hookDecision?.stopped ?? hookDecision?.blocked)
@@ -84,39 +101,45 @@ const trusted = (runner: StrategyRunner): StrategyRunner =>
  * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
  * program with its own strategy calls this function with its runner.
  */
-export const compressWith = Effect.fn("Compression.compress")(function* (
-  strategyRunner: StrategyRunner,
-  original: CompressRequest
-): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
-  const runner = trusted(strategyRunner)
-  const { conversation, forced } = original
-  yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-  if (view(conversation).length === 0) return noop("empty", 0)
-  const request = yield* withHookDecision(runner, original)
-  const veto = vetoOf(runner, request)
-  if (veto === undefined) return yield* runner.compress(request)
-  // When there was nothing to do, the outcome reports that and not the veto.
-  const decision = yield* runner.decide(request)
-  return decision._tag === "Skip"
-    ? noop(decision.reason, decision.before)
-    : noop("vetoed by a hook", decision.plan.before, veto)
-})
+export const compressWith = Effect.fn("Compression.compress")(
+  function* (
+    strategyRunner: StrategyRunner,
+    original: CompressRequest
+  ): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
+    const runner = trusted(strategyRunner)
+    const { conversation, forced } = original
+    yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
+    if (view(conversation).length === 0) return noop("empty", 0)
+    const request = yield* withHookDecision(runner, original)
+    const veto = vetoOf(runner, request)
+    if (veto === undefined) return yield* runner.compress(request)
+    // When there was nothing to do, the outcome reports that and not the veto.
+    const decision = yield* runner.decide(request)
+    return decision._tag === "Skip"
+      ? noop(decision.reason, decision.before)
+      : noop("vetoed by a hook", decision.plan.before, veto)
+  },
+  (work, _, request) => withPostCompress(request, work)
+)
 
 /** Carries out an existing plan of this strategy. */
-export const applyWith = Effect.fn("Compression.apply")(function* (
-  strategyRunner: StrategyRunner,
-  original: CompressRequest,
-  plan: Domain.Plan
-): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
-  const runner = trusted(strategyRunner)
-  const { version } = original.conversation
-  if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
-  // Only a user's request leads to carrying out a plan.
-  const { forced } = original
-  const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
-  const veto = vetoOf(runner, request)
-  return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
-})
+export const applyWith = Effect.fn("Compression.apply")(
+  function* (
+    strategyRunner: StrategyRunner,
+    original: CompressRequest,
+    plan: Domain.Plan
+  ): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
+    const runner = trusted(strategyRunner)
+    const { version } = original.conversation
+    if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
+    // Only a user's request leads to carrying out a plan.
+    const { forced } = original
+    const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
+    const veto = vetoOf(runner, request)
+    return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
+  },
+  (work, _, request) => withPostCompress(request, work)
+)
 
 /**
  * The compression workflow: hooks, plan, summary, audit, outcome.
