@@ -118,6 +118,7 @@ const admit = Effect.fnUntraced(function* (
     return true
   }
   if (entry._tag === "Stopped") yield* append(chat, yield* keptOf(chat, next))
+  run.awaitsAfterAgent = false
   // Return the message to the user only if no work was done for it.
   yield* emit({ _tag: "HookStopped", message: entry.why, refused: entry._tag === "Refused" && !isAgain })
   return false
@@ -197,7 +198,7 @@ const breakLoop = Effect.fnUntraced(function* (run: AgentRun, loop: Loop): Effec
   return true
 })
 
-/** Fires AfterAgent for a run that ends without the model being done: cancelled, failed, refused or at a limit. */
+/** Fires AfterAgent for a run that ends without the model being done: cancelled, failed or at a limit. */
 const closeAgent = (run: AgentRun): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (!run.awaitsAfterAgent) return Effect.void

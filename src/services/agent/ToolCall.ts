@@ -12,6 +12,8 @@ import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandon
 /** The agent that makes the calls, and its callbacks. */
 export interface ToolRunOptions {
   readonly tools: ReadonlyArray<Tool>
+  /** The tools that hooks may have run after a call: also those that another hook kept from the model. */
+  readonly followUps: ReadonlyArray<Tool>
   readonly agent: string
   /** Receives each event as it happens; may delay the calls. */
   readonly emit: (event: ChatEvent) => Effect.Effect<unknown>
@@ -170,13 +172,17 @@ const contextOf = (run: CallRun, id: string): CallContext => ({
   activity: (agent, activity) => Effect.asVoid(run.emit({ _tag: "SubagentActivity", id, agent, activity }))
 })
 
-/** A call in the hands of its hooks: its arguments so far, and whether the tool began to work. */
+/** A call in the hands of its hooks: its arguments so far, whether BeforeTool hooks refused it, and whether the tool began to work. */
 interface HookedUse {
   args: unknown
+  isBlocked: boolean
   hasRun: boolean
 }
 
-/** Uses a tool, with its BeforeTool and AfterTool hooks. Each BeforeTool has its AfterTool, whatever becomes of the call. */
+/**
+ * Uses a tool, with its BeforeTool and AfterTool hooks. Each BeforeTool has its AfterTool, whatever becomes of the call, unless a BeforeTool hook
+ * refused it, as in Gemini CLI.
+ */
 const useTool = Effect.fnUntraced(function* (
   run: CallRun,
   use: ToolUse,
@@ -186,16 +192,17 @@ const useTool = Effect.fnUntraced(function* (
   const { id, tool } = use
   const understood = yield* tool.call(args, contextOf(run, id))
   const instead = id === pending.id ? undefined : pending.call.name
-  const state: HookedUse = { args, hasRun: false }
-  const work = Effect.flatMap(before(hooked, { tool: tool.name, args, instead }), (prepared) =>
-    "answer" in prepared
+  const state: HookedUse = { args, isBlocked: false, hasRun: false }
+  const work = Effect.flatMap(before(hooked, { tool: tool.name, args, instead }), (prepared) => {
+    state.isBlocked = "answer" in prepared
+    return "answer" in prepared
       ? Effect.succeed(prepared.answer)
       : settled(tool, usePrepared(run, use, understood, prepared, state), (answer) => answer)
-  )
+  })
   const answer = yield* Effect.onInterrupt(work, () =>
     hooked.fireAside(afterEvent({ tool: tool.name, args: state.args, instead }, abandoned(run, stoppedReason)))
   )
-  if (!hooked.has("AfterTool")) return { answer }
+  if (state.isBlocked || !hooked.has("AfterTool")) return { answer }
   const call = { tool: tool.name, args: state.args, instead }
   if (!state.hasRun) {
     // Nothing ran, so there is no result that hooks could change.
@@ -239,7 +246,8 @@ const usePrepared = Effect.fnUntraced(function* (
 
 /** Uses the tool with this name, if the running tools allow it. */
 const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: unknown, id: string) {
-  const { gate, tools } = run
+  const { gate } = run
+  const tools = id === run.pending.id ? run.tools : run.followUps
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
   if (tool === undefined) return { answer: unknownTool(name, tools) }
   return yield* gate.withPermits(tool.kind === "read" ? 1 : maxParallelCalls)(

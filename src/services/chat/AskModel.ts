@@ -146,6 +146,7 @@ const attempt = Effect.fnUntraced(function* (
     Effect.provideContext(fitsWindowOf(context.settings, name, parts()), services)
   )
   if (passed._tag !== "Passed") {
+    isAnswered = true
     const answered = { arriving, isSame: false, model: context.model }
     if (passed._tag === "Stopped" || passed.answer === undefined) {
       return { answered, fault: undefined, detail: null, stopped: passed.why }

@@ -241,7 +241,7 @@ const reworded = (chunk: ModelChunk, words: string): ModelChunk => {
   return { ...chunk, parts: first < 0 && words !== "" ? [text(words), ...parts] : parts }
 }
 
-/** Fires AfterModel for a request that got no answer: it failed, was cancelled, or hooks kept it back. */
+/** Fires AfterModel for a request that got no answer: it failed or was cancelled. */
 export const unanswered = (hooked: Hooked, request: ModelRequest): Effect.Effect<void> =>
   hooked.has("BeforeModel")
     ? hooked.fireAside({ _tag: "AfterModel", request: hookRequest(request), text: "", finishReason: null })
