@@ -61,6 +61,23 @@ describe.each([...pages])("$name", ({ name, text }) => {
     )
   })
 
+  it("lists existing settings in its tables of settings", () => {
+    const within = name === "docs/serve.md" ? ["serve"] : name === "docs/gateway.md" ? ["gateway"] : []
+    for (const [table] of withoutCode(text).matchAll(/^\| setting \|[^]*?(?=^[^|]|^$)/gm)) {
+      const rows = table.trim().split("\n").slice(2)
+      assert.isAbove(rows.length, 1)
+      for (const row of rows) {
+        for (const [, setting = ""] of (row.split("|")[1] ?? "").matchAll(/`([\w.]+)`/g)) {
+          const keys = [...within, ...setting.split(".")]
+          const json = keys.reduceRight<unknown>((value, key) => ({ [key]: value }), null)
+          const read = parseSettings(JSON.stringify(json))
+          // A setting that exists is refused for its value, which no setting may have.
+          assert.isTrue(Result.isFailure(read), `${setting} is no setting`)
+        }
+      }
+    }
+  })
+
   it("names existing settings", () => {
     for (const block of blocks(text, "json settings")) {
       const read = Result.getOrThrow(parseSettings(block))

@@ -5,6 +5,6 @@ export { type LoadOptions, type Loaded } from "../services/transcripts/LoadedTra
 export { TranscriptError } from "../services/transcripts/TranscriptError.ts"
 export { FormatName, type Transcript } from "../domain/transcripts/Transcript.ts"
 export type { Inspection, InspectionContext } from "../domain/evaluation/Inspection.ts"
-export type { Survey } from "../domain/evaluation/Survey.ts"
+export type { LongLog } from "../domain/session/LongLog.ts"
 export type { SourceFormat, Step as TranscriptStep, UnknownKinds } from "../domain/transcripts/Transcript.ts"
 export type { LoadRequirements, MemoryNeed, ReadRequirements } from "../services/transcripts/LoadedTranscript.ts"

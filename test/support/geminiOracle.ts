@@ -130,12 +130,15 @@ const oracleShort = (s: string, max: number, lastLines: boolean): string => {
     const tail = max - head
     const shownHead = cut(s, head)[0]
     const shownTail = cut(s, s.length - tail)[1]
-    const ends = head === 0 ? `last ${tail}` : `first ${head} and last ${tail}`
+    const nothing = `${mark} An output of ${lines.length} line${lines.length === 1 ? "" : "s"}, ${s.length} characters, stood here. ${whole}`
+    if (shownTail === "") return nothing
+    const [a, z] = [shownHead.length, shownTail.length]
+    const ends = a === 0 ? `last ${z}` : `first ${a} and last ${z}`
     return [
       `${mark} The ${ends} of ${s.length} characters. ${whole}`,
       shownHead,
       "",
-      `... [${s.length - max} characters omitted] ...`,
+      `... [${s.length - a - z} characters omitted] ...`,
       "",
       shownTail
     ].join("\n")
@@ -154,7 +157,7 @@ const oracleShort = (s: string, max: number, lastLines: boolean): string => {
     return [`${mark} The last ${last.length} of ${lines.length} lines${width}. ${whole}`, "...", ...out].join("\n")
   }
   const end = s.length > 4000 ? cut(s, s.length - 4000)[1] : s
-  return `${mark} The last ${Math.min(4000, s.length)} of ${s.length} characters of one line. ${whole}\n...\n${end}`
+  return `${mark} The last ${end.length} of ${s.length} characters of one line. ${whole}\n...\n${end}`
 }
 
 /** The part of an output that is kept. */

@@ -534,12 +534,15 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
         audit: outcome._tag === "Compressed" ? outcome.audit : null
       })
+      const sizeBefore = TokenCount.make(policy.overhead + viewTokens(session.conversation))
       const outcome = yield* chat.compress({ ...options, plan }).pipe(
         Effect.provideService(ModelWindows.Overrides, models),
         Output.progress("compressing"),
         // A signal ends the program with its own status.
         Effect.onInterrupt(() =>
-          input.json ? printJson(reportOf(Cancelled.make({}), []), session.conversation) : Effect.void
+          input.json
+            ? printJson(reportOf(Cancelled.make({ before: sizeBefore }), []), session.conversation)
+            : Effect.void
         ),
         Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
       )

@@ -63,7 +63,7 @@ const lines = (text: string): string =>
 const flags = {
   size: Input.optional(
     Flag.Literals("size", PromptSize.literals).pipe(Flag.withAlias("mode")),
-    "Prompt size: full, minimal (as agents get it) or none (identity only)"
+    "Prompt size: full, brief (some 300 words), minimal (as agents get it) or none (identity only)"
   ),
   plan: Input.flag("plan", "Print the prompt of plan mode"),
   model: Input.optional(

@@ -9,6 +9,8 @@ import { RepeatedText } from "./RepeatedText.ts"
 export interface Loop {
   readonly kind: LoopKind
   readonly detail: string
+  /** Characters of the last piece of text up to the end of the repetition. Absent: a loop of calls. */
+  readonly end?: number
 }
 
 /** The thresholds of loop detection. */
@@ -80,7 +82,8 @@ export class LoopDetector {
     const repetition = this.text.push(text)
     if (repetition === undefined) return undefined
     const quoted = printableLine(JSON.stringify(repetition.text.replace(/\s+/g, " ")))
-    this.detected = { kind: "content", detail: `the same words were repeated ${repetition.times} times: ${quoted}` }
+    const detail = `the same words were repeated ${repetition.times} times: ${quoted}`
+    this.detected = { kind: "content", detail, end: repetition.end }
     return this.detected
   }
 

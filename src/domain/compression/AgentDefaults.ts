@@ -13,6 +13,8 @@ export interface AgentDefaults {
     readonly prompt?: "own" | "minimal" | "none"
     readonly forkTokens?: number
   }
+  /** How much of the system prompt is sent (setting `prompt`). */
+  readonly prompt?: { readonly size?: "full" | "brief" | "minimal" | "none" }
   /** Whether facts are saved to memory shortly before a compression (setting `memoryFlush`). */
   readonly memoryFlush?: boolean
   /** Sections of memory files that are repeated after a compression (setting `repeatRules`). */

@@ -206,7 +206,8 @@ export const Outcome = Schema.TaggedUnion({
     message: Schema.String,
     calls: Schema.Array(SummaryCall)
   },
-  Cancelled: {}
+  /** Absent before the request was measured. */
+  Cancelled: { before: Schema.optionalKey(TokenCount) }
 })
 export type Outcome = typeof Outcome.Type
 export const {
@@ -256,7 +257,7 @@ export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly
   FailedTokenCountError: ({ before }) => ({ before, after: before }),
   FailedEmptySummary: ({ before }) => ({ before, after: before }),
   FailedSummarizer: ({ before }) => ({ before, after: before }),
-  Cancelled: () => ({ before: 0, after: 0 })
+  Cancelled: ({ before = 0 }) => ({ before, after: before })
 })
 
 /** Returns the range that a model was asked to summarise, whatever came of it; undefined when no call was made. */
@@ -279,7 +280,8 @@ export const withCounts = (outcome: Outcome, before: number, after: number): Out
       FailedInflatedTokenCount: (made) => FailedInflatedTokenCount.make({ ...made, ...counts }),
       FailedTokenCountError: (made) => FailedTokenCountError.make({ ...made, before: counts.before }),
       FailedEmptySummary: (made) => FailedEmptySummary.make({ ...made, before: counts.before }),
-      FailedSummarizer: (made) => FailedSummarizer.make({ ...made, before: counts.before })
+      FailedSummarizer: (made) => FailedSummarizer.make({ ...made, before: counts.before }),
+      Cancelled: () => Cancelled.make({ before: counts.before })
     },
     () => outcome
   )

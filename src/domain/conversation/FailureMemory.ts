@@ -2,7 +2,7 @@ import type { EntryId } from "./Conversation.ts"
 
 /** The failed compressions of one chat or agent. */
 export interface FailureMemory {
-  /** A summary was larger than the messages it replaced (`hasFailedCompressionAttempt` in Gemini CLI). */
+  /** A summary was larger than the messages it replaced (`hasFailedCompressionAttempt` in Gemini CLI). Forgotten when the chat is closed. */
   readonly failed: boolean
   /** Automatic compression waits until the view has this many tokens. */
   readonly waitUntil: number
@@ -103,6 +103,10 @@ export const remember = (memory: FailureMemory, ended: CompressionEnd): FailureM
     waitUntil: waits ? grown : memory.waitUntil
   }
 }
+
+/** Returns the memory with which a stored conversation is opened: as in Gemini CLI, an inflated result counts in its process only. */
+export const afterReopening = (memory: FailureMemory): FailureMemory =>
+  memory.failed ? { ...memory, failed: false } : memory
 
 /** Whether a model was paid for this range before without a result. */
 export const isTried = ({ tried = [] }: FailureMemory, { from, to }: TriedRange): boolean =>

@@ -88,26 +88,31 @@ const wrapped = (line: string): Array<string> => {
 const endsOf = (size: number) => ({ head: Math.floor(size / 5), tail: size - Math.floor(size / 5) })
 
 /** Says which ends are shown. An end of which nothing is shown is not named. */
-const endsNote = (size: number, total: number, unit: string, handle: Handle): string => {
-  const { head, tail } = endsOf(size)
-  return note(`The ${head === 0 ? "" : `first ${head} and `}last ${tail} of ${total} ${unit}`, handle)
-}
+const endsNote = (head: number, tail: number, total: number, unit: string, handle: Handle): string =>
+  note(`The ${head === 0 ? "" : `first ${head} and `}last ${tail} of ${total} ${unit}`, handle)
 
 /** Returns both ends of `size.lines` lines. An output with few, wide lines is wrapped first. */
 const headAndTailLines = (text: string, lines: number, handle: Handle, size: OutputSize): string => {
-  const shown = lines <= size.lines ? text.split("\n").flatMap(wrapped).join("\n") : text
+  const isWrapped = lines <= size.lines
+  const shown = isWrapped ? text.split("\n").flatMap(wrapped).join("\n") : text
   const total = lineCount(shown)
   if (total <= size.lines) return text
   const { head, tail } = endsOf(size.lines)
-  return `${endsNote(size.lines, total, "lines", handle)}\n${firstLines(shown, head)}\n... [CONTENT TRUNCATED] ...\n${lastLines(shown, tail).join("\n")}`
+  return `${endsNote(head, tail, total, isWrapped ? `lines of up to ${wrapWidth} characters` : "lines", handle)}\n${firstLines(shown, head)}\n... [CONTENT TRUNCATED] ...\n${lastLines(shown, tail).join("\n")}`
 }
+
+const nothingShown = (text: string, handle: Handle): string =>
+  note(`An output of ${noun(lineCount(text), "line")}, ${text.length} characters, stood here`, handle)
 
 /** Returns both ends of `size.chars` characters. */
 const headAndTailChars = (text: string, handle: Handle, size: OutputSize): string => {
   if (text.length <= size.chars) return text
-  const { head, tail } = endsOf(size.chars)
-  const omitted = `... [${text.length - size.chars} characters omitted] ...`
-  return `${endsNote(size.chars, text.length, "characters", handle)}\n${firstUnits(text, head)}\n\n${omitted}\n\n${lastUnits(text, tail)}`
+  const sizes = endsOf(size.chars)
+  // A character of two units is not split, so an end may be shorter by one.
+  const [head, tail] = [firstUnits(text, sizes.head), lastUnits(text, sizes.tail)]
+  if (tail === "") return nothingShown(text, handle)
+  const omitted = `... [${text.length - head.length - tail.length} characters omitted] ...`
+  return `${endsNote(head.length, tail.length, text.length, "characters", handle)}\n${head}\n\n${omitted}\n\n${tail}`
 }
 
 /** The measure of each form: how much of an output it shows. */
@@ -124,13 +129,12 @@ const shownBy: Readonly<Record<OutputForm, "lastLines" | "chars" | "lines">> = {
 export const shorten = (text: string, handle: Handle, form: OutputForm, size: OutputSize = defaultSize): string => {
   if (text === "") return text
   const total = lineCount(text)
-  if (size[shownBy[form]] <= 0) {
-    return note(`An output of ${noun(total, "line")}, ${text.length} characters, stood here`, handle)
-  }
+  if (size[shownBy[form]] <= 0) return nothingShown(text, handle)
   if (form === "head-tail-chars") return headAndTailChars(text, handle, size)
   if (form === "head-tail-lines") return headAndTailLines(text, total, handle, size)
   if (total === 1) {
-    return `${note(`The last ${Math.min(size.singleLine, text.length)} of ${text.length} characters of one line`, handle)}\n...\n${lastUnits(text, size.singleLine)}`
+    const tail = lastUnits(text, size.singleLine)
+    return `${note(`The last ${tail.length} of ${text.length} characters of one line`, handle)}\n...\n${tail}`
   }
   const lines = lastLines(text, size.lastLines)
   const wide = lines.some((line) => line.length > size.lineWidth)
@@ -156,5 +160,6 @@ export const mask = (text: string, handle: Handle, isCommand: boolean): string =
     return `${what}\n${ends.join(`\n... [${lines - 2 * maskLines} lines] ...\n`)}`
   }
   if (text.length <= 2 * maskEnd) return text
-  return `${what}\n${firstUnits(text, maskEnd)}\n... [${text.length - 2 * maskEnd} characters] ...\n${lastUnits(text, maskEnd)}`
+  const [head, tail] = [firstUnits(text, maskEnd), lastUnits(text, maskEnd)]
+  return `${what}\n${head}\n... [${text.length - head.length - tail.length} characters] ...\n${tail}`
 }

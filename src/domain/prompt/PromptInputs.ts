@@ -4,8 +4,8 @@ import type { Sandbox } from "./EnvironmentMessage.ts"
 
 /** The inputs of the system prompt. */
 
-/** How much of the prompt is sent: everything, what an agent with a specific task needs, or the identity only. */
-export const PromptSize = Schema.Literals(["full", "minimal", "none"])
+/** How much of the prompt is sent: everything, some 300 words, what an agent with a specific task needs, or the identity only. */
+export const PromptSize = Schema.Literals(["full", "brief", "minimal", "none"])
 export type PromptSize = typeof PromptSize.Type
 
 /**
@@ -15,8 +15,11 @@ export type PromptSize = typeof PromptSize.Type
 export const sectionKeys = [
   "preamble",
   "coreMandates",
+  "honesty",
   "sources",
   "care",
+  "secrets",
+  "permission",
   "compressedWindow",
   "memoryRules",
   "agentContexts",
@@ -72,6 +75,9 @@ export interface PromptInputs {
 
 /** Whether a tool of this name is available. */
 export const has = ({ tools }: Pick<PromptInputs, "tools">, name: string): boolean => tools.includes(name)
+
+/** Whether the prompt ends with memory. */
+export const hasMemory = (size: PromptSize): boolean => size === "full" || size === "brief"
 
 /** Gemini 3 and later need less instruction. */
 export const isModern = ({ model }: Pick<PromptInputs, "model">): boolean =>

@@ -1,8 +1,19 @@
 import { agentContexts, agentSkills } from "./AgentAndSkillSections.ts"
-import { care, compressedWindow, coreMandates, memoryRules, preamble, sources } from "./CoreMandates.ts"
+import { briefTexts } from "./BriefPrompt.ts"
+import {
+  care,
+  compressedWindow,
+  coreMandates,
+  honesty,
+  memoryRules,
+  permission,
+  preamble,
+  secrets,
+  sources
+} from "./CoreMandates.ts"
 import { git, hookContext, interactiveYoloMode, sandbox } from "./EnvironmentSections.ts"
 import { answerExamples, answers, finalReminder, operationalGuidelines } from "./Guidelines.ts"
-import { has, isModern, type PromptInputs, type SectionKey, sectionKeys } from "./PromptInputs.ts"
+import { has, hasMemory, isModern, type PromptInputs, type SectionKey, sectionKeys } from "./PromptInputs.ts"
 import { planningWorkflow, primaryWorkflows, taskTracker } from "./Workflows.ts"
 
 /**
@@ -35,6 +46,7 @@ const canWork = ({ tools }: PromptInputs) => tools.length > 0
 const templates: Readonly<Record<SectionKey, Template>> = {
   preamble: { title: "", minimal: true, isFor: always, text: preamble },
   coreMandates: { title: "The task", minimal: true, isFor: always, text: coreMandates },
+  honesty: { title: "Reports", minimal: true, partOf: "coreMandates", isFor: always, text: honesty },
   sources: {
     title: "What counts as an instruction",
     minimal: true,
@@ -44,6 +56,8 @@ const templates: Readonly<Record<SectionKey, Template>> = {
   },
   // An agent without tools is not given rules about tools.
   care: { title: "Care", minimal: true, partOf: "coreMandates", isFor: canWork, text: care },
+  secrets: { title: "Secrets", minimal: true, partOf: "coreMandates", isFor: canWork, text: secrets },
+  permission: { title: "Permission", minimal: true, partOf: "coreMandates", isFor: canWork, text: permission },
   compressedWindow: {
     title: "Compressed context",
     minimal: true,
@@ -93,13 +107,14 @@ const isIn = (inputs: PromptInputs, key: SectionKey): boolean => {
   const { isFor, minimal = false, partOf = key } = templates[key]
   if (inputs.toggles?.[key] === false || inputs.toggles?.[partOf] === false) return false
   if (inputs.size === "none") return key === "preamble"
+  if (inputs.size === "brief") return briefTexts[key] !== undefined && isFor(inputs)
   return (inputs.size === "full" || minimal) && isFor(inputs)
 }
 
 const sectionOf = (inputs: PromptInputs, key: SectionKey): Section => ({
   key,
   title: templates[key].title,
-  text: templates[key].text(inputs)
+  text: ((inputs.size === "brief" ? briefTexts[key] : undefined) ?? templates[key].text)(inputs)
 })
 
 /** The sections included for these inputs, in order. */
@@ -129,7 +144,7 @@ export const joined = (pieces: ReadonlyArray<string>): string =>
   tidied(pieces.filter((piece) => piece.trim() !== "").join("\n\n"))
 
 /** The memory to include; none for an agent with a specific task. */
-export const memoryOf = ({ memory = "", size }: PromptInputs): string => (size === "full" ? memory.trim() : "")
+export const memoryOf = ({ memory = "", size }: PromptInputs): string => (hasMemory(size) ? memory.trim() : "")
 
 const placeholder = /\$\{(AgentSkills|SubAgents|AvailableTools|([A-Za-z_][\w.:-]*)_ToolName)\}/g
 

@@ -164,7 +164,7 @@ const memory = Schema.Struct({
 })
 
 const prompt = Schema.Struct({
-  size: field(PromptSize, "How much of the system prompt is sent", `"full", "minimal" or "none"`, "full"),
+  size: field(PromptSize, "How much of the system prompt is sent", `"full", "brief", "minimal" or "none"`, "full"),
   sections: field(
     Schema.Record(Schema.String, Schema.Boolean),
     "Sections of the system prompt to include or leave out, by key",
@@ -552,13 +552,14 @@ export const withDefaults = (file: SettingsFile): Settings => {
   const strategy = file.strategy ?? defaultStrategy.name
   // The least gain depends on the strategy, and so do settings of the agent that the strategy is from.
   const { minGain } = strategyDefaults(strategy)
-  const { memory, memoryFlush = false, repeatRules: rules, subagents } = agentDefaultsOf(strategy)
+  const { memory, memoryFlush = false, prompt: ownPrompt, repeatRules: rules, subagents } = agentDefaultsOf(strategy)
   const settings =
     filled.get(file) ??
     fill({
       minGain,
       memoryFlush,
       ...file,
+      prompt: { ...ownPrompt, ...file.prompt },
       repeatRules: { ...rules, ...file.repeatRules },
       memory: { ...memory, ...file.memory },
       subagents: { ...subagents, ...file.subagents }

@@ -66,6 +66,7 @@ const runLoop = Effect.fn("Agent.run")(
   ): Effect.fn.Return<void, TurnError, Approval | Scope.Scope> {
     const { chat, loops, route } = profile
     const run = yield* begin(profile, input, options, emit)
+    yield* Effect.addFinalizer(() => closeAgent(run))
     // A message from a program is not a user prompt.
     const isPrompt = run.author === undefined && !isSilent(input)
     if (isPrompt && !(yield* admit(run, run.prompt, false))) return
@@ -106,6 +107,7 @@ const admit = Effect.fnUntraced(function* (
 ): Effect.fn.Return<boolean, TurnError> {
   const { bounds, emit, hooked, next } = run
   const { chat } = run.profile
+  run.awaitsAfterAgent = true
   const entry = yield* bounds.unlessStopped(beforeAgent(hooked, prompt))
   if (entry === undefined || (yield* bounds.isStopped)) {
     yield* end(run)
@@ -116,6 +118,7 @@ const admit = Effect.fnUntraced(function* (
     return true
   }
   if (entry._tag === "Stopped") yield* append(chat, yield* keptOf(chat, next))
+  run.awaitsAfterAgent = false
   // Return the message to the user only if no work was done for it.
   yield* emit({ _tag: "HookStopped", message: entry.why, refused: entry._tag === "Refused" && !isAgain })
   return false
@@ -195,10 +198,18 @@ const breakLoop = Effect.fnUntraced(function* (run: AgentRun, loop: Loop): Effec
   return true
 })
 
+/** Fires AfterAgent for a run that ends without the model being done: cancelled, failed or at a limit. */
+const closeAgent = (run: AgentRun): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (!run.awaitsAfterAgent) return Effect.void
+    return run.hooked.fireAside({ _tag: "AfterAgent", prompt: run.prompt, answer: "", isAgain: run.continued > 0 })
+  })
+
 /** Runs the AfterAgent hooks when the model is done. Returns whether they continue the run. */
 const finish = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boolean, TurnError> {
   const { bounds, emit, hooked, profile } = run
   if (run.author !== undefined) return false
+  run.awaitsAfterAgent = false
   const verdict = yield* bounds.unlessStopped(afterAgent(hooked, profile.chat, run.prompt, run.continued > 0))
   if (verdict === undefined) {
     yield* end(run)

@@ -89,6 +89,8 @@ export interface AgentRun {
   loops: number
   /** How often hooks continued the run after the model had finished. */
   continued: number
+  /** Whether BeforeAgent was fired, and AfterAgent has yet to be. */
+  awaitsAfterAgent: boolean
   /** Whether the last turn compressed the conversation. */
   isCompressed: boolean
   /** The message of the next turn. */
@@ -116,6 +118,7 @@ export const begin = Effect.fnUntraced(function* (
     used: { turns: 0, tokens: 0, cost: 0 },
     loops: 0,
     continued: 0,
+    awaitsAfterAgent: false,
     isCompressed: false,
     next: { message, author, messageId, attached }
   }

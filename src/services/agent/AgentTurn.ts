@@ -1,7 +1,7 @@
 import { Deferred, Effect, Stream } from "effect"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import { afterEvent, isOwnEnd, type TurnEnd, turnBegins } from "../../domain/agent/TurnEnd.ts"
-import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import type { Emit } from "../chat/ChatState.ts"
 import type { TurnError } from "../chat/Turn.ts"
 import { retryWhileBusy } from "./AgentConversation.ts"
 import type { AgentRun } from "./AgentRun.ts"
@@ -28,12 +28,17 @@ export const runTurn = Effect.fnUntraced(function* ({
   const isUnderWay = used.turns > 1
   let end = turnBegins
   yield* chat
-    .send(message, { cancel: Effect.raceFirst(stopped, Deferred.await(looping)), author, attached, messageId })
+    .send(message, {
+      cancel: Effect.raceFirst(stopped, Deferred.await(looping)),
+      author,
+      attached,
+      messageId,
+      through: loops === undefined ? undefined : (pass) => watch(loops, pass, looping)
+    })
     .pipe(
       Stream.runForEach((event) => {
         end = afterEvent(end, event)
-        if (isOwnEnd(event, isUnderWay)) return Effect.void
-        return loops === undefined ? emit(event) : Effect.andThen(emit(event), watch(loops, event, looping))
+        return isOwnEnd(event, isUnderWay) ? Effect.void : emit(event)
       }),
       Effect.retry({ schedule: retryWhileBusy, while: ({ _tag }) => isUnderWay && _tag === "ChatBusy" })
     )
@@ -41,11 +46,21 @@ export const runTurn = Effect.fnUntraced(function* ({
   return { ...end, loop }
 })
 
-/** Shows the answer to the loop detector and interrupts it in a loop. */
-const watch = (loops: LoopDetector, event: ChatEvent, looping: Deferred.Deferred<Loop>): Effect.Effect<unknown> => {
-  if (event._tag === "Retry") return loops.again
-  if (event._tag !== "Content") return Effect.void
-  return Effect.flatMap(loops.content(event.text), (loop) =>
-    loop === undefined ? Effect.void : Deferred.succeed(looping, loop)
-  )
-}
+/**
+ * Shows the answer to the loop detector as it arrives. The turn goes no further than the text that completes a loop, so that the same answer ends
+ * the same way however it is cut and timed.
+ */
+const watch =
+  (loops: LoopDetector, pass: Emit, looping: Deferred.Deferred<Loop>): Emit =>
+  (event) => {
+    if (event._tag === "Retry") return Effect.andThen(loops.again, pass(event))
+    if (event._tag !== "Content") return pass(event)
+    return Effect.flatMap(loops.content(event.text), (loop) =>
+      loop === undefined
+        ? pass(event)
+        : pass({ ...event, text: event.text.slice(0, loop.end) }).pipe(
+            Effect.andThen(Deferred.succeed(looping, loop)),
+            Effect.andThen(Effect.never)
+          )
+    )
+  }

@@ -49,6 +49,7 @@ export const answerCalls = Effect.fnUntraced(function* (
   const work = Effect.gen(function* () {
     yield* runToolCalls(calls, answered, {
       tools,
+      followUps: profile.tools,
       agent: name,
       emit,
       waiting: bounds.waiting,

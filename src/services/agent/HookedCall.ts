@@ -1,5 +1,5 @@
 import { Effect, Option, Predicate, Schema } from "effect"
-import type { HookOutcome } from "../../domain/hooks/Hook.ts"
+import type { HookEvent, HookOutcome } from "../../domain/hooks/Hook.ts"
 import { hookContext } from "../../domain/hooks/HookContext.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { errorResponse } from "../../domain/tools/ToolResult.ts"
@@ -108,23 +108,29 @@ const tailOf = (specific: Readonly<Record<string, unknown>>): FollowUpCall | und
   return { name: given["name"], args: given["args"] }
 }
 
+/** The AfterTool event of a call and its answer. */
+export const afterEvent = (
+  { args, instead, tool }: HookedToolCall,
+  { response }: Pick<CallAnswer, "response">
+): Extract<HookEvent, { readonly _tag: "AfterTool" }> => ({
+  _tag: "AfterTool",
+  tool,
+  input: inputOf(args),
+  response,
+  ...replacedTool(instead)
+})
+
 /** Runs the AfterTool hooks of a finished call and applies their changes to its answer. */
 export const after = Effect.fnUntraced(function* (
   hooked: Hooked,
-  { args, instead, tool }: HookedToolCall,
+  call: HookedToolCall,
   answer: CallAnswer
 ): Effect.fn.Return<{ readonly answer: CallAnswer; readonly tail?: FollowUpCall | undefined }> {
-  const { response, result } = answer
-  const outcome = yield* hooked.fire({
-    _tag: "AfterTool",
-    tool,
-    input: inputOf(args),
-    response,
-    ...replacedTool(instead)
-  })
+  const { result } = answer
+  const outcome = yield* hooked.fire(afterEvent(call, answer))
   if (outcome.stopped !== undefined) return { answer: stopped(outcome.stopped, result) }
   if (outcome.blocked !== undefined) {
-    return { answer: refusal(`a hook withheld the result of ${tool}: ${outcome.blocked}`, result) }
+    return { answer: refusal(`a hook withheld the result of ${call.tool}: ${outcome.blocked}`, result) }
   }
   const { context } = outcome
   return {

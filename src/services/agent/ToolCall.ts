@@ -6,12 +6,14 @@ import { truncateMessage, wireResponse } from "../../domain/tools/ToolResult.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { Approval } from "../tools/Approval.ts"
 import { type Call, type CallContext, type Question, type Tool, ToolFailure } from "../tools/Tool.ts"
-import { after, before, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
+import { after, afterEvent, before, type BeforeCall, type FollowUpCall, inputOf, withAddition } from "./HookedCall.ts"
 import { type CallAnswer, type PendingCall, stoppedReason, failedAnswer, abandonedAnswer } from "./ToolAnswer.ts"
 
 /** The agent that makes the calls, and its callbacks. */
 export interface ToolRunOptions {
   readonly tools: ReadonlyArray<Tool>
+  /** The tools that hooks may have run after a call: also those that another hook kept from the model. */
+  readonly followUps: ReadonlyArray<Tool>
   readonly agent: string
   /** Receives each event as it happens; may delay the calls. */
   readonly emit: (event: ChatEvent) => Effect.Effect<unknown>
@@ -170,7 +172,17 @@ const contextOf = (run: CallRun, id: string): CallContext => ({
   activity: (agent, activity) => Effect.asVoid(run.emit({ _tag: "SubagentActivity", id, agent, activity }))
 })
 
-/** Uses a tool, with its BeforeTool and AfterTool hooks. */
+/** A call in the hands of its hooks: its arguments so far, whether BeforeTool hooks refused it, and whether the tool began to work. */
+interface HookedUse {
+  args: unknown
+  isBlocked: boolean
+  hasRun: boolean
+}
+
+/**
+ * Uses a tool, with its BeforeTool and AfterTool hooks. Each BeforeTool has its AfterTool, whatever becomes of the call, unless a BeforeTool hook
+ * refused it, as in Gemini CLI.
+ */
 const useTool = Effect.fnUntraced(function* (
   run: CallRun,
   use: ToolUse,
@@ -178,12 +190,43 @@ const useTool = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Performed, ToolFailure> {
   const { hooked, pending } = run
   const { id, tool } = use
-  const context = contextOf(run, id)
-  const understood = yield* tool.call(args, context)
+  const understood = yield* tool.call(args, contextOf(run, id))
   const instead = id === pending.id ? undefined : pending.call.name
-  const prepared = yield* before(hooked, { tool: tool.name, args, instead })
-  if ("answer" in prepared) return prepared
+  const state: HookedUse = { args, isBlocked: false, hasRun: false }
+  const work = Effect.flatMap(before(hooked, { tool: tool.name, args, instead }), (prepared) => {
+    state.isBlocked = "answer" in prepared
+    return "answer" in prepared
+      ? Effect.succeed(prepared.answer)
+      : settled(tool, usePrepared(run, use, understood, prepared, state), (answer) => answer)
+  })
+  const answer = yield* Effect.onInterrupt(work, () =>
+    hooked.fireAside(afterEvent({ tool: tool.name, args: state.args, instead }, abandoned(run, stoppedReason)))
+  )
+  if (state.isBlocked || !hooked.has("AfterTool")) return { answer }
+  const call = { tool: tool.name, args: state.args, instead }
+  if (!state.hasRun) {
+    // Nothing ran, so there is no result that hooks could change.
+    yield* hooked.fire(afterEvent(call, answer))
+    return { answer }
+  }
+  // From here on, the hooks decide about the result: a cancelled call must not bypass them.
+  run.ran.push(tool.name)
+  run.partial = undefined
+  return yield* after(hooked, call, answer)
+})
+
+/** Asks about a call that the BeforeTool hooks let pass, and carries it out. */
+const usePrepared = Effect.fnUntraced(function* (
+  run: CallRun,
+  use: ToolUse,
+  understood: Call,
+  prepared: BeforeCall,
+  state: HookedUse
+): Effect.fn.Return<CallAnswer, ToolFailure> {
+  const { tool } = use
+  const context = contextOf(run, use.id)
   const { note } = prepared
+  state.args = prepared.args
   const made =
     note === undefined
       ? understood
@@ -192,22 +235,19 @@ const useTool = Effect.fnUntraced(function* (
           ({ message }) => new ToolFailure({ message: `${message} ${note}` })
         )
   const approval = yield* askedAbout(run, use, made, prepared)
-  if (approval !== undefined && "refusal" in approval) return { answer: approval.refusal }
-  const finalArgs = approval === undefined ? prepared.args : withEdit(prepared.args, approval.edited)
-  const final = approval === undefined ? made : yield* tool.call(finalArgs, context)
+  if (approval !== undefined && "refusal" in approval) return approval.refusal
+  if (approval !== undefined) state.args = withEdit(prepared.args, approval.edited)
+  const final = approval === undefined ? made : yield* tool.call(state.args, context)
   const notes = [note, approval === undefined ? undefined : editedNote(approval.edited.argument, approval.edited.text)]
+  state.hasRun = true
   const own = yield* settled(tool, carryOut(run, use, final), (answer) => answer)
-  const answer = notes.reduce((all, one) => (one === undefined ? all : withAddition(all, one)), own)
-  if (!hooked.has("AfterTool")) return { answer }
-  // From here on, the hooks decide about the result: a cancelled call must not bypass them.
-  run.ran.push(tool.name)
-  run.partial = undefined
-  return yield* after(hooked, { tool: tool.name, args: finalArgs, instead }, answer)
+  return notes.reduce((all, one) => (one === undefined ? all : withAddition(all, one)), own)
 })
 
 /** Uses the tool with this name, if the running tools allow it. */
 const perform = Effect.fnUntraced(function* (run: CallRun, name: string, args: unknown, id: string) {
-  const { gate, tools } = run
+  const { gate } = run
+  const tools = id === run.pending.id ? run.tools : run.followUps
   const tool = tools.find((one) => one.name === name) ?? tools.find(({ aliases }) => aliases.includes(name))
   if (tool === undefined) return { answer: unknownTool(name, tools) }
   return yield* gate.withPermits(tool.kind === "read" ? 1 : maxParallelCalls)(

@@ -1,4 +1,4 @@
-import { Context, Duration, Effect, Ref, Schedule, Schema, Stream } from "effect"
+import { Context, Duration, Effect, Ref, Schedule, Schema, type Scope, Stream } from "effect"
 import {
   AnswerBuilder,
   callId,
@@ -125,7 +125,7 @@ const attempt = Effect.fnUntraced(function* (
   ready: ReadyRequest,
   answersTools: boolean,
   emit: Emit
-): Effect.fn.Return<Attempt, ModelError, AskServices> {
+): Effect.fn.Return<Attempt, ModelError, AskServices | Scope.Scope> {
   const { answer, contents, parts, tokens } = ready
   const model = yield* Model
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
@@ -141,10 +141,13 @@ const attempt = Effect.fnUntraced(function* (
   const own: ModelRequest = { model: context.model, contents, generation, systemInstruction, tools }
   const spare = Math.max(0, Math.floor(context.window.maxRequestTokens - tokens * hookSafetyFactor))
   chat.requests.isChangedByHooks = false
+  let isAnswered = false
+  yield* Effect.addFinalizer(() => (isAnswered ? Effect.void : ModelHooks.unanswered(hooks, own)))
   const passed = yield* ModelHooks.before(hooks, own, spare, (name) =>
     Effect.provideContext(fitsWindowOf(context.settings, name, parts()), services)
   )
   if (passed._tag !== "Passed") {
+    isAnswered = true
     const answered = { arriving, isSame: false, model: context.model }
     if (passed._tag === "Stopped" || passed.answer === undefined) {
       return { answered, fault: undefined, detail: null, stopped: passed.why }
@@ -156,7 +159,10 @@ const attempt = Effect.fnUntraced(function* (
   chat.requests.isChangedByHooks = !isSame
   const ending = yield* model.stream(request).pipe(
     Stream.mapError(cleanError(request)),
-    Stream.mapEffect((chunk) => ModelHooks.after(hooks, request, chunk)),
+    Stream.mapEffect((chunk) => {
+      isAnswered = true
+      return ModelHooks.after(hooks, request, chunk)
+    }),
     Stream.takeUntil(({ _tag }) => _tag !== "Passed"),
     Stream.runFoldEffect(
       (): string | undefined => undefined,
@@ -192,7 +198,7 @@ const attempt = Effect.fnUntraced(function* (
     detail: ending.why ?? (isReported ? null : finishReason),
     stopped: ending.stopped
   }
-})
+}, Effect.scoped)
 
 /** Whether the window of another model certainly holds a request. */
 const fitsWindowOf = Effect.fnUntraced(function* (settings: ChatSettings, name: string, parts: ReadonlyArray<Part>) {

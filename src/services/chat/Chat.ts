@@ -37,7 +37,7 @@ import { appendMessage, pin } from "./AppendMessages.ts"
 import { closeStrategy } from "./AssembleRequest.ts"
 import { branch, type BranchOptions, type BranchOutcome, label, type UnknownEntry } from "./Branch.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
-import { type ChatOptions, type ChatState, type Emit, makeState } from "./ChatState.ts"
+import { type ChatOptions, type ChatState, makeState } from "./ChatState.ts"
 import { type ChatBusy, commit, exclusively, readWhole } from "./Commit.ts"
 import { compress, type CompressOptions, compressRequest } from "./Compress.ts"
 import { policyFor } from "./CompressPolicy.ts"
@@ -207,7 +207,8 @@ export class Chat extends Context.Service<
       send: (message, options = {}) =>
         Stream.callback<ChatEvent, TurnError>(
           (queue) => {
-            const emit: Emit = (event) => Queue.offer(queue, event)
+            const { through = (emit) => emit } = options
+            const emit = through((event) => Queue.offer(queue, event))
             const parts = typeof message === "string" ? [text(message)] : message
             return alone("a turn", runTurn(chat, parts, options, emit)).pipe(
               Effect.tapError((error) => emit(failureEvent(error))),

@@ -35,6 +35,8 @@ export interface ChatState {
   readonly committing: Semaphore.Semaphore
   /** Reads the part of the session that the store did not load. Undefined once it is read. */
   unread: Effect.Effect<Session, SessionStoreError> | undefined
+  /** Whether PreCompress was fired, and PostCompress has yet to be. */
+  awaitsPostCompress: boolean
   /** A committed compression that no event has reported yet. A cancelled turn reports it. */
   unreported: Outcome | undefined
   /** Hook failures that were reported to the user already. */
@@ -148,6 +150,7 @@ export const makeState = Effect.fnUntraced(function* (
     activity: yield* Ref.make("another change"),
     committing: yield* Semaphore.make(1),
     unread: options.complete === false ? options.log.whole : undefined,
+    awaitsPostCompress: false,
     unreported: undefined,
     hookFailures: new Set(),
     requests: {

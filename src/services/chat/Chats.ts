@@ -1,4 +1,5 @@
 import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
+import { afterReopening } from "../../domain/conversation/FailureMemory.ts"
 import { emptySession, applyEvent } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
@@ -53,7 +54,9 @@ export class Chats extends Context.Service<
                   )
                 : Effect.void
             ),
-            Effect.flatMap((opened) => Chat.make({ ...opened, settings })),
+            Effect.flatMap(({ session, ...opened }) =>
+              Chat.make({ ...opened, session: { ...session, memory: afterReopening(session.memory) }, settings })
+            ),
             Effect.provideContext(context)
           )
       })

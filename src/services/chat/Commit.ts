@@ -67,6 +67,16 @@ export const readWhole = (chat: ChatState): Effect.Effect<Session, SessionStoreE
     chat.unread === undefined
       ? Ref.get(chat.session)
       : chat.committing.withPermit(
-          Effect.flatMap(chat.unread, (session) => Effect.uninterruptible(replace(chat, session)))
+          Effect.flatMap(chat.unread, (stored) =>
+            Effect.uninterruptible(
+              // The log knows of failures of earlier processes too.
+              Effect.flatMap(Ref.get(chat.session), ({ memory: { failed } }) =>
+                replace(
+                  chat,
+                  failed === stored.memory.failed ? stored : { ...stored, memory: { ...stored.memory, failed } }
+                )
+              )
+            )
+          )
         )
   )

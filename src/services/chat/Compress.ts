@@ -1,4 +1,4 @@
-import { Clock, Effect, Ref, Schema } from "effect"
+import { Clock, Effect, Exit, Ref, Schema } from "effect"
 import {
   callsOf,
   Cancelled,
@@ -23,7 +23,7 @@ import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import { firePreCompress, triggerOf } from "../compression/PreCompress.ts"
+import { firePreCompress, postCompress, type PreCompressRequest, triggerOf } from "../compression/PreCompress.ts"
 import {
   type CompressionResult,
   type CompressRequest,
@@ -136,6 +136,8 @@ const compressWith = Effect.fnUntraced(function* (
   const isOwnPolicy = options.policy !== undefined
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
+  const sized = TokenCount.make(Math.round(strategy.countsByReport ? requestBefore * scale : requestBefore))
+  const cancelled: Made = { outcome: Cancelled.make({ before: sized }), dropped: undefined, isPrepared: false }
   const counted = yield* compression(
     conversation.version,
     Effect.gen(function* () {
@@ -149,6 +151,13 @@ const compressWith = Effect.fnUntraced(function* (
       yield* record(chat, made, options, { dropped, isPrepared, unusable }, turn)
       return made
     })
+  ).pipe(
+    Effect.onExit((exit) => {
+      // A turn fires it for its own compressions.
+      if (Exit.isSuccess(exit) || turn !== undefined || !chat.awaitsPostCompress) return Effect.void
+      chat.awaitsPostCompress = false
+      return hooks.fireAside(postCompress(trigger, cancelled.outcome, promptId))
+    })
   )
   const { outcome: made } = counted
   const patch = patchOf(made)
@@ -158,23 +167,10 @@ const compressWith = Effect.fnUntraced(function* (
   if (patch !== undefined && turn?.mustFit !== true) yield* appendAfterCompression(chat)
   const { scale: scaleAfter = 1, tokens: requestAfter } = yield* requestSize(chat, false)
   const outcome = inModelTokens(counted, requestAfter, patch === undefined ? scale : scaleAfter)
-  const { after, before } = tokensOf(outcome)
-  yield* unlessCancelled(
-    hooks.fire({
-      _tag: "PostCompress",
-      trigger,
-      status: statusOf(made),
-      before: TokenCount.make(before),
-      after: TokenCount.make(after),
-      promptId,
-      calls: callsOf(outcome).map(({ model, promptId: id = promptId, purpose, usage }) => ({
-        promptId: id,
-        purpose,
-        model,
-        usage
-      }))
-    })
-  )
+  if (conversation.view === undefined || (!chat.awaitsPostCompress && outcome._tag === "Cancelled")) return outcome
+  chat.awaitsPostCompress = false
+  const ended = postCompress(trigger, outcome, promptId)
+  yield* outcome._tag === "Cancelled" ? hooks.fireAside(ended) : unlessCancelled(hooks.fire(ended))
   return outcome
 })
 
@@ -183,7 +179,16 @@ interface Made extends CompressionResult {
   readonly isPrepared: boolean
 }
 
-const cancelled: Made = { outcome: Cancelled.make({}), dropped: undefined, isPrepared: false }
+/** Asks the PreCompress hooks, and notes that PostCompress must follow. */
+export const askHooks = Effect.fnUntraced(function* (
+  chat: ChatState,
+  hooks: Parameters<typeof firePreCompress>[0],
+  how: Pick<PreCompressRequest, "forced" | "mustFit">
+) {
+  const { conversation } = yield* Ref.get(chat.session)
+  chat.awaitsPostCompress = conversation.view !== undefined
+  return yield* firePreCompress(hooks, { conversation, ...how })
+})
 
 /** Prepares a compression: everything that may wait, fail or be cancelled. The conversation does not change. */
 const prepare = Effect.fnUntraced(function* (
@@ -199,7 +204,8 @@ const prepare = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false
-  const veto = turn?.hookDecision?.stopped ?? turn?.hookDecision?.blocked
+  const hookDecision = turn?.hookDecision ?? (yield* askHooks(chat, hooks, { forced, mustFit }))
+  const veto = hookDecision.stopped ?? hookDecision.blocked
   const prepared =
     strategy.heedsHooks && !mustFit && veto !== undefined
       ? undefined
@@ -207,7 +213,6 @@ const prepare = Effect.fnUntraced(function* (
   if (prepared !== undefined) return { ...prepared, isPrepared: true }
   const session = yield* readWhole(chat)
   const { conversation } = session
-  const hookDecision = turn?.hookDecision ?? (yield* firePreCompress(hooks, { conversation, forced, mustFit }))
   const request: CompressRequest = {
     ...compressRequest(chat, session, policy, forced),
     hookDecision,

@@ -1,10 +1,17 @@
 import { Cause, Clock, Deferred, Effect, Exit, Ref } from "effect"
-import { callsOf, summarizedRangeOf, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
+import {
+  callsOf,
+  Cancelled,
+  Noop,
+  summarizedRangeOf,
+  statusOf,
+  tokensOf
+} from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import { firePreCompress } from "../compression/PreCompress.ts"
+import { firePreCompress, postCompress } from "../compression/PreCompress.ts"
 import { unusableIn, withUsableModels } from "../compression/strategies/CompressRequest.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
@@ -58,6 +65,12 @@ const write = Effect.fn("Chat.prepare")(function* (
   const { conversation } = session
   const hooks = yield* hooksOf(chat, () => Effect.void)
   const hookDecision = yield* firePreCompress(hooks, { conversation, forced: false })
+  // The conversation has not changed yet, whatever was written.
+  yield* Effect.addFinalizer((exit) => {
+    const before = TokenCount.make(viewTokens(conversation))
+    const outcome = Exit.isSuccess(exit) ? Noop.make({ reason: "below threshold", before }) : Cancelled.make({ before })
+    return hooks.fireAside(postCompress("auto", outcome))
+  })
   if (strategy.heedsHooks && (hookDecision.stopped ?? hookDecision.blocked) !== undefined) return undefined
   const compression = yield* Compression
   const compressing = compression.compress({
@@ -73,7 +86,7 @@ const write = Effect.fn("Chat.prepare")(function* (
     ? compressing
     : Effect.provideService(compressing, ModelWindows.Overrides, models)
   return { ...result, from: conversation }
-})
+}, Effect.scoped)
 
 /**
  * Logs the model calls, and makes the snapshot available. A snapshot that code wrote instead of the model is not

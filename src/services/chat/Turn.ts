@@ -1,13 +1,15 @@
-import { Clock, Effect, Ref, Schema } from "effect"
+import { Cause, Clock, Effect, Exit, Ref, Schema } from "effect"
 import { type AnswerBuilder, unspecifiedReason } from "../../domain/chat/Answer.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
+import { Cancelled, Noop } from "../../domain/compression/Compression.ts"
 import { type Content, hasResponses, isResponse, isText, type Part, text } from "../../domain/content/Content.ts"
 import type { Draft } from "../../domain/conversation/Conversation.ts"
+import { emptyOutcome } from "../../domain/hooks/Hook.ts"
 import { environmentChange } from "../../domain/prompt/EnvironmentChange.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { firePreCompress } from "../compression/PreCompress.ts"
+import { postCompress } from "../compression/PreCompress.ts"
 import type { ModelError } from "../model/Model.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -16,6 +18,7 @@ import { askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
 import { afterTurn, assembleRequest, ingestMessage } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { type ChatBusy, commit } from "./Commit.ts"
+import { askHooks, promptIdOf } from "./Compress.ts"
 import { compressedEvent, type ContextOverflow, fitRequest } from "./FitRequest.ts"
 import { leaveOut } from "./LeaveOut.ts"
 import { reportPreparation } from "./Preparation.ts"
@@ -53,6 +56,8 @@ export interface SendOptions {
   readonly messageId?: string | undefined
   /** Attachments of the message. They enter the conversation with it or not at all. */
   readonly attached?: ReadonlyArray<Attachment> | undefined
+  /** Wraps how events are emitted. The turn waits for the emission of each event before it goes on. */
+  readonly through?: ((emit: Emit) => Emit) | undefined
 }
 
 /** Runs one turn and reports it to `emit`. See `Chat.send`. */
@@ -193,8 +198,12 @@ const answer = Effect.fnUntraced(function* (
   answersTools: boolean,
   emit: Emit
 ) {
-  const hookDecision = yield* askBeforeCompression(chat, emit)
-  let ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
+  let hookDecision = emptyOutcome
+  let ready = yield* askBeforeCompression(chat, emit).pipe(
+    Effect.tap((decision) => Effect.sync(() => (hookDecision = decision))),
+    Effect.flatMap((decision) => fitRequest(chat, context, pending, decision, emit)),
+    Effect.onExit((exit) => closeCompression(chat, emit, Exit.isFailure(exit) && Cause.hasInterrupts(exit.cause)))
+  )
   let attempts = context.strategy.overflowAttempts
   for (let round = 0; ; round += 1) {
     const result = yield* Effect.result(askModel(chat, context, ready, answersTools, emit))
@@ -221,8 +230,20 @@ const answer = Effect.fnUntraced(function* (
 /** Asks the PreCompress hooks, as Gemini CLI does before it knows whether a compression is due. */
 const askBeforeCompression = Effect.fnUntraced(function* (chat: ChatState, emit: Emit) {
   const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
-  const { conversation } = yield* Ref.get(chat.session)
-  return yield* firePreCompress(hooks, { conversation, forced: false })
+  return yield* askHooks(chat, hooks, { forced: false })
+})
+
+/** Fires PostCompress for a PreCompress that no compression followed. */
+const closeCompression = Effect.fnUntraced(function* (chat: ChatState, emit: Emit, isInterrupted: boolean) {
+  if (!chat.awaitsPostCompress) return
+  chat.awaitsPostCompress = false
+  const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
+  if (!hooks.has("PostCompress")) return
+  const { scale = 1, tokens } = yield* requestSize(chat, false)
+  const before = TokenCount.make(Math.round(tokens * scale))
+  const outcome = isInterrupted ? Cancelled.make({ before }) : Noop.make({ reason: "below threshold", before })
+  const event = postCompress("auto", outcome, yield* promptIdOf(chat, false))
+  yield* isInterrupted ? hooks.fireAside(event) : hooks.fire(event)
 })
 
 /** The last event of a turn that failed. */

@@ -17,7 +17,7 @@ import { SpanConversation } from "../model/ModelSpans.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
-import { firePreCompress } from "./PreCompress.ts"
+import { firePreCompress, postCompress, triggerOf } from "./PreCompress.ts"
 import { checkedRunner } from "./strategies/CheckedRunner.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
 import { ImageReducer } from "./strategies/ImageReducer.ts"
@@ -74,6 +74,23 @@ const withHookDecision = Effect.fnUntraced(function* (
     : { ...request, hookDecision }
 })
 
+/** Fires PostCompress at the end of a compression that fires PreCompress itself. A chat fires both. */
+const withPostCompress = <E, R>(
+  request: CompressRequest,
+  work: Effect.Effect<CompressionResult, E, R>
+): Effect.Effect<CompressionResult, E, HookSystem | R> =>
+  request.hookDecision !== undefined || view(request.conversation).length === 0
+    ? work
+    : Effect.flatMap(HookSystem, (hooks) => {
+        const ended = (outcome?: Domain.Outcome) => postCompress(triggerOf(request), outcome, request.promptId)
+        const place = { cwd: request.cwd }
+        return work.pipe(
+          Effect.tap(({ outcome }) => hooks.fire(ended(outcome), place)),
+          Effect.tapError(() => hooks.fire(ended(), place)),
+          Effect.onInterrupt(() => hooks.fireAside(ended(), place))
+        )
+      })
+
 /** Returns why hooks veto this compression, when they may. */
 const vetoOf = ({ strategy }: StrategyRunner, { hookDecision, mustFit = false }: CompressRequest): string | undefined =>
   mustFit || !strategy.heedsHooks ? undefined : (hookDecision?.stopped ?? hookDecision?.blocked)
@@ -86,18 +103,21 @@ const trusted = (runner: StrategyRunner): StrategyRunner =>
  * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
  * program with its own strategy calls this function with its runner.
  */
-export const compressWith = Effect.fn("Compression.compress")(function* (
-  strategyRunner: StrategyRunner,
-  original: CompressRequest
-): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
-  const runner = trusted(strategyRunner)
-  const { conversation, forced } = original
-  yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-  return yield* compressBy(runner, original).pipe(
-    Effect.updateService(Summarizer, bounded),
-    Effect.tap(annotateResult(runner))
-  )
-})
+export const compressWith = Effect.fn("Compression.compress")(
+  function* (
+    strategyRunner: StrategyRunner,
+    original: CompressRequest
+  ): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
+    const runner = trusted(strategyRunner)
+    const { conversation, forced } = original
+    yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
+    return yield* compressBy(runner, original).pipe(
+      Effect.updateService(Summarizer, bounded),
+      Effect.tap(annotateResult(runner))
+    )
+  },
+  (work, _, request) => withPostCompress(request, work)
+)
 
 /** Says in the span what came of a compression: names and numbers, no text. */
 const annotateResult =
@@ -126,22 +146,25 @@ const compressBy = Effect.fnUntraced(function* (runner: StrategyRunner, original
 })
 
 /** Carries out an existing plan of this strategy. */
-export const applyWith = Effect.fn("Compression.apply")(function* (
-  strategyRunner: StrategyRunner,
-  original: CompressRequest,
-  plan: Domain.Plan
-): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
-  const runner = trusted(strategyRunner)
-  const { version } = original.conversation
-  if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
-  // Only a user's request leads to carrying out a plan.
-  const { forced } = original
-  const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
-  const veto = vetoOf(runner, request)
-  const result =
-    veto === undefined ? runner.apply(request, plan) : Effect.succeed(noop("vetoed by a hook", plan.before, veto))
-  return yield* result.pipe(Effect.updateService(Summarizer, bounded), Effect.tap(annotateResult(runner)))
-})
+export const applyWith = Effect.fn("Compression.apply")(
+  function* (
+    strategyRunner: StrategyRunner,
+    original: CompressRequest,
+    plan: Domain.Plan
+  ): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
+    const runner = trusted(strategyRunner)
+    const { version } = original.conversation
+    if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
+    // Only a user's request leads to carrying out a plan.
+    const { forced } = original
+    const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
+    const veto = vetoOf(runner, request)
+    const result =
+      veto === undefined ? runner.apply(request, plan) : Effect.succeed(noop("vetoed by a hook", plan.before, veto))
+    return yield* result.pipe(Effect.updateService(Summarizer, bounded), Effect.tap(annotateResult(runner)))
+  },
+  (work, _, request) => withPostCompress(request, work)
+)
 
 /**
  * The compression workflow: hooks, plan, summary, audit, outcome.

@@ -1,6 +1,8 @@
 import { Effect } from "effect"
+import { Cancelled, callsOf, type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
-import { emptyOutcome, HookOutcome, type Trigger } from "../../domain/hooks/Hook.ts"
+import { emptyOutcome, type HookEvent, HookOutcome, type Trigger } from "../../domain/hooks/Hook.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Hooked } from "../hooks/Hooked.ts"
 import { CompressionSteps } from "./summary/CompressionSteps.ts"
 
@@ -17,6 +19,29 @@ export interface PreCompressRequest {
  */
 export const triggerOf = ({ forced, mustFit = false }: Pick<PreCompressRequest, "forced" | "mustFit">): Trigger =>
   forced && !mustFit ? "manual" : "auto"
+
+/** Returns the event for the end of a compression. */
+export const postCompress = (
+  trigger: Trigger,
+  outcome: Outcome = Cancelled.make({}),
+  promptId?: string
+): Extract<HookEvent, { readonly _tag: "PostCompress" }> => {
+  const { after, before } = tokensOf(outcome)
+  const paid = callsOf(outcome).map(({ model, promptId: id = promptId ?? "compress", purpose, usage }) => ({
+    promptId: id,
+    purpose,
+    model,
+    usage
+  }))
+  return {
+    _tag: "PostCompress",
+    trigger,
+    status: statusOf(outcome),
+    before: TokenCount.make(before),
+    after: TokenCount.make(after),
+    ...(promptId === undefined ? {} : { promptId, calls: paid })
+  }
+}
 
 /**
  * Fires PreCompress. No other code does. The hooks' decision travels on as data (`CompressRequest.hookDecision`).

@@ -59,17 +59,29 @@ export class HookSystem extends Context.Service<
     readonly has: (event: HookEventName) => boolean
     /** Runs the matching hooks and returns their merged answer. Costs nothing when there are none. */
     readonly fire: (event: HookEvent, place?: HookPlace) => Effect.Effect<HookOutcome>
+    /**
+     * Runs the matching hooks in the background, for the end of work that was cut off: nobody waits for their answers. When the hooks are removed,
+     * they get a second to end.
+     */
+    readonly fireAside: (event: HookEvent, place?: HookPlace) => Effect.Effect<void>
   }
 >()("palimpsest/services/hooks/HookSystem") {
   /** Hooks within this process, each limited to `timeout` per event. */
   static readonly layerWith = (options: { readonly timeout: Duration.Input }) =>
     Layer.sync(HookSystem, () => {
-      const registry: Registry = { ...options, registered: new Map(), lookups: new Map(), warned: new Set() }
+      const registry: Registry = {
+        ...options,
+        registered: new Map(),
+        lookups: new Map(),
+        warned: new Set(),
+        aside: new Set()
+      }
       return {
         add: (hooks) => add(registry, hooks),
         subscribe: (name, run) => add(registry, [{ name, priority: 0, run }]),
         has: (name) => receivers(registry, name).length > 0,
-        fire: (event, place = {}) => Effect.suspend(() => fire(registry, event, place))
+        fire: (event, place = {}) => Effect.suspend(() => fire(registry, event, place)),
+        fireAside: (event, place = {}) => fireAside(registry, event, place)
       }
     })
 
@@ -95,6 +107,8 @@ interface Registry {
   readonly lookups: Map<HookEventName, ReadonlyArray<Registered>>
   /** The hooks and events for which a warning was logged. */
   readonly warned: Set<string>
+  /** Events that are fired in the background. */
+  readonly aside: Set<Running>
 }
 
 /** The hooks that receive an event, in their order. */
@@ -110,7 +124,7 @@ const receivers = ({ lookups, registered }: Registry, name: HookEventName): Read
 }
 
 const add = Effect.fnUntraced(function* (
-  { lookups, registered }: Registry,
+  { aside, lookups, registered }: Registry,
   hooks: ReadonlyArray<Hook>
 ): Effect.fn.Return<void, never, Scope.Scope> {
   const added = yield* Effect.forEach(hooks, (hook) =>
@@ -127,10 +141,26 @@ const add = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         registered.delete(key)
         lookups.clear()
-        return ended(added.flatMap(({ running }) => [...running]))
+        const late = aside.size === 0 ? Effect.void : Effect.timeoutOption(Fiber.awaitAll([...aside]), asideTimeout)
+        return Effect.andThen(
+          late,
+          Effect.suspend(() => ended(added.flatMap(({ running }) => [...running])))
+        )
       })
   )
 })
+
+/** How long hooks that run in the background may take once they are removed. */
+const asideTimeout = Duration.seconds(1)
+
+const fireAside = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<void> =>
+  Effect.suspend(() => {
+    if (receivers(registry, event._tag).length === 0) return Effect.void
+    return Effect.map(Effect.forkDetach(Effect.interruptible(fire(registry, event, place))), (fiber) => {
+      registry.aside.add(fiber)
+      fiber.addObserver(() => registry.aside.delete(fiber))
+    })
+  }).pipe(Effect.uninterruptible)
 
 /** Not a generator: without hooks, it must cost nothing. */
 const fire = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<HookOutcome> => {

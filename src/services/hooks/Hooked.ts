@@ -11,6 +11,8 @@ export interface Hooked {
   readonly has: (event: HookEventName) => boolean
   /** Fires an event and shows each hook's messages to the user under its name. Free of cost when there are none. */
   readonly fire: (event: HookEvent) => Effect.Effect<HookOutcome>
+  /** Fires an event whose work was cut off, in the background (`HookSystem.fireAside`). */
+  readonly fireAside: (event: HookEvent) => Effect.Effect<void>
   /** Shows the user a line about the hooks, from the program. */
   readonly say: (message: string) => Effect.Effect<void>
 }
@@ -19,6 +21,7 @@ export interface Hooked {
 export const noHooks: Hooked = {
   has: () => false,
   fire: () => Effect.succeed(emptyOutcome),
+  fireAside: () => Effect.void,
   say: () => Effect.void
 }
 
@@ -54,6 +57,7 @@ export const make = (
   return {
     has: hooks.has,
     fire: (event) => (hooks.has(event._tag) ? fire(event) : Effect.succeed(emptyOutcome)),
+    fireAside: (event) => hooks.fireAside(event, place),
     say
   }
 }

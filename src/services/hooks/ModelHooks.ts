@@ -241,6 +241,12 @@ const reworded = (chunk: ModelChunk, words: string): ModelChunk => {
   return { ...chunk, parts: first < 0 && words !== "" ? [text(words), ...parts] : parts }
 }
 
+/** Fires AfterModel for a request that got no answer: it failed or was cancelled. */
+export const unanswered = (hooked: Hooked, request: ModelRequest): Effect.Effect<void> =>
+  hooked.has("BeforeModel")
+    ? hooked.fireAside({ _tag: "AfterModel", request: hookRequest(request), text: "", finishReason: null })
+    : Effect.void
+
 /** Applies hooks to a chunk of the answer; they may replace its text. */
 export const after = Effect.fn("ModelHooks.after")(function* (
   hooked: Hooked,

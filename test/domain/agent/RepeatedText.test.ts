@@ -6,15 +6,13 @@ import { runsOf } from "../../support/runs.ts"
 /** The number of characters after which a repetition is told of, the text cut by `sizes` in turn; 0: never. */
 const foundAt = (text: string, sizes: ReadonlyArray<number> = [1], given: Partial<RepetitionLimits> = {}): number => {
   const detector = new RepeatedText(given)
-  let read = 0
   for (let at = 0, n = 0; at < text.length; n += 1) {
     const size = Math.max(1, sizes[n % sizes.length] ?? 1)
-    const piece = text.slice(at, at + size)
-    // A piece is read to its end or to the loop: which of the two is told by reading it character by character.
-    if (detector.push(piece) !== undefined) return size === 1 ? at + 1 : (read = at + 1)
+    const repetition = detector.push(text.slice(at, at + size))
+    if (repetition !== undefined) return at + repetition.end
     at += size
   }
-  return read
+  return 0
 }
 
 const found = (text: string, size = 7): boolean => foundAt(text, [size]) > 0
@@ -175,7 +173,7 @@ describe("repeated content", () => {
 
   it("names the repeated text", () => {
     const repetition = new RepeatedText().push(fifty.repeat(20))
-    assert.deepStrictEqual(repetition, { text: fifty, times: 10 })
+    assert.deepStrictEqual(repetition, { text: fifty, times: 10, end: 500 })
   })
 
   it("dropped history no longer counts, and a code block stays open", () => {
@@ -333,75 +331,8 @@ describe("repeated content in any text", () => {
     ([parts, cuts]) =>
       Effect.sync(() => {
         const text = built(parts)
-        const whole = new RepeatedText().push(text)
-        const detector = new RepeatedText()
-        let cut: ReturnType<RepeatedText["push"]>
-        for (let at = 0, n = 0; at < text.length && cut === undefined; n += 1) {
-          const size = cuts[n % Math.max(1, cuts.length)] ?? 1
-          cut = detector.push(text.slice(at, at + size))
-          at += size
-        }
-        assert.deepStrictEqual(cut, whole)
+        assert.strictEqual(foundAt(text, cuts), new RepeatedText().push(text)?.end ?? 0)
       }),
     { arbitrary: { runs: runsOf(1_000) } }
   )
-
-  it.effect.prop(
-    "takes at most a few steps per character",
-    [texts],
-    ([parts]) =>
-      Effect.sync(() => {
-        const text = built(parts).repeat(4)
-        const detector = new RepeatedText()
-        for (let at = 0; at < text.length; at += 64) if (detector.push(text.slice(at, at + 64)) !== undefined) break
-        // Declaring a loop compares the characters of its occurrences once.
-        assert.isAtMost(detector.operations, 6 * text.length + 10_000)
-      }),
-    { arbitrary: { runs: runsOf(300) } }
-  )
-})
-
-describe("the cost of finding repetitions", () => {
-  const shapes: ReadonlyArray<readonly [what: string, text: (length: number) => string, operations: number]> = [
-    [
-      "words in common at the beginning of lines",
-      (length) => {
-        const parts: Array<string> = []
-        for (let n = 0, size = 0; size < length; n += 1) {
-          const line = `The file of the settings of the whole project that is at src/domain/Part${n * 7}.ts is fine.\n`
-          parts.push(line)
-          size += line.length
-        }
-        return parts.join("")
-      },
-      25_773
-    ],
-    [
-      "the same seven lines in changing order",
-      (length) => {
-        const parts: Array<string> = []
-        for (let n = 1, size = 0; size < length; n = (n * 48_271) % 2_147_483_647) {
-          const line = `${fifty} ${"abcdefg"[n % 7]} and more\n`
-          parts.push(line)
-          size += line.length
-        }
-        return parts.join("")
-      },
-      82_800
-    ],
-    ["a table that never ends", (length) => "| a | b ".repeat(length / 8), 20_000],
-    ["lines without a backtick", (length) => `${"one two\n".repeat(3)}${"three\n- four\n"}`.repeat(length / 37), 19_980]
-  ]
-  for (const [what, text, operations] of shapes) {
-    it(`is linear in the text: ${what}`, () => {
-      const cost = (length: number) => {
-        const detector = new RepeatedText()
-        const whole = text(length)
-        for (let at = 0; at < whole.length; at += 64) detector.push(whole.slice(at, at + 64))
-        return detector.operations
-      }
-      assert.strictEqual(cost(20_000), operations)
-      assert.isAtMost(cost(200_000), 11 * operations)
-    })
-  }
 })

@@ -88,7 +88,7 @@ describe("FailureMemory", () => {
     assert.strictEqual(memory.waitUntil, 0)
   })
 
-  it("gives up a model that gave nothing usable twice in a row, until another one is chosen", () => {
+  it("gemini: a model that gave nothing usable in two compressions in a row is not asked again until another one is chosen: code writes, and one line says so (ours)", () => {
     const names = ["a", "b"]
     const once = withUnusable(freshMemory, ["a"], false)
     const success = remember(withUnusable(once, [], true), {

@@ -49,6 +49,35 @@ describe.each(OutputForm.literals)("%s", (form) => {
   })
 })
 
+describe("the extent that a note states", () => {
+  it.each([
+    [
+      "head-tail-chars",
+      { chars: 101 },
+      /first (\d+) and last (\d+) of (\d+) characters[^]*?\n(.*)\n\n.*\[(\d+) .*\n\n(.*)$/
+    ],
+    ["last-lines", { singleLine: 100 }, /last (\d+) of (\d+) characters of one line.*\n\.\.\.\n(.*)$/]
+  ] as const)("is what %s shows, where characters of two units are not split", (form, given, pattern) => {
+    for (const text of ["😀".repeat(300), `x${"😀".repeat(300)}`, "y".repeat(601)]) {
+      const found = (pattern.exec(shorten(text, handle, form, size(given))) ?? []).slice(1)
+      assert.deepStrictEqual(
+        found,
+        found.length === 3
+          ? [String(found[2]?.length), String(text.length), found[2]]
+          : [
+              String(found[3]?.length),
+              String(found[5]?.length),
+              String(text.length),
+              found[3],
+              String(text.length - (found[3]?.length ?? 0) - (found[5]?.length ?? 0)),
+              found[5]
+            ]
+      )
+      assert.isNotEmpty(found)
+    }
+  })
+})
+
 describe("last-lines", () => {
   it("shows the last 30 lines after a line of dots, and the total", () => {
     const { lines, note } = split(shorten(numbered(100), handle, "last-lines"))

@@ -13,6 +13,7 @@ import {
   sectionKeys
 } from "../../../src/domain/prompt/PromptInputs.ts"
 import { agentRules, joined, memoryOf, render, sections, substituted } from "../../../src/domain/prompt/SystemPrompt.ts"
+import { withDefaults } from "../../../src/domain/settings/Settings.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
@@ -131,6 +132,7 @@ describe("the sections", () => {
       [
         "preamble",
         "coreMandates",
+        "honesty",
         "sources",
         "compressedWindow",
         "memoryRules",
@@ -149,8 +151,11 @@ describe("the sections", () => {
       [
         "preamble",
         "coreMandates",
+        "honesty",
         "sources",
         "care",
+        "secrets",
+        "permission",
         "compressedWindow",
         "hookContext",
         "operationalGuidelines",
@@ -165,7 +170,7 @@ describe("the sections", () => {
 
   /** Sections with which others are disabled. */
   const parts: Readonly<Partial<Record<SectionKey, ReadonlyArray<SectionKey>>>> = {
-    coreMandates: ["sources", "care", "compressedWindow", "memoryRules"],
+    coreMandates: ["honesty", "sources", "care", "secrets", "permission", "compressedWindow", "memoryRules"],
     operationalGuidelines: ["answers", "answerExamples"]
   }
   it.each(sectionKeys)("%s can be disabled by itself", (key) => {
@@ -188,8 +193,19 @@ describe("the three modes", () => {
   it("openclaw: full has more than 15 sections, minimal fewer, none the identity alone (OpenClaw 2026.9)", () => {
     assert.isAbove(keys({ size: "full" }).length, 15)
     assert.isAbove(keys({ size: "full", mode: "none" }).length, 15)
+    // In a folder without anything of its own.
+    assert.isAbove(keys({ size: "full", mode: "none", isGit: false, skills: [], hasHooks: false }).length, 15)
     assert.isBelow(keys({ size: "minimal" }).length, keys({ size: "full" }).length)
     assert.deepStrictEqual(keys({ size: "none" }), ["preamble"])
+  })
+
+  it("pi: the prompt has some 300 words, with memory behind them (Pi 0.73; ours: in our words)", () => {
+    const brief = systemPrompt({ ...all, size: "brief", memory: "" })
+    const words = brief.split(/\s+/).length
+    assert.isTrue(words > 250 && words < 350, `${words} words`)
+    assert.isTrue(systemPrompt({ ...all, size: "brief", memory: "Use tabs." }).endsWith("Use tabs."))
+    assert.strictEqual(withDefaults({ strategy: "pi" }).prompt.size, "brief")
+    assert.strictEqual(withDefaults({ strategy: "pi", prompt: { size: "full" } }).prompt.size, "full")
   })
 
   it("openclaw: full is larger than minimal, minimal larger than none (OpenClaw 2026.9)", () => {
@@ -201,7 +217,7 @@ describe("the three modes", () => {
     "in this order for all inputs",
     [Inputs],
     ([inputs]) => {
-      const [full = 0, minimal = 0, none = 0] = PromptSize.literals.map(
+      const [full = 0, minimal = 0, none = 0] = (["full", "minimal", "none"] as const).map(
         (size) => systemPrompt({ ...inputs, size }).length
       )
       assert.isTrue(full > minimal && minimal > none)

@@ -1,9 +1,11 @@
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
+import { text } from "../../../src/domain/content/Content.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
-import { off } from "../../../src/services/agent/LoopDetector.ts"
+import { make, off } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
 import { ChatBusy } from "../../../src/services/chat/Commit.ts"
+import { Model } from "../../../src/services/model/Model.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
 import { agent, asking, calling, saying, tool, transcript } from "../../support/agents.ts"
 import { taken } from "../../support/sending.ts"
@@ -37,6 +39,30 @@ describe("Agent", () => {
       "use read\n\nBefore that, latest first:\nagent: I look.\nuser: Port 8123 matters."
     ])
   })
+
+  it.effect(
+    "finds the same loop of words in the same answer, however it is cut and however soon it ends",
+    function* () {
+      const words = "I will now check the file again to see the problem. ".repeat(40)
+      const seen = (chars: number) =>
+        Effect.gen(function* () {
+          const parts = Array.from({ length: Math.ceil(words.length / chars) }, (_, n) =>
+            text(words.slice(n * chars, (n + 1) * chars))
+          )
+          const loops = yield* make({ check: false })
+          const { run } = yield* agent({ loops, answers: [calling(...parts), calling(...parts)] })
+          const { events } = yield* taken(run("go"))
+          return {
+            text: events.map((event) => (event._tag === "Content" ? event.text : "")).join(""),
+            loops: events.filter(({ _tag }) => _tag === "LoopDetected")
+          }
+        }).pipe(Effect.provide(Model.layerUnavailable))
+      const whole = yield* seen(words.length)
+      assert.strictEqual(whole.loops.length, 2)
+      assert.strictEqual(whole.text, words.slice(0, 9 * 52 + 50).repeat(2))
+      for (const chars of [1, 7, 52, 500]) assert.deepStrictEqual(yield* seen(chars), whole)
+    }
+  )
 
   it.effect("closing the stream while a tool runs still gives its call a response", function* () {
     const running = yield* Deferred.make<void>()

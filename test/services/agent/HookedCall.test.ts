@@ -10,6 +10,7 @@ const hooked = (outcome: Partial<HookOutcome> | undefined, told: Array<HookEvent
     told.push(event)
     return Effect.succeed({ ...emptyOutcome, ...outcome })
   },
+  fireAside: () => Effect.void,
   say: () => Effect.void
 })
 const args = { a: 1, b: { c: [2] } }

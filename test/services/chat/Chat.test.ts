@@ -2,6 +2,7 @@ import { Deferred, Effect, Exit, Fiber, Layer, Scope } from "effect"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { type Draft, view, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
+import type { SessionEvent } from "../../../src/domain/session/Session.ts"
 import { encode } from "../../../src/domain/text/Bytes.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -13,6 +14,7 @@ import { Compression } from "../../../src/services/compression/Compression.ts"
 import { Summarizer, SummarizerError } from "../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { Model } from "../../../src/services/model/Model.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { begin } from "../../support/sending.ts"
@@ -92,6 +94,29 @@ layer(Offline.layer)("Chat", (it) => {
       assert.strictEqual((yield* chat.compress(automatic))._tag, "Compressed")
     }
   )
+
+  it.effect("gemini: a result that grew is remembered while the chat is open, not beyond (Gemini CLI)", function* () {
+    const failed: SessionEvent = {
+      _tag: "CompressionFailed",
+      at: 1,
+      status: "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+      forced: false,
+      tokens: TokenCount.make(5_000),
+      strategy: "gemini"
+    }
+    yield* Effect.scoped(filled("grew"))
+    const stored = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { log } = yield* SessionStore.use((store) => store.open("grew"))
+        yield* log.append(failed)
+        return yield* log.whole
+      })
+    )
+    assert.isTrue(stored.memory.failed)
+    const chat = yield* Chats.use((chats) => chats.open("grew"))
+    assert.isFalse((yield* chat.session).memory.failed)
+    assert.isFalse((yield* chat.whole).memory.failed)
+  })
 
   it.effect("everyone who opens an id shares one chat, closed with its last user", function* () {
     const chats = yield* Chats

@@ -21,7 +21,7 @@ const cases: ReadonlyArray<
   ["no texts", [text("word ".repeat(999))], 1, ""],
   ["one too long", sizes(100, 5_000), 90_000, "1: head-tail-chars 20000 4098"],
   ["one as long as it may be", sizes(4_000), 90_000, ""],
-  ["by lines", sizes(4_001), 90_000, "0: head-tail-lines 7 223", lines],
+  ["by lines", sizes(4_001), 90_000, "0: head-tail-lines 7 229", lines],
   ["the largest gives way", sizes(3_000, 10, 200), 1_000, "0: head-tail-chars 4255 918, 2: text 23"],
   [
     "equal shares",

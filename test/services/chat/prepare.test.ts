@@ -178,7 +178,8 @@ describe("a prepared snapshot", () => {
     assert.include(JSON.stringify(one.asked.requests), "the names of the files")
     const before = fired
     assert.strictEqual((yield* one.chat.compress())._tag, "Compressed")
-    assert.strictEqual(fired, before, "not asked again")
+    assert.strictEqual(fired, before + 1, "asked whether it may, not about the focus")
+    assert.strictEqual(one.asked.requests.length, one.asked.answered)
   })
 
   it.effect("is not begun against the veto of a hook, nor for snapshots by code, nor when it is off", function* () {

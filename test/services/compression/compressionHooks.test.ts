@@ -1,9 +1,9 @@
 import { Cause, Context, Effect, Exit, Layer } from "effect"
-import { statusOf } from "../../../src/domain/compression/Compression.ts"
+import { patchOf, statusOf } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { type HookOutcome, emptyOutcome } from "../../../src/domain/hooks/Hook.ts"
+import { type HookEvent, type HookOutcome, emptyOutcome } from "../../../src/domain/hooks/Hook.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { Compression, requestFor } from "../../../src/services/compression/Compression.ts"
@@ -59,6 +59,10 @@ const compressing = Effect.fnUntraced(function* (
   return { compression, focus, request, told, ended: yield* compression.compress(request) }
 })
 
+/** The name and the trigger of each event. */
+const brief = (told: ReadonlyArray<HookEvent>) =>
+  told.map((event) => `${event._tag} ${"trigger" in event ? event.trigger : ""}`)
+
 const veto: HookOutcome = { ...emptyOutcome, blocked: "not during the release" }
 
 const snapshot = (body: string): string => `<state_snapshot>\n${body}\n</state_snapshot>`
@@ -77,9 +81,30 @@ describe("strategy palimpsest", () => {
       assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "vetoed by a hook", detail: why })
       assert.strictEqual(statusOf(ended.outcome), "NOOP")
       assert.deepStrictEqual(focus, [])
-      assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "manual" }])
+      assert.deepStrictEqual(brief(told), ["PreCompress manual", "PostCompress manual"])
     })
   }
+
+  it.effect.each([true, false])(
+    "palimpsest: messages for which a model was paid in vain are not paid for again unless by hand: code writes their snapshot, or nothing changes, and one line says so (ours): with its ladder %s",
+    (ladder) =>
+      Effect.gen(function* () {
+        const { compression, ended, request } = yield* compressing({}, {}, { summarizer: "model", ladder })
+        const drop = patchOf(ended.outcome)?.drop
+        assert.isDefined(drop)
+        const tried = drop === undefined ? [] : [drop]
+        const again = (forced: boolean) =>
+          Effect.map(
+            compression.compress({ ...request, forced, memory: { ...request.memory, tried } }),
+            ({ outcome }) =>
+              outcome._tag === "Compressed" ? [outcome._tag, outcome.degraded?.message] : [outcome._tag, ""]
+          )
+        const [status, why = ""] = yield* again(false)
+        assert.strictEqual(status, ladder ? "Compressed" : "Noop")
+        assert.strictEqual(why.startsWith("a model was paid for these messages before"), ladder)
+        assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
+      })
+  )
 
   it.effect("unknown strategy names fall back to no other strategy, also from untyped programs", function* () {
     const { compression, request } = yield* compressing({}, { forced: true })
@@ -104,7 +129,7 @@ describe("strategy palimpsest", () => {
       { limit: TokenCount.make(1_000_000) }
     )
     assert.deepInclude(ended.outcome, { _tag: "Noop", reason: "below threshold" })
-    assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "auto" }])
+    assert.deepStrictEqual(brief(told), ["PreCompress auto", "PostCompress auto"])
   })
 
   it.effect("a necessary compression cannot be vetoed", function* () {
@@ -113,7 +138,7 @@ describe("strategy palimpsest", () => {
       { forced: true, mustFit: true }
     )
     assert.strictEqual(ended.outcome._tag, "Compressed")
-    assert.deepStrictEqual(told, [{ _tag: "PreCompress", trigger: "auto" }])
+    assert.deepStrictEqual(brief(told), ["PreCompress auto", "PostCompress auto"])
   })
 
   it.effect("hooks are not called twice for one event; their answer is used", function* () {
@@ -232,7 +257,10 @@ describe("strategy gemini", () => {
           { forced },
           seeds
         )
-        assert.lengthOf(told, 1)
+        assert.deepStrictEqual(
+          told.map(({ _tag }) => _tag),
+          ["PreCompress", "PostCompress"]
+        )
         assert.strictEqual(JSON.stringify(ended), JSON.stringify(plain.ended))
       }
     )

@@ -1,14 +1,18 @@
 import { Deferred, Effect, Exit, Fiber, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
-import { isCall, text, user } from "../../../src/domain/content/Content.ts"
+import { isCall, model, text, user } from "../../../src/domain/content/Content.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
+import type { HookEvent } from "../../../src/domain/hooks/Hook.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import type { Chat } from "../../../src/services/chat/Chat.ts"
+import { ModelError, QuotaExhaustedError } from "../../../src/services/model/Model.ts"
 import type { Tool } from "../../../src/services/tools/Tool.ts"
 import { ToolFailure } from "../../../src/services/tools/Tool.ts"
-import { asking, calling, saying, tool, transcript } from "../../support/agents.ts"
+import { asking, calling, saying, tool, transcript, type Work } from "../../support/agents.ts"
 import { type Answers, hookedAgent, of } from "../../support/hooks.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { illegal } from "../../support/legal.ts"
@@ -48,6 +52,87 @@ it.effect("BeforeToolSelection leaves out a tool, which then does not run", func
   assert.include(answered, "there is no tool edit; the tools are: read")
   assert.include(answered, "A")
   assert.lengthOf(yield* calls, 2)
+})
+
+it.effect("a hook may have a tool run that another hook left out, as in Gemini CLI", function* () {
+  const { chat, run } = yield* hookedAgent(
+    { tools: [upper, edit], answers: once },
+    {
+      BeforeToolSelection: { hookSpecificOutput: { toolConfig: { mode: "AUTO", allowedFunctionNames: ["read"] } } },
+      AfterTool: (_, count) =>
+        count > 1 ? undefined : { hookSpecificOutput: { tailToolCallRequest: { name: "edit", args: { word: "w" } } } }
+    }
+  )
+  yield* Stream.runDrain(run("go"))
+  assert.include((yield* transcript(chat)).join("\n"), "edited w")
+})
+
+/** The events in pairs that hooks received, by the first one: how many have no second one. */
+const unpaired = (told: ReadonlyArray<HookEvent>) =>
+  (
+    [
+      ["BeforeAgent", "AfterAgent"],
+      ["BeforeTool", "AfterTool"],
+      ["PreCompress", "PostCompress"]
+    ] as const
+  ).flatMap(([first, second]) => (of(told, first).length === of(told, second).length ? [] : [first]))
+
+describe("each event before has its event after", () => {
+  const failing = tool("fail", "read", () => Effect.fail(new ToolFailure({ message: "no" })))
+  const hanging = tool("hang", "execute", () => Effect.never)
+  const calls = (name: string): Array<ScriptedModel.Step> => [calling(asking(name, "a", "1")), saying("done")]
+  const scenes: Readonly<Record<string, readonly [work: Work, answers: Answers, kinds: RegExp]>> = {
+    "a call that the user refuses": [{ mode: "none", tools: [edit], answers: calls("edit") }, {}, /BeforeTool/],
+    "a call that fails": [{ tools: [failing], answers: calls("fail") }, {}, /BeforeTool/],
+    "a call that a hook breaks": [
+      { tools: [upper], answers: calls("read") },
+      { BeforeTool: { hookSpecificOutput: { tool_input: { word: 1 } } } },
+      /BeforeTool/
+    ],
+    "a run that is cancelled in a call": [{ tools: [hanging], answers: calls("hang") }, {}, /BeforeTool/],
+    "a run that is cancelled in an answer": [{ answers: [ScriptedModel.hang] }, {}, /BeforeModel.*AfterModel/],
+    "a request that fails": [
+      { answers: [new ModelError({ reason: new QuotaExhaustedError({ detail: "today" }) })] },
+      {},
+      /BeforeModel.*AfterModel/
+    ],
+    "a run at its limit": [
+      { tools: [upper], answers: calls("read"), limits: { turns: 1 } },
+      {},
+      /AfterTool.*AfterAgent/
+    ]
+  }
+  for (const [what, [work, answers, kinds]] of Object.entries(scenes)) {
+    it.effect(what, function* () {
+      const { chat, run, told } = yield* hookedAgent(work, answers)
+      yield* chat.append([{ content: user(text("before")) }, { content: model(text("so")) }])
+      yield* ended(yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("10 seconds") }))))
+      yield* TestClock.adjust("1 second")
+      assert.deepStrictEqual(unpaired(told), [])
+      assert.match(told.map(({ _tag }) => _tag).join(" "), kinds)
+    })
+  }
+
+  it.effect("a compression that is cancelled, with the size that stays", function* () {
+    const { chat, told } = yield* hookedAgent(
+      { answers: [ScriptedModel.hang], settings: { policy: { summarizer: "model" } } },
+      {}
+    )
+    yield* chat.append(
+      Array.from({ length: 40 }, () => [
+        { content: user(text("before ".repeat(400))) },
+        { content: model(text("so")) }
+      ]).flat()
+    )
+    const tokens = TokenCount.make((yield* chat.usage).tokens)
+    const work = chat.compress({ cancel: Effect.sleep("1 second") })
+    const outcome = yield* ended(yield* Effect.forkChild(work))
+    assert.deepStrictEqual(outcome, { _tag: "Cancelled", before: tokens })
+    yield* TestClock.adjust("1 second")
+    assert.deepStrictEqual(unpaired(told), [])
+    const [last] = of(told, "PostCompress")
+    assert.deepStrictEqual([last?.status, last?.before, last?.after], ["CANCELLED", tokens, tokens])
+  })
 })
 
 describe("BeforeAgent", () => {

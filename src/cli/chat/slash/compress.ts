@@ -20,9 +20,7 @@ export const compress: SlashCommand = {
     const outcome = yield* terminal.during("compressing", (cancel) =>
       chat.compress({ cancel, onNotice: (line) => say(session, line), ...(focus === "" ? {} : { focus }) })
     )
-    // A summary that does not help would not help a second time either.
-    const isDone = outcome._tag === "Compressed" || outcome._tag === "ContentTruncated"
-    if (isDone || outcome._tag === "FailedInflatedTokenCount") {
+    if (outcome._tag === "Compressed" || outcome._tag === "ContentTruncated") {
       yield* Ref.set(compressedAt, yield* nextPosition(session))
     }
     const prices = pricesWith((yield* chat.settings).models)

@@ -11,7 +11,7 @@ import {
   withoutValues
 } from "../../text/Redaction.ts"
 import { runSync } from "../../text/SlicedWork.ts"
-import { userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { questionBefore, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, voicesOf } from "../../transcripts/voice/Voice.ts"
 import type { UserWords } from "../Snapshot.ts"
 
@@ -27,17 +27,33 @@ export interface Span {
   readonly handle: Handle | undefined
   /** When it was written, in milliseconds since 1970. */
   readonly at?: number | undefined
+  /** The question that it answers, empty where it is not known. Absent: it is a request. */
+  readonly question?: string
 }
 
 /** Returns the user's requests in a message: the spans that the user wrote, without commands to the program. */
 export const requestSpans = (entry: Entry): Array<Span> =>
   voicesOf(entry).flatMap((voices, at) => {
-    const text = voices.length === 0 ? "" : spokenText(entry.content.parts[at])
+    const part = entry.content.parts[at]
+    const text = voices.length === 0 ? "" : spokenText(part)
+    // What the user says with a refusal is a request.
+    const isAnswer = voices.length > 0 && part !== undefined && userReply(part)?.isRefusal === false
     return voices.flatMap(({ end, speaker, start }) => {
       const words = text.slice(start, end)
       return speaker !== "user" || /^[/?]\S*$/.test(words)
         ? []
-        : [{ entry: entry.id, part: at, start, end, text: words, handle: entry.handles[at], at: entry.at }]
+        : [
+            {
+              entry: entry.id,
+              part: at,
+              start,
+              end,
+              text: words,
+              handle: entry.handles[at],
+              at: entry.at,
+              ...(isAnswer ? { question: questionBefore(text, start) } : {})
+            }
+          ]
     })
   })
 

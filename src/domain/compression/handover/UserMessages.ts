@@ -248,10 +248,22 @@ interface MessageLayout {
   readonly isFirst: (span: Span) => boolean
 }
 
+/** Characters of a question above its answer. */
+const maxQuestionChars = 80
+
+/** The heading of an answer to a question; undefined for a request. */
+const answerLabel = ({ entry, question }: Span, hasRoom: boolean): string | undefined => {
+  if (question === undefined) return undefined
+  // A heading has no other characters; a question may be a program's words.
+  const words = firstUnits(question.replace(/[^\p{L}\p{N}_',.-]+/gu, " ").trim(), maxQuestionChars).trim()
+  return words === "" || !hasRoom ? `answer to a question (${entry})` : `answer to the question ${words} (${entry})`
+}
+
 /** Writes messages. `excess`: how much more than its limit a clipped one may take, as a factor. */
 const write = ({ clipping, isFirst, leftOut, limits, shown }: MessageLayout, excess: number): ShownMessages => {
   const clipped = new Set<Span>(leftOut)
   const items: Array<SnapshotItem> = []
+  const latest = shown.findLastIndex(({ span }) => span.question === undefined)
   for (const [index, { dating, isEnd, item: whole, span }] of shown.entries()) {
     if (index === 1 && leftOut.length > 0) {
       const names = `${leftOut[0]?.entry ?? ""} to ${leftOut.at(-1)?.entry ?? ""}`
@@ -271,7 +283,7 @@ const write = ({ clipping, isFirst, leftOut, limits, shown }: MessageLayout, exc
       excess
     })
     if (isClipped) clipped.add(span)
-    const label = isFirst(span) ? "original request" : index === shown.length - 1 ? latestLabel : undefined
+    const label = isFirst(span) ? "original request" : index === latest ? latestLabel : answerLabel(span, excess > 1)
     items.push(label === undefined ? item : labelled(label, item))
   }
   return { items, clipped }

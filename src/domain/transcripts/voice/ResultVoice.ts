@@ -114,6 +114,19 @@ const answerIn = (text: string): UserReply | undefined => {
   return words.length === 0 ? undefined : { isRefusal: false, words }
 }
 
+/** What stands between a question and its answer, in each of the forms above. */
+const asked = [
+  /"([^"]*)"="$/,
+  /^([^\n:]*): user (?:wrote: |selected: (?:\d+\. )?)$/im,
+  /"question":\s*"((?:[^"\\]|\\.)*)"[^{}]*$/
+]
+
+/** Returns the question that the user answers with the words from this place on; empty where the result does not have it. */
+export const questionBefore = (text: string, start: number): string => {
+  const before = text.slice(Math.max(0, start - 2_000), start)
+  return asked.map((form) => form.exec(before)?.[1] ?? "").find((question) => question.trim() !== "") ?? ""
+}
+
 /** Returns the text in which `userReply` finds words. */
 export const resultText = (part: Part): string => responseText(part)
 

@@ -129,7 +129,8 @@ const carryOutBy = Effect.fn("Compression.attempt")(
       digestBudget: policy.digestBudget,
       promptId: request.promptId
     }
-    const summary = yield* summaryOf(request, plan, summaryRequest, write)
+    const written = yield* summaryOf(request, plan, summaryRequest, write)
+    const summary = wasTried && written.by === "extractive" ? { ...written, degraded: triedBefore } : written
     if (summary.text.trim() === "") {
       return {
         outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }),
@@ -185,6 +186,12 @@ const carryOutBy = Effect.fn("Compression.attempt")(
 const failedBefore = {
   reason: "failed before",
   message: "an earlier summary did not make the conversation smaller, so code wrote this one"
+} as const
+
+/** Why code writes the snapshot in place of a model that was paid for the same range before. */
+const triedBefore = {
+  reason: "failed before",
+  message: "a model was paid for these messages before and gave no usable summary, so code wrote this one"
 } as const
 
 /** Returns the snapshot: a hook's for the first plan, else the summarizer's. Both are verified against the conversation. */

@@ -50,14 +50,7 @@ import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts
 import { planStep } from "../summary/CompressionSteps.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
 import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
-import {
-  redactedCalls,
-  type CompressRequest,
-  type CompressionResult,
-  wasTriedWithoutResult,
-  noop,
-  PlanRefused
-} from "./CompressRequest.ts"
+import { redactedCalls, type CompressRequest, type CompressionResult, noop, PlanRefused } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import { stagedSummary } from "./StagedSummary.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
@@ -199,10 +192,6 @@ const summarised = Effect.fnUntraced(function* (
   const all = view(request.conversation)
   const from = all.findIndex((item) => item.entry.id === step?.from)
   const to = all.findIndex((item) => item.entry.id === step?.to)
-  // The original pays again for an empty summary on every turn.
-  if (step !== undefined && wasTriedWithoutResult(request, step)) {
-    return noop("already tried", plan.before)
-  }
   const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
   const { secrets } = yield* Work.run(redactedEntries(dropped))
   // A value that was identified as a secret by its name remains one after the name has left the window.

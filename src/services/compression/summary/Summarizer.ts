@@ -144,7 +144,8 @@ const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary,
     : Effect.fail(new SummarizerError({ reason, message, cause, calls: [] }))
 }
 
-const maxTime = Duration.minutes(3)
+/** Longer than what a strategy gives a request itself (openclaw: 180 s). */
+const maxTime = Duration.minutes(5)
 
 /** Runs code of a program: with a time limit, and with defects and interruptions of its own as failures. */
 const within = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, unknown, R> =>

@@ -1,6 +1,6 @@
-import { assert, it } from "@effect/vitest"
-import { witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
-import { model, text, user } from "../../../../src/domain/content/Content.ts"
+import { assert, describe, it } from "@effect/vitest"
+import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
+import { model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { type Author, type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
 const words = "Never touch src/legacy."
@@ -24,4 +24,19 @@ it("only the user's own message, named by its id, witnesses the user's words", (
   const seen = [1, 2, 3, 4, 5, 6, 7].map((n) => witness({ entry: entryId(n), text: words }))
   assert.deepStrictEqual(seen, [true, false, false, false, false, false, false])
   assert.isFalse(witness({ entry: entryId(1), text: "Always touch src/legacy." }))
+})
+
+describe("the question of an answer", () => {
+  it.each([
+    ['User has answered your questions: "Which rig?"="No rig". You can now continue', "Which rig?", "No rig"],
+    ["Colour: user selected: 2. Blue", "Colour", "Blue"],
+    ['{"answers":[{"question":"Which one?","answer":"that one"}]}', "Which one?", "that one"],
+    ['{"answers":{"0":"that one"}}', "", "that one"]
+  ])("is found: %s", (output, question, answer) => {
+    const spans = requestSpans(entryOf(1, undefined, user(response("ask_user", { output }, "c"))))
+    assert.deepStrictEqual(
+      spans.map((span) => [span.text, span.question]),
+      [[answer, question]]
+    )
+  })
 })

@@ -38,7 +38,8 @@ interface Case {
   readonly promptTokens: number
   readonly forced: boolean
   readonly failed: boolean
-  readonly answers: readonly [summary: string | ModelError, verified: string]
+  /** Of the first call, of the second one, and of those of later compressions. */
+  readonly answers: ReadonlyArray<string | ModelError>
   /** Numbers of the saves that fail. */
   readonly broken?: ReadonlyArray<number>
   /** What the API counts where there are media; absent: it does not answer. */
@@ -56,7 +57,8 @@ const policyFor = ({ promptTokens }: Case): Policy => ({
   promptTokens: TokenCount.make(promptTokens)
 })
 
-const played = Effect.fnUntraced(function* (one: Case) {
+/** Plays a case, then automatic compressions, so many of them. */
+const played = Effect.fnUntraced(function* (one: Case, more = 0) {
   const asked = yield* Ref.make<ReadonlyArray<ModelRequest>>([])
   const scripted = Layer.succeed(Model, {
     generate: Effect.fnUntraced(function* (request) {
@@ -102,6 +104,9 @@ const played = Effect.fnUntraced(function* (one: Case) {
     const chat = yield* Chat.keep({ session, log, settings: { model: "gemini-2.5-pro", toolOutput: { most: 0 } } })
     yield* chat.append(one.contents.map((content) => ({ content })))
     const outcome = yield* chat.compress({ policy: policyFor(one), forced: one.forced })
+    for (let n = 0; n < more; n += 1) {
+      yield* chat.compress({ policy: policyFor({ ...one, promptTokens: 600_000 }), forced: false })
+    }
     return { outcome, after: yield* chat.session, asked: yield* Ref.get(asked) }
   }).pipe(Effect.provide(services))
 })
@@ -122,7 +127,7 @@ const expected = (one: Case) =>
     firstId: 1,
     broken: one.broken ?? [],
     summary: typeof one.answers[0] === "string" ? one.answers[0] : "",
-    verified: one.answers[1],
+    verified: typeof one.answers[1] === "string" ? one.answers[1] : "",
     api: one.api,
     flag: one.failed,
     instructions: {
@@ -181,6 +186,35 @@ const cases: Readonly<Record<string, Case>> = {
 }
 
 describe("strategy gemini", () => {
+  it.effect.each<readonly [ending: string, status: string, changed: Partial<Case>, calls: number]>([
+    ["an empty summary", "COMPRESSION_FAILED_EMPTY_SUMMARY", { answers: ["", "", "s", "s"] }, 4],
+    [
+      "a failed count",
+      "COMPRESSION_FAILED_TOKEN_COUNT_ERROR",
+      { contents: [...contents, picture, model(text("seen"))], answers: ["s", "s", "s", "s"] },
+      4
+    ],
+    [
+      "a forced result that is larger",
+      "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+      { promptTokens: 10, forced: true, answers: ["long ".repeat(9_000), "", "s", "s"] },
+      4
+    ],
+    [
+      "an automatic result that is larger",
+      "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT",
+      { answers: ["short", "long ".repeat(900_000)] },
+      2
+    ]
+  ])(
+    "gemini: after %s the next automatic compression asks for the same messages again, unless it was an automatic one that grew (Gemini CLI)",
+    ([, status, changed, calls]) =>
+      Effect.gen(function* () {
+        const { asked, outcome } = yield* played({ ...base, ...changed }, 1)
+        assert.deepStrictEqual([statusOf(outcome), asked.length], [status, calls])
+      })
+  )
+
   for (const [name, one] of Object.entries(cases)) {
     it.effect(`${name}: has the original's status, counts, calls, flag and history`, function* () {
       const { after, asked, outcome } = yield* played(one)

@@ -1,8 +1,8 @@
-import { type SectionName, sectionNames } from "../../Snapshot.ts"
+import type { SectionName } from "../../Snapshot.ts"
 
 /** The prompts of the strategy `gemini`: the instruction of both calls, and the last message of each. */
 
-/** The purpose of each section of the snapshot, in the order of the sections. */
+/** The purpose of each section of the snapshot, in Gemini CLI's order. */
 const sectionPurposes: Readonly<Record<SectionName, string>> = {
   overall_goal: "What the user wants in the end, in one sentence.",
   active_constraints: "Rules that still hold: what the user demanded or forbade, conventions, decisions already taken.",
@@ -13,7 +13,9 @@ const sectionPurposes: Readonly<Record<SectionName, string>> = {
   task_state: "The plan with each step marked as done, in progress or open, and what comes next."
 }
 
-const outline = sectionNames.map((name) => `  <${name}>\n    ${sectionPurposes[name]}\n  </${name}>`).join("\n")
+const outline = Object.entries(sectionPurposes)
+  .map(([name, purpose]) => `  <${name}>\n    ${purpose}\n  </${name}>`)
+  .join("\n")
 
 /** The system instruction of both calls. */
 export const compressionInstruction = `You are the memory of a software agent. A long conversation is handed to you; you distil from it what the agent must still know.

@@ -71,32 +71,44 @@ interface Result {
   readonly part: number
   readonly handle: Handle | undefined
   readonly original: Part
+  /** The whole output, whatever is shown of it. */
+  readonly whole: () => string
   text: string
 }
 
 const telling =
   /\b(?:error|exception|failed|fatal|traceback|panic|exit code)\b|[}\])]\s*$|\b(?:total|summary|result|done)\b/i
 
-/** Cuts a result to so many characters: its beginning, and its end where the end says how it went. */
-export const cutResult = (text: string, maxChars: number, handle: Handle | undefined): string => {
+/**
+ * Cuts a result to so many characters: its beginning, and its end where the end says how it went. `outputOf` returns the whole output where `shown`
+ * is already a part of it, so that the note tells how much of the whole is missing.
+ */
+export const cutResult = (
+  shown: string,
+  maxChars: number,
+  handle: Handle | undefined,
+  outputOf: () => string = () => shown
+): string => {
   const limit = Math.max(maxChars, minCutChars)
   // A result that was cut earlier exceeds the limit by its note, and is not cut again.
-  if (text.length <= limit + maxNoteChars) return text
-  const tail = telling.test(lastUnits(text, 2_000)) ? Math.min(Math.floor(limit * 0.3), 4_000) : 0
-  const whole = firstUnits(text, limit - tail)
+  if (shown.length <= limit + maxNoteChars) return shown
+  const text = outputOf()
+  const tail = telling.test(lastUnits(text, 2_000)) ? lastUnits(text, Math.min(Math.floor(limit * 0.3), 4_000)) : ""
+  const whole = firstUnits(text, limit - tail.length)
   const line = whole.lastIndexOf("\n")
   const head = line > whole.length * 0.8 ? whole.slice(0, line) : whole
-  const left = text.length - head.length - tail
-  return `${head}\n${noteOf(`${left} more characters were cut`, handle)}${tail === 0 ? "" : `\n${lastUnits(text, tail)}`}`
+  const left = text.length - head.length - tail.length
+  return `${head}\n${noteOf(`${left} more characters were cut`, handle)}${tail === "" ? "" : `\n${tail}`}`
 }
 
 const noteOf = (what: string, handle: Handle | undefined): string =>
   `${runtimeMark} ${what}.${handle === undefined ? "" : ` ${recallNote(handle)}`}`
 
-const trim = (text: string, handle: Handle | undefined): string =>
-  text.length <= trimmed.above
-    ? text
-    : `${firstUnits(text, trimmed.head)}\n…\n${lastUnits(text, trimmed.tail)}\n${noteOf(`Shortened from ${text.length} characters`, handle)}`
+const trim = ({ handle, text: shown, whole }: Result): string => {
+  if (shown.length <= trimmed.above) return shown
+  const text = whole()
+  return `${firstUnits(text, trimmed.head)}\n…\n${lastUnits(text, trimmed.tail)}\n${noteOf(`Shortened from ${text.length} characters`, handle)}`
+}
 
 const cleared = (text: string, handle: Handle | undefined): string => {
   const note = noteOf("An old tool result was cleared", handle)
@@ -128,7 +140,7 @@ const pruneOld = (items: ReadonlyArray<ViewItem>, results: ReadonlyArray<Result>
     chars -= result.text.length - text.length
     result.text = text
   }
-  for (const result of old) show(result, trim(result.text, result.handle))
+  for (const result of old) show(result, trim(result))
   if (share() < pruneShare.clear || total(old) < minClearedChars) return
   for (const result of old) {
     if (share() < pruneShare.clear) return
@@ -200,14 +212,16 @@ export function* pruning(
       if (!isResponse(shown)) continue
       const text = resultText(shown)
       if (text === undefined) continue
-      const result = { item, entry: each.entry.id, part, handle: each.entry.handles[part], original: shown, text }
+      const { content, handles, id: entry } = each.entry
+      const whole = () => resultText(content.parts[part] ?? shown) ?? text
+      const result = { item, entry, part, handle: handles[part], original: shown, whole, text }
       results.push(result)
       before.set(result, text)
     }
     yield 50
   }
   const bound = maxResultChars(options.window)
-  for (const result of results) result.text = cutResult(result.text, bound, result.handle)
+  for (const result of results) result.text = cutResult(result.text, bound, result.handle, result.whole)
   pruneOld(items, results, options)
   clearBeyond(items, results, maxAllResultsChars(options.window))
   yield total(results)

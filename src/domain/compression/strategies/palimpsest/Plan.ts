@@ -46,7 +46,7 @@ const isOnlySnapshot = (dropped: ReadonlyArray<ViewItem>): boolean =>
 /** Returns the user's latest request between two indexes. */
 const latestRequest = (view: IndexedView, from: number, to: number): Span | undefined => {
   for (const { entry } of view.asking(from, to)) {
-    const latest = requestSpans(entry).at(-1)
+    const latest = requestSpans(entry).findLast(({ question }) => question === undefined)
     if (latest !== undefined) return latest
   }
   return undefined

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Plan } from "../../../../../src/domain/compression/Compression.ts"
 import { modelAlias } from "../../../../../src/domain/compression/ModelPurpose.ts"
-import { sectionNames } from "../../../../../src/domain/compression/Snapshot.ts"
 import { firstCall, secondCall } from "../../../../../src/domain/compression/strategies/gemini/Calls.ts"
 import {
   acknowledgement,
@@ -497,11 +496,23 @@ describe("estimates, outputs, prompts", () => {
     assert.strictEqual(modelAlias("other").model, "gemini-3-pro-preview")
   })
 
-  it("gemini: a scratchpad, then seven sections in one order (Gemini CLI)", () => {
+  it("gemini: a scratchpad, then seven sections in one order (Gemini CLI; ours: the instruction is in our words)", () => {
     const found = [...compressionInstruction.matchAll(/^ {2}<(\w+)>$/gm)].map(([, name]) => name)
-    assert.deepStrictEqual(found, [...sectionNames])
+    assert.deepStrictEqual(found, [
+      "overall_goal",
+      "active_constraints",
+      "key_knowledge",
+      "artifact_trail",
+      "file_system_state",
+      "recent_actions",
+      "task_state"
+    ])
     assert.isBelow(compressionInstruction.indexOf("<scratchpad>"), compressionInstruction.indexOf("<state_snapshot>"))
+  })
+
+  it("gemini: the last message asks for a first snapshot, or for one that takes in the earlier one, and the second call for what is missing (Gemini CLI; ours: in our words)", () => {
     assert.notStrictEqual(snapshotRequest("create"), snapshotRequest("merge"))
+    assert.match(critiqueRequest, /missing.*technical details, file paths, results of tools.*repeat the same snapshot/s)
   })
 
   it("gemini: the summary in the user's role, the acknowledgement, the kept messages (Gemini CLI)", () => {

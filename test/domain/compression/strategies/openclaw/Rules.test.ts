@@ -46,6 +46,7 @@ import {
   user
 } from "../../../../../src/domain/content/Content.ts"
 import { entryId, viewItem } from "../../../../../src/domain/conversation/Conversation.ts"
+import { shorten } from "../../../../../src/domain/conversation/ToolOutputShortening.ts"
 import * as Work from "../../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, handle } from "../../../../support/entries.ts"
 
@@ -131,6 +132,15 @@ describe("the strategy openclaw: before a request", () => {
     assert.isTrue(cutResult(`${log}error: it broke`, 4_000, handle).endsWith("error: it broke"))
     assert.strictEqual(cutResult("short", 10, handle), "short")
     assert.isAtLeast(cutResult(log, 10, handle).length, 2_000)
+  })
+
+  it("openclaw: a result of which a part is shown is cut from the whole, and the note counts the whole (ours)", () => {
+    const whole = `${"line of a log\n".repeat(20_000)}error: it broke`
+    const shown = shorten(whole, handle, "head-tail-chars")
+    const cut = cutResult(shown, 4_000, handle, () => whole)
+    assert.notInclude(cut, "of 280015 characters")
+    const [head = "", count = "", tail = ""] = cut.split(/\n\[.*?\] (\d+) more characters were cut.*\n/)
+    assert.strictEqual(head.length + Number(count) + tail.length, whole.length)
   })
 
   it("openclaw: a result that was cut is not cut again at the same bound, so that the beginning of requests stays (ours)", () => {
