@@ -76,21 +76,17 @@ const showStatus = Effect.fnUntraced(function* (session: ChatSession.ChatSession
   const { limit, preparation, tokens } = yield* chat.usage
   const { model } = yield* chat.settings
   const path = yield* Path.Path
-  const mode = yield* agent.approval.mode
-  const isPlanning = mode === "plan"
   const name = yield* ChatSession.nameOf(session)
   const cost = yield* Ref.get(session.cost)
   const status = {
-    model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
+    model: recording?.name ?? model,
     tokens,
     limit,
+    mode: yield* agent.approval.shownMode,
     session: name,
     preparation,
-    extras: [
-      mode === "edits" ? "edits run" : mode === "all" ? "everything runs" : "",
-      cost === 0 ? "" : dollars(cost),
-      path.basename(path.resolve("."))
-    ]
+    cost: cost === 0 ? "" : dollars(cost),
+    folder: path.basename(path.resolve("."))
   }
   yield* terminal.title(`${name} · palimpsest`)
   yield* terminal.status((columns) => statusLine(status, columns, style))
@@ -230,6 +226,10 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   const session = yield* ChatSession.make({ agent, chat, id, recording, terminal, writePage }, title)
   const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
   const complete = yield* completer(agent.paths)
+  const context = yield* Effect.context<ChatSession.Requirements>()
+  yield* terminal.onModeKey(
+    Effect.provideContext(Effect.andThen(agent.approval.cycle, Effect.ignore(showStatus(session))), context)
+  )
 
   if (!isNew) yield* Effect.ignore(showLastTurns(session))
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)

@@ -21,6 +21,7 @@ export type KeyAction =
   | "leave"
   | "none"
   | "takeLastQueued"
+  | "cycleMode"
   | "clearScreen"
   | "toggleCards"
   | "searchMessages"
@@ -37,6 +38,7 @@ export const keyAction = (
   if (matchesKey(key, "escape")) return isWorking && !takesEscape ? "cancel" : undefined
   if (matchesKey(key, "ctrl+d")) return isEmpty ? (isAsked ? "none" : "leave") : undefined
   if (matchesKey(key, "up")) return isEmpty && hasQueued && !isAsked ? "takeLastQueued" : undefined
+  if (matchesKey(key, "shift+tab")) return "cycleMode"
   if (matchesKey(key, "ctrl+l")) return "clearScreen"
   if (matchesKey(key, "ctrl+o")) return "toggleCards"
   if (matchesKey(key, "ctrl+z")) return "suspend"

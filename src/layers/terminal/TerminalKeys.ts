@@ -153,6 +153,9 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
     case "takeLastQueued":
       editor.fill(queue.takeBackLast() ?? "")
       break
+    case "cycleMode":
+      parts.run(state.modeKey)
+      break
     case "clearScreen":
       screen.redraw((_, columns) => output.transcript.keepLast(0, columns))
       break

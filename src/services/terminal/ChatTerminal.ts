@@ -61,6 +61,8 @@ export interface Inquiry<A> {
    * question confirms with Enter, so that a word on its way answers nothing.
    */
   readonly keys?: ReadonlyArray<string> | undefined
+  /** Letters that open another question without Enter. */
+  readonly opens?: Readonly<Record<string, Inquiry<A>>> | undefined
   /** Text to edit that is already in the line. */
   readonly fill?: string | undefined
   /** Reads a typed line, which is passed without surrounding white space. */
@@ -157,6 +159,8 @@ export class ChatTerminal extends Context.Service<
     readonly card: (card: Card) => Effect.Effect<void>
     /** Sets the line that stays beside the prompt; it is made again for each width in columns. */
     readonly status: (line: (columns: number) => string) => Effect.Effect<void>
+    /** Sets what Shift+Tab does. */
+    readonly onModeKey: (run: Effect.Effect<void>) => Effect.Effect<void>
     /** Sets the lines that stay above the status line, such as the steps of the work; none when empty. */
     readonly panel: (lines: ReadonlyArray<string>) => Effect.Effect<void>
     /** Changes how the chat looks and behaves. */
