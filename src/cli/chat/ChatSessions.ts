@@ -9,9 +9,10 @@ import { Model } from "../../services/model/Model.ts"
 import { type AgentHandlers, mainAgent } from "../../services/runtime/AgentHost.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
+import { Settings } from "../../services/settings/Settings.ts"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import type { Options } from "../commands/chat.ts"
-import { canAsk } from "../flags/ApiKey.ts"
+import { canAsk, missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -184,6 +185,12 @@ const runSessions = Effect.fnUntraced(function* (chat: Chat) {
   }
 })
 
+/** The model that the settings name. A file that cannot be read is reported when the session opens. */
+const modelOfSettings = Settings.use(({ read }) => read).pipe(
+  Effect.map(({ settings }) => settings.model),
+  Effect.orElseSucceed(() => undefined)
+)
+
 /** Starts a chat and runs it until the user leaves. */
 export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   const terminal = yield* ChatTerminal
@@ -191,11 +198,14 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   if (options === undefined) return
   const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
-  if (recorded === undefined && !(yield* canAsk(options.model))) {
-    const [how, what] = RuntimeText.missingKeyLines
+  const named = options.model ?? (yield* modelOfSettings)
+  // A session that is resumed has a model of its own.
+  const isResumed = (options.resume ?? options.session) !== undefined || options.continue === true
+  if (recorded === undefined && !(yield* canAsk(named)) && !(isResumed && (yield* canAsk(undefined)))) {
+    const lines = yield* missingKeyLines(named)
     // What others write to the screen is wiped when the terminal is left.
-    yield* terminal.note(`palimpsest: ${how}`)
-    return yield* failed(what)
+    yield* Effect.forEach(lines.slice(0, -1), (line) => terminal.note(`palimpsest: ${line}`), { discard: true })
+    return yield* failed(lines.at(-1) ?? "")
   }
   const defaults = yield* ChatDefaults
   // A recording contains no summaries, so code writes them.

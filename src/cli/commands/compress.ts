@@ -34,7 +34,6 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileExtension.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/chat/Chat.ts"
-import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import type { Environment } from "../../services/platform/Environment.ts"
 import * as AgentNesting from "../../services/runtime/AgentNesting.ts"
@@ -48,7 +47,7 @@ import { recording } from "../../services/transcripts/CarryOver.ts"
 import { type Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
-import { hasApiKey } from "../flags/ApiKey.ts"
+import { canAsk } from "../flags/ApiKey.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
 import * as Input from "../flags/SharedFlags.ts"
@@ -154,7 +153,7 @@ type Flags = Command.Command.Config.Infer<typeof flags>
 
 /** The summarizer: the flag's, else a model when an API key is set, else code. */
 const summarizerOf = (input: Flags) =>
-  Effect.map(hasApiKey, (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
+  Effect.map(canAsk(undefined), (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
 
 const policyOf = (
   input: Flags,
@@ -509,7 +508,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       // With a fallback, a model that does not exist is skipped.
       if (asks && model !== undefined && others.length === 0) {
         yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models }, true, handlers))
-      }
+      } else if (asks) yield* RuntimeText.orExit(SessionOpening.checkSummarizers(input.model, true))
       const limit =
         input.limit ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --limit N" }))
       const policy = policyOf(input, loaded, limit, summarizer, input.strategy, settings)
@@ -520,7 +519,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       const chat = yield* Chat.keep({
         session: before,
         log: recording(events, session.started?.session ?? ""),
-        settings: { ...(yield* ChatDefaults), cwd: path.resolve(".") }
+        settings: { ...(yield* SessionOpening.askableDefaults), cwd: path.resolve(".") }
       })
       if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
       const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
