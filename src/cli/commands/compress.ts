@@ -106,8 +106,8 @@ const flags = {
     Input.models("model"),
     "Model that writes the summary; of several, separated by commas, the next replaces one that fails"
   ),
-  limit: Input.optional(
-    Input.size("limit"),
+  window: Input.optional(
+    Input.size("window").pipe(Flag.withAlias("limit")),
     "Context window in tokens (default: the window of the conversation's model)"
   ),
   threshold: Input.share("threshold").pipe(
@@ -195,7 +195,7 @@ const outFormat = (out: string): WrittenFormat =>
 const checked = Effect.fnUntraced(function* (
   input: Flags
 ): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path> {
-  if (input.limit === 0) return yield* badInput("--limit 0 leaves no room; give the window in tokens")
+  if (input.window === 0) return yield* badInput("--window 0 leaves no room; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("use either --in-place or --out, not both")
   if (input.inPlace && input.file === "-") return yield* badInput("--in-place needs a file, not standard input")
   const fs = yield* FileSystem.FileSystem
@@ -510,7 +510,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models }, true, handlers))
       } else if (asks) yield* RuntimeText.orExit(SessionOpening.checkSummarizers(input.model, true))
       const limit =
-        input.limit ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --limit N" }))
+        input.window ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --window N" }))
       const policy = policyOf(input, loaded, limit, summarizer, input.strategy, settings)
       const options = { policy, forced: input.force, tell }
       const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
@@ -585,7 +585,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
   ).pipe(
     Command.withExamples([
       {
-        command: "palimpsest compress talk.jsonl --force --limit 64k",
+        command: "palimpsest compress talk.jsonl --force --window 64k",
         description: "Show what a window of 64,000 tokens keeps"
       },
       {
