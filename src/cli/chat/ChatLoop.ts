@@ -44,6 +44,9 @@ const withEvent = (before: Progress, event: ChatEvent): Progress => {
   switch (event._tag) {
     case "Finished":
       return { isSent: true, isAnswered: true }
+    case "LoopDetected":
+      // The message was kept with the advice to the model.
+      return { isSent: true, isAnswered: false }
     case "HookStopped":
       return { isSent: before.isSent || !event.refused, isAnswered: false }
     case "ToolCallResponse":
@@ -92,6 +95,13 @@ const showStatus = Effect.fnUntraced(function* (session: ChatSession.ChatSession
   yield* terminal.status((columns) => statusLine(status, columns, style))
 })
 
+const isMessage = (line: string): boolean => parseLine(line)._tag === "Message"
+
+const messageText = (line: string): string => {
+  const parsed = parseLine(line)
+  return parsed._tag === "Message" ? parsed.text : line
+}
+
 /** Sends a message and shows the events of its turn. */
 const exchange = Effect.fnUntraced(function* (
   session: ChatSession.ChatSession,
@@ -101,8 +111,9 @@ const exchange = Effect.fnUntraced(function* (
   const { agent, chat, recording, terminal } = session
   const screen = yield* TurnScreen.make(recording !== undefined)
   const progress = yield* Ref.make<Progress>({ isSent: false, isAnswered: false })
+  const steering = Effect.map(terminal.takeTyped(isMessage), (texts) => texts.map(messageText))
   const send = (cancel: Effect.Effect<void>) =>
-    recording === undefined ? agent.run(message, { cancel, author }) : chat.send(message, { cancel })
+    recording === undefined ? agent.run(message, { cancel, author, steering }) : chat.send(message, { cancel })
   yield* terminal.during("thinking", (interrupted) =>
     send(interrupted).pipe(
       Stream.runForEach((event) =>

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, Sink, Stdio } from "effect"
+import { Context, Effect, Layer, Logger, Option, References, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { isResponse } from "../../domain/content/Content.ts"
 import { defaults as settingsDefaults, withDefaults } from "../../domain/settings/Settings.ts"
@@ -10,6 +10,7 @@ import { type AgentHandlers, mainAgent } from "../../services/runtime/AgentHost.
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { Settings } from "../../services/settings/Settings.ts"
+import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import type { Options } from "../commands/chat.ts"
 import { canAsk, missingKeyLines } from "../flags/ApiKey.ts"
@@ -107,11 +108,32 @@ const handlersOf = ({ recorded, terminal }: Chat): AgentHandlers => ({
   notify: (notice) => terminal.note(RuntimeText.noticeLine(notice))
 })
 
+/** What is said while a session opens. On a screen it goes through the screen: other writes would stand across the editor. */
+const openHandlersOf = Effect.fnUntraced(function* (terminal: ChatTerminal["Service"]) {
+  if (!terminal.isTerminal) return yield* RuntimeText.handlers
+  return {
+    notify: (notice) => terminal.note(RuntimeText.noticeLine(notice)),
+    progress: (label, work) => terminal.during(label, () => work)
+  } satisfies SessionOpening.OpenHandlers
+})
+
+/** Log messages in lines of the conversation. */
+const logger = (terminal: ChatTerminal["Service"]) =>
+  Logger.layer([
+    Logger.make((options) => {
+      // Telemetry goes to a collector.
+      if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
+      const isNotice = options.logLevel === "Warn" && options.cause.reasons.length === 0
+      const words = (Array.isArray(options.message) ? options.message : [options.message]).map(String).join(" ")
+      Effect.runFork(terminal.note(printableLine(isNotice ? words : Logger.formatLogFmt.log(options))))
+    })
+  ])
+
 /** Runs a session until the user leaves it. */
 const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCleared, isFirst }: Opening) {
   const { options, recorded, terminal } = chat
   const opened = yield* RuntimeText.orExit(
-    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* RuntimeText.handlers)
+    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* openHandlersOf(terminal))
   )
   yield* terminal.panel([])
   yield* terminal.configure(withDefaults(opened.settings).terminal)
@@ -214,9 +236,10 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
       ? { ...defaults, prepareAt: settingsDefaults.compressionPrepareAt }
       : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
   const model = recorded?.model ?? (yield* Model)
-  yield* askOnce(terminal)
-  return yield* runSessions({ terminal, options, recorded }).pipe(
+  const logging = terminal.isTerminal ? logger(terminal) : Layer.empty
+  return yield* Effect.andThen(askOnce(terminal), runSessions({ terminal, options, recorded })).pipe(
     Effect.provideService(Model, model),
-    Effect.provideService(ChatDefaults, settings)
+    Effect.provideService(ChatDefaults, settings),
+    Effect.provide(logging)
   )
 }, Effect.scoped)

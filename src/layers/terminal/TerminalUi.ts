@@ -62,7 +62,7 @@ const belowConversation = (parts: TerminalParts, theme: Theme.Theme): Component 
         work: current && { label, frame, isStopping, seconds: Math.floor(secondsSince(parts, current.since)) },
         cards: [...cards.values()],
         areCardsOpen: output.transcript.areCardsOpen(),
-        queued: queue.texts,
+        queued: queue.messages,
         panel,
         isFirst: output.transcript.isEmpty()
       },
@@ -198,6 +198,17 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     columns: Effect.sync(() => terminal.columns),
     ask: Effect.fn("ChatTerminal.ask")((asked) => ask(parts, asked)),
     during: (label, job) => during(parts, label, job),
+    takeTyped: Effect.fn("ChatTerminal.takeTyped")(function* (accepts) {
+      const taken = queue.takeTyped(accepts)
+      for (const { store, text } of taken) {
+        output.show(() => {
+          output.endAnswer(false)
+          output.transcript.message(SafeText.shown(text))
+        })
+        yield* store
+      }
+      return taken.map(({ text }) => text)
+    }),
     working: Effect.fn("ChatTerminal.working")((label) =>
       Effect.sync(() => {
         progress.label = printableLine(label)
@@ -245,7 +256,7 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
 const connectEditor = (parts: TerminalParts, runPromise: CompletionMenu.MenuSource["run"]) => {
   const { editor, history, images, question, state } = parts
   editor.onPaste = (text) => (question.isOpen ? text : PastedImages.withReference(text, images))
-  editor.onMessage = (text) => Keys.onMessage(parts, text)
+  editor.onMessage = (text, waits) => Keys.onMessage(parts, text, waits)
   for (const text of history.entries.slice(0, recalledMessages).reverse()) editor.addToHistory(text)
   editor.setAutocompleteProvider(
     CompletionMenu.provider({

@@ -131,8 +131,8 @@ export class ChatTerminal extends Context.Service<
      */
     readonly ask: (question: Question) => Effect.Effect<string, Closed>
     /**
-     * Runs work while no prompt is open. Messages typed meanwhile are shown in a queue for the next prompts, and can be taken
-     * back. A line with `label` shows progress.
+     * Runs work while no prompt is open. Messages typed meanwhile are shown in a queue, for `takeTyped` or the next prompts, and can be taken
+     * back. One that is ended with Tab waits for a prompt. A line with `label` shows progress.
      *
      * Ctrl+C and Escape complete the effect passed to the work, and move everything typed meanwhile, queued messages too, into
      * the editor: it is not sent.
@@ -141,6 +141,8 @@ export class ChatTerminal extends Context.Service<
       label: string,
       work: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, R>
+    /** Takes the messages in the queue that `accepts` likes and that need not wait for a prompt, and shows them as sent. */
+    readonly takeTyped: (accepts: (text: string) => boolean) => Effect.Effect<ReadonlyArray<string>>
     /** Changes the label of the progress line until the work ends. */
     readonly working: (label: string) => Effect.Effect<void>
     /**
