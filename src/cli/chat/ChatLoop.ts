@@ -1,6 +1,7 @@
 import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { isErrorResponse, isResponse, type Part, plainText } from "../../domain/content/Content.ts"
+import { answeredCalls } from "../../domain/content/AnsweredCalls.ts"
+import { isResponse, type Part, plainText } from "../../domain/content/Content.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -13,6 +14,7 @@ import { truncate } from "../output/Columns.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { sentence } from "../output/Output.ts"
+import { pastCallText } from "./PastCalls.ts"
 import { completeMention, completePath } from "./PathCompletion.ts"
 import { runLine } from "./ShellLine.ts"
 import * as ChatSession from "./slash/ChatSession.ts"
@@ -193,31 +195,26 @@ const titleRequest = (
 const lastTurns = 2
 
 /** Shows the end of a resumed conversation. */
-const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: ChatSession.ChatSession) {
+const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, terminal }: ChatSession.ChatSession) {
   if (!terminal.isTerminal) return
   const all = entries((yield* chat.whole).conversation)
     .filter(({ author, content }) => author === undefined || content.role === "model")
     .map(({ content }) => content)
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
-  const succeeded = new Set(
-    all.flatMap(({ parts }) =>
-      parts.filter((part) => isResponse(part) && !isErrorResponse(part)).map((part) => part.functionResponse?.id)
-    )
-  )
-  for (const content of all.slice(from)) {
+  const calls = answeredCalls(all)
+  const columns = Math.min((yield* terminal.columns) - 1, maxTurnColumns)
+  for (const [index, content] of all.entries()) {
+    if (index < from) continue
     const text = plainText(content)
-    const calls = content.parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall]))
     if (isTyped(content)) yield* terminal.write(`${style.dim(truncate(`> ${printableLine(text)}`, maxTurnColumns))}\n`)
     else if (text.trim() !== "" && content.role === "model") {
       yield* terminal.answer(text)
       yield* terminal.endAnswer(false)
     }
-    for (const mark of ["✓", "✗"]) {
-      const names = calls
-        .filter(({ id }) => succeeded.has(id) === (mark === "✓"))
-        .map(({ name }) => printableLine(name))
-      if (names.length > 0) yield* terminal.write(`${style.dim(`${mark} ${names.join(", ")}`)}\n`)
+    for (const answered of calls[index] ?? []) {
+      const { isDone, line } = yield* pastCallText(agent.tools, answered)
+      yield* terminal.write(`${(isDone ? style.dim : style.warn)(truncate(line, columns))}\n`)
     }
   }
 })

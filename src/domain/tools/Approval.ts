@@ -193,10 +193,15 @@ export const planModeRefusal = (tool: string, planFile: string | undefined): str
       : `Look at what you need, write the plan to ${planFile}, then call exit_plan_mode, which shows it to the user`
   }`
 
+const denialOf = (tool: string): string => `the user denied this call of ${tool}`
+
+/** Whether the answer to a call says that the user denied it. */
+export const wasDenied = (tool: string, answer: string): boolean => answer.includes(denialOf(tool))
+
 /** Returns the answer to the model for a call that the user denies, with what the tool suggests and the user's words. */
 export const denial = (tool: string, words: string, otherwise = ""): string => {
   const advice = [otherwise, words === "" ? "" : `they say: ${words}`].filter((text) => text !== "").join("; ")
-  return `the user denied this call of ${tool}; ${advice === "" ? "do without it, or ask what to do" : advice}`
+  return `${denialOf(tool)}; ${advice === "" ? "do without it, or ask what to do" : advice}`
 }
 
 /** Returns the note for the model about a call that the user changed before it ran. */
