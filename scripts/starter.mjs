@@ -17,8 +17,12 @@ const hasColour = () => {
   return (force !== "" && force !== "0" && force.toLowerCase() !== "false") || load("node:tty").isatty(1)
 }
 
-/** The help page for these arguments, as the build printed it. */
+/** The columns of a help page that the build printed. */
+const savedColumns = 100
+
+/** The help page for these arguments, as the build printed it. A narrower terminal gets another one. */
 const helpPage = () => {
+  if (load("node:tty").isatty(1) && process.stdout.columns < savedColumns) return undefined
   if (!["--help", "-h"].includes(words.at(-1))) return undefined
   const page = JSON.parse(fs.readFileSync(path.join(folder, "help.json"), "utf8"))[words.slice(0, -1).join(" ")]
   return page === undefined || hasColour() ? page : load("node:util").stripVTControlCharacters(page)

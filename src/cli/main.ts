@@ -1,15 +1,16 @@
 import { Cause, Config, Console, Effect, Exit, Layer, Logger, References, Runtime, Stdio } from "effect"
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
+import { closestName } from "../domain/text/SpellingSuggestion.ts"
 import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
 import type { ServeMcp } from "../services/transcripts/McpHttp.ts"
-import { withCommand, withResume } from "./flags/BareArguments.ts"
+import { withCommand } from "./flags/BareArguments.ts"
 import { ExitError } from "./output/ExitError.ts"
-import { helpText } from "./output/HelpText.ts"
+import { helpText, maxHelpColumns } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
 import { version } from "./output/Version.ts"
 
@@ -19,6 +20,29 @@ import { version } from "./output/Version.ts"
  * One file: all that touches the process itself is here: its arguments, its streams, signals and its exit status.
  */
 
+/** Says what is wrong with a command line, and what may have been meant. */
+const problemText = (error: CliError.CliError, isAlone: boolean): string => {
+  switch (error._tag) {
+    case "UnknownSubcommand": {
+      const { parent = [], subcommand, suggestions } = error
+      const isFirst = parent.length <= 1
+      const nearest = closestName(subcommand, suggestions, Math.max(1, Math.floor(subcommand.length / 3)))
+      const advice = nearest !== undefined ? `; did you mean ${nearest}?` : isFirst && isAlone ? questionAdvice : ""
+      return `there is no command ${isFirst ? "" : `${parent.slice(1).join(" ")} `}${subcommand}${advice}`
+    }
+    case "UnrecognizedOption": {
+      const { command = [], option, suggestions } = error
+      const where = command.slice(1).join(" ")
+      const [nearest] = suggestions
+      return `${where === "" ? "there is" : `${where} has`} no flag ${option}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
+    }
+    default:
+      return error.message
+  }
+}
+
+const questionAdvice = '; to ask a question, put it in quotes: palimpsest "why does the build fail?"'
+
 /**
  * Prints help pages in our own layout, and a one-line error for an invalid command line. The help page is printed only on
  * request.
@@ -27,12 +51,14 @@ const presenter: CliOutput.Presenter = {
   present: (event) => {
     switch (event._tag) {
       case "Help":
-        return Effect.flatMap(TerminalCapabilities.TerminalCapabilities, ({ canColor }) =>
-          Console.log(helpText(event.helpDoc, canColor ? Output.coloured : Output.plain))
-        )
+        return Effect.gen(function* () {
+          const { canColor } = yield* TerminalCapabilities.TerminalCapabilities
+          const { stdout = maxHelpColumns } = yield* Output.TerminalColumns
+          yield* Console.log(helpText(event.helpDoc, canColor ? Output.coloured : Output.plain, stdout))
+        })
       case "InvalidInvocation":
         return Effect.sync(() => {
-          const problems = event.errors.map((error) => error.message).join("; ")
+          const problems = event.errors.map((error) => problemText(error, event.errors.length === 1)).join("; ")
           process.stderr.write(`palimpsest: ${printableLine(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`)
         })
       case "Version":
@@ -292,38 +318,60 @@ const commands = {
   })
 }
 
+/** The commands as the help groups them. */
+const groups: Readonly<Record<string, ReadonlyArray<keyof typeof commands>>> = {
+  "TALK TO A MODEL": ["chat", "ask", "sessions", "agents", "memory", "prompt"],
+  "SESSIONS OF ANY AGENT": ["find", "cost", "inspect", "compress", "recall", "rescue", "resume", "export", "secrets"],
+  "OTHER AGENTS AND PROGRAMS": ["install", "uninstall", "mcp", "hook", "gateway", "serve"],
+  "COMPARE STRATEGIES": ["replay", "eval"],
+  SETTINGS: ["config", "trust"]
+}
+
 /** The program. Commands that the arguments do not name have only their name and description. */
 const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
   const isWhole = args.some((argument) => argument.startsWith("--completions"))
-  const subcommands = yield* Effect.promise(() =>
+  const loaded = yield* Effect.promise(() =>
     Promise.all(
-      Object.entries(commands).map(async ([name, { load, stub }]) =>
-        isWhole || args.includes(name) ? await load() : stub(name)
+      Object.entries(commands).map(
+        async ([name, { load, stub }]) => [name, isWhole || args.includes(name) ? await load() : stub(name)] as const
       )
     )
   )
+  const subcommands = Object.entries(groups).map(([group, names]) => ({
+    group,
+    commands: names.flatMap((name) => loaded.flatMap(([each, command]) => (each === name ? [command] : [])))
+  }))
   return Command.make("palimpsest", {}, () => start).pipe(
     Command.withDescription("Compress agent conversations; what leaves the context window stays recallable"),
     Command.withSubcommands(subcommands),
     Command.withExamples([
       { command: "palimpsest", description: "Chat, on a terminal" },
       { command: `palimpsest -p "Why does the build fail?"`, description: "Ask once: short for ask" },
-      { command: "palimpsest -c", description: "Continue the newest conversation: short for chat --continue" }
+      { command: "palimpsest -c", description: "Continue the newest conversation: short for chat --continue" },
+      { command: "palimpsest --approve edits", description: "All flags of chat and ask work without a command" }
     ]),
     Command.provide(diagnostics)
   )
 })
 
+/** The columns in which texts are wrapped; undefined without a terminal. */
+const columnsOf = ({ columns, isTTY }: Pick<typeof process.stdout, "columns" | "isTTY">): number | undefined =>
+  isTTY && columns > 0 ? Math.max(40, Math.min(200, columns)) : undefined
+
 const platform = Layer.mergeAll(
   NodePlatform.layer,
   ThisProcess.layer,
   Layer.succeed(References.LogToStderr, true),
+  Layer.sync(Output.TerminalColumns, () => ({
+    stdout: columnsOf(process.stdout),
+    stderr: columnsOf(process.stderr)
+  })),
   Logger.layer([logger])
 )
 
 const run = Effect.gen(function* () {
   const { args } = yield* Stdio.Stdio
-  const words = withResume(withCommand(yield* args))
+  const words = withCommand(yield* args, (name) => Object.hasOwn(commands, name))
   return yield* Command.runWith(yield* program(words), { version })(words)
 }).pipe(Effect.tapCause(report), Effect.provide(Layer.merge(platform, CliOutput.layerPresenter(presenter))))
 
@@ -407,7 +455,7 @@ export const helpPages = Effect.fnUntraced(
         present: (event) =>
           Effect.sync(() => {
             if (event._tag !== "Help") return
-            pages[chosen.join(" ")] = helpText(event.helpDoc, Output.coloured)
+            pages[chosen.join(" ")] = helpText(event.helpDoc, Output.coloured, maxHelpColumns)
             const below = (event.helpDoc.subcommands ?? []).flatMap(({ commands }) => commands)
             rest.push(...below.map(({ name }) => [...chosen, name]))
           })

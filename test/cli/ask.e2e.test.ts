@@ -112,7 +112,10 @@ describe("ask", () => {
       env: { PALIMPSEST_HOME: own.home }
     })
     assert.deepStrictEqual([status, String(stdout)], [1, ""])
-    assert.match(stderr, /^[^\n]*aistudio\.google\.com\/apikey[^\n]*GEMINI_API_KEY\n[^\n]*without[^\n]*replay:FILE\n$/)
+    assert.match(
+      stderr,
+      /^[^\n]*aistudio\.google\.com\/apikey[^\n]*GEMINI_API_KEY[^\n]*OPENAI_API_KEY\n(?:[^\n]*Ollama[^\n]*\n)?[^\n]*without[^\n]*replay:FILE\n$/
+    )
     assert.deepStrictEqual(sessionsIn(own), [])
   })
 
@@ -263,7 +266,9 @@ describe("ask", () => {
     const document = JSON.parse(String(stdout))
     assert.deepStrictEqual([status, document.answer, document.limit], [0, "Forty-two", window], stderr)
     assert.isAbove(document.compressions.length, 0)
-    assert.match(stderr, /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of [\d,]+ tokens/)
+    const [replaced, compressed] = stderr.split("\n")
+    assert.match(replaced ?? "", /^palimpsest: this session used claude\S+, which needs ANTHROPIC_API_KEY; now gemini/)
+    assert.match(compressed ?? "", /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of [\d,]+ tokens/)
   })
 
   it.effect("deletes sessions older than the user's settings allow, and reports it", function* () {

@@ -135,7 +135,7 @@ needs("tmux")("a chat on a terminal", () => {
     yield* say("the first")
     yield* until(/ · Esc cancels/)
     yield* say("the second")
-    yield* until("queued: the second")
+    yield* until("at the next step: the second")
     // The line is shown before it is written.
     yield* Effect.repeat(
       Effect.andThen(

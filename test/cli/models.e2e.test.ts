@@ -95,6 +95,19 @@ describe("a model name", () => {
     }
   )
 
+  it.effect.each([
+    ["ask", "x", "--model", "antropic/claude-sonnet-5"],
+    ["ask", "x", "--compression-model", "gemini-2.5-flash,antropic/claude-sonnet-5"],
+    ["chat", "--model", "antropic/claude-sonnet-5"],
+    ["compress", sessionFile("claude-code-short"), "--force", "--summarizer", "model", "--model", "antropic/claude"]
+  ])("a provider that is not known is refused, and nothing is asked: %j", function* (args) {
+    const fake = yield* serve
+    const own = yield* folders(`provider-${args.join("").replace(/\W+/g, "")}`.slice(0, 60))
+    const { status, stderr } = yield* shell(own, args, fake.url, "x\n")
+    assert.match(stderr, /^palimpsest: there is no provider antropic; did you mean anthropic\? \(known: [a-z, ]+\)/)
+    assert.deepStrictEqual([status, yield* fake.requests, yield* fake.lookups], [2, [], []])
+  })
+
   it.effect("uses the provider's window for a model that is not in the table", function* () {
     const fake = yield* serve
     const own = yield* folders("provider")

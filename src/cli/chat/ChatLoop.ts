@@ -1,6 +1,7 @@
 import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { isErrorResponse, isResponse, type Part, plainText } from "../../domain/content/Content.ts"
+import { answeredCalls } from "../../domain/content/AnsweredCalls.ts"
+import { isResponse, type Part, plainText } from "../../domain/content/Content.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -13,6 +14,7 @@ import { truncate } from "../output/Columns.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { sentence } from "../output/Output.ts"
+import { pastCallText } from "./PastCalls.ts"
 import { completeMention, completePath } from "./PathCompletion.ts"
 import { runLine } from "./ShellLine.ts"
 import * as ChatSession from "./slash/ChatSession.ts"
@@ -44,6 +46,9 @@ const withEvent = (before: Progress, event: ChatEvent): Progress => {
   switch (event._tag) {
     case "Finished":
       return { isSent: true, isAnswered: true }
+    case "LoopDetected":
+      // The message was kept with the advice to the model.
+      return { isSent: true, isAnswered: false }
     case "HookStopped":
       return { isSent: before.isSent || !event.refused, isAnswered: false }
     case "ToolCallResponse":
@@ -76,25 +81,28 @@ const showStatus = Effect.fnUntraced(function* (session: ChatSession.ChatSession
   const { limit, preparation, tokens } = yield* chat.usage
   const { model } = yield* chat.settings
   const path = yield* Path.Path
-  const mode = yield* agent.approval.mode
-  const isPlanning = mode === "plan"
   const name = yield* ChatSession.nameOf(session)
   const cost = yield* Ref.get(session.cost)
   const status = {
-    model: recording?.name ?? (isPlanning ? `planning with ${model}` : model),
+    model: recording?.name ?? model,
     tokens,
     limit,
+    mode: yield* agent.approval.shownMode,
     session: name,
     preparation,
-    extras: [
-      mode === "edits" ? "edits run" : mode === "all" ? "everything runs" : "",
-      cost === 0 ? "" : dollars(cost),
-      path.basename(path.resolve("."))
-    ]
+    cost: cost === 0 ? "" : dollars(cost),
+    folder: path.basename(path.resolve("."))
   }
   yield* terminal.title(`${name} · palimpsest`)
   yield* terminal.status((columns) => statusLine(status, columns, style))
 })
+
+const isMessage = (line: string): boolean => parseLine(line)._tag === "Message"
+
+const messageText = (line: string): string => {
+  const parsed = parseLine(line)
+  return parsed._tag === "Message" ? parsed.text : line
+}
 
 /** Sends a message and shows the events of its turn. */
 const exchange = Effect.fnUntraced(function* (
@@ -105,8 +113,9 @@ const exchange = Effect.fnUntraced(function* (
   const { agent, chat, recording, terminal } = session
   const screen = yield* TurnScreen.make(recording !== undefined)
   const progress = yield* Ref.make<Progress>({ isSent: false, isAnswered: false })
+  const steering = Effect.map(terminal.takeTyped(isMessage), (texts) => texts.map(messageText))
   const send = (cancel: Effect.Effect<void>) =>
-    recording === undefined ? agent.run(message, { cancel, author }) : chat.send(message, { cancel })
+    recording === undefined ? agent.run(message, { cancel, author, steering }) : chat.send(message, { cancel })
   yield* terminal.during("thinking", (interrupted) =>
     send(interrupted).pipe(
       Stream.runForEach((event) =>
@@ -186,31 +195,26 @@ const titleRequest = (
 const lastTurns = 2
 
 /** Shows the end of a resumed conversation. */
-const showLastTurns = Effect.fnUntraced(function* ({ chat, style, terminal }: ChatSession.ChatSession) {
+const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, terminal }: ChatSession.ChatSession) {
   if (!terminal.isTerminal) return
   const all = entries((yield* chat.whole).conversation)
     .filter(({ author, content }) => author === undefined || content.role === "model")
     .map(({ content }) => content)
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
-  const succeeded = new Set(
-    all.flatMap(({ parts }) =>
-      parts.filter((part) => isResponse(part) && !isErrorResponse(part)).map((part) => part.functionResponse?.id)
-    )
-  )
-  for (const content of all.slice(from)) {
+  const calls = answeredCalls(all)
+  const columns = Math.min((yield* terminal.columns) - 1, maxTurnColumns)
+  for (const [index, content] of all.entries()) {
+    if (index < from) continue
     const text = plainText(content)
-    const calls = content.parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall]))
     if (isTyped(content)) yield* terminal.write(`${style.dim(truncate(`> ${printableLine(text)}`, maxTurnColumns))}\n`)
     else if (text.trim() !== "" && content.role === "model") {
       yield* terminal.answer(text)
       yield* terminal.endAnswer(false)
     }
-    for (const mark of ["✓", "✗"]) {
-      const names = calls
-        .filter(({ id }) => succeeded.has(id) === (mark === "✓"))
-        .map(({ name }) => printableLine(name))
-      if (names.length > 0) yield* terminal.write(`${style.dim(`${mark} ${names.join(", ")}`)}\n`)
+    for (const answered of calls[index] ?? []) {
+      const { isDone, line } = yield* pastCallText(agent.tools, answered)
+      yield* terminal.write(`${(isDone ? style.dim : style.warn)(truncate(line, columns))}\n`)
     }
   }
 })
@@ -230,6 +234,10 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   const session = yield* ChatSession.make({ agent, chat, id, recording, terminal, writePage }, title)
   const requestTitle = yield* titleRequest(session, isNew && settings.titles !== false)
   const complete = yield* completer(agent.paths)
+  const context = yield* Effect.context<ChatSession.Requirements>()
+  yield* terminal.onModeKey(
+    Effect.provideContext(Effect.andThen(agent.approval.cycle, Effect.ignore(showStatus(session))), context)
+  )
 
   if (!isNew) yield* Effect.ignore(showLastTurns(session))
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Option, Sink, Stdio } from "effect"
+import { Context, Effect, Layer, Logger, Option, References, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { isResponse } from "../../domain/content/Content.ts"
 import { defaults as settingsDefaults, withDefaults } from "../../domain/settings/Settings.ts"
@@ -9,9 +9,11 @@ import { Model } from "../../services/model/Model.ts"
 import { type AgentHandlers, mainAgent } from "../../services/runtime/AgentHost.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
+import { Settings } from "../../services/settings/Settings.ts"
+import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
 import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import type { Options } from "../commands/chat.ts"
-import { canAsk } from "../flags/ApiKey.ts"
+import { canAsk, missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -106,11 +108,32 @@ const handlersOf = ({ recorded, terminal }: Chat): AgentHandlers => ({
   notify: (notice) => terminal.note(RuntimeText.noticeLine(notice))
 })
 
+/** What is said while a session opens. On a screen it goes through the screen: other writes would stand across the editor. */
+const openHandlersOf = Effect.fnUntraced(function* (terminal: ChatTerminal["Service"]) {
+  if (!terminal.isTerminal) return yield* RuntimeText.handlers
+  return {
+    notify: (notice) => terminal.note(RuntimeText.noticeLine(notice)),
+    progress: (label, work) => terminal.during(label, () => work)
+  } satisfies SessionOpening.OpenHandlers
+})
+
+/** Log messages in lines of the conversation. */
+const logger = (terminal: ChatTerminal["Service"]) =>
+  Logger.layer([
+    Logger.make((options) => {
+      // Telemetry goes to a collector.
+      if (options.fiber.getRef(References.CurrentLogAnnotations)[telemetryMark] === true) return
+      const isNotice = options.logLevel === "Warn" && options.cause.reasons.length === 0
+      const words = (Array.isArray(options.message) ? options.message : [options.message]).map(String).join(" ")
+      Effect.runFork(terminal.note(printableLine(isNotice ? words : Logger.formatLogFmt.log(options))))
+    })
+  ])
+
 /** Runs a session until the user leaves it. */
 const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCleared, isFirst }: Opening) {
   const { options, recorded, terminal } = chat
   const opened = yield* RuntimeText.orExit(
-    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* RuntimeText.handlers)
+    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* openHandlersOf(terminal))
   )
   yield* terminal.panel([])
   yield* terminal.configure(withDefaults(opened.settings).terminal)
@@ -184,6 +207,12 @@ const runSessions = Effect.fnUntraced(function* (chat: Chat) {
   }
 })
 
+/** The model that the settings name. A file that cannot be read is reported when the session opens. */
+const modelOfSettings = Settings.use(({ read }) => read).pipe(
+  Effect.map(({ settings }) => settings.model),
+  Effect.orElseSucceed(() => undefined)
+)
+
 /** Starts a chat and runs it until the user leaves. */
 export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   const terminal = yield* ChatTerminal
@@ -191,11 +220,14 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
   if (options === undefined) return
   const file = options.model?.startsWith(replayPrefix) === true ? options.model.slice(replayPrefix.length) : undefined
   const recorded = file === undefined ? undefined : yield* loadRecording(file)
-  if (recorded === undefined && !(yield* canAsk(options.model))) {
-    const [how, what] = RuntimeText.missingKeyLines
+  const named = options.model ?? (yield* modelOfSettings)
+  // A session that is resumed has a model of its own.
+  const isResumed = (options.resume ?? options.session) !== undefined || options.continue === true
+  if (recorded === undefined && !(yield* canAsk(named)) && !(isResumed && (yield* canAsk(undefined)))) {
+    const lines = yield* missingKeyLines(named)
     // What others write to the screen is wiped when the terminal is left.
-    yield* terminal.note(`palimpsest: ${how}`)
-    return yield* failed(what)
+    yield* Effect.forEach(lines.slice(0, -1), (line) => terminal.note(`palimpsest: ${line}`), { discard: true })
+    return yield* failed(lines.at(-1) ?? "")
   }
   const defaults = yield* ChatDefaults
   // A recording contains no summaries, so code writes them.
@@ -204,9 +236,10 @@ export const converse = Effect.fn("cli.chat")(function* (given: Options) {
       ? { ...defaults, prepareAt: settingsDefaults.compressionPrepareAt }
       : { ...defaults, policy: { ...defaults.policy, summarizer: "extractive" as const } }
   const model = recorded?.model ?? (yield* Model)
-  yield* askOnce(terminal)
-  return yield* runSessions({ terminal, options, recorded }).pipe(
+  const logging = terminal.isTerminal ? logger(terminal) : Layer.empty
+  return yield* Effect.andThen(askOnce(terminal), runSessions({ terminal, options, recorded })).pipe(
     Effect.provideService(Model, model),
-    Effect.provideService(ChatDefaults, settings)
+    Effect.provideService(ChatDefaults, settings),
+    Effect.provide(logging)
   )
 }, Effect.scoped)

@@ -6,7 +6,7 @@ import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
 import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
 import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
-import { detailLines, firstLines, legible, colouredDiffLine, diffLanguage } from "../output/ToolCallText.ts"
+import { detailLines, firstLines, legible, colouredDiffLine, diffLanguage, diffLines } from "../output/ToolCallText.ts"
 
 /** The questions that the chat asks at the terminal: for the approval of a call, and on behalf of the model. */
 
@@ -51,75 +51,98 @@ export const notUnderstood = (line: string, keys: ReadonlyArray<string>): string
 /** Maximum columns of a quoted answer. */
 const maxQuoteColumns = 40
 
+/** A letter that answers, and what it means. */
+type Option = readonly [letter: string, meaning: string]
+
 /** Questions about a plan instead of a call. */
-const planQuestions: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<string> }>> =
+const planQuestions: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<Option> }>> =
   {
     enter_plan_mode: {
       question: "Plan first? Nothing is changed until you approve the plan.",
-      options: ["y plan first", "n no, continue without a plan"]
+      options: [
+        ["y", "yes, plan first"],
+        ["n", "no, because …"]
+      ]
     },
     exit_plan_mode: {
       question: "Carry out this plan?",
-      options: ["y yes", "s yes, and file edits run without asking", "n no, then say what to change"]
+      options: [
+        ["y", "yes"],
+        ["s", "yes, and edits of files run without asking"],
+        ["n", "no, change this: …"]
+      ]
     }
   }
 
+/** The answers to a call. What a grant covers is said once. */
+const callOptions = (
+  { covers, edits }: ApprovalQuestion,
+  canGrant: boolean,
+  canKeep: boolean
+): ReadonlyArray<Option> => [
+  ["y", "yes, once"],
+  ...(canGrant ? [["s", `yes, in this session: ${legible(covers)}`] as const] : []),
+  ...(canKeep ? [["a", "yes, always here: the same in every session in this folder"] as const] : []),
+  ...(edits === undefined ? [] : [["e", `edit the ${edits.argument} first`] as const]),
+  ["n", "no, because …"]
+]
+
 /**
- * The question that asks for an approval: the agent and the call, the diff or command, and the possible answers. `main` is the
+ * The question that asks for an approval: the agent and the call, the diff or command, and a menu of answers. `main` is the
  * agent of the chat.
  */
-export const approvalInquiry = (
-  { agent, because, covers, detail, edits, grants, title, tool }: ApprovalQuestion,
-  main: string,
-  style: Output.Style
-): Inquiry<Answer> => {
+export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Output.Style): Inquiry<Answer> => {
+  const { agent, because, detail, edits, grants, title, tool } = call
   const canGrant = grants.length > 0
   const own = planQuestions[tool]
   const canKeep = canGrant && own === undefined && grants.every(canPersist)
   const who = agent === main ? "" : ` (${printableLine(agent)})`
-  const all = detailLines(detail)
+  // The title of an edit names its file.
+  const all = call.kind === "edit" ? diffLines(detail) : detailLines(detail)
   // A short command is in the heading already.
   const lines = all.length === 1 && legible(title) === `${tool} ${all[0] ?? ""}` ? [] : all
   const shown = firstLines(lines, maxDetailLines)
   const isCut = shown.length < lines.length
   // A plan contains lists; their markers are not diff signs.
   const paint = (line: string) => `  ${tool === "exit_plan_mode" ? line : colouredDiffLine(line, style)}\n`
-  const options = [
-    ...(own?.options ?? [
-      "y once",
-      ...(canGrant ? [`s this session${canKeep ? ", a always" : ""}: ${legible(covers)}`] : []),
-      ...(edits === undefined ? [] : [`e edit the ${edits.argument}`]),
-      "n no (add a reason if you like)"
-    ])
-  ]
-  const lineOf = (choices: ReadonlyArray<string>) => `${style.dim(choices.join(" · "))}\n`
-  const optionsLine = lineOf(isCut ? [...options, "v view all"] : options)
+  const options = own?.options ?? callOptions(call, canGrant, canKeep)
+  const menu = (choices: ReadonlyArray<Option>) =>
+    choices.map(([letter, meaning]) => `${style.bold(letter)}  ${meaning}\n`).join("")
   const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
-  // Only the grants that the question offers are valid answers.
-  const keys = ["y", ...(canGrant ? (canKeep ? ["s", "a"] : ["s"]) : []), ...(edits === undefined ? [] : ["e"]), "n"]
+  const keys = options.map(([letter]) => letter)
   const heading = `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n`
+  const wholeMenu = menu(isCut ? [...options, ["v", "view all of it"]] : options)
   const inquiry: Inquiry<Answer> = {
-    text: `${heading}${why}${shown.map(paint).join("")}${optionsLine}`,
+    text: `${heading}${why}${shown.map(paint).join("")}${wholeMenu}`,
     detail: {
       head: `${heading}${why}`,
       lines: tool === "exit_plan_mode" ? lines : lines.map((line) => colouredDiffLine(line, style)),
-      foot: lineOf(options),
+      foot: menu(options),
       language: edits === undefined ? diffLanguage(detail) : undefined
     },
     prompt: "allow? ",
     keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
+    opens: { n: reasonInquiry },
     read: (line) => {
       const decision = parseAnswer(line, canGrant, canKeep)
       if (decision !== undefined) return answer(decision)
       // The heading has left the screen when all of a long diff was shown.
-      if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${heading}${optionsLine}` }
+      if (isCut && line === "v") return { _tag: "Again", text: `${lines.map(paint).join("")}${heading}${wholeMenu}` }
       if (edits !== undefined && /^e(?:dit)?$/i.test(line)) {
         return { _tag: "Then", inquiry: editInquiry(edits, inquiry, style) }
       }
-      return { _tag: "Again", text: `${notUnderstood(line, isCut ? [...keys, "v"] : keys)}${optionsLine}` }
+      return { _tag: "Again", text: notUnderstood(line, isCut ? [...keys, "v"] : keys) }
     }
   }
   return inquiry
+}
+
+/** The question for the reason of a no. An empty line is a no without a reason. */
+const reasonInquiry: Inquiry<Answer> = {
+  text: "",
+  prompt: "no, because: ",
+  // The letter that opened it may be the first of the word "no".
+  read: (line) => answer({ _tag: "No", words: line.replace(/^o(?:[\s,:.;]+|$)/, "") })
 }
 
 /** The question for the text that runs instead. An empty line goes back to the question of the call. */
@@ -192,9 +215,9 @@ export const askShorten =
   (terminal: ChatTerminal["Service"]) =>
   (sizes: string): Effect.Effect<boolean> => {
     const style = terminal.canColor ? Output.coloured : Output.plain
-    const optionsLine = `${style.dim("y send what fits of each; all of it stays recallable · n send nothing")}\n`
+    const menu = `${style.bold("y")}  send what fits of each; all of it can be recalled\n${style.bold("n")}  send nothing\n`
     const inquiry: Inquiry<boolean> = {
-      text: `${style.bold(`This does not fit: ${printableLine(sizes)}`)}\n${optionsLine}`,
+      text: `${style.bold(`This does not fit: ${printableLine(sizes)}`)}\n${menu}`,
       prompt: "shorten? ",
       keys: ["y", "n"],
       read: (line) =>
@@ -202,7 +225,7 @@ export const askShorten =
           ? { _tag: "Answer", value: true }
           : /^(?:n|no)$/i.test(line)
             ? { _tag: "Answer", value: false }
-            : { _tag: "Again", text: `${notUnderstood(line, ["y", "n"])}${optionsLine}` }
+            : { _tag: "Again", text: notUnderstood(line, ["y", "n"]) }
     }
     return afterEvents.pipe(
       Effect.andThen(terminal.inquire(inquiry)),

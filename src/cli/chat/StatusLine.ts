@@ -1,4 +1,5 @@
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { truncate } from "../output/Columns.ts"
 import { columnsOf, number, plain, share, type Style } from "../output/Output.ts"
 
@@ -8,25 +9,36 @@ export interface Status {
   /** Tokens of the conversation and of the model's window. */
   readonly tokens: number
   readonly limit: number
+  /** What runs without asking. */
+  readonly mode: ApprovalMode
   /** The title of the session, or its id. */
   readonly session: string
   /** The snapshot that is prepared for the next compression, if any. */
   readonly preparation?: "running" | "ready" | undefined
-  /** Further facts for a wide line, most important first: the approval mode, the cost, the folder. */
-  readonly extras?: ReadonlyArray<string> | undefined
-  /** Whether the tokens are rounded. */
-  readonly isRounded?: boolean | undefined
+  /** What the answers cost so far; empty: nothing. */
+  readonly cost?: string | undefined
+  readonly folder?: string | undefined
 }
 
 /** How a prepared snapshot is named. */
 export const preparationText = { running: "preparing a snapshot", ready: "snapshot ready" } as const
 
+const modeText: Readonly<Record<ApprovalMode, string>> = {
+  none: "asks first",
+  edits: "edits run",
+  all: "everything runs",
+  plan: "planning"
+}
+
+const modeStyle = (mode: ApprovalMode, style: Style): ((text: string) => string) =>
+  mode === "all" ? style.bad : mode === "edits" ? style.warn : style.good
+
 const separator = " · "
-/** Minimum width of a cut name. Below the comfortable width, the tokens are first reduced to their share. */
-const minNameColumns = 6
-const comfortableNameColumns = 10
-/** Columns that a note leaves to the rest of the line. */
-const minColumnsBesideNote = 40
+/** Minimum columns of a cut name. */
+const minModelColumns = 6
+const minTitleColumns = 10
+/** Columns that a title gets before the tokens are written out and the bar is drawn. */
+const comfortableTitleColumns = 30
 /** From this share of the window on, the tokens are shown as a warning. */
 const warningShare = 0.8
 
@@ -46,72 +58,61 @@ const roundedTokens = (value: number): string =>
       ? `${Math.round(value / 1_000)}k`
       : `${Math.round(value / 100_000) / 10}M`
 
-/** Adds the bar and the further facts to a line that has room for them. Returns the line and how many facts it has. */
-const withExtras = (status: Status, extras: ReadonlyArray<string>, columns: number, style: Style) => {
-  const line = statusLine(status, columns, style)
-  // A line that had to be shortened has no room for extras.
-  let room = columns - columnsOf(statusLine(status, Number.MAX_SAFE_INTEGER))
-  const isBarShown = room > barColumns
-  if (isBarShown) room -= barColumns + 1
-  const shown = extras.map(printableLine).filter((extra) => {
-    const needed = columnsOf(extra) + separator.length
-    if (extra === "" || needed > room) return false
-    room -= needed
-    return true
-  })
-  const drawn = isBarShown ? `${style.dim(bar(status.tokens, status.limit))} ${line}` : line
-  return { line: [drawn, ...shown.map(style.dim)].join(style.dim(separator)), count: shown.length }
-}
-
 /**
- * Returns the status in one line of at most `columns` columns: model, tokens, session.
+ * Returns the status in one line of at most `columns` columns: bar, model, tokens, approval mode, title, snapshot, cost, folder.
  *
- * When space is short, the tokens are rounded, then the session is cut, then only the share of the tokens is shown, then the
- * session is omitted; the model is cut last. From 80 % of the window on the tokens are a warning. A prepared snapshot is named
- * where the line has room for it beside a cut session. The bar and the further facts are added where they fit; the tokens are rounded
- * to make room for them.
+ * The approval mode is always shown, and cut last. When space is short, the bar goes first, then the exact tokens, the folder,
+ * most of the title, the snapshot, the cost, and the rounded tokens; then the model is cut. From 80 % of the window on the tokens are
+ * a warning.
  */
 export const statusLine = (status: Status, columns: number, style: Style = plain): string => {
-  const { extras, limit, preparation, tokens } = status
-  if (extras !== undefined) {
-    const bare = { ...status, extras: undefined }
-    const full = withExtras(bare, extras, columns, style)
-    const rounded = withExtras({ ...bare, isRounded: true }, extras, columns, style)
-    return rounded.count > full.count ? rounded.line : full.line
-  }
-  if (preparation !== undefined) {
-    const note = preparationText[preparation]
-    const room = columns - note.length - separator.length
-    return room < minColumnsBesideNote
-      ? statusLine({ ...status, preparation: undefined }, columns, style)
-      : `${statusLine({ ...status, preparation: undefined }, room, style)}${style.dim(`${separator}${note}`)}`
-  }
-  const model = printableLine(status.model)
-  const session = printableLine(status.session)
+  const { limit, mode, preparation, tokens } = status
   const percent = share(tokens, limit)
-  const full = `${number(tokens)} of ${number(limit)} tokens (${percent})`
-  const rounded = `${roundedTokens(tokens)} of ${roundedTokens(limit)} (${percent})`
-  /** Columns left for a text next to the others. */
-  const columnsBeside = (...others: ReadonlyArray<string>) =>
-    others.reduce((room, other) => (other === "" ? room : room - columnsOf(other) - separator.length), columns)
-  const cutBeside = (text: string, least: number, ...others: ReadonlyArray<string>) => {
-    const room = columnsBeside(...others)
-    return room >= Math.min(least, columnsOf(text)) ? truncate(text, room) : undefined
+  const wanted = {
+    model: printableLine(status.model),
+    title: printableLine(status.session),
+    preparation: preparation === undefined ? "" : preparationText[preparation],
+    cost: printableLine(status.cost ?? ""),
+    folder: printableLine(status.folder ?? "")
   }
-
-  const attempts: ReadonlyArray<readonly [model: string, count: string, session: string | undefined]> = [
-    ...(status.isRounded === true ? [] : [[model, full, session] as const]),
-    [model, rounded, cutBeside(session, comfortableNameColumns, model, rounded)],
-    [model, percent, cutBeside(session, minNameColumns, model, percent)],
-    [model, percent, ""],
-    [cutBeside(model, minNameColumns, percent) ?? "", percent, ""]
-  ]
-  const fitting = attempts.find(
-    ([model, count, session]) => session !== undefined && columnsBeside(model, count, session) >= -separator.length
+  const shown = { model: "", count: "", mode: "", title: "", preparation: "", cost: "", folder: "" }
+  /** Columns for one more text. */
+  const room = () =>
+    Object.values(shown).reduce(
+      (rest, text) => (text === "" ? rest : rest - columnsOf(text) - separator.length),
+      columns
+    )
+  /** Shows a text in place of another where it fits, or as much of it as fits. */
+  const put = (name: keyof typeof shown, text: string, least = columnsOf(text), most = columnsOf(text)) => {
+    const before = shown[name]
+    shown[name] = ""
+    const width = Math.min(room(), most)
+    shown[name] = text !== "" && width >= Math.min(least, columnsOf(text)) ? truncate(text, width) : before
+  }
+  put("mode", modeText[mode], 1)
+  put("count", percent)
+  put("model", wanted.model, minModelColumns)
+  put("count", `${roundedTokens(tokens)} of ${roundedTokens(limit)} (${percent})`)
+  put("cost", wanted.cost)
+  put("preparation", wanted.preparation)
+  put("title", wanted.title, minTitleColumns, minTitleColumns)
+  put("folder", wanted.folder)
+  put("title", wanted.title, minTitleColumns, comfortableTitleColumns)
+  put("count", `${number(tokens)} of ${number(limit)} tokens (${percent})`)
+  const hasBar = room() + separator.length > barColumns
+  put(
+    "title",
+    wanted.title,
+    minTitleColumns,
+    Math.max(0, columnsOf(shown.title) + room() + separator.length - (hasBar ? barColumns + 1 : 0))
   )
-  const [shownModel, count, shownSession = ""] = fitting ?? ["", truncate(percent, columns), ""]
   const paint = tokens >= warningShare * limit ? style.warn : style.dim
-  return [style.dim(shownModel), paint(count), style.dim(shownSession)]
-    .filter((_, index) => [shownModel, count, shownSession][index] !== "")
-    .join(style.dim(separator))
+  const { count, mode: modeName, model, ...rest } = shown
+  const parts = [
+    model === "" ? "" : style.dim(model),
+    count === "" ? "" : paint(count),
+    modeStyle(mode, style)(modeName),
+    ...Object.values(rest).map((text) => (text === "" ? "" : style.dim(text)))
+  ]
+  return `${hasBar ? `${style.dim(bar(tokens, limit))} ` : ""}${parts.filter((text) => text !== "").join(style.dim(separator))}`
 }

@@ -13,7 +13,7 @@ const answers: Readonly<Record<string, "trusted" | "untrusted">> = {
   no: "untrusted"
 }
 
-const choices = "y trust it and everything below it · n ignore these; palimpsest trust changes the answer later"
+const choices = "y  trust it and everything below it\nn  ignore these; palimpsest trust changes the answer later"
 
 /**
  * Asks once whether the user trusts the working folder, if the folder offers anything. Without a terminal nothing is asked,

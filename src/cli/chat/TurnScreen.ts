@@ -198,6 +198,7 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "ToolOutputMasked":
       return note(screen, maskedSentence(event))
     case "LoopDetected":
+      state.hasFinished = true
       return discardAnswer(screen, loopText(event))
     case "LimitReached":
     case "HookStopped":

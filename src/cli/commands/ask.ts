@@ -11,6 +11,7 @@ import { TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
 import type { TurnRetries } from "../../services/chat/ChatSettings.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import * as AgentFlags from "../flags/AgentFlags.ts"
+import { missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
@@ -329,8 +330,12 @@ export const ask = Command.make(
     const cancel = Effect.flatMap(Ref.get(run), (before) =>
       hasEnded(before, isCalling) ? Effect.void : Effect.ignore(Effect.andThen(handleEvent(cancelled), end))
     )
+    const http = yield* Effect.context<never>()
+    const advice = Effect.flatMap(agent.chat.settings, ({ model }) =>
+      Effect.provideContext(missingKeyLines(model), http)
+    )
     yield* agent.send(message, { typed: Option.getOrElse(input.prompt, () => "") }).pipe(
-      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(RuntimeText.turnFailure(error), Effect.fail))),
+      Stream.catch((error) => Stream.fromEffect(Effect.flatMap(RuntimeText.turnFailure(error, advice), Effect.fail))),
       Stream.runForEach(handleEvent),
       Effect.onInterrupt(() => cancel),
       Effect.tapError(({ status }) => (status === 0 ? Effect.void : end))

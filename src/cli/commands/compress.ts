@@ -34,7 +34,6 @@ import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileExtension.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { Chat } from "../../services/chat/Chat.ts"
-import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import type { Environment } from "../../services/platform/Environment.ts"
 import * as AgentNesting from "../../services/runtime/AgentNesting.ts"
@@ -48,7 +47,7 @@ import { recording } from "../../services/transcripts/CarryOver.ts"
 import { type Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
-import { hasApiKey } from "../flags/ApiKey.ts"
+import { canAsk } from "../flags/ApiKey.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as FileWindow from "../flags/FileWindow.ts"
 import * as Input from "../flags/SharedFlags.ts"
@@ -107,8 +106,8 @@ const flags = {
     Input.models("model"),
     "Model that writes the summary; of several, separated by commas, the next replaces one that fails"
   ),
-  limit: Input.optional(
-    Input.size("limit"),
+  window: Input.optional(
+    Input.size("window").pipe(Flag.withAlias("limit")),
     "Context window in tokens (default: the window of the conversation's model)"
   ),
   threshold: Input.share("threshold").pipe(
@@ -154,7 +153,7 @@ type Flags = Command.Command.Config.Infer<typeof flags>
 
 /** The summarizer: the flag's, else a model when an API key is set, else code. */
 const summarizerOf = (input: Flags) =>
-  Effect.map(hasApiKey, (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
+  Effect.map(canAsk(undefined), (isThere) => input.summarizer ?? (isThere ? "model" : "extractive"))
 
 const policyOf = (
   input: Flags,
@@ -196,7 +195,7 @@ const outFormat = (out: string): WrittenFormat =>
 const checked = Effect.fnUntraced(function* (
   input: Flags
 ): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path> {
-  if (input.limit === 0) return yield* badInput("--limit 0 leaves no room; give the window in tokens")
+  if (input.window === 0) return yield* badInput("--window 0 leaves no room; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("use either --in-place or --out, not both")
   if (input.inPlace && input.file === "-") return yield* badInput("--in-place needs a file, not standard input")
   const fs = yield* FileSystem.FileSystem
@@ -509,9 +508,9 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       // With a fallback, a model that does not exist is skipped.
       if (asks && model !== undefined && others.length === 0) {
         yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models }, true, handlers))
-      }
+      } else if (asks) yield* RuntimeText.orExit(SessionOpening.checkSummarizers(input.model, true))
       const limit =
-        input.limit ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --limit N" }))
+        input.window ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --window N" }))
       const policy = policyOf(input, loaded, limit, summarizer, input.strategy, settings)
       const options = { policy, forced: input.force, tell }
       const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
@@ -520,7 +519,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       const chat = yield* Chat.keep({
         session: before,
         log: recording(events, session.started?.session ?? ""),
-        settings: { ...(yield* ChatDefaults), cwd: path.resolve(".") }
+        settings: { ...(yield* SessionOpening.askableDefaults), cwd: path.resolve(".") }
       })
       if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
       const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
@@ -589,7 +588,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
   ).pipe(
     Command.withExamples([
       {
-        command: "palimpsest compress talk.jsonl --force --limit 64k",
+        command: "palimpsest compress talk.jsonl --force --window 64k",
         description: "Show what a window of 64,000 tokens keeps"
       },
       {

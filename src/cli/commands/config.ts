@@ -1,6 +1,7 @@
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
+import { firstModel, noProviderText, reachOf } from "../../domain/model/ModelRoute.ts"
 import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
@@ -17,6 +18,7 @@ import { settingsSchema } from "../../domain/settings/SettingsSchema.ts"
 import { shownValue } from "../../domain/settings/SettingsSecrets.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { quotedPath, escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { EnvFiles, envNoticeText } from "../../services/platform/EnvFiles.ts"
 import {
@@ -28,7 +30,7 @@ import {
 } from "../../services/settings/Settings.ts"
 import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
-import { apiKeyVariable } from "../flags/ApiKey.ts"
+import { keyNames } from "../flags/ApiKey.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -358,10 +360,13 @@ const checkTrust = Effect.gen(function* () {
   })
 })
 
-const checkKey = Effect.map(apiKeyVariable, (name) =>
-  name === undefined
-    ? warning("key", "no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY")
-    : ok("key", `${name} is set`)
+const checkKey = Effect.map(keyNames, (names) =>
+  names.length === 0
+    ? warning(
+        "key",
+        "no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY, or set ANTHROPIC_API_KEY or OPENAI_API_KEY"
+      )
+    : ok("key", `${names.join(", ")} ${names.length === 1 ? "is" : "are"} set`)
 )
 
 const checkHooks = (files: ReadonlyArray<SettingsFileState>): ReadonlyArray<Check> => {
@@ -377,18 +382,36 @@ const checkHooks = (files: ReadonlyArray<SettingsFileState>): ReadonlyArray<Chec
   return warnings.length > 0 ? warnings : [ok("hooks", count === 0 ? "none" : Output.plural(count, "hook"))]
 }
 
-/** Model names that the Gemini API accepts. */
-const modelName = /^(?:models\/|tunedModels\/)?[A-Za-z0-9][\w.-]*$/
+/** Model names that providers accept. */
+const modelName = /^[A-Za-z0-9][\w.:/@+-]*$/
 
-const checkModel = (settings: SettingsFile): Check => {
-  const { model } = withDefaults(settings)
+const checkModel = Effect.fnUntraced(function* (settings: SettingsFile) {
+  const configured = yield* configuredProviders
+  const { model: named = withDefaults(settings).model } = settings
+  const model =
+    settings.model === undefined && reachOf(named, configured)._tag === "NoKey"
+      ? (firstModel(configured) ?? named)
+      : named
+  if (!modelName.test(model)) {
+    return problem(
+      "model",
+      `${JSON.stringify(model)} is not a model name; try palimpsest config set model gemini-2.5-pro`
+    )
+  }
+  const reached = reachOf(model, configured)
+  if (reached._tag === "NoProvider") return problem("model", `${model}: ${noProviderText(reached.provider)}`)
+  const first = firstModel(configured)
+  if (reached._tag === "NoKey" && first !== undefined) {
+    return warning(
+      "model",
+      `${model} needs ${reached.variable}; with the key that is set: palimpsest config set model ${first}`
+    )
+  }
   const { source, window } = ModelWindows.resolveOffline(model, settings.models)
-  return modelName.test(model)
-    ? source === "assumed"
-      ? warning("model", noticeLine({ _tag: "UnknownModel", model, window: settings.window ?? window }))
-      : ok("model", model)
-    : problem("model", `${JSON.stringify(model)} is not a model name; try palimpsest config set model gemini-2.5-pro`)
-}
+  return source === "assumed"
+    ? warning("model", noticeLine({ _tag: "UnknownModel", model, window: settings.window ?? window }))
+    : ok("model", model)
+})
 
 const doctor = Command.make(
   "doctor",
@@ -426,7 +449,7 @@ const doctor = Command.make(
                 : `${fromEnvironment.map(({ key: name, name: variable }) => `${variable} sets ${name}`).join(", ")}`
             )
           ]),
-      checkModel(settings),
+      yield* checkModel(settings),
       yield* checkKey,
       ...checkHooks(files)
     ]

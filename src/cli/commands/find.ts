@@ -122,7 +122,7 @@ const hitLines = ({ hits, matches, path }: Row, style: Output.Style): ReadonlyAr
   return more > 0 ? [...lines, style.dim(`    and ${Output.plural(more, "more match", "more matches")}`)] : lines
 }
 
-const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style): string => {
+const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style, columns: number): string => {
   const cells = rows.map((row) => [
     row.agent,
     ago(Date.parse(row.updatedAt), now),
@@ -134,11 +134,9 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style): s
   const header = ["Agent", "Updated", "Tokens", "Cost", "Folder", "Title"]
   const [first = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
   const sessions = rows.map((row, index) =>
-    [
-      truncate(lines[index] ?? "", lineColumns),
-      style.dim(`  ${printableLine(row.path)}`),
-      ...hitLines(row, style)
-    ].join("\n")
+    [truncate(lines[index] ?? "", columns), style.dim(`  ${printableLine(row.path)}`), ...hitLines(row, style)].join(
+      "\n"
+    )
   )
   return [style.bold(first), ...sessions].join("\n")
 }
@@ -202,19 +200,21 @@ export const find = Command.make(
     )
     const allProblems = [...list.problems, ...problems]
     if (json) {
-      return yield* Output.json(Found, {
+      yield* Output.json(Found, {
         sessions: rows,
         total: list.sessions.length,
         indexed: list.isIndexed,
         problems: allProblems
       })
+      return yield* query !== undefined && rows.length === 0 ? failed("") : Effect.void
     }
     yield* SessionFlags.tellProblems(allProblems)
     if (!list.isIndexed && query !== undefined) {
       yield* Output.notice("searched without an index, which needs Node 22.13 or newer and a folder to write to")
     }
     if (rows.length > 0) {
-      yield* Output.text(listText(rows, yield* Clock.currentTimeMillis, yield* Output.style))
+      const columns = yield* Output.tableColumns(lineColumns)
+      yield* Output.text(listText(rows, yield* Clock.currentTimeMillis, yield* Output.style, columns))
     } else if (query !== undefined) {
       return yield* failed(`no match in ${Output.plural(list.sessions.length, "session")}`)
     } else yield* Output.notice("no sessions found")

@@ -99,7 +99,7 @@ const list = Command.make(
     const shown = all.slice(0, limit ?? all.length)
     if (json) return yield* Output.json(Schema.Array(Row), shown.map(rowOf))
     if (all.length === 0) return yield* Output.notice("no sessions yet")
-    yield* Output.text(yield* sessionTable(shown, Infinity, yield* Output.style))
+    yield* Output.text(yield* sessionTable(shown, yield* Output.tableColumns(Infinity), yield* Output.style))
     if (shown.length < all.length) yield* Output.notice(`${all.length - shown.length} older sessions not shown`)
   })
 ).pipe(
@@ -229,7 +229,14 @@ const tree = Command.make(
     }
     if (found.nodes.size === 0) return yield* Output.notice("the session has no messages")
     const style = yield* Output.style
-    yield* Output.text(treeText(found, { columns: treeColumns, now: yield* Clock.currentTimeMillis, style, all }))
+    yield* Output.text(
+      treeText(found, {
+        columns: yield* Output.tableColumns(treeColumns),
+        now: yield* Clock.currentTimeMillis,
+        style,
+        all
+      })
+    )
   })
 ).pipe(
   Command.withDescription("Show a session as a tree: its messages, compressions and branches"),

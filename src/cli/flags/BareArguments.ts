@@ -1,11 +1,32 @@
 /**
- * Accepts flags without a command, as other agents' programs do (`palimpsest -p "…"` is `ask`, `palimpsest -c` is `chat`), and
- * `palimpsest help COMMAND`, as git and npm do.
+ * Accepts the flags of `chat` and `ask` without a command, in any order, and a question as the only argument. Also `palimpsest help COMMAND`,
+ * as git and npm do.
  */
 
 const printFlags = new Set(["-p", "--print", "--prompt"])
-const openingFlags = new Set([...printFlags, "-r", "--resume", "-c", "--continue", "-m", "--model"])
+const resumeFlags = new Set(["-r", "--resume"])
 const formatFlags = new Set(["-o", "--output-format"])
+/** Flags that only `ask` has. */
+const askFlags = new Set(["--json", "--stream-json", ...formatFlags])
+/** Flags that only `chat` has: an answer is always plain. */
+const chatFlags = new Set(["--plain"])
+/** Flags of the program that print something and end. */
+const printing = new Set(["--help", "-h", "--version", "-v", "--completions"])
+
+/** The flags of `chat`, `ask` and the program that take a value. `BareArguments.test.ts` compares them with the commands. */
+export const valuedFlags: ReadonlySet<string> = new Set([
+  ...formatFlags,
+  "-m",
+  "--model",
+  "--session",
+  "--threshold",
+  "--strategy",
+  "--compression-model",
+  "--approve",
+  "--add-dir",
+  "--log-level",
+  "--completions"
+])
 
 const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
   text: [],
@@ -13,51 +34,81 @@ const formats: Readonly<Record<string, ReadonlyArray<string>>> = {
   "stream-json": ["--stream-json"]
 }
 
-const resumeFlags = new Set(["-r", "--resume"])
-
-const nameOf = (argument: string): string => /^(-[^=]*)=/.exec(argument)?.[1] ?? argument
-
-/**
- * Adds the command to arguments that begin with a flag of `ask` or `chat`: `-p "…"` (`--print`, `--prompt`) is `ask "…"`, and
- * `-c`, `-r`, `-m` without it are `chat` with that flag. `--output-format json` beside `-p` becomes `--json`. `help` becomes
- * `--help`. Other arguments are returned unchanged.
- */
-export const withCommand = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
-  if (args[0] === "help") return [...args.slice(1), "--help"]
-  if (args[0] === undefined || !openingFlags.has(nameOf(args[0]))) return args
-  if (!args.some((argument) => printFlags.has(nameOf(argument)))) return ["chat", ...args]
-  const rest: Array<string> = []
-  for (let at = 0; at < args.length; at += 1) {
-    const argument = args[at] ?? ""
-    const name = nameOf(argument)
-    const value = name === argument ? undefined : argument.slice(name.length + 1)
-    if (printFlags.has(name)) {
-      if (value !== undefined) rest.push(value)
-      continue
-    }
-    const format = formatFlags.has(name) ? formats[value ?? args[at + 1] ?? ""] : undefined
-    if (format === undefined) rest.push(argument)
-    else {
-      rest.push(...format)
-      if (value === undefined) at += 1
-    }
-  }
-  return ["ask", ...rest]
+/** An argument with what belongs to it. */
+interface Part {
+  /** The flag without its value; undefined for a word. */
+  readonly flag: string | undefined
+  readonly words: ReadonlyArray<string>
+  /** The value of the flag, or the word. */
+  readonly value: string | undefined
 }
 
-/** Attaches the session that follows `--resume`: a flag whose value may be missing takes one only with an equals sign. */
-export const withResume = (args: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const [command] = args
-  if (command !== "chat" && command !== "ask") return args
-  const words: Array<string> = []
+const partsOf = (args: ReadonlyArray<string>): ReadonlyArray<Part> => {
+  const parts: Array<Part> = []
   const end = args.includes("--") ? args.indexOf("--") : args.length
-  for (let at = 0; at < args.length; at += 1) {
+  for (let at = 0; at < end; at += 1) {
     const argument = args[at] ?? ""
-    const value = args[at + 1]
-    if (at < end && resumeFlags.has(argument) && value !== undefined && !value.startsWith("-")) {
-      words.push(`${argument}=${value}`)
+    const next = at + 1 < end ? args[at + 1] : undefined
+    const [, name = argument, joined] = /^(-[^=]*)=(.*)$/s.exec(argument) ?? []
+    if (!argument.startsWith("-") || argument === "-") {
+      parts.push({ flag: undefined, words: [argument], value: argument })
+    } else if (joined !== undefined) {
+      parts.push({ flag: name, words: [argument], value: joined })
+    } else if (next !== undefined && (valuedFlags.has(name) || (resumeFlags.has(name) && !next.startsWith("-")))) {
+      // A flag whose value may be missing takes one only with an equals sign.
+      parts.push({ flag: name, words: resumeFlags.has(name) ? [`${name}=${next}`] : [argument, next], value: next })
       at += 1
-    } else words.push(argument)
+    } else parts.push({ flag: name, words: [argument], value: undefined })
   }
-  return words
+  return parts
+}
+
+const wordsOf = (parts: ReadonlyArray<Part>): ReadonlyArray<string> => parts.flatMap(({ words }) => words)
+
+/** `--output-format json` becomes `--json`, and `-p` goes. */
+const askWords = (parts: ReadonlyArray<Part>): ReadonlyArray<string> =>
+  parts.flatMap(({ flag = "", value, words }) => {
+    if (printFlags.has(flag)) return value === undefined ? [] : [value]
+    if (chatFlags.has(flag)) return []
+    return (formatFlags.has(flag) ? formats[value ?? ""] : undefined) ?? words
+  })
+
+/**
+ * Adds the command to arguments that begin with none: `ask` where `-p`, a flag of `ask` or a question says so, else `chat`. A question is a
+ * single argument with white space: a word alone may be a command that was misspelt. `isCommand` knows the names of commands.
+ */
+export const withCommand = (
+  args: ReadonlyArray<string>,
+  isCommand: (name: string) => boolean
+): ReadonlyArray<string> => {
+  const [first] = args
+  if (first === undefined) return args
+  if (first === "help") return [...args.slice(1), "--help"]
+  const rest = args.includes("--") ? args.slice(args.indexOf("--")) : []
+  if (isCommand(first)) {
+    const parts = partsOf(args.slice(1))
+    if (first === "ask") return ["ask", ...askWords(parts), ...rest]
+    return first === "chat" ? ["chat", ...wordsOf(parts), ...rest] : args
+  }
+  const parts = partsOf(args)
+  const has = (flags: ReadonlySet<string>) => parts.some(({ flag }) => flag !== undefined && flags.has(flag))
+  if (has(printFlags)) return ["ask", ...askWords(parts), ...rest]
+  const words = parts.filter(({ flag }) => flag === undefined)
+  const [word] = words
+  // Such a word may be the value of a flag that does not exist: `chat` says so.
+  if (
+    word !== undefined &&
+    first.startsWith("-") &&
+    !isCommand(word.value ?? "") &&
+    !has(askFlags) &&
+    !/\s/.test(word.value ?? "")
+  ) {
+    return ["chat", ...wordsOf(parts), ...rest]
+  }
+  if (word?.value !== undefined && (words.length > 1 || !/\s/.test(word.value.trim()))) {
+    return [word.value, ...wordsOf(parts.filter((part) => part !== word)), ...rest]
+  }
+  if (word !== undefined || rest.length > 0 || has(askFlags)) return ["ask", ...askWords(parts), ...rest]
+  const isProgram = parts.every(({ flag = "" }) => printing.has(flag) || flag === "--log-level")
+  return isProgram && has(printing) ? args : ["chat", ...wordsOf(parts)]
 }

@@ -1,11 +1,12 @@
 import { Option } from "effect"
 import type { HelpDoc } from "effect/cli"
+import { wrap } from "../../domain/text/Wrap.ts"
 import { definitions } from "./Columns.ts"
-import type { Style } from "./Output.ts"
+import { columnsOf, type Style } from "./Output.ts"
 
 /**
  * The help pages. Effect's own formatter never wraps and lists five global flags on every page; this one keeps each line within
- * 100 columns and names the global flags in one line.
+ * the terminal or 100 columns, and names the global flags in one line.
  */
 
 /** Maximum columns of a help line. */
@@ -13,8 +14,12 @@ export const maxHelpColumns = 100
 
 const globalFlags = "Global flags: --help, --version, --log-level <level>, --completions <shell>"
 
-const section = (title: string, rows: ReadonlyArray<readonly [string, string]>, style: Style): ReadonlyArray<string> =>
-  rows.length === 0 ? [] : [`${style.bold(title)}\n${definitions(rows, maxHelpColumns)}`]
+type Section = (title: string, rows: ReadonlyArray<readonly [string, string]>) => ReadonlyArray<string>
+
+const lines = (text: string, columns: number, indent = ""): string =>
+  wrap(text, columns - indent.length, columnsOf)
+    .map((line) => `${indent}${line}`)
+    .join("\n")
 
 const flagRow = ({ aliases, description, name, type }: HelpDoc.FlagDoc): readonly [string, string] => [
   `${[`--${name}`, ...aliases].join(", ")}${type === "boolean" ? "" : ` ${type}`}`,
@@ -29,28 +34,35 @@ const argumentRow = ({ description, name, required, variadic }: HelpDoc.ArgDoc):
 /** The help page of a command, as `--help` prints it. */
 export const helpText = (
   { args = [], description, examples = [], flags, subcommands = [], usage }: HelpDoc.HelpDoc,
-  style: Style
-): string =>
-  [
-    description,
-    `${style.bold("USAGE")}\n  ${usage}`,
-    ...section(
-      "COMMANDS",
-      subcommands.flatMap(({ commands }) =>
+  style: Style,
+  terminalColumns: number
+): string => {
+  const columns = Math.min(maxHelpColumns, terminalColumns)
+  const section: Section = (title, rows) =>
+    rows.length === 0 ? [] : [`${style.bold(title)}\n${definitions(rows, columns)}`]
+  return [
+    lines(description, columns),
+    `${style.bold("USAGE")}\n${lines(usage, columns, "  ")}`,
+    ...subcommands.flatMap(({ commands, group = "COMMANDS" }) =>
+      section(
+        group,
         commands.map(({ description: long, name, shortDescription }) => [name, shortDescription ?? long] as const)
-      ),
-      style
+      )
     ),
-    ...section("ARGUMENTS", args.map(argumentRow), style),
-    ...section("FLAGS", flags.map(flagRow), style),
+    ...section("ARGUMENTS", args.map(argumentRow)),
+    ...section("FLAGS", flags.map(flagRow)),
     ...(examples.length === 0
       ? []
       : [
           `${style.bold("EXAMPLES")}\n${examples
-            .map(({ command, description: purpose }) => `  ${style.dim(`# ${purpose ?? ""}`)}\n  ${command}`)
+            .map(
+              ({ command, description: purpose = "" }) =>
+                `${style.dim(lines(purpose, columns, "  # "))}\n${lines(command, columns, "  ")}`
+            )
             .join("\n\n")}`
         ]),
-    style.dim(globalFlags)
+    style.dim(lines(globalFlags, columns))
   ]
     .filter((text) => text !== "")
     .join("\n\n")
+}

@@ -5,6 +5,7 @@ import { visibleBlock, visibleStream, printableLine } from "../../domain/text/In
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { number, plural, share } from "../../domain/text/NumberText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
+import { wrapLines } from "../../domain/text/Wrap.ts"
 import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
 import { ExitError, failed } from "./ExitError.ts"
 import { progressLine } from "./ProgressLine.ts"
@@ -68,11 +69,32 @@ export const bytes = Effect.fnUntraced(function* (
 export const exact = (value: string): Effect.Effect<boolean, ExitError, Stdio.Stdio> =>
   bytes(encode(value.endsWith("\n") ? value : `${value}\n`))
 
-/** Writes a text to stdout with a final line break. On a terminal, everything but our own colours is escaped. */
-export const text = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+/** Columns of the terminals that the output goes to; undefined where it goes to none. */
+export const TerminalColumns = Context.Reference<{
+  readonly stdout: number | undefined
+  readonly stderr: number | undefined
+}>("palimpsest/cli/output/TerminalColumns", { defaultValue: () => ({ stdout: undefined, stderr: undefined }) })
+
+/** Columns for a table on stdout: those of the terminal, else `otherwise`. */
+export const tableColumns = (otherwise: number): Effect.Effect<number> =>
+  Effect.map(TerminalColumns, ({ stdout }) => stdout ?? otherwise)
+
+const writeLine = Effect.fnUntraced(function* (
+  value: string,
+  columns: number | undefined
+): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
   const line = value.endsWith("\n") ? value : `${value}\n`
-  yield* writeStdout(encode((yield* stdoutIsTerminal) ? visibleExceptColours(line) : line))
+  if (!(yield* stdoutIsTerminal)) return yield* writeStdout(encode(line))
+  const shown = visibleExceptColours(line)
+  yield* writeStdout(encode(columns === undefined ? shown : wrapLines(shown, columns, columnsOf)))
 })
+
+/**
+ * Writes a text to stdout with a final line break. On a terminal, everything but our own colours is escaped, and lines are wrapped at their
+ * spaces.
+ */
+export const text = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio> =>
+  Effect.flatMap(TerminalColumns, ({ stdout }) => writeLine(value, stdout))
 
 /**
  * Returns a writer that prints a text to a terminal piece by piece, as `bytes` prints a whole one. `undefined` ends the text.
@@ -94,16 +116,19 @@ export const json = <S extends Schema.Codec<unknown, unknown>>(
   Schema.encodeEffect(fromJson(Schema.toCodecJson(schema)))(value).pipe(
     Effect.orDie,
     // Escapes control characters within JSON strings; the value stays the same.
-    Effect.flatMap((line) => text(escapeUnprintable(line)))
+    Effect.flatMap((line) => writeLine(escapeUnprintable(line), undefined))
   )
 
 /** Writes lines of our own to stderr. */
 export const aside = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
-  Effect.andThen(wipe, writeStderr(visibleExceptColours(value.endsWith("\n") ? value : `${value}\n`)))
+  Effect.flatMap(TerminalColumns, ({ stderr }) => {
+    const shown = visibleExceptColours(value.endsWith("\n") ? value : `${value}\n`)
+    return Effect.andThen(wipe, writeStderr(stderr === undefined ? shown : wrapLines(shown, stderr, columnsOf)))
+  })
 
 /** Prints a notice: one line on stderr, whatever the text contains. */
 export const notice = (value: string): Effect.Effect<void, never, Stdio.Stdio> =>
-  Effect.andThen(wipe, writeStderr(`palimpsest: ${printableLine(value)}\n`))
+  aside(`palimpsest: ${printableLine(value)}`)
 
 /** Milliseconds before progress is shown, and between two frames. */
 const delayMillis = 500

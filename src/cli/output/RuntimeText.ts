@@ -125,15 +125,10 @@ const exitError = (error: RuntimeError, now: number): ExitError => {
 export const orExit = <A, E extends RuntimeError, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, ExitError, R> =>
   Effect.catch(work, (error) => Effect.flatMap(Clock.currentTimeMillis, (now) => Effect.fail(exitError(error, now))))
 
-/** What to do without a key, in two lines: how to get one, and what works without one. */
-export const missingKeyLines = [
-  "no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY",
-  "without a key, these work: inspect, compress, replay, recall, and chat --model replay:FILE"
-] as const
-
-/** The exit error of a failed turn. For a missing key it also names what works without one. */
+/** The exit error of a failed turn. For a missing key it names what works without one: `advice`. */
 export const turnFailure = Effect.fnUntraced(function* (
-  error: TurnError
+  error: TurnError,
+  advice: Effect.Effect<ReadonlyArray<string>>
 ): Effect.fn.Return<ExitError, never, Stdio.Stdio> {
   const reason = error._tag === "ModelError" ? error.reason : undefined
   const isMissingKey =
@@ -141,7 +136,7 @@ export const turnFailure = Effect.fnUntraced(function* (
     reason.kind === "MissingKey" &&
     !Object.values(makerKeys).some((variable) => variable === reason.variable)
   if (!isMissingKey) return failed(printableLine(error.message))
-  const [how, what] = missingKeyLines
-  yield* Output.notice(how)
-  return failed(what)
+  const lines = yield* advice
+  yield* Effect.forEach(lines.slice(0, -1), Output.notice, { discard: true })
+  return failed(lines.at(-1) ?? "")
 })

@@ -19,7 +19,7 @@ export const headingOf = ({ firstPrompt, title }: Pick<SessionSummary, "firstPro
 const maxTitleColumns = 48
 const minTitleColumns = 12
 /** From this width on, all columns fit. */
-const wideTableColumns = 110
+const wideTableColumns = 124
 /** Below this width, columns that are not needed to choose a session are left out. */
 const narrowTableColumns = 60
 
@@ -61,7 +61,7 @@ export const sessionTable = Effect.fnUntraced(function* (
     )
       .split("\n")
       .reduce((max, line) => Math.max(max, Output.columnsOf(line)), 0)
-  const title = isWide ? maxTitleColumns : Math.max(minTitleColumns, Math.min(maxTitleColumns, columns - besides() - 2))
+  const title = Math.max(minTitleColumns, Math.min(maxTitleColumns, columns - besides() - 2))
   const [first = "", ...body] = Output.table(rowsWith(title), align).split("\n")
   return [style.bold(first), ...body].join("\n")
 })

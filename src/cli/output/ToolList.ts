@@ -18,7 +18,7 @@ export const toolRows = ({
   approval,
   tools
 }: AgentHost): Effect.Effect<ReadonlyArray<readonly [string, string]>> =>
-  Effect.map(approval.mode, (mode) =>
+  Effect.map(approval.shownMode, (mode) =>
     tools
       .filter(({ name }) => !agents.tools.some((agent) => agent.name === name))
       .map((tool) => [tool.name, `${firstSentence(tool.description)}${approvalText(mode, tool)}`] as const)

@@ -1,3 +1,4 @@
+import { closestName } from "../text/SpellingSuggestion.ts"
 import { makerOf } from "./ModelLimits.ts"
 
 /** Chooses the provider of a model by its name. */
@@ -16,6 +17,58 @@ export const makerKeys: Readonly<Record<"anthropic" | "openai", string>> = {
   openai: "OPENAI_API_KEY"
 }
 
+/** The variables of a provider's key, and the model that is asked there when none is named. */
+const defaultsByProvider = [
+  ["google", "gemini-2.5-flash"],
+  ["anthropic", "claude-sonnet-5"],
+  ["openai", "gpt-5.1"]
+] as const
+
+/** Returns the model to ask when none is named: of the first provider that has a key. */
+export const firstModel = (configured: ReadonlySet<string>): string | undefined =>
+  defaultsByProvider.find(([provider]) => configured.has(provider))?.[1]
+
+/** Whether a model can be asked, as its name and the keys tell. */
+export type ModelReach =
+  | { readonly _tag: "Ready" }
+  /** The provider has no key; `variable` would hold it. */
+  | { readonly _tag: "NoKey"; readonly variable: string }
+  /** The name begins with a provider that this program does not know. */
+  | { readonly _tag: "NoProvider"; readonly provider: string }
+
+/** Other names of a provider. */
+const aliases: Readonly<Record<string, ModelRoute["provider"]>> = { gemini: "google" }
+/** What names at Google's address begin with. */
+const googleFolders = new Set(["models", "tunedModels", "publishers", "projects"])
+
+const providerNamed = (prefix: string | undefined): ModelRoute["provider"] | undefined =>
+  prefix === undefined
+    ? undefined
+    : (providers.find((provider) => provider === prefix) ??
+      (Object.hasOwn(aliases, prefix) ? aliases[prefix] : undefined))
+
+const prefixed = /^([^/]+)\/(.+)$/s
+
+/** Says whether a model can be asked. `configured`: the providers that have a key. */
+export const reachOf = (name: string, configured: ReadonlySet<string>): ModelReach => {
+  const prefix = prefixed.exec(name)?.[1]
+  const named = providerNamed(prefix)
+  if (prefix !== undefined && named === undefined && !googleFolders.has(prefix)) {
+    return { _tag: "NoProvider", provider: prefix }
+  }
+  // A server of one's own, of either kind, may need no key.
+  if (named === "ollama" || named === "openai") return { _tag: "Ready" }
+  const maker = named ?? namedMaker(name) ?? "google"
+  if (configured.has(maker)) return { _tag: "Ready" }
+  return { _tag: "NoKey", variable: maker === "google" ? "GEMINI_API_KEY" : makerKeys[maker] }
+}
+
+/** The message for a provider that is not known. */
+export const noProviderText = (provider: string): string => {
+  const nearest = closestName(provider, providers, 3)
+  return `there is no provider ${provider}${nearest === undefined ? "" : `; did you mean ${nearest}?`} (known: ${providers.join(", ")})`
+}
+
 const namedMaker = (name: string) => (name.includes("/") ? undefined : makerOf(name))
 
 /** The variable with the key of the maker of a model that is named without its provider; undefined for Google and others. */
@@ -29,8 +82,8 @@ export const makerKeyOf = (name: string): string | undefined => {
  * asked at Google's address, where a gateway may serve it.
  */
 export const routeOf = (name: string, configured: ReadonlySet<string>): ModelRoute => {
-  const [, prefix, rest] = /^([a-z]+)\/(.+)$/s.exec(name) ?? []
-  const named = providers.find((provider) => provider === prefix)
+  const [, prefix, rest] = prefixed.exec(name) ?? []
+  const named = providerNamed(prefix)
   if (named !== undefined && rest !== undefined) return { provider: named, model: rest }
   const maker = namedMaker(name)
   return { provider: maker !== undefined && configured.has(maker) ? maker : "google", model: name }

@@ -305,3 +305,12 @@ export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result
   const next = `${before.slice(0, at)}${list.members.length === 0 ? "" : ", "}${added.map((grant) => JSON.stringify(grant)).join(", ")}${before.slice(at)}`
   return checkedEdit(next, ["allowed"], (there) => isSame(there, all))
 }
+
+/** Removes grants from `allowed` in the text of a settings file. */
+export const withoutAllowed = (text: string, grants: ReadonlyArray<string>): Result.Result<string, SettingsProblem> => {
+  const read = parseSettings(orEmptyObject(text))
+  if (Result.isFailure(read)) return Result.fail(read.failure)
+  const before = read.success.settings.allowed ?? []
+  const rest = before.filter((grant) => !grants.includes(grant))
+  return rest.length === before.length ? Result.succeed(text) : withSetting(text, ["allowed"], rest)
+}

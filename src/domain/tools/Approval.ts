@@ -61,8 +61,20 @@ export type Decision =
  */
 export type ToolKind = "read" | "edit" | "execute" | "fetch"
 
-/** The grant for file edits. */
+/** The grant for file edits in every folder. */
 export const editGrant = "edit"
+
+/** The folder that a grant names at its end. */
+const folderOf = / in (?=\/|[A-Za-z]:[\\/]|\\\\)/u
+
+/** Whether a grant says where it applies. */
+const namesPlace = (grant: string): boolean => folderOf.test(grant) || / \$ |^memory:\//.test(grant)
+
+/** Returns a grant that applies only in the sessions of a folder. One that names its place already is returned unchanged. */
+export const grantIn = (grant: string, folder: string | undefined): string =>
+  folder === undefined || namesPlace(grant) ? grant : `${grant} in ${folder}`
+
+const isEditGrant = (grant: string): boolean => grant === editGrant || grant.startsWith(`${editGrant} in `)
 
 /** Returns the grant for edits of one file that `editGrant` does not cover (SteeringFiles.ts). */
 export const fileGrant = (place: string): string => `${editGrant}:${place}`
@@ -74,6 +86,34 @@ const ofServers = "mcp:"
 
 /** Returns the grant for all tools of an MCP server. */
 export const serverGrant = (server: string): string => `${ofServers}${server}`
+
+/** Returns what a grant allows, in words. */
+export const grantText = (grant: string): string => {
+  const split = folderOf.exec(grant)
+  const [what, where] =
+    split === null
+      ? [grant, namesPlace(grant) ? "" : ", in every folder"]
+      : [grant.slice(0, split.index), ` in ${grant.slice(split.index + split[0].length)}`]
+  const [kind = "", name = ""] = /^([a-z]+):(.*)$/su.exec(what)?.slice(1) ?? [what]
+  switch (kind) {
+    case "edit":
+      return `edits of ${name === "" ? "files" : name}${where}`
+    case "shell": {
+      const [folder, words] = name.split(/ \$ (.*)/su)
+      return words === undefined ? `the command ${name}${where}` : `exactly the command ${words}, in ${folder}`
+    }
+    case "mcp":
+      return `the tools of the MCP server ${name}${where}`
+    case "fetch":
+      return `pages of ${name}${where}`
+    case "memory":
+      return `facts in ${name === "global" ? "your own memory" : name}${where}`
+    case "browser":
+      return `clicks and typing in the browser${where}`
+    default:
+      return `${what}${where}`
+  }
+}
 
 /** A call that asks, with what decides whether it may run. */
 export interface ApprovalRequest {
@@ -92,6 +132,8 @@ export interface ApprovalRequest {
 export interface ApprovalRules {
   readonly mode: ApprovalMode
   readonly granted: ReadonlySet<string>
+  /** The folder that the agent works in: grants that name it count. */
+  readonly folder?: string | undefined
   /** The one file that may be written in plan mode, absolute with links followed. */
   readonly planFile?: string | undefined
 }
@@ -107,7 +149,7 @@ const isPlanOnly = ({ touches = [] }: ApprovalRequest, planFile: string | undefi
  * reads ask as usual. Tools of MCP servers ask each time: that they only read is the server's own claim, and earlier grants were
  * not given for a plan.
  */
-export const verdict = ({ granted, mode, planFile }: ApprovalRules, wish: ApprovalRequest): Verdict => {
+export const verdict = ({ folder, granted, mode, planFile }: ApprovalRules, wish: ApprovalRequest): Verdict => {
   const { grants, needsReview: isDoubted = false, kind, mustBeSeen = false } = wish
   const unasked: Verdict = isDoubted ? "asked" : "allowed"
   if (mode === "all") return unasked
@@ -116,10 +158,31 @@ export const verdict = ({ granted, mode, planFile }: ApprovalRules, wish: Approv
   }
   if (isDoubted || mustBeSeen || grants.length === 0) return "asked"
   const isHeld = (grant: string) =>
-    (granted.has(grant) && !(mode === "plan" && grant.startsWith(ofServers))) ||
-    widerGrants(grant).some((wider) => granted.has(wider)) ||
-    (mode === "edits" && grant === editGrant)
+    (mode === "edits" && isEditGrant(grant)) ||
+    (!(mode === "plan" && grant.startsWith(ofServers)) && isGranted(granted, grant, folder))
   return grants.every(isHeld) ? "allowed" : "asked"
+}
+
+const isGranted = (granted: ReadonlySet<string>, grant: string, folder: string | undefined): boolean =>
+  [grant, grantIn(grant, folder), ...(isEditGrant(grant) ? [editGrant] : widerGrants(grant))].some((held) =>
+    granted.has(held)
+  )
+
+/** Returns the mode to show: `edits` also where a grant lets edits in the folder run, because they do not ask either. */
+export const shownMode = ({ folder, granted, mode }: Omit<ApprovalRules, "planFile">): ApprovalMode =>
+  mode === "none" && isGranted(granted, editGrant, folder) ? "edits" : mode
+
+/** The modes that Shift+Tab goes through. `all` is among them only in a session that began with it. */
+export const nextMode = (mode: ApprovalMode, first: ApprovalMode): ApprovalMode => {
+  const modes: ReadonlyArray<ApprovalMode> = ["none", "edits", "plan", ...(first === "all" ? (["all"] as const) : [])]
+  return modes[(modes.indexOf(mode) + 1) % modes.length] ?? "none"
+}
+
+/** A grant that is in force. */
+export interface HeldGrant {
+  readonly grant: string
+  /** Whether the settings keep it; otherwise it lasts until the program ends. */
+  readonly isKept: boolean
 }
 
 /** Returns the answer to the model for a call that would change something in plan mode. */
@@ -130,10 +193,15 @@ export const planModeRefusal = (tool: string, planFile: string | undefined): str
       : `Look at what you need, write the plan to ${planFile}, then call exit_plan_mode, which shows it to the user`
   }`
 
+const denialOf = (tool: string): string => `the user denied this call of ${tool}`
+
+/** Whether the answer to a call says that the user denied it. */
+export const wasDenied = (tool: string, answer: string): boolean => answer.includes(denialOf(tool))
+
 /** Returns the answer to the model for a call that the user denies, with what the tool suggests and the user's words. */
 export const denial = (tool: string, words: string, otherwise = ""): string => {
   const advice = [otherwise, words === "" ? "" : `they say: ${words}`].filter((text) => text !== "").join("; ")
-  return `the user denied this call of ${tool}; ${advice === "" ? "do without it, or ask what to do" : advice}`
+  return `${denialOf(tool)}; ${advice === "" ? "do without it, or ask what to do" : advice}`
 }
 
 /** Returns the note for the model about a call that the user changed before it ran. */

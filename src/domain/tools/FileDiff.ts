@@ -56,3 +56,45 @@ export const fileDiff = (name: string, before: string, after: string): FileDiff 
     removed: count("Delete")
   }
 }
+
+/** What a line of a diff is, and its number: in the new file, for a removed line in the old one. */
+export interface DiffLine {
+  readonly kind: "added" | "removed" | "context" | "heading" | "other"
+  readonly number?: number | undefined
+}
+
+const hunkHeading = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/
+
+/** Numbers the lines of a diff. `heading` is the line above a hunk; what belongs to no hunk is `other`. */
+export const numberedDiff = (lines: ReadonlyArray<string>): ReadonlyArray<DiffLine> => {
+  // The next numbers, and how many lines of each file the hunk still has.
+  let before = 0
+  let after = 0
+  let beforeLeft = 0
+  let afterLeft = 0
+  return lines.map((line): DiffLine => {
+    const heading = beforeLeft === 0 && afterLeft === 0 ? hunkHeading.exec(line) : null
+    if (heading !== null) {
+      before = Number(heading[1])
+      beforeLeft = Number(heading[2] ?? 1)
+      after = Number(heading[3])
+      afterLeft = Number(heading[4] ?? 1)
+      return { kind: "heading" }
+    }
+    if (line.startsWith("+") && afterLeft > 0) {
+      afterLeft -= 1
+      return { kind: "added", number: after++ }
+    }
+    if (line.startsWith("-") && beforeLeft > 0) {
+      beforeLeft -= 1
+      return { kind: "removed", number: before++ }
+    }
+    if ((line.startsWith(" ") || line === "") && beforeLeft > 0 && afterLeft > 0) {
+      beforeLeft -= 1
+      afterLeft -= 1
+      before += 1
+      return { kind: "context", number: after++ }
+    }
+    return { kind: "other" }
+  })
+}

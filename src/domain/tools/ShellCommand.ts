@@ -542,14 +542,10 @@ export const coversOf = (
   }
   return [
     ...parts("reads", true, (list, where) => `${list} in ${where} with options that only read`),
-    ...parts("reads", false, (list) => `${list} with options that only read, any file that you can read`),
+    ...parts("reads", false, (list) => `${list}, as long as it only reads; it can read all that you can`),
     ...parts("makes", true, (list, where) => `${list} in ${where} with plain options`),
-    ...parts("makes", false, (list) => `${list} with plain options, within the workspace`),
-    ...parts(
-      "runs",
-      false,
-      (list, where) => `${list} with plain options in ${where}, whatever its files make that run`
-    ),
+    ...parts("makes", false, (list) => `${list} with plain options, in the workspace`),
+    ...parts("runs", false, (list, where) => `${list} with plain options in ${where}, whatever that runs`),
     ...commands.flatMap(({ effects, name }) => (effects === "words" ? [`exactly "${name}" in ${here}`] : []))
   ].join("; ")
 }

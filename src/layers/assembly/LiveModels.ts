@@ -1,6 +1,13 @@
-import { Config, Effect, Layer, Record, Stream } from "effect"
+import { type Config, Effect, Layer, Record, Stream } from "effect"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
-import { makerKeyOf, makerKeys, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
+import {
+  firstModel,
+  makerKeyOf,
+  type ModelRoute,
+  noProviderText,
+  reachOf,
+  routeOf
+} from "../../domain/model/ModelRoute.ts"
 import {
   AuthenticationError,
   InvalidRequestError,
@@ -8,6 +15,7 @@ import {
   ModelError,
   type ModelRequest
 } from "../../services/model/Model.ts"
+import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
 /** Ollama's default address. */
@@ -30,14 +38,6 @@ const layers: Readonly<
   )
 }
 
-/** The providers other than Google that have a key. */
-const configuredMakers = Effect.map(
-  Effect.filter(Object.entries(makerKeys), ([, name]) =>
-    Effect.map(Config.String(name).pipe(Config.withDefault("")), (key) => key.trim() !== "")
-  ),
-  (filled) => new Set(filled.map(([maker]) => maker))
-)
-
 const invalid = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 
 /** Where Google, who is asked without the key of a model's maker, wants a key: names the variable of the maker's. */
@@ -54,7 +54,7 @@ const namingKey =
 const make = Effect.gen(function* () {
   const google = yield* Model
   const context = yield* Effect.context()
-  const configured = yield* configuredMakers
+  const configured = yield* configuredProviders
   const open = (layer: (typeof layers)["openai"]) =>
     Effect.cached(
       layer.pipe(
@@ -64,12 +64,17 @@ const make = Effect.gen(function* () {
       )
     )
   const others = yield* Effect.all(Record.map(layers, open))
+  const reach = (name: string) => reachOf(name, configured)
   const routed = ({ model: name, ...request }: ModelRequest) => {
+    const reached = reach(name)
+    // Such a name would go to Google, with the prompt.
+    if (reached._tag === "NoProvider") return Effect.fail(invalid(noProviderText(reached.provider)))
     const { model, provider } = routeOf(name, configured)
     const service = provider === "google" ? Effect.succeed(google) : others[provider]
     return Effect.map(service, (service) => ({ service, request: { ...request, model } }))
   }
   const service: Model["Service"] = {
+    access: { reach, first: firstModel(configured) },
     generate: (request) =>
       Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)).pipe(
         Effect.mapError(namingKey(request.model))

@@ -52,7 +52,8 @@ const defaultDrainSeconds = 20
 /** The user's settings for the agents of a tenant, which cannot change them. */
 const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
   ...settings,
-  allow: () => Effect.void
+  allow: () => Effect.succeed(""),
+  disallow: () => Effect.succeed("")
 })
 
 /**

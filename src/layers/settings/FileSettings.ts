@@ -1,6 +1,6 @@
 import { ConfigProvider, Effect, FileSystem, Layer, Path, Predicate, Result, Semaphore } from "effect"
 import { ignoredInWorkspace, isHomeOnly, type SettingsFile } from "../../domain/settings/Settings.ts"
-import { withAllowed, withoutSetting, withSetting } from "../../domain/settings/SettingsEdits.ts"
+import { withAllowed, withoutAllowed, withoutSetting, withSetting } from "../../domain/settings/SettingsEdits.ts"
 import {
   dotted,
   isConcatenated,
@@ -251,7 +251,16 @@ export const layer = (
         read: provided(readEffective(sources)).pipe(Effect.withSpan("Settings.read")),
         states: provided(readStates(sources)).pipe(Effect.withSpan("Settings.states")),
         allow: Effect.fn("Settings.allow")((grants: ReadonlyArray<string>) =>
-          Effect.asVoid(edit("home", (text) => withAllowed(text, grants)))
+          Effect.as(
+            edit("home", (text) => withAllowed(text, grants)),
+            fileOf(path, home, "home")
+          )
+        ),
+        disallow: Effect.fn("Settings.disallow")((grants: ReadonlyArray<string>) =>
+          Effect.as(
+            edit("home", (text) => withoutAllowed(text, grants)),
+            fileOf(path, home, "home")
+          )
         ),
         set: Effect.fn("Settings.set")((place: SettingsPlace, key: ReadonlyArray<string>, value: unknown) =>
           Effect.as(

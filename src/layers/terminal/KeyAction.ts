@@ -10,6 +10,8 @@ export interface KeyState {
   readonly isEmpty: boolean
   /** Messages wait for the next prompt. */
   readonly hasQueued: boolean
+  /** The editor completes the text at the cursor with Tab. */
+  readonly takesTab: boolean
   /** Escape means something in the editor: it closes a menu or leaves Vim's insert mode. */
   readonly takesEscape: boolean
 }
@@ -21,6 +23,8 @@ export type KeyAction =
   | "leave"
   | "none"
   | "takeLastQueued"
+  | "cycleMode"
+  | "sendLater"
   | "clearScreen"
   | "toggleCards"
   | "searchMessages"
@@ -31,12 +35,14 @@ export type KeyAction =
 /** Decides what a key does. Returns undefined for the keys of the editor. */
 export const keyAction = (
   key: string,
-  { hasQueued, isAsked, isEmpty, isWorking, takesEscape }: KeyState
+  { hasQueued, isAsked, isEmpty, isWorking, takesEscape, takesTab }: KeyState
 ): KeyAction | undefined => {
   if (matchesKey(key, "ctrl+c")) return "ctrlC"
   if (matchesKey(key, "escape")) return isWorking && !takesEscape ? "cancel" : undefined
   if (matchesKey(key, "ctrl+d")) return isEmpty ? (isAsked ? "none" : "leave") : undefined
   if (matchesKey(key, "up")) return isEmpty && hasQueued && !isAsked ? "takeLastQueued" : undefined
+  if (matchesKey(key, "tab")) return isWorking && !isAsked && !isEmpty && !takesTab ? "sendLater" : undefined
+  if (matchesKey(key, "shift+tab")) return "cycleMode"
   if (matchesKey(key, "ctrl+l")) return "clearScreen"
   if (matchesKey(key, "ctrl+o")) return "toggleCards"
   if (matchesKey(key, "ctrl+z")) return "suspend"

@@ -16,6 +16,8 @@ const tabSign = "␉"
 const foldedLines = 10
 const foldedChars = 1_000
 
+const isLong = (text: string): boolean => text.length > foldedChars || text.split("\n").length > foldedLines
+
 /** Whether a text begins a block between two lines `"""` that has not ended. */
 const isOpenBlock = (text: string): boolean => {
   const lines = text.split("\n")
@@ -36,7 +38,7 @@ export class MessageEditor extends Editor {
   /** Shown while the editor is empty. */
   placeholder = ""
   /** Takes a message. */
-  onMessage: (text: string) => void = () => {}
+  onMessage: (text: string, waits: boolean) => void = () => {}
   /** Returns the replacement of a pasted text, such as the reference to an image. */
   onPaste: (text: string) => string = (text) => text
   /** Vim's keys; undefined: the usual ones. */
@@ -47,6 +49,10 @@ export class MessageEditor extends Editor {
   private tabText: string | undefined
 
   private readonly look: Theme
+  /** Whether the message that is completed waits for a prompt. */
+  private waits = false
+  /** Long messages of the history, by the labels that stand for them in the editor. */
+  private readonly folded = new Map<string, string>()
 
   constructor(tui: TUI, theme: Theme) {
     super(tui, theme.editor, { paddingX: 2, autocompleteMaxVisible: 8 })
@@ -82,19 +88,42 @@ export class MessageEditor extends Editor {
   fill(text: string) {
     const kept = text.replaceAll("\t", tabSign)
     this.setText("")
-    if (text.length > foldedChars || text.split("\n").length > foldedLines)
-      super.handleInput(pasteStart + kept + pasteEnd)
+    if (isLong(text)) super.handleInput(pasteStart + kept + pasteEnd)
     else if (text !== "") this.setText(kept)
   }
 
   /** The text with its tabs and with what is folded. */
   wholeText(): string {
-    return this.getExpandedText().replaceAll(tabSign, "\t")
+    const text = this.getExpandedText().replaceAll(tabSign, "\t")
+    return text.replace(/\[message #\d+ \+\d+ lines\]/g, (label) => this.folded.get(label) ?? label)
+  }
+
+  /** Adds a message to those that Up recalls. A long one stays folded there, too. */
+  override addToHistory(text: string) {
+    const lines = text.split("\n").length
+    if (!isLong(text)) return super.addToHistory(text)
+    const label = `[message #${this.folded.size + 1} +${lines} lines]`
+    this.folded.set(label, text)
+    super.addToHistory(label)
   }
 
   /** Whether Escape means something here: with Vim's keys it leaves the insert mode. */
   takesEscape(): boolean {
     return this.vim?.mode === "insert" && this.getText() !== ""
+  }
+
+  /** Whether Tab completes something here: a menu is open, or the cursor is at a command or a file. */
+  takesTab(): boolean {
+    const { col, line } = this.getCursor()
+    const before = (this.getLines()[line] ?? "").slice(0, col)
+    return this.isShowingAutocomplete() || /^[/!]|(?:^|\s)@\S*$/.test(before)
+  }
+
+  /** Completes the message as Enter does, but for a prompt, whatever work goes on. */
+  sendLater() {
+    this.waits = true
+    this.handleInput("\r")
+    this.waits = false
   }
 
   /** Takes a key of Vim's normal mode. Returns whether it was one. */
@@ -130,7 +159,9 @@ export class MessageEditor extends Editor {
       const pastedText = pasted(data.slice(pasteStart.length, -pasteEnd.length))
       const replaced = this.onPaste(pastedText)
       if (replaced !== pastedText) return this.insertTextAtCursor(replaced)
-      const text = pastedText.replaceAll("\t", tabSign)
+      const shown = pastedText.replaceAll("\t", tabSign)
+      // The end of the last line is no line of its own.
+      const text = isLong(shown) ? shown.replace(/\n$/, "") : shown
       super.handleInput(`${pasteStart}${text}${pasteEnd}`)
       return
     }
@@ -169,6 +200,6 @@ export class MessageEditor extends Editor {
     const message = messageOf(whole).trimEnd()
     this.setText("")
     if (this.vim !== undefined) this.vim = initial
-    if (message.trim() !== "") this.onMessage(message)
+    if (message.trim() !== "") this.onMessage(message, this.waits)
   }
 }

@@ -4,6 +4,8 @@ import { Closed } from "../../services/terminal/ChatTerminal.ts"
 /** A complete message. */
 export interface TypedMessage {
   readonly text: string
+  /** Whether it waits for a prompt, also while work goes on that could take it. */
+  readonly waits: boolean
   /** Stores it in the history. */
   readonly store: Effect.Effect<void>
 }
@@ -23,9 +25,9 @@ export class MessageQueue {
     return this.arrivals.state._tag === "Open"
   }
 
-  /** The texts of the messages. */
-  get texts(): ReadonlyArray<string> {
-    return this.waiting.map(({ text }) => text)
+  /** The messages. */
+  get messages(): ReadonlyArray<TypedMessage> {
+    return this.waiting
   }
 
   /** Whether no message waits. */
@@ -37,6 +39,13 @@ export class MessageQueue {
   add(message: TypedMessage) {
     this.waiting.push(message)
     Queue.offerUnsafe(this.arrivals, message)
+  }
+
+  /** Takes the messages that need not wait for a prompt. */
+  takeTyped(accepts: (text: string) => boolean): ReadonlyArray<TypedMessage> {
+    const taken = this.waiting.filter(({ text, waits }) => !waits && accepts(text))
+    this.waiting.splice(0, this.waiting.length, ...this.waiting.filter((message) => !taken.includes(message)))
+    return taken
   }
 
   /** Takes all messages back and returns their texts. */

@@ -1,11 +1,10 @@
 import { matchesKey } from "@earendil-works/pi-tui"
 import { Cause, Effect, Queue, type Semaphore } from "effect"
-import { Closed, type Detail, type Inquiry } from "../../services/terminal/ChatTerminal.ts"
+import { Closed, type Detail, type Inquiry, type Reading } from "../../services/terminal/ChatTerminal.ts"
 import type { ChatOutput } from "./ChatOutput.ts"
 import * as DetailView from "./DetailView.ts"
 import * as SafeText from "./SafeText.ts"
 import type { Theme } from "./Theme.ts"
-import { detailRows } from "./TranscriptRows.ts"
 
 /** A question that must be answered before work goes on: shown in the conversation, and answered in the editor. */
 
@@ -16,7 +15,6 @@ export interface QuestionEditor {
   /** Replaces the text. */
   readonly fill: (text: string) => void
   prompt: string
-  status: ((columns: number) => string) | undefined
 }
 
 /** What a question needs of the terminal. */
@@ -24,8 +22,6 @@ export interface QuestionPlace {
   readonly output: ChatOutput
   readonly editor: QuestionEditor
   readonly theme: Theme
-  /** The size of the screen. */
-  readonly size: () => { readonly columns: number; readonly rows: number }
   /** Puts the editor back to the prompt for messages. */
   readonly restorePrompt: () => void
   /** Runs something when no other key can belong to the same word any more. Returns how to give it up. */
@@ -42,14 +38,26 @@ const safeDetail = (detail: Detail): Detail => ({
   foot: SafeText.shown(detail.foot)
 })
 
+/** A typed line, or a letter that opens another question. */
+interface Reply {
+  readonly text: string
+  readonly opens: boolean
+}
+
 /** The open question, if there is one. Questions are asked one at a time. */
 export class OpenQuestion {
   /** Held while a question is open. */
   readonly turns: Semaphore.Semaphore
   private readonly place: QuestionPlace
-  /** Lines typed since the question was shown, and the letters that answer it by themselves. */
-  private open: { readonly lines: Queue.Queue<string, Closed>; readonly keys: ReadonlyArray<string> } | undefined
-  /** What the question is about, where it is longer than the screen. */
+  /** What was typed since the question was shown, and the letters that answer it or open another by themselves. */
+  private open:
+    | {
+        readonly replies: Queue.Queue<Reply, Closed>
+        readonly keys: ReadonlyArray<string>
+        readonly opening: ReadonlyArray<string>
+      }
+    | undefined
+  /** What the question is about, and its answers, until it is answered. */
   private view: DetailView.DetailView | undefined
   /** A letter that answers unless another key shows that it begins a word, and how to stop waiting for that key. */
   private held: { readonly letter: string; readonly release: () => void } | undefined
@@ -68,12 +76,12 @@ export class OpenQuestion {
 
   /** Takes a typed line as the answer. */
   answer(line: string) {
-    if (this.open !== undefined) Queue.offerUnsafe(this.open.lines, line)
+    if (this.open !== undefined) Queue.offerUnsafe(this.open.replies, { text: line, opens: false })
   }
 
   /** Fails the question, because there is no more input. */
   close() {
-    if (this.open !== undefined) Queue.failCauseUnsafe(this.open.lines, Cause.fail(new Closed()))
+    if (this.open !== undefined) Queue.failCauseUnsafe(this.open.replies, Cause.fail(new Closed()))
   }
 
   /** The rows of what the question is about, no more than `height` where they can be scrolled. */
@@ -103,6 +111,12 @@ export class OpenQuestion {
     this.wasOneKey = false
     if (isHabit) return "taken"
     if (!isEmpty) return undefined
+    // Nothing is granted by such a letter, so it need not wait for the rest of a word.
+    if (this.open?.opening.includes(key.toLowerCase()) === true) {
+      Queue.offerUnsafe(this.open.replies, { text: key.toLowerCase(), opens: true })
+      this.open = { ...this.open, keys: [], opening: [] }
+      return "taken"
+    }
     if (this.open?.keys.includes(key.toLowerCase()) === true) {
       const release = this.place.afterWord(() => {
         this.held = undefined
@@ -126,16 +140,16 @@ export class OpenQuestion {
   /** Asks a question when no other is open. Output is held back until it is answered. */
   ask<A>(inquiry: Inquiry<A>, isInputOpen: () => boolean): Effect.Effect<A, Closed> {
     const { editor } = this.place
-    return Queue.unbounded<string, Closed>().pipe(
-      Effect.flatMap((lines) =>
+    return Queue.unbounded<Reply, Closed>().pipe(
+      Effect.flatMap((replies) =>
         Effect.acquireUseRelease(
           Effect.suspend(() => {
             if (!isInputOpen()) return Effect.fail(new Closed())
             const draft = editor.wholeText()
-            this.show(inquiry, lines, draft)
+            this.show(inquiry, replies, draft)
             return Effect.succeed(draft)
           }),
-          (draft) => this.exchange(inquiry, lines, draft),
+          (draft) => this.exchange(inquiry, replies, draft),
           (draft, exit) => Effect.sync(() => this.end(draft, exit._tag === "Success"))
         )
       ),
@@ -147,20 +161,21 @@ export class OpenQuestion {
   /** Reads lines until one of them answers. */
   private exchange<A>(
     inquiry: Inquiry<A>,
-    lines: Queue.Queue<string, Closed>,
+    replies: Queue.Queue<Reply, Closed>,
     draft: string
   ): Effect.Effect<A, Closed> {
     const { output } = this.place
     return Effect.gen({ self: this }, function* () {
       for (let current = inquiry; ;) {
-        const line = yield* Queue.take(lines)
-        const reading = current.read(line)
+        const { opens, text } = yield* Queue.take(replies)
+        const next = opens ? current.opens?.[text] : undefined
+        const reading: Reading<A> = next === undefined ? current.read(text) : { _tag: "Then", inquiry: next }
         if (reading._tag !== "Again") this.keepView()
-        output.addText(`${current.prompt}${SafeText.shown(line)}\n`)
+        if (next === undefined) output.addText(`${current.prompt}${SafeText.shown(text)}\n`)
         if (reading._tag === "Answer") return reading.value
         if (reading._tag === "Then") {
           current = reading.inquiry
-          this.show(current, lines, draft)
+          this.show(current, replies, draft)
         } else {
           output.transcript.text(SafeText.shown(reading.text))
           output.draw()
@@ -171,35 +186,28 @@ export class OpenQuestion {
 
   /** Shows a question. Letters answer by themselves only where no message was being typed. */
   private show<A>(
-    { detail, fill = "", keys = [], prompt, text }: Inquiry<A>,
-    lines: Queue.Queue<string, Closed>,
+    { detail, fill = "", keys = [], opens = {}, prompt, text }: Inquiry<A>,
+    replies: Queue.Queue<Reply, Closed>,
     draft: string
   ) {
-    const { editor, output } = this.place
+    const { editor, output, theme } = this.place
     output.endAnswer(false)
     if (detail === undefined) output.addText(SafeText.shown(text))
-    else this.showDetail(safeDetail(detail))
+    else this.view = DetailView.make(safeDetail(detail), theme)
     output.hold()
-    this.open = { lines, keys: draft === "" ? keys : [] }
-    editor.fill(SafeText.pasted(fill))
+    const isFree = draft === ""
+    const typed = this.open === undefined ? "" : editor.wholeText()
+    this.open = { replies, keys: isFree ? keys : [], opening: isFree ? Object.keys(opens) : [] }
+    // What was typed after a letter that opens this question belongs to it.
+    editor.fill(fill === "" ? typed : SafeText.pasted(fill))
     editor.prompt = prompt
-    editor.status = undefined
     output.draw()
   }
 
-  /** Shows what a question is about: in the conversation, or scrolled below it when it is longer than the screen. */
-  private showDetail(detail: Detail) {
-    const { output, size, theme } = this.place
-    const { columns, rows } = size()
-    const { foot, head, rows: all } = detailRows(detail, theme, columns)
-    if (head.length + all.length + foot.length < rows - 1) output.transcript.detail(detail, true)
-    else this.view = DetailView.make(detail, theme)
-  }
-
-  /** Leaves the beginning of a scrolled detail in the conversation. */
+  /** Leaves the beginning of what the question is about in the conversation. */
   private keepView() {
     if (this.view === undefined) return
-    this.place.output.transcript.detail({ ...this.view.detail, foot: "" }, false)
+    this.place.output.transcript.detail({ ...this.view.detail, foot: "" })
     this.view = undefined
   }
 

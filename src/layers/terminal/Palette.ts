@@ -8,11 +8,23 @@ export type ThemeName = "auto" | "dark" | "light" | "contrast"
 
 type Codes = Readonly<Record<string, string>>
 
+/** The backgrounds of removed and added lines are dark, so that the colours of their code can be read. */
+const dark: Codes = { 41: "48;5;52", 42: "48;5;22" }
 /** Dim text and bright colours are hard to read on white. */
-const light: Codes = { 2: "90", 32: "38;5;28", 33: "38;5;94", 36: "38;5;25", 22: "22;39" }
+const light: Codes = {
+  41: "48;5;224",
+  42: "48;5;194",
+  2: "90",
+  32: "38;5;28",
+  33: "38;5;94",
+  36: "38;5;25",
+  22: "22;39"
+}
 /** Nothing is dimmed, and each colour is the brightest that the background allows. */
-const brightest: Codes = { 2: "22", 31: "91", 32: "92", 33: "93", 34: "94", 35: "95", 36: "96" }
+const brightest: Codes = { ...dark, 2: "22", 31: "91", 32: "92", 33: "93", 34: "94", 35: "95", 36: "96" }
 const darkest: Codes = {
+  41: "48;5;224",
+  42: "48;5;194",
   2: "22",
   31: "38;5;88",
   32: "38;5;22",
@@ -22,16 +34,16 @@ const darkest: Codes = {
   36: "38;5;24"
 }
 
-const codesOf = (theme: ThemeName, background: Background): Codes | undefined => {
+const codesOf = (theme: ThemeName, background: Background): Codes => {
   switch (theme) {
     case "dark":
-      return undefined
+      return dark
     case "light":
       return light
     case "contrast":
       return background === "light" ? darkest : brightest
     case "auto":
-      return background === "light" ? light : undefined
+      return background === "light" ? light : dark
   }
 }
 
@@ -39,14 +51,15 @@ const codesOf = (theme: ThemeName, background: Background): Codes | undefined =>
 export const backgroundOf = ({ b, g, r }: { readonly r: number; readonly g: number; readonly b: number }): Background =>
   0.299 * r + 0.587 * g + 0.114 * b > 127 ? "light" : "dark"
 
-/** Returns what puts the colours of a theme into a row; undefined where rows stay as they are. */
-export const painter = (theme: ThemeName, background: Background): ((row: string) => string) | undefined => {
-  const codes = codesOf(theme, background)
-  if (codes === undefined) return undefined
-  return (row) =>
-    // oxlint-disable-next-line no-control-regex
-    row.replace(/\u001b\[(\d{1,2})m/g, (whole, code: string) => {
-      const other = codes[code]
-      return other === undefined ? whole : `\u001b[${other}m`
-    })
-}
+const painterOf = (codes: Codes) => (row: string) =>
+  // oxlint-disable-next-line no-control-regex
+  row.replace(/\u001b\[(\d{1,2})m/g, (whole, code: string) => {
+    const other = codes[code]
+    return other === undefined ? whole : `\u001b[${other}m`
+  })
+
+const painters = new Map([dark, light, brightest, darkest].map((codes) => [codes, painterOf(codes)]))
+
+/** Returns what puts the colours of a theme into a row: the same function for the same colours. */
+export const painter = (theme: ThemeName, background: Background): ((row: string) => string) | undefined =>
+  painters.get(codesOf(theme, background))

@@ -59,6 +59,8 @@ const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: s
   card: ({ body, head, isRunning }: Card) =>
     isRunning ? Effect.void : Effect.andThen(answers.end, Effect.forEach([head, ...body], note, { discard: true })),
   status: () => Effect.void,
+  onModeKey: () => Effect.void,
+  takeTyped: () => Effect.succeed([]),
   panel: () => Effect.void,
   configure: () => Effect.void,
   title: () => Effect.void,

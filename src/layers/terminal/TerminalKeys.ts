@@ -132,6 +132,7 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
     isAsked: question.isOpen,
     isEmpty,
     hasQueued: !queue.isEmpty,
+    takesTab: editor.takesTab(),
     takesEscape: editor.isShowingAutocomplete() || editor.takesEscape()
   })
   switch (action) {
@@ -152,6 +153,12 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
       break
     case "takeLastQueued":
       editor.fill(queue.takeBackLast() ?? "")
+      break
+    case "sendLater":
+      editor.sendLater()
+      break
+    case "cycleMode":
+      parts.run(state.modeKey)
       break
     case "clearScreen":
       screen.redraw((_, columns) => output.transcript.keepLast(0, columns))
@@ -176,12 +183,12 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
 }
 
 /** Takes a message that the editor completed: as the answer to the open question, or for the next prompt. */
-export const onMessage = ({ editor, history, question, queue, run }: TerminalParts, text: string) => {
+export const onMessage = ({ editor, history, question, queue, run }: TerminalParts, text: string, waits: boolean) => {
   if (question.isOpen) return question.answer(text.trim())
   if (!queue.isOpen) return
   // Stored now, because it may wait here for long; the prompt that takes it waits until it is stored.
   const store = Effect.runSync(Effect.cached(history.add(text)))
   run(store)
   if (!text.startsWith(" ")) editor.addToHistory(text)
-  queue.add({ text, store })
+  queue.add({ text, waits, store })
 }

@@ -36,5 +36,7 @@ export interface TerminalParts {
     isLeaving: boolean
     status: ((columns: number) => string) | undefined
     options: TerminalOptions
+    /** What Shift+Tab does. */
+    modeKey: Effect.Effect<void>
   }
 }

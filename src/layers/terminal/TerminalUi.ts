@@ -52,14 +52,17 @@ const belowConversation = (parts: TerminalParts, theme: Theme.Theme): Component 
   invalidate: () => {},
   render: (width) => {
     const { editor, output, progress, question, queue, terminal } = parts
-    if (question.isOpen) return question.rows(width, terminal.rows - editor.render(width).length - 1)
+    if (question.isOpen) {
+      const rows = question.rows(width, terminal.rows - editor.render(width).length - 2)
+      return rows.length === 0 || output.transcript.isEmpty() ? rows : ["", ...rows]
+    }
     const { cards, current, frame, isStopping, label, panel } = progress
     return progressRows(
       {
         work: current && { label, frame, isStopping, seconds: Math.floor(secondsSince(parts, current.since)) },
         cards: [...cards.values()],
         areCardsOpen: output.transcript.areCardsOpen(),
-        queued: queue.texts,
+        queued: queue.messages,
         panel,
         isFirst: output.transcript.isEmpty()
       },
@@ -90,7 +93,6 @@ const paintFor = Effect.fnUntraced(function* (
 /** Puts the editor back to the prompt for messages. */
 const restorePrompt = ({ editor, state }: TerminalParts) => {
   editor.prompt = state.prompt.prompt
-  editor.status = state.status
 }
 
 const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question): Effect.fn.Return<string, Closed> {
@@ -173,9 +175,9 @@ const showCard = ({ output, progress }: TerminalParts, card: Card) =>
     }
   })
 
-const setStatus = ({ editor, output, question, state }: TerminalParts, line: (columns: number) => string) => {
+const setStatus = ({ editor, output, state }: TerminalParts, line: (columns: number) => string) => {
   state.status = (columns) => SafeText.shown(line(columns))
-  if (!question.isOpen) editor.status = state.status
+  editor.status = state.status
   output.draw()
 }
 
@@ -196,6 +198,17 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     columns: Effect.sync(() => terminal.columns),
     ask: Effect.fn("ChatTerminal.ask")((asked) => ask(parts, asked)),
     during: (label, job) => during(parts, label, job),
+    takeTyped: Effect.fn("ChatTerminal.takeTyped")(function* (accepts) {
+      const taken = queue.takeTyped(accepts)
+      for (const { store, text } of taken) {
+        output.show(() => {
+          output.endAnswer(false)
+          output.transcript.message(SafeText.shown(text))
+        })
+        yield* store
+      }
+      return taken.map(({ text }) => text)
+    }),
     working: Effect.fn("ChatTerminal.working")((label) =>
       Effect.sync(() => {
         progress.label = printableLine(label)
@@ -208,6 +221,10 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     endAnswer: (isDiscarded) => Effect.sync(() => output.show(() => output.endAnswer(isDiscarded))),
     card: (card) => Effect.sync(() => showCard(parts, card)),
     status: (line) => Effect.sync(() => setStatus(parts, line)),
+    onModeKey: (run) =>
+      Effect.sync(() => {
+        parts.state.modeKey = run
+      }),
     panel: (lines) =>
       Effect.sync(() => {
         progress.panel = lines.map(SafeText.shown)
@@ -239,7 +256,7 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
 const connectEditor = (parts: TerminalParts, runPromise: CompletionMenu.MenuSource["run"]) => {
   const { editor, history, images, question, state } = parts
   editor.onPaste = (text) => (question.isOpen ? text : PastedImages.withReference(text, images))
-  editor.onMessage = (text) => Keys.onMessage(parts, text)
+  editor.onMessage = (text, waits) => Keys.onMessage(parts, text, waits)
   for (const text of history.entries.slice(0, recalledMessages).reverse()) editor.addToHistory(text)
   editor.setAutocompleteProvider(
     CompletionMenu.provider({
@@ -274,13 +291,13 @@ export const make = Effect.fnUntraced(function* (
   const transcript = new Transcript(theme)
   const terminal = StreamTerminal.make(streams, () => Keys.leave(parts))
   const screen = new ChatScreen(terminal, transcript)
+  if (canColor) screen.paint = Palette.painter("dark", "dark")
   const editor = new MessageEditor(screen, theme)
   const output = new ChatOutput(transcript, theme, () => screen.requestRender())
   const question = new OpenQuestion(yield* Semaphore.make(1), {
     output,
     editor,
     theme,
-    size: () => terminal,
     restorePrompt: () => restorePrompt(parts),
     afterWord: (run) => {
       const timer = setTimeout(run, wordMillis)
@@ -306,7 +323,8 @@ export const make = Effect.fnUntraced(function* (
       prefill: "",
       isLeaving: false,
       status: undefined,
-      options: { theme: "dark", keys: "default", bellAfter: 10 }
+      options: { theme: "dark", keys: "default", bellAfter: 10 },
+      modeKey: Effect.void
     }
   }
   connectEditor(parts, runPromise)

@@ -13,6 +13,9 @@ export interface Theme {
   readonly markdown: MarkdownTheme
   /** Colours the lines of a diff by the language of its code. */
   readonly diff: Highlight["diff"]
+  /** What begins the background of an added and of a removed line; empty without colours. */
+  readonly addedRow: string
+  readonly removedRow: string
   readonly list: SelectListTheme
   readonly editor: EditorTheme
 }
@@ -41,6 +44,8 @@ export const make = (canColor: boolean, highlight: Highlight): Theme => {
     bold,
     accent,
     list,
+    addedRow: canColor ? "\u001b[42m" : "",
+    removedRow: canColor ? "\u001b[41m" : "",
     diff: canColor ? highlight.diff : (lines) => lines,
     editor: { borderColor: dim, selectList: list },
     markdown: {

@@ -149,9 +149,9 @@ export class Transcript implements Component {
     this.line = text.endsWith("\n") ? undefined : line
   }
 
-  /** Adds what a question is about: all of it, or the beginning. */
-  detail(detail: Detail, isWhole: boolean) {
-    this.addWhole("text", (width) => keptDetailRows(detail, isWhole, this.theme, width))
+  /** Adds the beginning of what a question is about. */
+  detail(detail: Detail) {
+    this.addWhole("text", (width) => keptDetailRows(detail, this.theme, width))
   }
 
   /** Adds a message of the user. */

@@ -1,5 +1,6 @@
 import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui"
 import type { Card, Detail } from "../../services/terminal/ChatTerminal.ts"
+import { diffRows } from "./DiffRows.ts"
 import type { Theme } from "./Theme.ts"
 
 /** The rows of what the transcript shows besides answers. */
@@ -27,15 +28,20 @@ const maxMessageRows = 10
 
 /** The rows of a card. `sign` stands for what runs. */
 export const cardRows = (card: Card, isOpen: boolean, theme: Theme, width: number, sign = ""): Array<string> => {
+  const room = Math.max(1, width - 2)
   const coloured = (lines: ReadonlyArray<string>) =>
-    card.language === undefined ? lines : theme.diff(lines, card.language)
-  const more = coloured(card.more.slice(-maxOpenLines))
+    card.language === undefined
+      ? lines.flatMap((line) => wrapped(line, room))
+      : diffRows(lines, card.language, theme, room)
+  const more = card.more.slice(-maxOpenLines)
   const cut = card.more.length - more.length
   const count = more.length === 0 || isOpen ? "" : theme.dim(" ▸")
-  const shown = isOpen ? [...(cut > 0 ? [theme.dim(`… ${cut} lines before`)] : []), ...more] : coloured(card.body)
+  const shown = isOpen
+    ? [...(cut > 0 ? [theme.dim(`… ${cut} lines before`)] : []), ...coloured(more)]
+    : coloured(card.body)
   return [
     ...(count === "" ? wrapped(`${sign}${card.head}`, width) : [marked(`${sign}${card.head}`, count, width)]),
-    ...shown.flatMap((line) => wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`))
+    ...shown.map((row) => `  ${row}`.trimEnd())
   ]
 }
 
@@ -59,19 +65,20 @@ export const wrappedLines = (text: string, width: number) =>
 /** The rows of what a question is about. */
 export const detailRows = ({ foot, head, language, lines }: Detail, theme: Theme, width: number) => ({
   head: head === "" ? [] : wrappedLines(head, width),
-  rows: (language === undefined ? lines : theme.diff(lines, language)).flatMap((line) =>
-    wrapped(line, Math.max(1, width - 2)).map((row) => `  ${row}`)
-  ),
+  rows: (language === undefined
+    ? lines.flatMap((line) => wrapped(line, Math.max(1, width - 2)))
+    : diffRows(lines, language, theme, Math.max(1, width - 2))
+  ).map((row) => `  ${row}`),
   foot: foot === "" ? [] : wrappedLines(foot, width)
 })
 
 /** Rows of what a question was about that stay in the conversation. */
 const maxDetailRows = 30
 
-/** The rows of what a question was about, as they stay in the conversation: all of them, or the beginning. */
-export const keptDetailRows = (detail: Detail, isWhole: boolean, theme: Theme, width: number): Array<string> => {
+/** The rows of what a question was about, as they stay in the conversation: at least the beginning. */
+export const keptDetailRows = (detail: Detail, theme: Theme, width: number): Array<string> => {
   const { foot, head, rows } = detailRows(detail, theme, width)
-  const isCut = !isWhole && rows.length > maxDetailRows + 1
+  const isCut = rows.length > maxDetailRows + 1
   const rest = theme.dim(`  … ${rows.length - maxDetailRows} more rows`)
   return [...head, ...rows.slice(0, isCut ? maxDetailRows : undefined), ...(isCut ? [rest] : []), ...foot]
 }

@@ -2,6 +2,7 @@ import { Deferred, Effect } from "effect"
 import { CliOutput } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { Card } from "../../services/terminal/ChatTerminal.ts"
+import type { TypedMessage } from "./MessageQueue.ts"
 import type { Theme } from "./Theme.ts"
 import { cardRows, fitted } from "./TranscriptRows.ts"
 
@@ -68,7 +69,7 @@ export interface ProgressState {
   readonly cards: ReadonlyArray<Card>
   readonly areCardsOpen: boolean
   /** Messages that wait for the next prompt. */
-  readonly queued: ReadonlyArray<string>
+  readonly queued: ReadonlyArray<Pick<TypedMessage, "text" | "waits">>
   readonly panel: ReadonlyArray<string>
   /** Whether the conversation is still empty. */
   readonly isFirst: boolean
@@ -92,7 +93,9 @@ export const progressRows = (state: ProgressState, theme: Theme, width: number):
     "",
     ...state.cards.flatMap((card) => cardRows(card, state.areCardsOpen, theme, width, `${sign} `)),
     cut(`${sign} ${cut(label, room)}${hint}`, width),
-    ...queued.map((text) => theme.dim(cut(`queued: ${printableLine(text)}`, width))),
+    ...queued.map(({ text, waits }) =>
+      theme.dim(cut(`${waits ? "after this" : "at the next step"}: ${printableLine(text)}`, width))
+    ),
     ...(queued.length === 0 ? [] : [theme.dim(cut("↑ takes back", width))]),
     "",
     ...steps

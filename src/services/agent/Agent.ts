@@ -86,9 +86,17 @@ const runLoop = Effect.fn("Agent.run")(
   Effect.scoped
 )
 
+/** What the model is told of a run that the user interrupted, once some of its work is in the conversation. */
+const interruptedNote = "The user interrupted the work here. What was done until then is above; the rest was not done."
+
 /** Emits the last event of a run that was stopped. */
-const end = ({ bounds, emit }: AgentRun): Effect.Effect<void> =>
-  Effect.flatMap(bounds.stopped, (why) => emit(stopEvent(why)))
+const end = Effect.fnUntraced(function* ({ bounds, emit, first, profile: { chat } }: AgentRun) {
+  const why = yield* bounds.stopped
+  if (why._tag === "Cancelled" && (yield* chat.conversation).next > first) {
+    yield* Effect.ignore(append(chat, [{ parts: [text(marked(interruptedNote))], author: "program" }]))
+  }
+  yield* emit(stopEvent(why))
+})
 
 const endIfStopped = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boolean> {
   const isStopped = yield* run.bounds.isStopped
@@ -155,8 +163,13 @@ const step = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boole
   return yield* calls.length === 0 ? finish(run) : answer(run, calls, turn)
 })
 
-/** Appends what arrived since the last turn: messages of other agents, and the reminder after a compression. */
-const catchUp = Effect.fnUntraced(function* ({ isCompressed, profile: { chat, inbox, reminder } }: AgentRun) {
+/** Appends what arrived since the last turn: messages of other agents, the reminder after a compression, what the user typed. */
+const catchUp = Effect.fnUntraced(function* ({
+  isCompressed,
+  next,
+  profile: { chat, inbox, reminder },
+  steering
+}: AgentRun) {
   const tell = (lines: ReadonlyArray<string>) =>
     append(
       chat,
@@ -165,6 +178,13 @@ const catchUp = Effect.fnUntraced(function* ({ isCompressed, profile: { chat, in
   if (inbox !== undefined) yield* inbox(tell)
   const again = isCompressed ? yield* reminder ?? Effect.undefined : undefined
   if (again !== undefined) yield* tell([again])
+  // What is typed before the first turn waits: the message of the run comes first.
+  if (steering === undefined || next !== noMessage) return
+  const typed = yield* steering
+  yield* append(
+    chat,
+    typed.map((line) => ({ parts: [text(line)] }))
+  )
 })
 
 /** Runs what precedes a turn, unless the run is stopped in the meantime. */

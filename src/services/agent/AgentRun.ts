@@ -59,6 +59,8 @@ export interface TurnAhead extends Pick<OutgoingMessage, "attached" | "message">
 export interface RunOptions {
   /** Cancels the run when it completes first: pending calls are answered as cancelled, and the last event is `UserCancelled`. */
   readonly cancel?: Effect.Effect<unknown> | undefined
+  /** Takes what the user typed since the last look. It is appended after the tools of a turn, before the next request. */
+  readonly steering?: Effect.Effect<ReadonlyArray<string>> | undefined
   /** Runs work that waits for the user, so that the caller of this agent does not count that time either. */
   readonly waiting?: (<A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>) | undefined
   /** `program`: the message does not come from the user. It is marked as such, and BeforeAgent hooks do not run for it. */
@@ -82,6 +84,9 @@ export interface AgentRun {
   readonly scope: Scope.Scope
   /** The text of the message that began the run. */
   readonly prompt: string
+  readonly steering: RunOptions["steering"]
+  /** The position of the next message when the run began: the run kept something where it has moved. */
+  readonly first: number
   /** Who wrote that message. */
   readonly author: RunOptions["author"]
   used: ConsumedLimits
@@ -104,7 +109,7 @@ export const noMessage: OutgoingMessage = { message: [], author: undefined, atta
 export const begin = Effect.fnUntraced(function* (
   profile: Profile,
   message: ReadonlyArray<Part>,
-  { attached = [], author, cancel, messageId, waiting = (work) => work }: RunOptions,
+  { attached = [], author, cancel, messageId, steering, waiting = (work) => work }: RunOptions,
   emit: Emit
 ): Effect.fn.Return<AgentRun, never, Scope.Scope> {
   return {
@@ -114,6 +119,8 @@ export const begin = Effect.fnUntraced(function* (
     bounds: yield* watchBounds(profile.limits ?? {}, cancel, waiting),
     hooked: Hooked.make(profile.hooks, yield* placeOf(profile), emit),
     prompt: message.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
+    steering,
+    first: (yield* profile.chat.conversation).next,
     author,
     used: { turns: 0, tokens: 0, cost: 0 },
     loops: 0,

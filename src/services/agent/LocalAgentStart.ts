@@ -183,9 +183,7 @@ const checkModel = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, AgentFailure, Model> {
   const standing = yield* ModelWindows.availability(model, models)
   if (standing._tag === "Missing") {
-    return yield* failure(
-      `the agent ${name} cannot start: ${ModelWindows.missingModelText(model, standing.nearest)}; its definition names it`
-    )
+    return yield* failure(`the agent ${name} cannot start: ${standing.text}; its definition names it`)
   }
   if (standing._tag === "Unknown") {
     yield* activity({ _tag: "Failed", message: ModelWindows.unknownModelText(model, standing.window) })

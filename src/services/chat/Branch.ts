@@ -14,6 +14,7 @@ import { makeEntry } from "../session/EntryBuilder.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { policyFor } from "./CompressPolicy.ts"
+import { summaryFamily } from "./RequestContext.ts"
 
 /** Goes back to an earlier message of a conversation, and gives messages labels. */
 
@@ -66,7 +67,7 @@ const summaryRequest = Effect.fnUntraced(function* (
     focus: typeof summary === "object" ? summary.focus : undefined,
     by: summarizer,
     model,
-    family: session.model ?? session.started?.model
+    family: summaryFamily(session, yield* Ref.get(chat.settings))
   }
   return request
 })

@@ -313,7 +313,7 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
 const plan = Effect.fn("Chat.plan")(function* (chat: ChatState, options: CompressOptions) {
   const compression = yield* Compression
   const policy = yield* policyFor(chat, options)
-  return yield* compression.plan(compressRequest(chat, yield* readWhole(chat), policy, options.forced ?? true))
+  return yield* compression.plan(yield* compressRequest(chat, yield* readWhole(chat), policy, options.forced ?? true))
 })
 
 const commitIf = Effect.fnUntraced(function* (

@@ -28,6 +28,11 @@ export interface ChatSettings {
   readonly model: string
   /** The model to ask now, whatever model the session names. It is not stored in the session. */
   readonly routed?: string | undefined
+  /**
+   * Whether the model that a session names cannot be asked here; then `model` is asked in its place, also for summaries. Default: models of an
+   * imported session that are not Google's.
+   */
+  readonly isUnavailable?: ((model: string) => boolean) | undefined
   /** The working folder. It is stored in a new session. */
   readonly cwd?: string | undefined
   /** The model's window. Default: looked up by `ModelWindows.resolve`. */

@@ -41,7 +41,7 @@ import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { endPreparation, takePrepared } from "./Preparation.ts"
-import { requestContext } from "./RequestContext.ts"
+import { requestContext, summaryFamily } from "./RequestContext.ts"
 import { requestSize } from "./RequestSize.ts"
 
 /**
@@ -81,16 +81,17 @@ export const compressRequest = (
   session: Session,
   policy: Policy,
   forced: boolean
-): CompressRequest => ({
-  conversation: session.conversation,
-  memory: session.memory,
-  policy: withUsableModels(policy, session.memory),
-  forced,
-  held: chat.handles,
-  pins: PersistentList.toArray(session.pins),
-  cwd: session.started?.cwd,
-  family: session.model ?? session.started?.model
-})
+): Effect.Effect<CompressRequest> =>
+  Effect.map(Ref.get(chat.settings), (settings) => ({
+    conversation: session.conversation,
+    memory: session.memory,
+    policy: withUsableModels(policy, session.memory),
+    forced,
+    held: chat.handles,
+    pins: PersistentList.toArray(session.pins),
+    cwd: session.started?.cwd,
+    family: summaryFamily(session, settings)
+  }))
 
 /** Compresses at the request of the user or a program. */
 export const compress = Effect.fn("Chat.compress")(function* (chat: ChatState, options: CompressOptions) {
@@ -214,7 +215,7 @@ const prepare = Effect.fnUntraced(function* (
   const session = yield* readWhole(chat)
   const { conversation } = session
   const request: CompressRequest = {
-    ...compressRequest(chat, session, policy, forced),
+    ...(yield* compressRequest(chat, session, policy, forced)),
     hookDecision,
     mustFit,
     promptId

@@ -76,7 +76,7 @@ const write = Effect.fn("Chat.prepare")(function* (
   const compressing = compression.compress({
     // Forced, because the conversation is below the threshold; but never for a range that was paid for without a
     // result.
-    ...compressRequest(chat, session, policy, true),
+    ...(yield* compressRequest(chat, session, policy, true)),
     mustFit: true,
     hookDecision,
     promptId: yield* promptIdOf(chat, false)

@@ -1,4 +1,5 @@
 import { Context, Effect, Ref } from "effect"
+import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { thresholdOf, triggerTokens } from "../../domain/compression/strategies/Threshold.ts"
 import { type Content, text } from "../../domain/content/Content.ts"
@@ -17,15 +18,20 @@ import * as WindowGuard from "./WindowGuard.ts"
 
 /** Determines which model a chat asks, the size of its window, and the other content of every request. */
 
-/**
- * Returns the model that a session asks: its own, unless an imported session names a model that is not available
- * here.
- */
+/** Returns the model that a session asks: its own, unless that is not available here. */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
   if (settings.routed !== undefined) return settings.routed
   if (model === undefined) return settings.model
-  const isForeign = started?.importedFrom !== undefined && model === started.model && !isGoogleModel(model)
+  const isForeign =
+    settings.isUnavailable?.(model) ??
+    (started?.importedFrom !== undefined && model === started.model && !isGoogleModel(model))
   return isForeign ? settings.model : model
+}
+
+/** Returns the model that decides which one writes summaries: the one that is asked. Undefined: the session names none. */
+export const summaryFamily = (session: Session, settings: ChatSettings): string | undefined => {
+  const isDefault = session.model === undefined && settings.isUnavailable?.(modelFor("compression", "").model) !== true
+  return isDefault ? undefined : askedModel(session, { ...settings, routed: undefined })
 }
 
 const overridesFor = ({ models }: ChatSettings, name: string) =>

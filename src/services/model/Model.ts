@@ -1,5 +1,6 @@
 import { Context, Duration, Effect, Layer, Schema, Stream } from "effect"
 import { Content, Part } from "../../domain/content/Content.ts"
+import type { ModelReach } from "../../domain/model/ModelRoute.ts"
 import { Usage } from "../../domain/tokens/Tokens.ts"
 
 /** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
@@ -222,6 +223,14 @@ export const ModelAnswer = Schema.Struct({
 })
 export type ModelAnswer = typeof ModelAnswer.Type
 
+/** Which models can be asked with the keys that are set. */
+export interface ModelAccess {
+  /** Whether a model can be asked. */
+  readonly reach: (model: string) => ModelReach
+  /** The model to ask when none is named; undefined: no provider has a key. */
+  readonly first: string | undefined
+}
+
 /**
  * A language model. Every call is interruptible: the request is aborted at the socket. No call retries by itself; the caller decides with
  * `Effect.retry` and `isRetryable`.
@@ -242,6 +251,8 @@ export class Model extends Context.Service<
      * cannot be asked.
      */
     readonly describe?: (model: string) => Effect.Effect<ModelDescription | undefined, ModelError>
+    /** Which models can be asked, as far as it is known without a request. Absent: it is not known. */
+    readonly access?: ModelAccess
   }
 >()("palimpsest/services/model/Model") {
   /** The layer without a configured model: every call fails with a message that says so. */

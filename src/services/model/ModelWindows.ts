@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
 import { assumedWindow, isGoogleModel, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
-import { makerKeyOf } from "../../domain/model/ModelRoute.ts"
+import { makerKeyOf, noProviderText } from "../../domain/model/ModelRoute.ts"
 import { Model } from "./Model.ts"
 
 /** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
@@ -72,8 +72,8 @@ export const resolve = Effect.fn("ModelWindows.resolve")(function* (
 /** Whether a model exists, as far as can be determined before a request. */
 export type Availability =
   | { readonly _tag: "Known" }
-  /** The provider has no such model; `nearest`: the name that may have been meant. */
-  | { readonly _tag: "Missing"; readonly nearest: string | undefined }
+  /** There is no such model. `text` says so, with the name that may have been meant. */
+  | { readonly _tag: "Missing"; readonly text: string }
   /** Neither the table nor the provider knows it. */
   | { readonly _tag: "Unknown"; readonly window: number }
 
@@ -85,10 +85,12 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
   name: string,
   own?: WindowOverrides
 ): Effect.fn.Return<Availability, never, Model> {
+  const reached = (yield* Model).access?.reach(name)
+  if (reached?._tag === "NoProvider") return { _tag: "Missing", text: noProviderText(reached.provider) }
   const here = resolveOffline(name, own)
   if (here.source === "settings" || (here.source === "table" && isGoogleModel(name))) return { _tag: "Known" }
   const { source } = yield* askProvider(name)
-  if (source === "missing") return { _tag: "Missing", nearest: suggestModel(name, isGoogleModel) }
+  if (source === "missing") return { _tag: "Missing", text: missingModelText(name) }
   return source === "provider" || here.source === "table" ? { _tag: "Known" } : { _tag: "Unknown", window: here.window }
 })
 
@@ -96,7 +98,8 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
  * Returns the message for a missing model. A model of another maker is asked for at Google's address if that maker
  * has no key (`routeOf`).
  */
-export const missingModelText = (name: string, nearest: string | undefined): string => {
+const missingModelText = (name: string): string => {
+  const nearest = suggestModel(name, isGoogleModel)
   const key = makerKeyOf(name)
   return `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}${key === undefined ? "" : `; to ask its maker, set ${key}`}`
 }

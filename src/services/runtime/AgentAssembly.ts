@@ -3,7 +3,7 @@ import { placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { plainText } from "../../domain/content/Content.ts"
 import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
-import { type Answer, type ApprovalMode, narrowerMode } from "../../domain/tools/Approval.ts"
+import { type Answer, type ApprovalMode, grantText, narrowerMode } from "../../domain/tools/Approval.ts"
 import * as Agent from "../agent/Agent.ts"
 import type { Profile } from "../agent/AgentRun.ts"
 import * as MemoryFlush from "../agent/MemoryFlush.ts"
@@ -105,7 +105,8 @@ const makeApproval = Effect.fnUntraced(function* (
   widest: ApprovalMode,
   planFile: string | undefined
 ) {
-  const { allow } = yield* Settings
+  const { allow, disallow } = yield* Settings
+  const path = yield* Path.Path
   const mode = isAgentProcess === true ? widest : (approve ?? settings.approve ?? "none")
   if (narrowerMode(mode, widest) !== mode) {
     yield* notify(
@@ -120,8 +121,19 @@ const makeApproval = Effect.fnUntraced(function* (
     granted: settings.allowed ?? [],
     planFile,
     ask: ask ?? deny(notify),
+    folder: path.resolve("."),
     keep: (grants) =>
-      Effect.catch(allow(grants), (error) => notify(message(`It is allowed for this session only: ${error.message}`)))
+      Effect.matchEffect(allow(grants), {
+        onSuccess: (file) =>
+          notify(
+            message(`Always allowed: ${grants.map(grantText).join("; ")}. Stored in ${file}; /approvals takes it back.`)
+          ),
+        onFailure: (error) => notify(message(`Allowed for this session only: ${error.message}`))
+      }),
+    forget: (grant) =>
+      Effect.catch(disallow([grant]), (error) =>
+        notify(message(`It asks again in this session only: ${error.message}`))
+      )
   })
 })
 

@@ -62,7 +62,7 @@ export interface AgentHandlers {
 }
 
 /** Options of one message. */
-export interface SendOptions extends Pick<RunOptions, "author" | "cancel" | "messageId"> {
+export interface SendOptions extends Pick<RunOptions, "author" | "cancel" | "messageId" | "steering"> {
   /** The start of the message that the user typed: only there `@` references count. Absent: all of it. */
   readonly typed?: string | undefined
 }

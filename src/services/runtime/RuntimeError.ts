@@ -1,6 +1,5 @@
 import { Schema } from "effect"
 import type { ChatBusy } from "../chat/Commit.ts"
-import { missingModelText } from "../model/ModelWindows.ts"
 import type { SystemPromptError } from "../prompt/SystemPrompt.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { SettingsError } from "../settings/Settings.ts"
@@ -8,13 +7,13 @@ import type { SettingsError } from "../settings/Settings.ts"
 /** The provider does not have the model. */
 export class UnknownModelError extends Schema.TaggedError<UnknownModelError>()("UnknownModelError", {
   model: Schema.String,
-  /** A known name that is spelled alike. */
-  suggestion: Schema.UndefinedOr(Schema.String),
+  /** Says that there is no such model, and which one may have been meant. */
+  text: Schema.String,
   /** Whether the caller named the model; else the settings or the defaults did. */
   isRequested: Schema.Boolean
 }) {
   override get message() {
-    return missingModelText(this.model, this.suggestion)
+    return this.text
   }
 }
 

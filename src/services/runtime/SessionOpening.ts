@@ -1,7 +1,8 @@
 import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
-import type { ModelNames } from "../../domain/compression/PolicyOptions.ts"
+import { modelNames, type ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
+import { noProviderText } from "../../domain/model/ModelRoute.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -11,7 +12,7 @@ import { Chats } from "../chat/Chats.ts"
 import { ChatDefaults, type ChatSettings, defaultTurnRetries, startedWith } from "../chat/ChatSettings.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
-import type { Model } from "../model/Model.ts"
+import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { EnvFiles, envNoticeText } from "../platform/EnvFiles.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
@@ -93,12 +94,48 @@ const settingsFor = ({ strategy }: SessionOptions, notify: Notify) =>
 /** A share that counts. 0 means "not set". */
 const positive = (share: number | undefined) => (share !== undefined && share > 0 ? share : undefined)
 
+/**
+ * The model to ask when the options and the settings name none: `usual`, or where its provider has no key the one of a provider that has. Reports a
+ * choice that the user did not make.
+ */
+const defaultModel = Effect.fnUntraced(function* (
+  usual: string,
+  notify: Notify
+): Effect.fn.Return<string, never, Model> {
+  const { access } = yield* Model
+  const { first = usual, reach } = access ?? { first: undefined, reach: undefined }
+  const reached = reach?.(usual)
+  const used = reach?.(first)
+  if (first === usual || reached?._tag !== "NoKey" || used?._tag !== "Ready") return usual
+  yield* notify(
+    message(`${first} answers, because ${reached.variable} is not set; --model and the setting model choose another`)
+  )
+  return first
+})
+
+const silently: Notify = () => Effect.void
+
+/** Whether the model that a session names cannot be asked, because its provider has no key. `named`: one that the user named is asked. */
+const unavailable = Effect.fnUntraced(function* (named: string | undefined) {
+  const { access } = yield* Model
+  return access === undefined
+    ? {}
+    : { isUnavailable: (name: string) => name !== named && access.reach(name)._tag === "NoKey" }
+})
+
+/** `ChatDefaults` with a model that can be asked. */
+export const askableDefaults = Effect.gen(function* () {
+  const defaults = yield* ChatDefaults
+  return { ...defaults, model: yield* defaultModel(defaults.model, silently), ...(yield* unavailable(undefined)) }
+})
+
 const chatSettings = Effect.fnUntraced(function* (
   options: SessionOptions,
-  settings: SettingsFile
-): Effect.fn.Return<ChatSettings, never, Path.Path> {
+  settings: SettingsFile,
+  notify: Notify
+): Effect.fn.Return<ChatSettings, never, Model | Path.Path> {
   const path = yield* Path.Path
-  const { model: defaultModel, ...defaults } = yield* ChatDefaults
+  const { model: usual, ...defaults } = yield* ChatDefaults
   const {
     compressionModel: ofSettings,
     compressionPrepareAt,
@@ -122,7 +159,9 @@ const chatSettings = Effect.fnUntraced(function* (
   ])
   return {
     ...defaults,
-    model: options.model ?? settings.model ?? defaultModel,
+    model: options.model ?? settings.model ?? (yield* defaultModel(usual, notify)),
+    // A model that was named is asked, and its missing key reported.
+    ...(yield* unavailable(options.model)),
     cwd: path.resolve("."),
     policy: {
       ...strategyDefaults(strategy),
@@ -159,11 +198,32 @@ export const checkModel = Effect.fn("SessionOpening.checkModel")(function* (
 ): Effect.fn.Return<void, UnknownModelError, Model> {
   const availability = yield* progress("asking about the model", ModelWindows.availability(model, models))
   if (availability._tag === "Missing") {
-    return yield* new UnknownModelError({ model, suggestion: availability.nearest, isRequested })
+    return yield* new UnknownModelError({ model, text: availability.text, isRequested })
   }
   if (availability._tag === "Unknown") {
     yield* notify({ _tag: "UnknownModel", model, window: window ?? availability.window })
   }
+})
+
+/** Rejects summarizing models of providers that are not known. */
+export const checkSummarizers = Effect.fnUntraced(function* (names: ModelNames | undefined, isRequested: boolean) {
+  const { access } = yield* Model
+  for (const model of names === undefined ? [] : modelNames(names)) {
+    const reached = access?.reach(model)
+    if (reached?._tag === "NoProvider") {
+      return yield* new UnknownModelError({ model, text: noProviderText(reached.provider), isRequested })
+    }
+  }
+})
+
+/** Reports that another model than the session's own answers, and why. */
+const reportReplacement = Effect.fnUntraced(function* (own: string | undefined, asked: string, notify: Notify) {
+  const { access } = yield* Model
+  const reached = own === undefined || own === asked ? undefined : access?.reach(own)
+  if (reached?._tag !== "NoKey") return
+  yield* notify(
+    message(`this session used ${own}, which needs ${reached.variable}; now ${asked} answers, and writes the summaries`)
+  )
 })
 
 const selectionError = (name: string, problem: SelectionProblem) => new SessionSelectionError({ name, problem })
@@ -262,7 +322,8 @@ export const open = Effect.fn("SessionOpening.open")(function* (
 > {
   const { files, settings } = yield* settingsFor(options, handlers.notify)
   const { id, stored } = yield* select(options.session)
-  const initial = yield* chatSettings(options, settings)
+  const initial = yield* chatSettings(options, settings, stored === undefined ? handlers.notify : silently)
+  yield* checkSummarizers(initial.policy?.model, options.compressionModel !== undefined)
   // A stored session's own model was checked when the session got it.
   if (options.model !== undefined || stored === undefined) {
     yield* checkModel(initial, options.model !== undefined, handlers)
@@ -283,7 +344,9 @@ export const open = Effect.fn("SessionOpening.open")(function* (
       })
     )
   } else if (options.model !== undefined) {
-    yield* reconfigure(chat, { model: options.model })
+      yield* reconfigure(chat, { model: options.model })
+    } else {
+      yield* reportReplacement(stored.model, (yield* chat.settings).model, handlers.notify)
   }
   return { chat, id, session: id, title: stored?.title, isNew, settings, files }
 })
@@ -302,7 +365,8 @@ export const openTemporary = Effect.fn("SessionOpening.openTemporary")(function*
   ChatServices | EnvFiles | Path.Path | Scope.Scope | Settings
 > {
   const { files, settings } = yield* settingsFor(options, handlers.notify)
-  const initial = yield* chatSettings(options, settings)
+  const initial = yield* chatSettings(options, settings, handlers.notify)
+  yield* checkSummarizers(initial.policy?.model, options.compressionModel !== undefined)
   if (!isPreview) yield* checkModel(initial, options.model !== undefined, handlers)
   const session = yield* newId
   const chat = yield* Chat.make({

@@ -78,7 +78,9 @@ export class Settings extends Context.Service<
     /** The state of each source, also when one is broken. */
     readonly states: Effect.Effect<SettingsStates>
     /** Adds permanent grants to the home folder's file. Everything else in it is preserved. */
-    readonly allow: (grants: ReadonlyArray<string>) => Effect.Effect<void, SettingsError>
+    readonly allow: (grants: ReadonlyArray<string>) => Effect.Effect<string, SettingsError>
+    /** Removes grants from `allowed` in the home folder's file. Returns the file. */
+    readonly disallow: (grants: ReadonlyArray<string>) => Effect.Effect<string, SettingsError>
     /** Sets a value in a file, which must be valid afterwards; everything else is preserved. Returns the file. */
     readonly set: (place: SettingsPlace, path: SettingsPath, value: unknown) => Effect.Effect<string, SettingsError>
     /** Removes a value from a file. Returns the file; undefined when the value was not set. */

@@ -61,6 +61,8 @@ export interface Inquiry<A> {
    * question confirms with Enter, so that a word on its way answers nothing.
    */
   readonly keys?: ReadonlyArray<string> | undefined
+  /** Letters that open another question without Enter. */
+  readonly opens?: Readonly<Record<string, Inquiry<A>>> | undefined
   /** Text to edit that is already in the line. */
   readonly fill?: string | undefined
   /** Reads a typed line, which is passed without surrounding white space. */
@@ -129,8 +131,8 @@ export class ChatTerminal extends Context.Service<
      */
     readonly ask: (question: Question) => Effect.Effect<string, Closed>
     /**
-     * Runs work while no prompt is open. Messages typed meanwhile are shown in a queue for the next prompts, and can be taken
-     * back. A line with `label` shows progress.
+     * Runs work while no prompt is open. Messages typed meanwhile are shown in a queue, for `takeTyped` or the next prompts, and can be taken
+     * back. One that is ended with Tab waits for a prompt. A line with `label` shows progress.
      *
      * Ctrl+C and Escape complete the effect passed to the work, and move everything typed meanwhile, queued messages too, into
      * the editor: it is not sent.
@@ -139,6 +141,8 @@ export class ChatTerminal extends Context.Service<
       label: string,
       work: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, R>
+    /** Takes the messages in the queue that `accepts` likes and that need not wait for a prompt, and shows them as sent. */
+    readonly takeTyped: (accepts: (text: string) => boolean) => Effect.Effect<ReadonlyArray<string>>
     /** Changes the label of the progress line until the work ends. */
     readonly working: (label: string) => Effect.Effect<void>
     /**
@@ -157,6 +161,8 @@ export class ChatTerminal extends Context.Service<
     readonly card: (card: Card) => Effect.Effect<void>
     /** Sets the line that stays beside the prompt; it is made again for each width in columns. */
     readonly status: (line: (columns: number) => string) => Effect.Effect<void>
+    /** Sets what Shift+Tab does. */
+    readonly onModeKey: (run: Effect.Effect<void>) => Effect.Effect<void>
     /** Sets the lines that stay above the status line, such as the steps of the work; none when empty. */
     readonly panel: (lines: ReadonlyArray<string>) => Effect.Effect<void>
     /** Changes how the chat looks and behaves. */

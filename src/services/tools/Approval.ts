@@ -6,8 +6,12 @@ import {
   type ApprovalModes,
   canPersist,
   type Decision,
+  grantIn,
+  type HeldGrant,
   narrowerMode,
+  nextMode,
   planModeRefusal,
+  shownMode,
   startingModes,
   type ToolKind,
   verdict,
@@ -34,6 +38,8 @@ export interface ApprovalOptions {
   readonly mode: ApprovalMode
   /** The widest mode: whatever mode is set, no other applies than the narrower of both. Absent: all. */
   readonly widest?: ApprovalMode | undefined
+  /** The folder that the agent works in: a grant that is kept counts only in its sessions. Absent: in all. */
+  readonly folder?: string | undefined
   /** Grants that the settings keep. */
   readonly granted: ReadonlyArray<string>
   /** The one file that may be written in plan mode, absolute with links followed (`Plans.file`). Absent: none. */
@@ -42,6 +48,8 @@ export interface ApprovalOptions {
   readonly ask?: ((question: ApprovalQuestion) => Effect.Effect<Answer>) | undefined
   /** Stores the grants of an "always" answer. */
   readonly keep?: ((grants: ReadonlyArray<string>) => Effect.Effect<void>) | undefined
+  /** Removes a stored grant. */
+  readonly forget?: ((grant: string) => Effect.Effect<void>) | undefined
 }
 
 /** Decides which calls run. The user is asked about one call at a time, whichever agent makes it. */
@@ -60,6 +68,14 @@ export class Approval extends Context.Service<
     readonly setMode: (mode: ApprovalMode) => Effect.Effect<void>
     /** The current approval mode. */
     readonly mode: Effect.Effect<ApprovalMode>
+    /** Changes to the next mode that differs to the user, and returns it. */
+    readonly cycle: Effect.Effect<ApprovalMode>
+    /** The mode to show to the user: `edits` also where a grant lets edits run. */
+    readonly shownMode: Effect.Effect<ApprovalMode>
+    /** The grants in force, oldest first. */
+    readonly grants: Effect.Effect<ReadonlyArray<HeldGrant>>
+    /** Takes a grant back, also from the settings. */
+    readonly withdraw: (grant: string) => Effect.Effect<void>
     /** Ends the mode `plan`, restores the mode before it, and returns that mode. In another mode nothing changes. */
     readonly leavePlan: Effect.Effect<ApprovalMode>
   }
@@ -69,7 +85,9 @@ export class Approval extends Context.Service<
     const state: ApprovalState = {
       options,
       modes: yield* Ref.make(startingModes(options.mode)),
-      grants: yield* Ref.make<ReadonlySet<string>>(new Set(options.granted)),
+      grants: yield* Ref.make<ReadonlyMap<string, HeldGrant>>(
+        new Map(options.granted.map((grant) => [grant, { grant, isKept: true }]))
+      ),
       asking: yield* Semaphore.make(1),
       isExplained: yield* Ref.make(false)
     }
@@ -77,6 +95,10 @@ export class Approval extends Context.Service<
       decide: (call, asking) => decide(state, call, asking),
       setMode: (mode) => Ref.update(state.modes, (modes) => withMode(modes, mode)),
       mode: currentMode(state),
+      cycle: cycle(state),
+      shownMode: Effect.map(rulesOf(state), shownMode),
+      grants: Effect.map(Ref.get(state.grants), (held) => [...held.values()]),
+      withdraw: (grant) => withdraw(state, grant),
       leavePlan: Effect.andThen(Ref.update(state.modes, withoutPlan), currentMode(state))
     }
   })
@@ -89,7 +111,7 @@ interface ApprovalState {
   readonly options: ApprovalOptions
   readonly modes: Ref.Ref<ApprovalModes>
   /** What is allowed by now: the grants of the settings and of earlier answers. */
-  readonly grants: Ref.Ref<ReadonlySet<string>>
+  readonly grants: Ref.Ref<ReadonlyMap<string, HeldGrant>>
   /** Held while the user is asked about a call. */
   readonly asking: Semaphore.Semaphore
   /** Whether a question has explained already why some files ask each time. */
@@ -98,6 +120,30 @@ interface ApprovalState {
 
 const currentMode = ({ modes, options: { widest = "all" } }: ApprovalState): Effect.Effect<ApprovalMode> =>
   Effect.map(Ref.get(modes), ({ now }) => narrowerMode(now, widest))
+
+const rulesOf = Effect.fnUntraced(function* (state: ApprovalState) {
+  const { folder, planFile } = state.options
+  const granted = new Set((yield* Ref.get(state.grants)).keys())
+  return { mode: yield* currentMode(state), granted, folder, planFile }
+})
+
+const cycle = Effect.fnUntraced(function* (state: ApprovalState) {
+  const { mode: first, widest = "all" } = state.options
+  const rules = yield* rulesOf(state)
+  const shown = shownMode(rules)
+  let mode = nextMode(rules.mode, first)
+  // A mode that is too wide here, or that a grant makes the same as the present one, would show no change.
+  while (mode !== rules.mode && (narrowerMode(mode, widest) !== mode || shownMode({ ...rules, mode }) === shown))
+    mode = nextMode(mode, first)
+  yield* Ref.update(state.modes, (modes) => withMode(modes, mode))
+  return mode
+})
+
+const withdraw = Effect.fnUntraced(function* ({ grants, options: { forget } }: ApprovalState, grant: string) {
+  const held = (yield* Ref.get(grants)).get(grant)
+  yield* Ref.update(grants, (all) => new Map([...all].filter(([each]) => each !== grant)))
+  if (held?.isKept === true && forget !== undefined) yield* forget(grant)
+})
 
 const decide = Effect.fn("Approval.decide")(function* (
   state: ApprovalState,
@@ -116,11 +162,8 @@ const decideUnasked = Effect.fnUntraced(function* (
   state: ApprovalState,
   call: ApprovalQuestion
 ): Effect.fn.Return<Decision | undefined> {
-  const {
-    grants,
-    options: { planFile }
-  } = state
-  switch (verdict({ mode: yield* currentMode(state), granted: yield* Ref.get(grants), planFile }, call)) {
+  const { planFile } = state.options
+  switch (verdict(yield* rulesOf(state), call)) {
     case "allowed":
       return { _tag: "Allowed" }
     case "refused":
@@ -143,13 +186,23 @@ const askUser = Effect.fnUntraced(function* (
   const already = yield* decideUnasked(state, call)
   if (already !== undefined) return already
   const { because } = call
-  const { keep } = state.options
+  const { folder, keep } = state.options
   const isFirst = because !== undefined && !(yield* Ref.getAndSet(state.isExplained, true))
   const answer = yield* ask(isFirst ? { ...call, because: `${because}. ${steeringNote}` } : call)
   if (answer._tag === "No") return { _tag: "Denied", words: answer.words }
   if (answer._tag === "Edited") return answer
-  if (answer._tag !== "Once") yield* Ref.update(state.grants, (held) => new Set([...held, ...call.grants]))
-  const lasting = call.grants.filter(canPersist)
-  if (answer._tag === "Always" && keep !== undefined && lasting.length > 0) yield* keep(lasting)
+  if (answer._tag === "Once") return { _tag: "Allowed" }
+  const lasting = answer._tag === "Always" ? call.grants.filter(canPersist).map((grant) => grantIn(grant, folder)) : []
+  const passing = answer._tag === "Always" ? call.grants.filter((grant) => !canPersist(grant)) : call.grants
+  yield* Ref.update(
+    state.grants,
+    (held) =>
+      new Map([
+        ...held,
+        ...passing.map((grant) => [grant, { grant, isKept: false }] as const),
+        ...lasting.map((grant) => [grant, { grant, isKept: true }] as const)
+      ])
+  )
+  if (keep !== undefined && lasting.length > 0) yield* keep(lasting)
   return { _tag: "Allowed" }
 })

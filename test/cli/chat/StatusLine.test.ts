@@ -2,8 +2,14 @@ import { describe, expect, it } from "@effect/vitest"
 import { type Status, statusLine } from "../../../src/cli/chat/StatusLine.ts"
 import { columnsOf, plain, type Style } from "../../../src/cli/output/Output.ts"
 
-const status: Status = { model: "gemini-2.5-flash", tokens: 12_345, limit: 1_048_576, session: "fix the build" }
-const marked: Style = { ...plain, warn: (text) => `<w>${text}</w>` }
+const status: Status = {
+  model: "gemini-2.5-flash",
+  tokens: 12_345,
+  limit: 1_048_576,
+  mode: "none",
+  session: "fix the build"
+}
+const marked: Style = { ...plain, warn: (text) => `<w>${text}</w>`, bad: (text) => `<b>${text}</b>` }
 
 const rows: Readonly<Record<string, Status>> = {
   "a long name, and a window that is nearly full": {
@@ -16,9 +22,17 @@ const rows: Readonly<Record<string, Status>> = {
     ...status,
     tokens: 999,
     preparation: "running",
-    extras: ["", "edits run", "$0.0012", "a-folder\u202e"]
+    mode: "edits",
+    cost: "$0.0012",
+    folder: "a-folder\u202e"
   },
-  "an empty window": { ...status, model: "m", tokens: 999_499, limit: 0, extras: [] }
+  "an empty window": { ...status, model: "m", tokens: 999_499, limit: 0 },
+  "everything runs, and a long title": {
+    ...status,
+    mode: "all",
+    session: "please fix the parser for me and then run the tests ".repeat(2),
+    folder: "work"
+  }
 }
 
 describe("the status line", () => {
@@ -27,7 +41,7 @@ describe("the status line", () => {
       let last = ""
       const drawn = Array.from({ length: 140 }, (_, at) => {
         const line = statusLine(row, at + 1, marked)
-        expect(columnsOf(line.replace(/<\/?w>/g, ""))).toBeLessThanOrEqual(at + 1)
+        expect(columnsOf(line.replace(/<\/?[wb]>/g, ""))).toBeLessThanOrEqual(at + 1)
         const isSame = line === last
         last = line
         return isSame ? [] : [`${at + 1} ${line}`]

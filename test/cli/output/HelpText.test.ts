@@ -31,7 +31,7 @@ const doc: HelpDoc.HelpDoc = {
 }
 
 it("a help page has each name of a flag, its type unless it is a switch, what may be left out, and every example", () => {
-  const lines = helpText(doc, plain)
+  const lines = helpText(doc, plain, 200)
     .split("\n")
     .map((line) => line.trim().replace(/ {2,}/g, " | "))
     .filter((line) => line !== "")
@@ -60,8 +60,11 @@ it("a help page has each name of a flag, its type unless it is a switch, what ma
 
 it("a help page fits its columns, and leaves out what there is not", () => {
   const long = Array.from({ length: 60 }, (_, n) => `word${n}`).join(" ")
-  const shown = helpText({ ...doc, description: "", args: [], subcommands: [], examples: [], flags: [] }, plain)
+  const shown = helpText({ ...doc, description: "", args: [], subcommands: [], examples: [], flags: [] }, plain, 100)
   assert.notMatch(shown, /COMMANDS|ARGUMENTS|FLAGS|EXAMPLES|^\n/)
   const flags = [{ name: "out", aliases: ["-o"], type: "file", description: about(long), required: false }]
-  for (const line of helpText({ ...doc, flags }, plain).split("\n")) assert.isAtMost(line.length, maxHelpColumns)
+  for (const columns of [40, 80, 100, 200]) {
+    const page = helpText({ ...doc, flags }, plain, columns)
+    for (const line of page.split("\n")) assert.isAtMost(line.length, Math.min(columns, maxHelpColumns))
+  }
 })

@@ -28,7 +28,7 @@ const sessions = [
 describe("the table of sessions", () => {
   it.effect("shows all columns on a wide terminal", function* () {
     assert.strictEqual(
-      yield* sessionTable(sessions.slice(0, 3), 120, undefined, "a"),
+      yield* sessionTable(sessions.slice(0, 3), 124, undefined, "a"),
       [
         "#  Title                                             Model             Updated     Size  Id",
         "1  Fix the build of the package that fails on Tues…  gemini-2.5-flash  just now  1.2 kB  a   this one",
@@ -38,7 +38,7 @@ describe("the table of sessions", () => {
     )
   })
 
-  it.effect.each([40, 60, 80, 109])("no line is wider than %s columns", function* (columns) {
+  it.effect.each([40, 60, 80, 109, 124])("no line is wider than %s columns", function* (columns) {
     const lines = (yield* sessionTable(sessions, columns, undefined, "d")).split("\n")
     for (const line of lines) assert.isAtMost(columnsOf(line), columns, line)
     assert.match(lines[4] ?? "", /語….*this/)

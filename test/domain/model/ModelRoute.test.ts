@@ -1,11 +1,12 @@
 import { assert, it } from "@effect/vitest"
-import { routeOf } from "../../../src/domain/model/ModelRoute.ts"
+import { firstModel, noProviderText, reachOf, routeOf } from "../../../src/domain/model/ModelRoute.ts"
 
 it("a name leads to its provider", () => {
   const both = new Set(["anthropic", "openai"])
   const cases: ReadonlyArray<readonly [string, ReadonlySet<string>, string, string]> = [
     ["gemini-2.5-pro", both, "google", "gemini-2.5-pro"],
     ["models/gemini-2.5-pro", both, "google", "models/gemini-2.5-pro"],
+    ["gemini/gemini-2.5-pro", both, "google", "gemini-2.5-pro"],
     ["google/gemini-2.5-pro", both, "google", "gemini-2.5-pro"],
     ["claude-sonnet-5", both, "anthropic", "claude-sonnet-5"],
     ["claude-sonnet-5", new Set(), "google", "claude-sonnet-5"],
@@ -20,4 +21,34 @@ it("a name leads to its provider", () => {
   ]
   for (const [name, configured, provider, model] of cases)
     assert.deepStrictEqual(routeOf(name, configured), { provider, model })
+})
+
+it("a model can be asked where its provider has a key, and no provider is guessed", () => {
+  const one = new Set(["anthropic"])
+  const google = new Set(["google"])
+  const cases: ReadonlyArray<readonly [string, ReadonlySet<string>, string]> = [
+    ["gemini-2.5-pro", google, "Ready"],
+    ["models/gemini-2.5-pro", google, "Ready"],
+    ["gemini/gemini-2.5-pro", one, "NoKey GEMINI_API_KEY"],
+    ["tiny", one, "NoKey GEMINI_API_KEY"],
+    ["claude-sonnet-5", one, "Ready"],
+    ["claude-sonnet-5", google, "NoKey ANTHROPIC_API_KEY"],
+    ["anthropic/claude-sonnet-5", google, "NoKey ANTHROPIC_API_KEY"],
+    ["gpt-5.1", google, "NoKey OPENAI_API_KEY"],
+    ["openai/llama", google, "Ready"],
+    ["ollama/qwen3:8b", new Set(), "Ready"],
+    ["foo/bar", google, "NoProvider foo"],
+    ["Anthropic/claude-sonnet-5", one, "NoProvider Anthropic"],
+    ["meta/llama", google, "NoProvider meta"]
+  ]
+  const shown = (name: string, configured: ReadonlySet<string>) => Object.values(reachOf(name, configured)).join(" ")
+  for (const [name, configured, reach] of cases) assert.strictEqual(shown(name, configured), reach, name)
+  assert.deepStrictEqual([google, one, new Set(["openai", "anthropic"]), new Set<string>()].map(firstModel), [
+    "gemini-2.5-flash",
+    "claude-sonnet-5",
+    "claude-sonnet-5",
+    undefined
+  ])
+  assert.include(noProviderText("antropic"), "did you mean anthropic?")
+  assert.notInclude(noProviderText("foo"), "did you mean")
 })

@@ -2,9 +2,13 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   ApprovalMode,
   denial,
+  grantIn,
+  grantText,
   narrowerMode,
+  nextMode,
   planModeRefusal,
   serverGrant,
+  shownMode,
   startingModes,
   type ToolKind,
   type Verdict,
@@ -74,6 +78,57 @@ describe("a call that needs approval", () => {
         .join("")
     )
     assert.deepStrictEqual(found, [...rows[mode]])
+  })
+})
+
+describe("a grant of a folder", () => {
+  const asked = (folder: string, granted: ReadonlyArray<string>, grants: ReadonlyArray<string>) =>
+    verdict({ mode: "none", folder, granted: new Set(granted) }, { kind: "edit", grants })
+
+  it.each([
+    ["edit in /a", "edit in /a", "allowed", "asked"],
+    ["edit", "edit in /a", "allowed", "allowed"],
+    ["edit in /a/b", "edit in /a", "asked", "asked"],
+    [grantIn("mcp:docs", "/a"), "mcp:docs", "allowed", "asked"],
+    [grantIn("shell:cat", "/a"), "shell:cat", "allowed", "asked"],
+    [grantIn("fetch:a.example", "C:\\a"), "fetch:a.example", "asked", "asked"],
+    ["edit:/a/.env", "edit in /a", "asked", "asked"]
+  ] as const)("%s, for %s: %s there, %s in another folder", (granted, grant, there, elsewhere) => {
+    assert.strictEqual(asked("/a", [granted], [grant]), there)
+    assert.strictEqual(asked("/b", [granted], [grant.replace("/a", "/b")]), elsewhere)
+  })
+
+  it("is said in words", () => {
+    const words = {
+      edit: "edits of files in every folder",
+      "edit in /a b": "edits of files in /a b",
+      "edit:/a/.env": "edits of /a/.env",
+      "shell:npm test in C:\\a": "the command npm test in C:\\a",
+      "shell:/a $ npm ci in x": "exactly the command npm ci in x, in /a",
+      "mcp:docs in /a": "the tools of the MCP server docs in /a",
+      "fetch:a.example": "pages of a.example in every folder",
+      "memory:global in /a": "facts in your own memory in /a",
+      "memory:/a/AGENTS.md": "facts in /a/AGENTS.md",
+      "browser in /a": "clicks and typing in the browser in /a",
+      "other:x in /a": "other:x in /a"
+    }
+    for (const [grant, text] of Object.entries(words)) assert.strictEqual(grantText(grant), text)
+  })
+
+  it("shows as the mode edits, where edits do not ask", () => {
+    const shown = (mode: ApprovalMode, ...granted: ReadonlyArray<string>) =>
+      shownMode({ mode, folder: "/a", granted: new Set(granted) })
+    assert.deepStrictEqual(
+      [shown("none"), shown("none", "edit in /a"), shown("none", "edit"), shown("none", "edit in /b")],
+      ["none", "edits", "edits", "none"]
+    )
+    assert.strictEqual(shown("plan", "edit"), "plan")
+  })
+
+  it("Shift+Tab leads to everything only where the session began with it", () => {
+    const from = (first: ApprovalMode) => ApprovalMode.literals.map((mode) => nextMode(mode, first))
+    assert.deepStrictEqual(from("none"), ["edits", "plan", "none", "none"])
+    assert.deepStrictEqual(from("all"), ["edits", "plan", "none", "all"])
   })
 })
 

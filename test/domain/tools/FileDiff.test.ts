@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { fileDiff } from "../../../src/domain/tools/FileDiff.ts"
+import { fileDiff, numberedDiff } from "../../../src/domain/tools/FileDiff.ts"
 import { applyDiff } from "../../support/applyDiff.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 
@@ -73,4 +73,23 @@ describe("the diff of a file", () => {
     },
     { arbitrary: { runs: runsOf(1_000) } }
   )
+
+  it("has the numbers of its lines, and takes nothing for a line of it that is not", () => {
+    const lines = [
+      "--- a/x",
+      "@@ -3,2 +3,3 @@ f",
+      " same",
+      "-@@ -1 +1 @@",
+      "+one",
+      "+-- two",
+      "+three",
+      "\\ No newline at end of file",
+      "@@ -9 +10,0 @@",
+      "-last"
+    ]
+    assert.deepStrictEqual(
+      numberedDiff(lines).map(({ kind, number }) => `${number ?? ""} ${kind}`.trim()),
+      ["other", "heading", "3 context", "4 removed", "4 added", "5 added", "other", "other", "heading", "9 removed"]
+    )
+  })
 })

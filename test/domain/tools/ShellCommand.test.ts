@@ -104,13 +104,13 @@ describe("everyday commands", () => {
     for (const [line, says] of [
       [
         "git status | head",
-        "git status in this folder with options that only read; head with options that only read, any file that you can read"
+        "git status in this folder with options that only read; head, as long as it only reads; it can read all that you can"
       ],
       ["cd sub && git -C x diff", "git diff in x with options that only read"],
       ["git add -A", "git add in this folder with plain options"],
-      ["npm run test", "npm run test with plain options in this folder, whatever its files make that run"],
-      ["touch a", "touch with plain options, within the workspace"],
-      ["npm ci && ls", 'ls with options that only read, any file that you can read; exactly "npm ci" in this folder']
+      ["npm run test", "npm run test with plain options in this folder, whatever that runs"],
+      ["touch a", "touch with plain options, in the workspace"],
+      ["npm ci && ls", 'ls, as long as it only reads; it can read all that you can; exactly "npm ci" in this folder']
     ] as const) {
       const command = judged(line)
       assert.strictEqual(command === undefined ? "" : coversOf(command, "this folder"), says)

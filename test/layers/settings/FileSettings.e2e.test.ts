@@ -414,6 +414,18 @@ layer(NodeServices.layer)("permanent permissions", (it) => {
     assert.deepStrictEqual(yield* fs.readDirectory(home), ["settings.json"])
   })
 
+  it.effect("are taken back one by one", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const home = `${yield* fs.makeTempDirectoryScoped()}/home`
+    yield* allowing(home, "edit in /a", "shell:git")
+    const files = Layer.provide(FileSettings.layer(home, trusted), envFiles())
+    const file = yield* Effect.provide(
+      Settings.use(({ disallow }) => disallow(["edit in /a", "none"])),
+      files
+    )
+    assert.strictEqual(yield* fs.readFileString(file), `{\n  "allowed": ["shell:git"]\n}\n`)
+  })
+
   it.effect("are stored through a link", function* () {
     const fs = yield* FileSystem.FileSystem
     const root = yield* fs.makeTempDirectoryScoped()

@@ -1,7 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type KeyAction, keyAction, type KeyState } from "../../../src/layers/terminal/KeyAction.ts"
 
-const idle: KeyState = { isWorking: false, isAsked: false, isEmpty: true, hasQueued: false, takesEscape: false }
+const idle: KeyState = {
+  isWorking: false,
+  isAsked: false,
+  isEmpty: true,
+  hasQueued: false,
+  takesTab: false,
+  takesEscape: false
+}
 
 const escape = "\u001b"
 const up = "\u001b[A"
@@ -30,6 +37,15 @@ describe("keyAction", () => {
     ["Ctrl+Z stops the program", "\u001a", { isWorking: true, isAsked: true }, "suspend"],
     ["Ctrl+G while a question is open goes to the editor", "\u0007", { isAsked: true }, undefined],
     ["Ctrl+V while a question is open goes to the editor", "\u0016", { isAsked: true }, undefined],
+    ["Shift+Tab changes the mode, also while a question is open", "\u001b[Z", { isAsked: true }, "cycleMode"],
+    ["Tab queues a message during work", "\t", { isWorking: true, isEmpty: false }, "sendLater"],
+    [
+      "Tab completes where there is something to complete",
+      "\t",
+      { isWorking: true, isEmpty: false, takesTab: true },
+      undefined
+    ],
+    ["Tab without work goes to the editor", "\t", { isEmpty: false }, undefined],
     ["a letter goes to the editor", "a", { isWorking: true, hasQueued: true }, undefined]
   ]
   it.each(cases)("%s", (_rule, key, state, action) => assert.strictEqual(keyAction(key, { ...idle, ...state }), action))

@@ -2,7 +2,7 @@ import { Effect, Fiber } from "effect"
 import * as MessageQueue from "../../../src/layers/terminal/MessageQueue.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const message = (text: string): MessageQueue.TypedMessage => ({ text, store: Effect.void })
+const message = (text: string): MessageQueue.TypedMessage => ({ text, waits: false, store: Effect.void })
 
 const filled = Effect.fnUntraced(function* (...texts: ReadonlyArray<string>) {
   const queue = yield* MessageQueue.make
@@ -22,12 +22,28 @@ describe("a queue of messages", () => {
   it.effect("does not give what was taken back", function* () {
     const queue = yield* filled("one", "two")
     assert.strictEqual(queue.takeBackLast(), "two")
-    assert.deepStrictEqual(queue.texts, ["one"])
+    assert.deepStrictEqual(
+      queue.messages.map(({ text }) => text),
+      ["one"]
+    )
     assert.deepStrictEqual(queue.takeBackAll(), ["one"])
     assert.isUndefined(queue.takeBackLast())
     const next = yield* Effect.forkChild(takeText(queue), { startImmediately: true })
     queue.add(message("three"))
     assert.strictEqual(yield* Fiber.join(next), "three")
+  })
+
+  it.effect("gives work what need not wait for a prompt, and the rest to prompts in its order", function* () {
+    const queue = yield* filled("/one", "two")
+    queue.add({ ...message("later"), waits: true })
+    queue.add(message("three"))
+    const taken = queue.takeTyped((text) => !text.startsWith("/"))
+    assert.deepStrictEqual(
+      taken.map(({ text }) => text),
+      ["two", "three"]
+    )
+    assert.deepStrictEqual([yield* takeText(queue), yield* takeText(queue)], ["/one", "later"])
+    assert.isTrue(queue.isEmpty)
   })
 
   it.effect("tells equal messages apart", function* () {

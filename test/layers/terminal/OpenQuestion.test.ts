@@ -13,7 +13,7 @@ const theme = Theme.make(
 )
 
 /** A question without a screen: an editor that only holds its text. */
-const scene = Effect.fnUntraced(function* (typed = "", rows = 24) {
+const scene = Effect.fnUntraced(function* (typed = "") {
   const transcript = new Transcript(theme)
   const output = new ChatOutput(transcript, theme, () => {})
   let text = typed
@@ -22,14 +22,12 @@ const scene = Effect.fnUntraced(function* (typed = "", rows = 24) {
     fill: (next: string) => {
       text = next
     },
-    prompt: "> ",
-    status: undefined
+    prompt: "> "
   }
   const question = new OpenQuestion(yield* Semaphore.make(1), {
     output,
     editor,
     theme,
-    size: () => ({ columns: 40, rows }),
     restorePrompt: () => {
       editor.prompt = "> "
     },
@@ -135,8 +133,31 @@ describe("an open question", () => {
     assert.deepStrictEqual(shown(), ["Run it?", "run? e", "Edit it.", "edit: y now"])
   })
 
+  it.effect("opens another one by a letter, at once, and what is typed after it belongs to that", function* () {
+    const { ask, editor, question, shown } = yield* scene()
+    const because: Inquiry<string> = { text: "", prompt: "because: ", read: (value) => ({ _tag: "Answer", value }) }
+    const answer = yield* ask({ ...may, opens: { n: because } })
+    assert.strictEqual(question.takesKey("n", true), "taken")
+    // The next key belongs to the reason, even before the other question is there.
+    assert.isUndefined(question.takesKey("y", true))
+    editor.fill("y n")
+    yield* Effect.yieldNow
+    assert.deepStrictEqual([editor.prompt, editor.wholeText()], ["because: ", "y n"])
+    question.answer("y not")
+    assert.strictEqual(yield* Fiber.join(answer), "y not")
+    assert.deepStrictEqual(shown(), ["Run it?", "because: y not"])
+  })
+
+  it.effect("is not answered by such a letter where a message was being typed", function* () {
+    const { ask, question } = yield* scene("half a mess")
+    const answer = yield* ask({ ...may, opens: { n: { ...may, prompt: "because: " } } })
+    assert.isUndefined(question.takesKey("n", true))
+    question.answer("n")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+  })
+
   it.effect("about more than the screen holds is scrolled, and leaves its beginning in the conversation", function* () {
-    const { ask, question, shown } = yield* scene("", 12)
+    const { ask, question, shown } = yield* scene()
     const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`)
     const answer = yield* ask({ ...may, detail: { head: "Write?", lines, foot: "y once" } })
     assert.deepStrictEqual(shown(), [])

@@ -4,9 +4,12 @@ import { backgroundOf, painter } from "../../../src/layers/terminal/Palette.ts"
 describe("the colours of a theme", () => {
   const row = "\u001b[2mdim\u001b[22m \u001b[36maccent\u001b[39m \u001b[1mbold\u001b[22m"
 
-  it("leaves rows as they are on a dark background", () => {
-    assert.isUndefined(painter("auto", "dark"))
-    assert.isUndefined(painter("dark", "light"))
+  it("changes only the backgrounds of changed lines on a dark background", () => {
+    const changed = "\u001b[42m+ a\u001b[49m"
+    for (const paint of [painter("auto", "dark"), painter("dark", "light")]) {
+      assert.strictEqual(paint?.(row), row)
+      assert.strictEqual(paint?.(changed), "\u001b[48;5;22m+ a\u001b[49m")
+    }
   })
 
   it.each([

@@ -54,15 +54,23 @@ describe("progressRows", () => {
     ],
     [
       "calls and queued messages stand around it",
-      { work: thinking, cards: [card], queued: ["first", "next\nline"], panel: ["1 of 2"] },
+      {
+        work: thinking,
+        cards: [card],
+        queued: [
+          { text: "first", waits: false },
+          { text: "next\nline", waits: true }
+        ],
+        panel: ["1 of 2"]
+      },
       80,
       [
         "",
         "⠋ run tests ▸",
         "  ok 1",
         "⠋ thinking · Esc cancels",
-        "queued: first",
-        "queued: next line",
+        "at the next step: first",
+        "after this: next line",
         "↑ takes back",
         "",
         "1 of 2"

@@ -120,6 +120,38 @@ describe("Agent", () => {
       })
     }
 
+    it.effect(
+      "what the user types while it works is read after the tools of a turn, and never before the message",
+      function* () {
+        const typed = [["too early"], ["stop reading", "and say why"], []]
+        const { calls, chat, run } = yield* agent({
+          tools: [upper],
+          answers: [calling(asking("read", "a")), calling(asking("read", "b")), saying("done")]
+        })
+        const steering = Effect.sync(() => typed.shift() ?? [])
+        yield* Stream.runDrain(run("go", { steering }))
+        assert.strictEqual((yield* calls).length, 3)
+        assert.deepStrictEqual(
+          (yield* transcript(chat)).filter((line) => /^user (?!read)/.test(line)),
+          ["user go", "user too early", "user stop reading", "user and say why"]
+        )
+      }
+    )
+
+    it.effect("the model is told of an interruption, once the run has kept something", function* () {
+      const slow = tool("read", "read", () => Effect.never)
+      const { chat, run } = yield* agent({ tools: [slow], answers: [calling(asking("read", "a"))] })
+      const fiber = yield* Effect.forkChild(taken(run("go", { cancel: Effect.sleep("1 second") })))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(fiber)
+      assert.match((yield* transcript(chat)).at(-1) ?? "", /^program \[palimpsest.*The user interrupted the work here/)
+      const { chat: fresh, run: runFresh } = yield* agent({ answers: [], route: () => Effect.never })
+      const early = yield* Effect.forkChild(taken(runFresh("go", { cancel: Effect.sleep("1 second") })))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(early)
+      assert.deepStrictEqual(yield* transcript(fresh), [])
+    })
+
     it.effect("an undelivered message is delivered later", function* () {
       const mailbox = yield* Mailbox.make
       yield* mailbox.put("the child is done")

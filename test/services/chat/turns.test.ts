@@ -89,7 +89,19 @@ layer(offline)("a turn", (it) => {
     assert.isTrue(view(yield* chat.conversation).some(({ entry }) => entry.author === "summary"))
   })
 
-  for (const [rule, begins, asked] of [
+  for (const [rule, begins, asked, isUnavailable] of [
+    [
+      "of another agent's session asks its own model where that has a key",
+      { model: "claude-sonnet-4-5", importedFrom: { format: "claude" } },
+      "claude-sonnet-4-5",
+      () => false
+    ],
+    [
+      "of a session whose model has no key any more asks the default",
+      { model: "gpt-5.1" },
+      "gemini-2.5-flash",
+      (name: string) => name === "gpt-5.1"
+    ],
     ["of a session that was begun here asks its own model", { model: "my-model" }, "my-model"],
     [
       "of another agent's session asks a model that can be asked here",
@@ -112,6 +124,7 @@ layer(offline)("a turn", (it) => {
         ...begins
       } as const
       const chat = yield* begun({ session: applyEvent(emptySession, started) })
+      if (isUnavailable !== undefined) yield* chat.configure({ isUnavailable })
       yield* sent(chat, "hello")
       const { calls } = yield* ScriptedModel.Script
       assert.strictEqual((yield* calls).at(-1)?.request.model, asked)

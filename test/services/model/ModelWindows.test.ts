@@ -66,10 +66,10 @@ describe("whether a model exists", () => {
 
   it.effect("is answered by the provider otherwise, or unknown when it cannot be asked", function* () {
     assert.deepStrictEqual(yield* standing("gemini-9-pro", served), { _tag: "Known" })
-    assert.deepStrictEqual(yield* standing("nope", missing), { _tag: "Missing", nearest: undefined })
+    assert.deepStrictEqual(yield* standing("nope", missing), { _tag: "Missing", text: "there is no model nope" })
     assert.deepStrictEqual(yield* standing("gemini-2.5-prro", missing), {
       _tag: "Missing",
-      nearest: "gemini-2.5-pro"
+      text: "there is no model gemini-2.5-prro; did you mean gemini-2.5-pro?"
     })
     // In the table, and not Google's to serve.
     assert.strictEqual((yield* standing("claude-opus-4-5", missing))._tag, "Missing")

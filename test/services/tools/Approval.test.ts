@@ -79,6 +79,52 @@ describe("Approval", () => {
     assert.strictEqual(yield* tagOf(approval, hook), "Refused")
   })
 
+  it.effect("what is always allowed is kept for its folder, and can be taken back", function* () {
+    const { ask, asked } = person({ _tag: "Always" }, { _tag: "Session" }, { _tag: "No", words: "" })
+    const kept: Array<string> = []
+    const options = {
+      mode: "none",
+      folder: "/a",
+      ask,
+      keep: (grants: ReadonlyArray<string>) => Effect.sync(() => void kept.push(...grants)),
+      forget: (grant: string) => Effect.sync(() => void kept.splice(kept.indexOf(grant), 1))
+    } as const
+    const approval = yield* Approval.make({ ...options, granted: [] })
+    const server: ApprovalQuestion = { ...edit, kind: "execute", grants: ["mcp:docs"] }
+    assert.strictEqual(yield* tagOf(approval, edit), "Allowed")
+    assert.strictEqual(yield* approval.shownMode, "edits")
+    assert.strictEqual(yield* tagOf(approval, server), "Allowed")
+    assert.deepStrictEqual(kept, ["edit in /a"])
+    assert.deepStrictEqual(yield* approval.grants, [
+      { grant: "edit in /a", isKept: true },
+      { grant: "mcp:docs", isKept: false }
+    ])
+    // In the next folder the same edit asks.
+    const elsewhere = yield* Approval.make({ mode: "none", folder: "/b", granted: kept })
+    assert.strictEqual(yield* tagOf(elsewhere, edit), "Denied")
+    yield* approval.withdraw("edit in /a")
+    yield* approval.withdraw("mcp:docs")
+    assert.deepStrictEqual([kept, yield* approval.grants, yield* approval.shownMode], [[], [], "none"])
+    assert.strictEqual(yield* tagOf(approval, edit), "Denied")
+    assert.strictEqual(asked.length, 3)
+  })
+
+  it.effect("a change of the mode by its key always shows, and stays within the widest", function* () {
+    const modes = Effect.fnUntraced(function* (options: Parameters<typeof Approval.make>[0]) {
+      const approval = yield* Approval.make(options)
+      const seen: Array<string> = []
+      for (let count = 0; count < 4; count += 1) {
+        yield* approval.cycle
+        seen.push(yield* approval.shownMode)
+      }
+      return seen.join(" ")
+    })
+    assert.strictEqual(yield* modes({ mode: "none", granted: [] }), "edits plan none edits")
+    assert.strictEqual(yield* modes({ mode: "none", granted: ["edit"] }), "plan edits plan edits")
+    assert.strictEqual(yield* modes({ mode: "all", granted: [] }), "none edits plan all")
+    assert.strictEqual(yield* modes({ mode: "none", widest: "none", granted: [] }), "plan none plan none")
+  })
+
   it.effect("the end of planning restores the mode before it, however often planning began", function* () {
     const approval = yield* Approval.make({ mode: "edits", granted: [] })
     assert.strictEqual(yield* approval.leavePlan, "edits")

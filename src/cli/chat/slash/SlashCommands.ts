@@ -4,6 +4,7 @@ import { closestName } from "../../../domain/text/SpellingSuggestion.ts"
 import type { Completion } from "../../../services/terminal/ChatTerminal.ts"
 import { definitions } from "../../output/Columns.ts"
 import { agents } from "./agents.ts"
+import { approvals } from "./approvals.ts"
 import { approve } from "./approve.ts"
 import { bug } from "./bug.ts"
 import { tableColumns } from "./ChatSession.ts"
@@ -57,6 +58,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   mcp,
   tasks,
   approve,
+  approvals,
   agents,
   memory,
   init,
@@ -79,6 +81,7 @@ const keyHelp: ReadonlyArray<readonly [string, string]> = [
   ["// at the start", "Send a message that begins with a slash"],
   ["/ or @", "List commands or files while you type; Tab completes"],
   ["Esc", "Cancel what is running; what you queued comes back into the editor"],
+  ["Shift+Tab", "Change what runs without asking: nothing, edits, or only a plan"],
   ["Ctrl+O", "Open or close the outputs of tools"],
   ["Ctrl+R", "Search your earlier messages; Up recalls the last one"],
   ["Ctrl+G", "Write the message in your editor (EDITOR)"],

@@ -4,7 +4,7 @@ import { say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 const modeText: Readonly<Record<ApprovalMode, string>> = {
-  none: "Asks before changes you haven't already allowed.",
+  none: "Asks before changes you haven't already allowed; /approvals lists what you allowed.",
   edits: "File edits in the workspace run without asking; other changes ask first.",
   all: "Everything runs without asking.",
   plan: "Nothing is changed or executed until you approve a plan."

@@ -46,10 +46,7 @@ export const model: SlashCommand = {
     if (Option.isNone(looked)) return yield* say(session, "Cancelled. The model is unchanged.")
     const availability = looked.value
     if (availability._tag === "Missing") {
-      return yield* say(
-        session,
-        Output.sentence(printableLine(ModelWindows.missingModelText(name, availability.nearest)))
-      )
+      return yield* say(session, Output.sentence(printableLine(availability.text)))
     }
     yield* chat.configure({ model: name })
     if (availability._tag === "Unknown") {

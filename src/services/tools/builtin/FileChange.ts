@@ -2,7 +2,7 @@ import { Context, Effect, FileSystem, Path, type PlatformError, Schema, Semaphor
 import { decode, encode } from "../../../domain/text/Bytes.ts"
 import { diskErrorText, isNotFound } from "../../../domain/text/DiskErrors.ts"
 import { innermostFolder, isWithin } from "../../../domain/text/WorkspacePath.ts"
-import { editGrant, fileGrant } from "../../../domain/tools/Approval.ts"
+import { editGrant, fileGrant, grantIn } from "../../../domain/tools/Approval.ts"
 import { type FileDiff, fileDiff } from "../../../domain/tools/FileDiff.ts"
 import {
   hooksFolder,
@@ -192,7 +192,15 @@ const questionOf = Effect.fnUntraced(function* (
   if (change.after === text) return undefined
   const because = yield* reasonOf(edited, change)
   const question = { detail: detailOf(edited, change), touches: [place] }
-  if (because === undefined) return { ...question, grants: [editGrant], covers: "edits of files" }
+  if (because === undefined) {
+    const { folders, root } = edited.workspace
+    const folder = innermostFolder(folders, place, edited.path.sep)
+    return {
+      ...question,
+      grants: [grantIn(editGrant, folder)],
+      covers: `edits of files in ${folder === root ? "this folder" : edited.workspace.shown(folder)}`
+    }
+  }
   return {
     ...question,
     because,

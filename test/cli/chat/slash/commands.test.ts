@@ -17,6 +17,7 @@ import { SessionFiles } from "../../../../src/services/session/SessionFiles.ts"
 import { SessionStore } from "../../../../src/services/session/SessionStore.ts"
 import { BlobFolder } from "../../../../src/services/session/TempStore.ts"
 import { Settings } from "../../../../src/services/settings/Settings.ts"
+import { Approval } from "../../../../src/services/tools/Approval.ts"
 import { brief } from "../../../support/brief.ts"
 import { facts, recorded } from "../../../support/chatTerminal.ts"
 import { countingBy } from "../../../support/scales.ts"
@@ -48,7 +49,6 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     ended: Effect.succeed(index === 0 ? undefined : "exit/3"),
     stop: Effect.sync(() => void done.push(`stopped ${id}`))
   }))
-  let mode = "none"
   let rewound: ReadonlyArray<RewindFile> = []
   const agent = {
     agents: { tools: [tool("agent_1", "read", "It does_1. And more.")] },
@@ -60,10 +60,12 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
       tool("mcp_1", "other", mcpDescription("server_1", "x_1", undefined)),
       tool("mcp_2", "other", mcpDescription("server_1", "x_2", undefined))
     ],
-    approval: {
-      mode: Effect.sync(() => mode),
-      setMode: (next: string) => Effect.sync(() => void (mode = next))
-    },
+    approval: yield* Approval.make({
+      mode: "none",
+      granted: ["shell:ls in /w", "mcp:docs", "shell:/w $ make_1", "edit"],
+      folder: "/w",
+      forget: (grant) => Effect.sync(() => void done.push(`forgotten ${grant}`))
+    }),
     commands: Effect.succeed(tasks),
     recent: Effect.succeed({ records: [], kinds: { turn: 2, retry: 1, tools_cancelled: 3 } }),
     rewind: {
@@ -158,7 +160,8 @@ sessions; resume; resume > none; resume > 0; resume title_2; resume session_1; r
 export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; bug; init
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
 label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress; compress; compress word_1
-recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approve nothing
+recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approvals > closed
+approvals 9; approvals 2; approvals shell:/w $ make_1; approvals > none; approvals > 0; tools; approvals all; approvals; tools; approve nothing
 approve EDITS; tools; approve plan; tools; approve all; tools; mcp; agents; init; clear; sessions
 resume; resume > none; model > none; model > 1; model nothing_1; model gemini-2.5-pro; theme
 theme > none; theme > 2; theme LIGHT; theme nothing_1; tasks; tasks > none; tasks > 0 > 0; tasks > 1 > 0

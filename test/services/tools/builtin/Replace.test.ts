@@ -54,8 +54,8 @@ layer(NodeServices.layer)("replace", (it) => {
     assert.deepStrictEqual(question, {
       detail: diff,
       touches: [place("README.md")],
-      grants: ["edit"],
-      covers: "edits of files"
+      grants: [`edit in ${place(".")}`],
+      covers: "edits of files in this folder"
     })
     assert.strictEqual(yield* read("README.md"), readme.replace("the Gemini", "the awesome Gemini"))
     assert.strictEqual(yield* mode("README.md"), before)

@@ -179,7 +179,7 @@ describe("the question before a command", () => {
   const rows: ReadonlyArray<readonly [command: string, grants: ReadonlyArray<string>, covers: string]> = [
     ["git push && npm test", ["shell:/work $ git push", "shell:npm test in /work"], "in this folder"],
     ["cd sub && git push", ["shell:/work/sub $ git push"], "in sub"],
-    ["git status | head -3", ["shell:git status in /work", "shell:head"], "head with options that only read, any file"],
+    ["git status | head -3", ["shell:git status in /work", "shell:head"], "head, as long as it only reads"],
     ["npm ci", ["shell:/work $ npm ci"], 'exactly "npm ci" in this folder'],
     ["npm start", ["shell:npm start in /work"], "npm start"],
     ["touch ../outside", ["shell:/work $ touch ../outside"], 'exactly "touch'],

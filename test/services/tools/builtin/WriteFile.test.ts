@@ -24,8 +24,8 @@ layer(NodeServices.layer)("write_file", (it) => {
     assert.deepStrictEqual(question, {
       detail: diff,
       touches: [place("docs/new/test.md")],
-      grants: ["edit"],
-      covers: "edits of files"
+      grants: [`edit in ${place(".")}`],
+      covers: "edits of files in this folder"
     })
     assert.deepStrictEqual(result.value, { fileDiff: diff, fileName: "test.md" })
     assert.deepStrictEqual(result.display, { _tag: "Diff", file: "docs/new/test.md", diff, added: 1, removed: 0 })
@@ -114,7 +114,7 @@ layer(NodeServices.layer)("write_file", (it) => {
     assert.deepStrictEqual(yield* asked("data.json", scripts.replace("PWNED", "THIS")), only("package.json"))
     yield* fs.writeFileString(place(".git/config"), "[core]\n\tbare = false\n\thooksPath = tools/hooks # ours\n")
     assert.deepStrictEqual(yield* asked("tools/Hooks/pre-push"), only("tools/Hooks/pre-push"))
-    const plain = { grants: ["edit"], isExplained: false }
+    const plain = { grants: [`edit in ${place(".")}`], isExplained: false }
     for (const file of ["src/b.ts", "tools/hook", "scripts/check.sh", ".gitignore", "git/x", "Makefile"])
       assert.deepStrictEqual(yield* asked(file), plain, file)
     const renamed = `{"name": "b", "scripts": {"test": "touch THIS"}}`

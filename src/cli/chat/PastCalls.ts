@@ -1,0 +1,42 @@
+import { Effect } from "effect"
+import type { AnsweredCall } from "../../domain/content/AnsweredCalls.ts"
+import { isErrorResponse } from "../../domain/content/Content.ts"
+import { responseText as textOfResponse } from "../../domain/content/MediaBlocks.ts"
+import { wasDenied } from "../../domain/tools/Approval.ts"
+import type { Tool } from "../../services/tools/Tool.ts"
+import { responseText } from "../output/ToolCallText.ts"
+
+/** Shows calls of an earlier turn in the lines that they had when they ran. */
+
+const titleOf = (tools: ReadonlyArray<Tool>, { args, name }: AnsweredCall["call"]): Effect.Effect<string> => {
+  const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
+  const context = {
+    id: "",
+    agent: "",
+    progress: () => Effect.void,
+    activity: () => Effect.void,
+    waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => work
+  }
+  return tool === undefined
+    ? Effect.succeed(name)
+    : Effect.match(tool.call(args, context), { onSuccess: ({ title }) => title, onFailure: () => name })
+}
+
+const statusOf = ({ call, response }: AnsweredCall, text: string) => {
+  if (response === undefined) return "cancelled"
+  if (!isErrorResponse(response)) return "success"
+  if (wasDenied(call.name, text)) return "denied"
+  return text.startsWith("[Operation Cancelled") ? "cancelled" : "error"
+}
+
+/** The line of a call: its title, and why it failed. */
+export const pastCallText = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>, answered: AnsweredCall) {
+  const { call, response } = answered
+  const text = response === undefined ? "" : textOfResponse(response)
+  const status = statusOf(answered, text)
+  const event = { id: "", name: call.name, status, display: null, message: text, duration: 0 } as const
+  return {
+    isDone: status === "success",
+    line: responseText({ _tag: "ToolCallResponse", ...event }, yield* titleOf(tools, call))
+  }
+})
