@@ -344,9 +344,9 @@ export const open = Effect.fn("SessionOpening.open")(function* (
       })
     )
   } else if (options.model !== undefined) {
-      yield* reconfigure(chat, { model: options.model })
-    } else {
-      yield* reportReplacement(stored.model, (yield* chat.settings).model, handlers.notify)
+    yield* reconfigure(chat, { model: options.model })
+  } else {
+    yield* reportReplacement(stored.model, (yield* chat.settings).model, handlers.notify)
   }
   return { chat, id, session: id, title: stored?.title, isNew, settings, files }
 })
