@@ -225,16 +225,16 @@ interface CallResult {
   readonly entry: EntryId
   readonly subject: string
   readonly actions: ReadonlyArray<Action>
+  /** Whether its tool only reads or searches. */
+  readonly looks: boolean
   readonly answer: Answer
   readonly failed: boolean
 }
 
-const isLooking = ({ _tag }: Action): boolean => _tag === "Read" || _tag === "Search"
-
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer, entry, failed, subject }: CallResult
+  { actions, answer, entry, failed, looks, subject }: CallResult
 ): void => {
   const { errors, failing } = history
   errors.delete(subject)
@@ -243,8 +243,7 @@ export const recordResult = (
     const command = decisiveCommand(actions)
     const output = command?.output ?? answerText(answer.part)
     // What only looks at something fails without consequences, but for a look at checks that run elsewhere.
-    if (command === undefined ? actions.some(isLooking) : isLook(command.command) && !/\bgh\b/.test(command.command))
-      return
+    if (command === undefined ? looks : isLook(command.command) && !/\bgh\b/.test(command.command)) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
     errors.set(subject, { entry, text: failureText(output), handle: answer.handle })

@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
+import { toolKind } from "../../actions/AgentTools.ts"
 import { answerText, printedText } from "../../actions/ToolResults.ts"
 import {
   type Content,
@@ -217,7 +218,9 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const subject = subjectOf(call, actions)
   if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
     recordBackgroundEnd(commands, call, answer)
-    recordResult(commands, { entry: entry.id, subject, actions, answer, failed })
+    const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
+    const looks = kind === "read" || kind === "search"
+    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed })
   }
   return { actions, failed, isRefused, subject }
 }
