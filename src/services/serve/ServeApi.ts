@@ -51,6 +51,16 @@ export const SessionRow = Schema.Struct({
 })
 export type SessionRow = typeof SessionRow.Type
 
+/** A page of a list of sessions. */
+export const SessionPage = Schema.Struct({
+  sessions: Schema.Array(SessionRow),
+  /** The number of sessions after these. */
+  more: Schema.Natural,
+  /** The cursor of the next page; null where there is none. */
+  next: Schema.NullOr(Schema.String)
+})
+export type SessionPage = typeof SessionPage.Type
+
 /** A session with its last messages. */
 export const SessionView = Schema.Struct({
   ...SessionRow.fields,
@@ -119,11 +129,18 @@ const SessionsGroup = HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("list", "/", {
       query: {
         limit: Schema.optionalKey(upTo(1_000)),
+        cursor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+        search: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
         totals: Schema.optionalKey(Schema.Literals(["true", "false"]))
       },
-      success: Schema.Struct({ sessions: Schema.Array(SessionRow), more: Schema.Natural }),
+      success: SessionPage,
       error: errors
-    }).annotateMerge(described("List sessions, the one written last first")),
+    }).annotateMerge(
+      described(
+        "List sessions, the one written last first",
+        "`search`: words of the title, the first message or the id. `cursor`: the `next` of the page before."
+      )
+    ),
     HttpApiEndpoint.post("create", "/", {
       payload: Schema.Struct({
         id: Schema.optionalKey(Id),
@@ -139,6 +156,12 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       success: SessionView,
       error: errors
     }).annotateMerge(described("Read a session: its sums and its last messages")),
+    HttpApiEndpoint.patch("rename", "/:id", {
+      params: session,
+      payload: Schema.Struct({ title: Schema.String.check(Schema.isMaxLength(200)) }),
+      success: SessionRow,
+      error: errors
+    }).annotateMerge(described("Give a session a title; an empty one removes it")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params: session,
       success: HttpApiSchema.NoContent,

@@ -55,7 +55,10 @@ const sessions = HttpApiBuilder.group(
       )
     return handlers.handleAll({
       list: ({ query }) =>
-        of((tenant) => served.list(tenant, { limit: query.limit ?? defaultRows, totals: query.totals === "true" })),
+        of((tenant) =>
+          served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
+        ),
+      rename: ({ params, payload }) => of((tenant) => served.rename(tenant, params.id, payload.title)),
       create: ({ payload }) => of((tenant) => served.create(tenant, payload)),
       read: ({ params, query }) =>
         of((tenant) =>

@@ -7,7 +7,7 @@ import type { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import type { OnDisconnect } from "../../domain/serve/ServeSettings.ts"
 import type { SessionLedger } from "../../domain/serve/SessionLedger.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
-import type { CompressionDone, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
+import type { CompressionDone, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
 import type { ServeError } from "./ServeErrors.ts"
 
 /** A message to send. */
@@ -20,6 +20,17 @@ export interface MessageToSend {
   readonly isAccepted?: boolean | undefined
 }
 
+/** What a list of sessions shows. */
+export interface ListOptions {
+  readonly limit: number
+  /** Whether it has the totals of the first hundred. */
+  readonly totals: boolean
+  /** The `next` of the page before. */
+  readonly cursor?: string | undefined
+  /** Words of the title, the first message or the id. */
+  readonly search?: string | undefined
+}
+
 /**
  * The sessions of all tenants, as a server offers them. Every method works on the sessions of one tenant. A session
  * is opened when it is first written, and closed after a minute without use; reading does not open it.
@@ -27,11 +38,10 @@ export interface MessageToSend {
 export class ServedSessions extends Context.Service<
   ServedSessions,
   {
-    /** Lists sessions, most recently written first. `totals`: includes the totals of the first hundred. */
-    readonly list: (
-      tenant: string,
-      options: { readonly limit: number; readonly totals: boolean }
-    ) => Effect.Effect<{ readonly sessions: ReadonlyArray<SessionRow>; readonly more: number }, ServeError>
+    /** Lists sessions, most recently written first. */
+    readonly list: (tenant: string, options: ListOptions) => Effect.Effect<SessionPage, ServeError>
+    /** Gives a session a title; an empty one removes it. */
+    readonly rename: (tenant: string, id: string, title: string) => Effect.Effect<SessionRow, ServeError>
     /** Stores a new session. Fails with `TooMany` at the limit of the tenant. */
     readonly create: (
       tenant: string,

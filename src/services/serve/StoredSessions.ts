@@ -204,6 +204,10 @@ export const copy = Effect.fnUntraced(function* (
   return copied
 })
 
+/** The place of a session in a list: later ones come first. */
+const placeOf = ({ id, updatedAt }: SessionSummary): string =>
+  `${String(Math.floor(updatedAt)).padStart(15, "0")}-${id}`
+
 /**
  * Reads stored sessions. `row`: a session as a list shows it; `lastEvent`: the event after which its stream
  * continues.
@@ -212,21 +216,31 @@ export const reading = (
   stored: StoredSessions,
   row: (tenant: string, summary: SessionSummary) => SessionRow,
   lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
-): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read"> => ({
-  list: Effect.fnUntraced(function* (tenant, { limit, totals: isSummed }) {
+): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read" | "rename"> => ({
+  list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
+    const words = search.toLowerCase()
     const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
+      .filter(({ firstPrompt = "", id, title = "" }) => `${title}\n${firstPrompt}\n${id}`.toLowerCase().includes(words))
+      .map((summary) => ({ summary, place: placeOf(summary) }))
+      .filter(({ place }) => cursor === undefined || place < cursor)
+      .sort((one, other) => (one.place < other.place ? 1 : -1))
     const shown = all.slice(0, limit)
     const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
     const rows = yield* Effect.forEach(
       shown,
-      Effect.fnUntraced(function* (summary, index) {
+      Effect.fnUntraced(function* ({ summary }, index) {
         const plain = row(tenant, summary)
         if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
         const sums = yield* Effect.option(totals(stored, tenant, summary, settings))
         return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
       })
     )
-    return { sessions: rows, more: all.length - shown.length }
+    const more = all.length - shown.length
+    return { sessions: rows, more, next: more === 0 ? null : (shown.at(-1)?.place ?? null) }
+  }),
+  rename: Effect.fnUntraced(function* (tenant, id, title) {
+    yield* store(stored, tenant, ({ rename }) => rename(id, title))
+    return row(tenant, yield* store(stored, tenant, ({ summary }) => summary(id)))
   }),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
     // Read before the messages: a turn that ends in between is then in the stream, if not in the messages.

@@ -261,6 +261,40 @@ describe("bad input", () => {
     assert.deepStrictEqual(yield* idsOf(tokens.local), [])
   })
 
+  it.live("a list comes in pages, and is searched by title and words", function* () {
+    const { ask } = yield* started
+    for (const id of ["p1", "p2", "p3"]) {
+      yield* Effect.promise(() =>
+        ask("POST", "/v1/sessions", { body: { id, title: `Page ${id}` }, token: tokens.local })
+      )
+    }
+    const renamed = yield* json<{ readonly title: string }>(() =>
+      ask("PATCH", "/v1/sessions/p2", { body: { title: "Invoices of May" }, token: tokens.local })
+    )
+    assert.strictEqual(renamed.title, "Invoices of May")
+    type Page = {
+      readonly sessions: ReadonlyArray<{ readonly id: string }>
+      readonly more: number
+      readonly next: string
+    }
+    const page = (query: string) => json<Page>(() => ask("GET", `/v1/sessions?${query}`, { token: tokens.local }))
+    const first = yield* page("limit=2")
+    const second = yield* page(`limit=2&cursor=${encodeURIComponent(first.next)}`)
+    assert.deepStrictEqual([first.more, second.more, second.next], [1, 0, null])
+    assert.deepStrictEqual([...first.sessions, ...second.sessions].map(({ id }) => id).sort(), ["p1", "p2", "p3"])
+    assert.deepStrictEqual(
+      (yield* page("search=invoices")).sessions.map(({ id }) => id),
+      ["p2"]
+    )
+    assert.strictEqual(
+      (yield* Effect.promise(() => ask("PATCH", "/v1/sessions/p2", { body: { title: "x" } }))).status,
+      404
+    )
+    for (const id of ["p1", "p2", "p3"]) {
+      yield* Effect.promise(() => ask("DELETE", `/v1/sessions/${id}`, { token: tokens.local }))
+    }
+  })
+
   it.live("a body of 100 MB is refused before it is read", function* () {
     const { url } = yield* started
     for (const length of ["content-length", "chunked"] as const) {
