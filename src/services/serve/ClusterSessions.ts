@@ -175,14 +175,14 @@ const accepted = Effect.fnUntraced(function* (
   front: Front,
   session: Client,
   message: string,
-  text: string,
+  { media, text }: MessageToSend,
   release: Effect.Effect<void>
 ) {
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
   // answer.
-  const payload = { message, text }
+  const payload = { message, text, ...(media === undefined ? {} : { media }) }
   const work = session.Send(payload, { discard: true }).pipe(
     Effect.mapError(away),
     Effect.onExit((exit) => Deferred.done(stored, exit)),
@@ -270,7 +270,7 @@ const send = Effect.fnUntraced(function* (
       const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
       // A message whose turn failed, or that the session does not hold any more, is answered again.
       if (request !== undefined && !isAccepted) yield* front.sharding.reset(request)
-      return { ...(yield* accepted(front, session, messageId, message.text, release)), release }
+      return { ...(yield* accepted(front, session, messageId, message, release)), release }
     })
   )
   yield* Deferred.await(stored)

@@ -30,6 +30,7 @@ const Count = Schema.FiniteFromString.check(Schema.isInt(), Schema.isGreaterThan
 const upTo = (limit: number) => Count.check(Schema.isLessThanOrEqualTo(limit))
 const maxText = 1_000_000
 const Text = Schema.String.check(Schema.isMaxLength(maxText))
+const maxMedia = 16
 
 /** A session in a list. Times are milliseconds since 1970. */
 export const SessionRow = Schema.Struct({
@@ -50,6 +51,13 @@ export const SessionRow = Schema.Struct({
   totals: Schema.optionalKey(LedgerTotals)
 })
 export type SessionRow = typeof SessionRow.Type
+
+/** An image, a sound or a document of a message, as base64. The body of a request bounds its size. */
+export const MessageMedia = Schema.Struct({
+  mimeType: Schema.String.check(Schema.isPattern(/^(?:image|audio|video)\/[\w.+-]{1,60}$|^application\/pdf$/)),
+  data: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+={0,2}$/))
+})
+export type MessageMedia = typeof MessageMedia.Type
 
 /** A page of a list of sessions. */
 export const SessionPage = Schema.Struct({
@@ -179,6 +187,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       payload: Schema.Struct({
         id: Schema.optionalKey(Id),
         text: Text.check(Schema.isMinLength(1)),
+        media: Schema.optionalKey(Schema.Array(MessageMedia).check(Schema.isMaxLength(maxMedia))),
         onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
       }),
       success: Events,

@@ -7,7 +7,7 @@ import type { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import type { OnDisconnect } from "../../domain/serve/ServeSettings.ts"
 import type { SessionLedger } from "../../domain/serve/SessionLedger.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
-import type { CompressionDone, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
+import type { CompressionDone, MessageMedia, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
 import type { ServeError } from "./ServeErrors.ts"
 
 /** A message to send. */
@@ -15,6 +15,7 @@ export interface MessageToSend {
   /** Default: the server makes one. A repeated id means the same message. */
   readonly id?: string | undefined
   readonly text: string
+  readonly media?: ReadonlyArray<MessageMedia> | undefined
   readonly onDisconnect?: OnDisconnect | undefined
   /** Another process has accepted it under the limits of the tenant. */
   readonly isAccepted?: boolean | undefined

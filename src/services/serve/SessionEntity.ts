@@ -7,13 +7,13 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
-import { CompressionDone, Turned } from "./ServeApi.ts"
+import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 
 /**
  * A session as an entity of a cluster: one runner has it at a time, and answers its messages one after another.
- * Messages contain ids, texts of users and handles, and never a transcript.
+ * Messages contain ids, what users send and handles, and never a transcript.
  */
 
 const error = Schema.Union(errors)
@@ -34,7 +34,7 @@ const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Sche
  * twice, it is answered once, and when the runner dies, another one answers it.
  */
 const Send = Rpc.make("Send", {
-  payload: { message: Schema.String, text: Schema.String },
+  payload: { message: Schema.String, text: Schema.String, media: Schema.optionalKey(Schema.Array(MessageMedia)) },
   primaryKey: ({ message }) => message,
   success: TurnEnd
 })
@@ -112,10 +112,15 @@ export const handlers = SessionEntity.toLayer(
     const [tenant = "", id = ""] = name.split("/")
     yield* Effect.addFinalizer(() => local.close(tenant, id))
 
-    const answered = Effect.fnUntraced(function* (message: string, text: string) {
+    const answered = Effect.fnUntraced(function* (
+      message: string,
+      text: string,
+      media: ReadonlyArray<MessageMedia> | undefined
+    ) {
       const stream = yield* local.send(tenant, id, {
         id: message,
         text,
+        media,
         onDisconnect: "continue",
         isAccepted: true
       })
@@ -132,8 +137,8 @@ export const handlers = SessionEntity.toLayer(
     const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
-      Send: ({ payload: { message, text } }) =>
-        answered(message, text).pipe(
+      Send: ({ payload: { media, message, text } }) =>
+        answered(message, text, media).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
           // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),

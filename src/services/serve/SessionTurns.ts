@@ -1,4 +1,5 @@
 import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
+import type { Part } from "../../domain/content/Content.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
@@ -16,18 +17,23 @@ import * as StoredSessions from "./StoredSessions.ts"
  * began.
  */
 
+const partsOf = ({ media = [], text }: MessageToSend): ReadonlyArray<Part> => [
+  { text },
+  ...media.map((inlineData) => ({ inlineData }))
+]
+
 const runTurn = Effect.fnUntraced(function* (
   state: OpenSessions,
   tenant: string,
   session: OpenedSession,
   turn: ServedTurn,
-  text: string,
+  parts: ReadonlyArray<Part>,
   resumed: ResumedAnswer,
   release: Effect.Effect<void>
 ) {
   const { journal, opened, sessions, stepsOf } = state
   let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
-  const work = session.agent.send(text, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
+  const work = session.agent.send(parts, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
       end = turnStatus(end, event)
@@ -133,7 +139,15 @@ export const send = Effect.fnUntraced(function* (
       // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
       // added again.
       const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
-      const work = runTurn(state, tenant, session, turn, recorded === undefined ? message.text : "", resumed, release)
+      const work = runTurn(
+        state,
+        tenant,
+        session,
+        turn,
+        recorded === undefined ? partsOf(message) : [{ text: "" }],
+        resumed,
+        release
+      )
       turn.fiber = yield* FiberSet.run(
         state.turns,
         Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, id))), work)),

@@ -12,13 +12,14 @@ const messages = "/v1/sessions/one/messages"
 type Server = Effect.Success<ReturnType<typeof startServer>>
 
 const tags = (text: string) => eventsOf(text).map(({ event }) => event._tag)
+const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 const said = (text: string) => eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
 const read = (asking: Promise<Response>) => asking.then((response) => response.text())
 
 describe("a server over SQLite", () => {
   it.live("answers a message once, keeps tenants apart, and finds everything again", function* () {
     const home = newHome()
-    const answers = ["first", "second"]
+    const answers = ["first", "a dot", "second"]
     const talk = ({ ask }: Server) =>
       Effect.promise(async () => {
         await ask("POST", "/v1/sessions", { body: { id: "one" } })
@@ -27,6 +28,10 @@ describe("a server over SQLite", () => {
         assert.deepStrictEqual(said(await read(ask("POST", messages, { body: { id: "m1", text: "Hello" } }))), [
           "first"
         ])
+        const media = [{ mimeType: "image/png", data: pixel }]
+        const seen = await read(ask("POST", messages, { body: { id: "m2", text: "What is this?", media } }))
+        assert.strictEqual(tags(seen).at(-1), "TurnEnded")
+        assert.include(await read(ask("GET", "/v1/sessions/one/export?format=contents")), pixel)
         assert.strictEqual((await ask("GET", "/v1/sessions/one", { token: tokens.zeta })).status, 404)
         assert.strictEqual((await ask("POST", messages, { token: tokens.zeta, body: { text: "x" } })).status, 404)
         // Another tenant may have a session of the same id.

@@ -371,6 +371,18 @@ describe("streams", () => {
     assert.strictEqual(view.totals.messages, 2)
   })
 
+  it.live("a message may bring media, whose kind and bytes are checked", function* () {
+    const { ask } = yield* started
+    const status = (media: object) =>
+      Effect.promise(async () => {
+        const answer = await ask("POST", `${one}/messages`, { body: { text: "What is this?", media: [media] } })
+        await answer.text()
+        return answer.status
+      })
+    assert.strictEqual(yield* status({ mimeType: "text/html", data: "AAAA" }), 400)
+    assert.strictEqual(yield* status({ mimeType: "image/png", data: "no base64" }), 400)
+  })
+
   it.live("a message with the id of another one is refused", function* () {
     const { ask } = yield* started
     const other = yield* Effect.promise(() =>
