@@ -41,7 +41,7 @@ const reasons: Readonly<Record<number, readonly [tag: string, message: string]>>
   404: ["NotFound", "there is nothing at this address; GET /openapi.json lists all"],
   405: ["BadRequest", "this address has no such method; GET /openapi.json lists all"],
   413: ["TooLarge", "the body is too large"],
-  415: ["BadRequest", "the body must be JSON, with content-type: application/json"],
+  415: ["UnsupportedBody", "the body must be JSON, with content-type: application/json"],
   499: ["BadRequest", "the client closed the connection"],
   503: ["Unavailable", "the server is stopping; try again in a moment"]
 }

@@ -17,7 +17,7 @@ import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
-import { BadRequest, errors, NotFound, TooMany, Unauthorized, Unavailable } from "./ServeErrors.ts"
+import { BadRequest, bodyErrors, errors, NotFound, TooMany, Unauthorized, Unavailable } from "./ServeErrors.ts"
 
 /** The HTTP API of the server: its paths, what they take and what they answer. */
 
@@ -156,7 +156,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
         model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
       }),
       success: SessionRow.pipe(HttpApiSchema.status(201)),
-      error: errors
+      error: bodyErrors
     }).annotateMerge(described("Create a session")),
     HttpApiEndpoint.get("read", "/:id", {
       params: session,
@@ -168,7 +168,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       params: session,
       payload: Schema.Struct({ title: Schema.String.check(Schema.isMaxLength(200)) }),
       success: SessionRow,
-      error: errors
+      error: bodyErrors
     }).annotateMerge(described("Give a session a title; an empty one removes it")),
     HttpApiEndpoint.delete("remove", "/:id", {
       params: session,
@@ -179,7 +179,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       params: session,
       payload: Schema.Struct({ id: Schema.optionalKey(Id), at: Schema.optionalKey(EntryId) }),
       success: SessionRow.pipe(HttpApiSchema.status(201)),
-      error: errors
+      error: bodyErrors
     }).annotateMerge(described("Copy a session", "The copy goes back to the message `at`, as the chat's /tree does.")),
     HttpApiEndpoint.post("send", "/:id/messages", {
       params: session,
@@ -191,7 +191,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
         onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
       }),
       success: Events,
-      error: errors
+      error: bodyErrors
     }).annotateMerge(
       described(
         "Send a message and stream its turn",
@@ -222,7 +222,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
         force: Schema.optionalKey(Schema.Boolean)
       }),
       success: CompressionDone,
-      error: errors
+      error: bodyErrors
     }).annotateMerge(described("Compress a session")),
     HttpApiEndpoint.get("plan", "/:id/plan", {
       params: session,

@@ -30,6 +30,20 @@ export class Conflict extends Schema.TaggedError<Conflict>()(
   { httpApiStatus: 409 }
 ) {}
 
+/** The body of the request is larger than the server takes. */
+export class TooLarge extends Schema.TaggedError<TooLarge>()(
+  "TooLarge",
+  { message: Schema.String },
+  { httpApiStatus: 413 }
+) {}
+
+/** The body of the request is no JSON. */
+export class UnsupportedBody extends Schema.TaggedError<UnsupportedBody>()(
+  "UnsupportedBody",
+  { message: Schema.String },
+  { httpApiStatus: 415 }
+) {}
+
 /** A limit of the tenant is reached. */
 export class TooMany extends Schema.TaggedError<TooMany>()(
   "TooMany",
@@ -57,5 +71,7 @@ export class Unavailable extends Schema.TaggedError<Unavailable>()(
 
 /** The errors of requests about sessions. */
 export const errors = [BadRequest, NotFound, Conflict, TooMany, Failed, Unavailable] as const
+/** The errors of requests with a body. */
+export const bodyErrors = [...errors, TooLarge, UnsupportedBody] as const
 /** An error of a request about sessions. */
 export type ServeError = BadRequest | NotFound | Conflict | TooMany | Failed | Unavailable

@@ -157,7 +157,7 @@ const cases: ReadonlyArray<Case> = [
     body: "<a/>",
     headers: { "content-type": "text/xml" },
     status: 415,
-    tag: "BadRequest",
+    tag: "UnsupportedBody",
     says: "JSON"
   },
   { name: "a body that is too large", ...send, body: { text: "x".repeat(200_000) }, status: 413, tag: "TooLarge" },
@@ -193,6 +193,19 @@ const cases: ReadonlyArray<Case> = [
   { name: "a model that does not fit", ...post("/v1/sessions", { model: "x".repeat(300) }), ...bad }
 ]
 
+/** The statuses that the OpenAPI document has for a request; undefined for an address that it does not have. */
+const documentedAt = Effect.fnUntraced(function* (method: string, place: string) {
+  const { ask } = yield* started
+  type Paths = Readonly<Record<string, Readonly<Record<string, { readonly responses: object } | undefined>>>>
+  const { paths } = yield* json<{ readonly paths: Paths }>(() => ask("GET", "/openapi.json"))
+  const [, operations] =
+    Object.entries(paths).find(([template]) =>
+      new RegExp(`^${template.replace(/\/$/, "/?").replace(/\{\w+\}/g, "[^/]+")}$`).test(place)
+    ) ?? []
+  const operation = operations?.[method.toLowerCase()]
+  return operation === undefined ? undefined : Object.keys(operation.responses)
+})
+
 describe("bad input", () => {
   for (const { body, headers, method = "GET", name, place, says, status, tag, token } of cases) {
     it.live(name, function* () {
@@ -215,6 +228,8 @@ describe("bad input", () => {
       if (token !== undefined)
         for (const secret of ["secret", "plans", "answer of acme"]) assert.notInclude(text, secret)
       assert.strictEqual(response.headers.get("x-content-type-options"), "nosniff")
+      const documented = yield* documentedAt(method, new URL(response.url).pathname)
+      if (documented !== undefined) assert.include(documented, String(status))
     })
   }
 
