@@ -1,7 +1,8 @@
 import { Arbitrary, Deferred, Effect, Fiber, Layer, Schema } from "effect"
+import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
 import { brokenRule, brokenRuleText } from "../../domain/compression/BrokenRule.ts"
-import { adopt, Outcome, patchOf, statusOf, type SummaryCall } from "../../domain/compression/Compression.ts"
+import { adopt, Outcome, patchOf, statusOf, type SummaryCall, tokensOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { OwnStrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
@@ -156,13 +157,46 @@ const checkPatch = Effect.fnUntraced(function* ({ conversation }: CompressReques
   return gone
 })
 
+/** The share by which a strategy's own count of a request may differ. */
+const maxErrorShare = 0.2
+
+/** What a strategy has for one compression. */
+const minutes = 10
+const realMillis = 5_000
+
+/** Runners that did not end once: their other cases are not waited for. */
+const hung = new WeakSet<StrategyRunner>()
+
+/** Fails where an effect does not end, neither with the time of the tests nor with some of the machine's. */
+const ending = <A, E, R>(runner: StrategyRunner, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    if (hung.has(runner)) return yield* Effect.die(new Error("another compression did not end"))
+    const fiber = yield* Effect.forkChild(effect)
+    const tick = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+    for (let minute = 0; minute < minutes && fiber.pollUnsafe() === undefined; minute += 1) {
+      for (let turn = 0; turn < 20 && fiber.pollUnsafe() === undefined; turn += 1) yield* tick
+      if (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
+    }
+    const timer = Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, realMillis)))
+    if (fiber.pollUnsafe() === undefined) yield* Effect.raceFirst(Fiber.await(fiber), timer)
+    if (fiber.pollUnsafe() === undefined) {
+      hung.add(runner)
+      yield* Effect.forkDetach(Fiber.interrupt(fiber))
+      return yield* Effect.die(new Error(`the compression did not end within ${minutes} minutes`))
+    }
+    return yield* Fiber.join(fiber)
+  })
+
 /** Checks one compression: it shrinks the request and loses nothing, or says why it changed nothing. */
 const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, request: CompressRequest) {
   const before = described(request.conversation)
-  const { dropped, outcome } = yield* runner.compress(request)
+  const { dropped, outcome } = yield* ending(runner, runner.compress(request))
   assert.deepStrictEqual(described(request.conversation), before, "the request was changed")
   assert.ok(Schema.is(Outcome)(outcome), `an unknown outcome: ${JSON.stringify(outcome)}`)
   const patch = patchOf(outcome)
+  if ("plan" in outcome && outcome.plan !== undefined) {
+    assert.strictEqual(outcome.plan.version, request.conversation.version, "the plan is of another version")
+  }
   if (patch === undefined) return assert.strictEqual(dropped, undefined)
   const after = adopt(request.conversation, outcome)
   const gone = yield* checkPatch(request, patch, after)
@@ -172,6 +206,11 @@ const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, re
   assert.ok(
     runner.strategy.countsByReport || tokensAfter < tokensBefore,
     `${statusOf(outcome)} from ${tokensBefore} to ${tokensAfter} tokens`
+  )
+  const stated = tokensOf(outcome).after - request.policy.overhead
+  assert.ok(
+    runner.strategy.countsByReport || Math.abs(stated - tokensAfter) <= 16 + tokensAfter * maxErrorShare,
+    `it states ${stated} tokens after the compression; there are ${tokensAfter}`
   )
   return undefined
 })

@@ -132,7 +132,11 @@ describe.each(compacting.map((each) => [each.dialect.name, each] as const))("%s"
         Effect.scoped,
         Effect.provide(
           Layer.fresh(
-            Palimpsest.layer({ model: dialect.layer(server.url, "key"), home: Home.layer(home), chat: { model: dialect.model } })
+            Palimpsest.layer({
+              model: dialect.layer(server.url, "key"),
+              home: Home.layer(home),
+              chat: { model: dialect.model }
+            })
           )
         )
       )
