@@ -8,9 +8,9 @@ import { Compression, requestFor } from "../../services/compression/Compression.
 import { Summarizer, SummarizerError, type SummaryRequest } from "../../services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
+import { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
-import * as MemoryTempStore from "./MemoryTempStore.ts"
 
 /** Contract suites of the small services that programs bring: models, token counters, summarizers and hook systems. */
 
@@ -147,6 +147,12 @@ export const tokenCounterContract = (functions: TestFunctions, variant: Variant<
       })
   })
 
+/** Handles are named by hashes; nothing is read back. */
+const blobs = Layer.succeed(
+  TempStore,
+  TempStore.fromBlobs({ put: () => Effect.void, get: () => Effect.undefined, find: () => Effect.succeed([]) })
+)
+
 /** A request for a snapshot, as a compression makes it. */
 const summaryRequest = Effect.gen(function* () {
   const asked: Array<SummaryRequest> = []
@@ -170,7 +176,7 @@ const summaryRequest = Effect.gen(function* () {
       Compression.layer.pipe(
         Layer.provide(HookSystem.layer),
         Layer.provide(noting),
-        Layer.provideMerge(Layer.merge(MemoryTempStore.layer, TokenCounter.layerEstimate)),
+        Layer.provideMerge(Layer.merge(blobs, TokenCounter.layerEstimate)),
         Layer.fresh
       )
     )

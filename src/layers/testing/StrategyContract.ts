@@ -1,5 +1,4 @@
 import { Arbitrary, Deferred, Effect, Fiber, Layer, Schema } from "effect"
-import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
 import { brokenRule, brokenRuleText } from "../../domain/compression/BrokenRule.ts"
 import { adopt, Outcome, patchOf, statusOf, type SummaryCall, tokensOf } from "../../domain/compression/Compression.ts"
@@ -35,7 +34,7 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { makeEntry, rangeHandle } from "../../services/session/EntryBuilder.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { checkProperty, runTest, type TestFunctions } from "./ContractTests.ts"
+import { checkProperty, ending, runTest, type TestFunctions } from "./ContractTests.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
 
 /** A strategy, as the contract suite tests it. */
@@ -159,33 +158,6 @@ const checkPatch = Effect.fnUntraced(function* ({ conversation }: CompressReques
 
 /** The share by which a strategy's own count of a request may differ. */
 const maxErrorShare = 0.2
-
-/** What a strategy has for one compression. */
-const minutes = 10
-const realMillis = 5_000
-
-/** Runners that did not end once: their other cases are not waited for. */
-const hung = new WeakSet<StrategyRunner>()
-
-/** Fails where an effect does not end, neither with the time of the tests nor with some of the machine's. */
-const ending = <A, E, R>(runner: StrategyRunner, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-  Effect.gen(function* () {
-    if (hung.has(runner)) return yield* Effect.die(new Error("another compression did not end"))
-    const fiber = yield* Effect.forkChild(effect)
-    const tick = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
-    for (let minute = 0; minute < minutes && fiber.pollUnsafe() === undefined; minute += 1) {
-      for (let turn = 0; turn < 20 && fiber.pollUnsafe() === undefined; turn += 1) yield* tick
-      if (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
-    }
-    const timer = Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, realMillis)))
-    if (fiber.pollUnsafe() === undefined) yield* Effect.raceFirst(Fiber.await(fiber), timer)
-    if (fiber.pollUnsafe() === undefined) {
-      hung.add(runner)
-      yield* Effect.forkDetach(Fiber.interrupt(fiber))
-      return yield* Effect.die(new Error(`the compression did not end within ${minutes} minutes`))
-    }
-    return yield* Fiber.join(fiber)
-  })
 
 /** Checks one compression: it shrinks the request and loses nothing, or says why it changed nothing. */
 const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, request: CompressRequest) {

@@ -1,4 +1,4 @@
-import { Arbitrary, Effect, Layer, Schema, type Scope } from "effect"
+import { Arbitrary, Effect, Fiber, Layer, Schema, type Scope } from "effect"
 import assert from "node:assert/strict"
 import { Handle, handleOf, Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
@@ -134,6 +134,18 @@ export const tempStoreContract = ({ describe, it }: TestFunctions, variant: Temp
         assert.strictEqual(yield* store.put(Bytes.encode("abc"), nowhere), abc)
         assert.strictEqual(Bytes.decode(yield* store.get(abc)).text, "abc")
         assert.strictEqual((yield* Effect.flip(store.get(nowhere))).reason._tag, "BlobMissing")
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
+    test("never gives other bytes than a name says, even when its caller changes them meanwhile", () =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        const bytes = Bytes.encode("x".repeat(50_000))
+        const putting = yield* Effect.forkChild(store.put(bytes), { startImmediately: true })
+        bytes[0] = 0
+        const hash = yield* Fiber.join(putting)
+        const found = yield* Effect.result(store.get(hash))
+        if (found._tag === "Success") assert.strictEqual(yield* store.hash(found.success), hash)
+        else assert.strictEqual(found.failure.reason._tag, "BlobDamaged")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
     test("reads at once what it offers to read at once", () =>
