@@ -63,10 +63,7 @@ const row = (store: string, { cpu, real }: Awaited<ReturnType<typeof played>>, b
 await played(Palimpsest.layer({ model }))
 const rows = [
   row("memory", await played(Palimpsest.layer({ model }))),
-  row(
-    "files",
-    await played(Palimpsest.layer({ model, home: Home.layer(path.join(folder, "home")) }))
-  ),
+  row("files", await played(Palimpsest.layer({ model, home: Home.layer(path.join(folder, "home")) }))),
   row("SQLite", await over(SqliteSessionStore.layer(path.join(folder, "sessions.db"))), 10)
 ]
 if (programOf("PostgreSQL") === undefined) console.log("PostgreSQL is not installed: not measured")

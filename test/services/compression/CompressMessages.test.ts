@@ -518,7 +518,8 @@ describe("a summarizer and a counter of the program", () => {
           for (let minute = 0; minute < 20; minute += 1) yield* TestClock.adjust("1 minute")
           const { outcome } = yield* Fiber.join(fiber)
           if (outcome._tag === "Compressed") assert.strictEqual(outcome.degraded?.message, told)
-          else assert.include(JSON.stringify(outcome), told)
+          else if (strategy === "gemini") assert.include(JSON.stringify(outcome), told)
+          else assert.strictEqual(outcome._tag, "FailedSummarizer")
         }
       })
     }
