@@ -517,9 +517,10 @@ describe("a summarizer and a counter of the program", () => {
           const fiber = yield* Effect.forkChild(run)
           for (let minute = 0; minute < 20; minute += 1) yield* TestClock.adjust("1 minute")
           const { outcome } = yield* Fiber.join(fiber)
-          if (outcome._tag === "Compressed") assert.strictEqual(outcome.degraded?.message, told)
-          else if (strategy === "gemini") assert.include(JSON.stringify(outcome), told)
-          else assert.strictEqual(outcome._tag, "FailedSummarizer")
+          const isFailure = outcome._tag === "FailedSummarizer"
+          assert.isTrue(isFailure || (outcome._tag === "Compressed" && outcome.degraded !== null), outcome._tag)
+          // Pi and OpenClaw have limits and words of their own.
+          if (strategy === "palimpsest" || strategy === "gemini") assert.include(JSON.stringify(outcome), told)
         }
       })
     }
