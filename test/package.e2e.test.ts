@@ -323,6 +323,59 @@ describe("a fresh project", () => {
     assert.isBelow(output[0].code.length, 40_000)
   })
 
+  it.effect("has nothing of Node behind its main entry, not even what is loaded later", function* () {
+    const { copy } = yield* fresh
+    const lib = path.join(copy, "dist", "lib")
+    const packages = new Set<string>()
+    const seen = new Set<string>()
+    const visit = (file: string): void => {
+      if (seen.has(file)) return
+      seen.add(file)
+      const code = readFileSync(file, "utf8")
+      for (const [, name = ""] of code.matchAll(/(?:\bfrom|\bimport\(|^import)\s*"([^"]+)"/gm)) {
+        if (name.startsWith(".")) visit(path.join(path.dirname(file), name))
+        else packages.add(name.split("/")[0] ?? name)
+      }
+    }
+    visit(path.join(lib, "index.js"))
+    // esbuild resolves all of these before it leaves out what is unused.
+    assert.deepStrictEqual(
+      [...packages].filter((name) => /^node:|^@/.test(name)),
+      []
+    )
+    assert.isAbove(seen.size, 300)
+  })
+
+  const bundles = [
+    [
+      "Content",
+      75_000,
+      `import { Content } from "palimpsest"\nexport const made = Content.plainText(Content.user(Content.text("hi")))`
+    ],
+    ["Tokens", 115_000, `import { Tokens } from "palimpsest"\nexport const made = Tokens.estimateText("hello, world")`],
+    [
+      "Compress",
+      430_000,
+      `import { Effect } from "effect"
+      import { Compress } from "palimpsest"
+      export const made = Effect.isEffect(Compress.openAi([])) ? "effect" : "none"`
+    ]
+  ] as const
+  it.effect.each(bundles)("bundles %s for a browser within %s bytes, and runs it", function* ([name, most, program]) {
+    const { lean } = yield* fresh
+    const input = path.join(lean, `browser-${name}.mjs`)
+    writeFileSync(input, program)
+    const bundle = yield* Effect.promise(() => rolldown({ input, platform: "browser", logLevel: "silent" }))
+    const { output } = yield* Effect.promise(() => bundle.generate({ format: "esm", minify: true }))
+    const [{ code, imports }] = output
+    assert.deepStrictEqual(imports, [])
+    assert.isBelow(code.length, most)
+    const { made } = yield* Effect.promise(
+      (): Promise<{ readonly made: unknown }> => import(`data:text/javascript,${encodeURIComponent(code)}`)
+    )
+    assert.deepStrictEqual(made, { Content: "hi", Tokens: 3, Compress: "effect" }[name])
+  })
+
   // The checkers above resolve the types as a bundler does, too.
   it.effect("type-checks every example and entry strictly", function* () {
     const { lean } = yield* fresh

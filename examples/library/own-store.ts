@@ -7,14 +7,14 @@
  * processes are kept apart by the epoch, which is checked together with the write. A store of keys and values needs even less:
  * `KeyValueSessionStore` of `palimpsest/node` takes any `KeyValueStore` of `effect`. It prints:
  *
- *   ▶ rows
- *     ✔ creates, appends, closes, and reads back after a restart …
+ *   ▶ rows by themselves
+ *     ✔ keeps the lines of a session in order, each character of them …
  */
 import { Clock, Effect, Layer } from "effect"
 import { describe, it } from "node:test"
 import { Content, Session } from "palimpsest"
 import { BackedSessionStore } from "palimpsest/node"
-import { SessionStoreContract } from "palimpsest/testing"
+import { SessionBackingContract, SessionStoreContract } from "palimpsest/testing"
 
 interface Row {
   head: string
@@ -86,12 +86,14 @@ const backing = (rows: Map<string, Row>, blobs: Map<string, Uint8Array>) => {
         row.title = title
       }),
     remove: (id) =>
-      Effect.flatMap(find(id), (row) =>
-        Effect.map(refuseOwned(id, row), () => {
-          for (const key of blobKeys(id)) blobs.delete(key)
-          rows.delete(id)
-        })
-      ),
+      Effect.gen(function* () {
+        const row = rows.get(id)
+        if (row !== undefined) yield* refuseOwned(id, row)
+        // Also those of a session that was about to be created.
+        for (const key of blobKeys(id)) blobs.delete(key)
+        rows.delete(id)
+        if (row === undefined) return yield* fail(new Session.SessionNotFound({ id }))
+      }),
     putBlob: (id, hash, bytes) => Effect.sync(() => void blobs.set(`${id}/${hash}`, Uint8Array.from(bytes))),
     getBlob: (id, hash) => Effect.sync(() => blobs.get(`${id}/${hash}`)),
     findBlobs: (id, prefix) =>
@@ -102,6 +104,11 @@ const backing = (rows: Map<string, Row>, blobs: Map<string, Uint8Array>) => {
       )
   })
 }
+
+SessionBackingContract.sessionBackingContract(
+  { describe, it },
+  { name: "rows by themselves", make: Effect.sync(() => backing(new Map(), new Map())) }
+)
 
 SessionStoreContract.sessionStoreContract(
   { describe, it },

@@ -1,4 +1,9 @@
 /** Compresses messages in one call, which returns the outcome and the new messages. */
+import { Effect } from "effect"
+import type { CompressMessagesError, CompressMessagesServices } from "../services/compression/CompressMessages.ts"
+import type { CompressedTranscript, CompressTranscriptOptions } from "../services/transcripts/CompressTranscript.ts"
+import type { TranscriptError } from "../services/transcripts/TranscriptError.ts"
+
 export {
   anthropic,
   type CompressedMessages,
@@ -11,8 +16,18 @@ export {
   responses
 } from "../services/compression/CompressMessages.ts"
 export { type CompressedPrompt, prompt } from "../services/effect-ai/CompressPrompt.ts"
-export {
-  type CompressedTranscript,
-  type CompressTranscriptOptions,
-  transcript
-} from "../services/transcripts/CompressTranscript.ts"
+export type { CompressedTranscript, CompressTranscriptOptions } from "../services/transcripts/CompressTranscript.ts"
+
+/**
+ * Compresses the text of a transcript, in any format that `palimpsest compress` reads. What an earlier compaction removed stays recallable.
+ *
+ * *Details*: the readers of the formats are loaded with the first call, so that a bundle of the other functions is small.
+ */
+export const transcript = (
+  text: string,
+  options: CompressTranscriptOptions = {}
+): Effect.Effect<CompressedTranscript, CompressMessagesError | TranscriptError, CompressMessagesServices> =>
+  Effect.flatMap(
+    Effect.promise(() => import("../services/transcripts/CompressTranscript.ts")),
+    ({ transcript }) => transcript(text, options)
+  )

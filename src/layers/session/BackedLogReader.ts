@@ -20,7 +20,7 @@ import {
   type SessionStoreError
 } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
-import { fetchEvent, type LogState } from "./SessionLogReader.ts"
+import { fetchEvent, type LogState } from "./SpilledParts.ts"
 
 /** Reads the log of a session from a backing: from its last checkpoint, or as a whole. Every error names its line. */
 

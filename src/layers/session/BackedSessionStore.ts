@@ -36,8 +36,7 @@ import {
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { blobsOf } from "./BackedBlobs.ts"
 import { isStarted, readEvents, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
-import type { LogState } from "./SessionLogReader.ts"
-import { spillParts } from "./SessionLogWriter.ts"
+import { type LogState, spillParts } from "./SpilledParts.ts"
 
 /**
  * A session store over a backing: it encodes events as lines, folds lines to sessions, makes checkpoints and stores large parts

@@ -112,9 +112,9 @@ const write = Effect.fnUntraced(function* (files: BlobFiles, name: Hash, bytes: 
 })
 
 const put = Effect.fn("TempStore.put")(
-  function* (files: BlobFiles, bytes: Uint8Array, hash: Hash | undefined) {
+  function* (files: BlobFiles, bytes: Uint8Array) {
     const { directory, fs } = files
-    const name = hash ?? (yield* Sha256.hash(bytes))
+    const name = yield* Sha256.hash(bytes)
     const there = yield* content(files, name).pipe(Effect.catchIf(isNotFound, () => Effect.void))
     if (there === undefined || Buffer.compare(there, bytes) !== 0) {
       // After an interruption, the folder could still be created after the cleanup.
@@ -162,7 +162,7 @@ export const layer = (directory: string): Layer.Layer<TempStore, never, FileSyst
       const files: BlobFiles = { directory, fs: yield* FileSystem.FileSystem, path: yield* Path.Path }
       return {
         hash: Sha256.hash,
-        put: (bytes, hash) => put(files, bytes, hash),
+        put: (bytes) => put(files, bytes),
         get: (name) => get(files, name),
         later: (name, size) => later(files, name, size),
         resolve: (handle) => resolve(files, handle)

@@ -1,5 +1,4 @@
 import { Clock, Effect, Layer, type Scope } from "effect"
-import { pid } from "node:process"
 import type { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import {
@@ -28,6 +27,9 @@ interface Stored {
   /** When its owner took it; undefined while it has none. */
   since: number | undefined
 }
+
+/** The process, where there is one. */
+const pid = globalThis.process?.pid ?? 0
 
 const fail = (reason: SessionStoreError["reason"]) => Effect.fail(sessionError(reason))
 

@@ -7,19 +7,13 @@ import {
   restoreSession,
   restoresView
 } from "../../domain/session/Checkpoint.ts"
-import { checkpointMark, type DecodedLine, restoreSpilled, type SpilledText } from "../../domain/session/LogFormat.ts"
+import { checkpointMark } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
 import { applyEvents, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
-import {
-  corruptLine,
-  headlessLog,
-  lineError,
-  SessionStoreError,
-  sessionUnavailable
-} from "../../services/session/SessionStore.ts"
-import { TempStoreError } from "../../services/session/TempStore.ts"
+import { headlessLog, lineError, SessionStoreError } from "../../services/session/SessionStore.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
+import { fetchEvent, type LogState } from "./SpilledParts.ts"
 
 /**
  * Reads the log of a session. An event that replaces the view carries a checkpoint (see domain/session/Checkpoint.ts), so a
@@ -34,14 +28,6 @@ const tailBytes = 32 * 1024
 const maxHeldBytes = 64 * 1024 * 1024
 const newline = 10
 const mark = Bytes.encode(checkpointMark)
-
-/** The state of a log: its session, and where its lines are. */
-export interface LogState {
-  readonly session: Session
-  readonly lines: LogLines
-  /** Whether the whole log was read. */
-  readonly complete: boolean
-}
 
 /** The result of reading a log. */
 export interface ReadLog extends LogState {
@@ -90,38 +76,6 @@ const memorySource =
   (bytes: Buffer): Source =>
   (from, to) =>
     Effect.as(Effect.yieldNow, bytes.subarray(from, Math.min(to, from + chunkBytes)))
-
-/** Turns a blob error into a store error. A lost blob makes its line unreadable; a failing disk may work again later. */
-const blobError = (id: string, line: number, error: TempStoreError): SessionStoreError =>
-  error.reason._tag === "BlobMissing" || error.reason._tag === "BlobDamaged"
-    ? corruptLine(id, line, error.message)
-    : sessionUnavailable("open", error.message, error)
-
-/** A text of a line that is read later. Throws the error that opening the session would have failed with. */
-const textLater = (id: string, line: number, read: () => Uint8Array) => (): string => {
-  try {
-    return Bytes.decode(read()).text
-  } catch (error) {
-    throw error instanceof TempStoreError ? blobError(id, line, error) : error
-  }
-}
-
-/** Returns the event of a line. Its spilled texts are read at their first use, if the blob store supports that. */
-export const fetchEvent = Effect.fnUntraced(function* (
-  { blobs, id }: Pick<Input, "blobs" | "id">,
-  line: DecodedLine & Pick<ReadLine, "number">
-): Effect.fn.Return<SessionEvent, SessionStoreError> {
-  const texts = new Map<string, SpilledText>()
-  for (const [key, { form, hash, size }] of line.spilled) {
-    const read = form === "text" ? blobs.later?.(hash, size) : undefined
-    if (read === undefined) {
-      const bytes = yield* blobs.get(hash).pipe(Effect.mapError((error) => blobError(id, line.number, error)))
-      texts.set(key, Bytes.decode(bytes).text)
-    } else texts.set(key, textLater(id, line.number, read))
-  }
-  const event = restoreSpilled(line, texts)
-  return event._tag === "Failure" ? yield* lineError(id, line.number, event.failure) : event.success
-})
 
 /**
  * Passes the events from `from` to `to`, or to the end of the source, with their lines to `take`, those of a chunk at once, until it

@@ -1,5 +1,4 @@
 import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Scope, Semaphore } from "effect"
-import type { Hash } from "../../domain/content/Handle.ts"
 import { canRedo, canUndo, sequenceOf } from "../../domain/conversation/Conversation.ts"
 import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
@@ -14,17 +13,17 @@ import {
 } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
-import { hashOfPart } from "../../services/session/PartHashes.ts"
 import {
   SessionChanged,
   sessionError,
   type SessionLog,
-  SessionStoreError,
+  type SessionStoreError,
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
 import { type Blobs, logFile, type SessionFolder, syncFolder } from "./SessionFolder.ts"
-import { type LogState, readWholeLog } from "./SessionLogReader.ts"
-import { failureOf, withSessionErrors } from "./SessionStoreErrors.ts"
+import { readWholeLog } from "./SessionLogReader.ts"
+import { withSessionErrors } from "./SessionStoreErrors.ts"
+import { type LogState, spillParts } from "./SpilledParts.ts"
 
 /**
  * Appends to the log of a session. After a successful append, its event is on disk. After a failed or interrupted one, the
@@ -119,44 +118,6 @@ const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionE
     (event._tag === "Redone" && !canRedo(session.conversation))
   if (!complete && isBeyond) writer.state = yield* readAll(writer)
   return writer.state
-})
-
-/** The hash of a spilled part, if it was computed when its message was made. */
-const knownHash = (event: SessionEvent, key: string): Hash | undefined => {
-  const [id, part] = key.split(":")
-  const entry = entriesOf(event).find((one) => one.id === id)
-  return entry === undefined ? undefined : hashOfPart(entry, Number(part))
-}
-
-/** Stores the large parts of an event in the blob store, side by side. */
-export const spillParts = Effect.fnUntraced(function* (
-  blobs: Blobs,
-  event: SessionEvent
-): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {
-  const spilled = yield* Effect.forEach(
-    spillableParts(event, minSpillBytes),
-    Effect.fnUntraced(function* ({
-      form,
-      key,
-      text
-    }): Effect.fn.Return<ReadonlyArray<readonly [string, Spilled]>, SessionStoreError> {
-      const bytes = Bytes.encode(text)
-      // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
-      if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) return []
-      const hash = yield* blobs
-        .put(bytes, knownHash(event, key))
-        .pipe(
-          Effect.mapError((error) =>
-            error.reason._tag === "BlobUnavailable" && error.reason.cause instanceof SessionStoreError
-              ? error.reason.cause
-              : sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error)
-          )
-        )
-      return [[key, { hash, size: bytes.length, form }]]
-    }),
-    { concurrency: 4 }
-  )
-  return new Map(spilled.flat())
 })
 
 /** Fails with `SessionChanged` when the name of the log does not lead to the opened file, or its size is not the expected one. */

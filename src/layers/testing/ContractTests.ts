@@ -1,4 +1,4 @@
-import { Arbitrary, Effect, type Scope } from "effect"
+import { Arbitrary, Effect, Fiber, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /**
@@ -48,3 +48,30 @@ export const checkProperty = Effect.fnUntraced(function* <A, E>(
   )
   if (failure !== undefined) return yield* Effect.die(new Error(failure))
 })
+
+/** What a subject has for one case. */
+const minutes = 10
+const realMillis = 5_000
+
+/** Subjects that did not end once: their other cases are not waited for. */
+const hung = new WeakSet<object>()
+
+/** Fails where an effect does not end, neither with the time of the tests nor with some of the machine's. */
+export const ending = <A, E, R>(subject: object, effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.gen(function* () {
+    if (hung.has(subject)) return yield* Effect.die(new Error("another case did not end"))
+    const fiber = yield* Effect.forkChild(effect)
+    const tick = Effect.promise(() => new Promise<void>((resolve) => setImmediate(resolve)))
+    for (let minute = 0; minute < minutes && fiber.pollUnsafe() === undefined; minute += 1) {
+      for (let turn = 0; turn < 20 && fiber.pollUnsafe() === undefined; turn += 1) yield* tick
+      if (fiber.pollUnsafe() === undefined) yield* TestClock.adjust("1 minute")
+    }
+    const timer = Effect.promise(() => new Promise<void>((resolve) => void setTimeout(resolve, realMillis)))
+    if (fiber.pollUnsafe() === undefined) yield* Effect.raceFirst(Fiber.await(fiber), timer)
+    if (fiber.pollUnsafe() === undefined) {
+      hung.add(subject)
+      yield* Effect.forkDetach(Fiber.interrupt(fiber))
+      return yield* Effect.die(new Error(`it did not end within ${minutes} minutes`))
+    }
+    return yield* Fiber.join(fiber)
+  })

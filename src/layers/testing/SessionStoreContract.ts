@@ -325,6 +325,19 @@ export const sessionStoreContract = (
         assert.strictEqual((yield* Effect.flip(store.rename("../s1", "x"))).reason._tag, "SessionNotFound")
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
+    test("reads a log of many lines, and says when the last one was written", () =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        yield* TestClock.adjust("1 hour")
+        const events = Array.from({ length: 600 }, (_, n) => appended(n + 1, textPart(`message ${n}`)))
+        yield* store.add([started("s1"), ...events])
+        assert.deepStrictEqual(yield* store.events("s1"), [started("s1"), ...events])
+        assert.ok((yield* store.summary("s1")).updatedAt > 0)
+        const last = appended(601, textPart("a\u2028b 語 😀"))
+        yield* Effect.scoped(Effect.flatMap(store.open("s1"), ({ log }) => log.append(last)))
+        assert.deepStrictEqual((yield* store.events("s1")).at(-1), last)
+      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
+
     test("deletes a session for good, but not while a writer has it open", () =>
       Effect.gen(function* () {
         const storage = yield* variant.make
@@ -342,6 +355,11 @@ export const sessionStoreContract = (
           yield* Effect.scoped(store.create(started("s2")))
           yield* store.remove("s1")
           assert.deepStrictEqual(yield* store.list, ["s2"])
+          // A new session of the same id has nothing of it.
+          yield* Effect.scoped(store.create(started("s1")))
+          assert.deepStrictEqual(yield* store.blobs("s1"), [])
+          assert.strictEqual((yield* store.summary("s1")).title, undefined)
+          yield* store.remove("s1")
           assert.strictEqual((yield* Effect.flip(store.remove("s1"))).reason._tag, "SessionNotFound")
           assert.strictEqual((yield* Effect.flip(store.remove(".."))).reason._tag, "SessionNotFound")
         }).pipe(Effect.provide(storage))

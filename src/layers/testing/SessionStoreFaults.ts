@@ -121,6 +121,25 @@ export const sessionStoreFaults = (
   }
 ) => {
   describe(`${variant.name} with a storage that fails`, () => {
+    it("stores an append once that is repeated in the same log after its answer was lost", () =>
+      runTest(
+        Effect.gen(function* () {
+          const storage = yield* variant.make
+          yield* Effect.forkScoped(timePasses)
+          yield* Effect.gen(function* () {
+            const store = yield* SessionStore
+            const log = yield* store.create(started("s1"))
+            for (const [n, event] of [appended(1, textPart("one")), appended(2, textPart("two"))].entries()) {
+              storage.inject(() => "lost")
+              yield* Effect.exit(log.append(event))
+              storage.inject(() => "pass")
+              yield* log.append(event)
+              assert.strictEqual((yield* store.events("s1")).length, n + 2)
+            }
+          }).pipe(Effect.scoped, Effect.provide(storage.layer))
+        })
+      ))
+
     const atEachCall = (name: string, faultAt: (at: number) => (call: number) => StorageFault) =>
       it(name, () =>
         runTest(

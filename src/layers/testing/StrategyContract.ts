@@ -1,7 +1,7 @@
 import { Arbitrary, Deferred, Effect, Fiber, Layer, Schema } from "effect"
 import assert from "node:assert/strict"
 import { brokenRule, brokenRuleText } from "../../domain/compression/BrokenRule.ts"
-import { adopt, Outcome, patchOf, statusOf, type SummaryCall } from "../../domain/compression/Compression.ts"
+import { adopt, Outcome, patchOf, statusOf, type SummaryCall, tokensOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import { OwnStrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
@@ -34,7 +34,7 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { makeEntry, rangeHandle } from "../../services/session/EntryBuilder.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { checkProperty, runTest, type TestFunctions } from "./ContractTests.ts"
+import { checkProperty, ending, runTest, type TestFunctions } from "./ContractTests.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
 
 /** A strategy, as the contract suite tests it. */
@@ -156,13 +156,19 @@ const checkPatch = Effect.fnUntraced(function* ({ conversation }: CompressReques
   return gone
 })
 
+/** The share by which a strategy's own count of a request may differ. */
+const maxErrorShare = 0.2
+
 /** Checks one compression: it shrinks the request and loses nothing, or says why it changed nothing. */
 const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, request: CompressRequest) {
   const before = described(request.conversation)
-  const { dropped, outcome } = yield* runner.compress(request)
+  const { dropped, outcome } = yield* ending(runner, runner.compress(request))
   assert.deepStrictEqual(described(request.conversation), before, "the request was changed")
   assert.ok(Schema.is(Outcome)(outcome), `an unknown outcome: ${JSON.stringify(outcome)}`)
   const patch = patchOf(outcome)
+  if ("plan" in outcome && outcome.plan !== undefined) {
+    assert.strictEqual(outcome.plan.version, request.conversation.version, "the plan is of another version")
+  }
   if (patch === undefined) return assert.strictEqual(dropped, undefined)
   const after = adopt(request.conversation, outcome)
   const gone = yield* checkPatch(request, patch, after)
@@ -172,6 +178,11 @@ const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, re
   assert.ok(
     runner.strategy.countsByReport || tokensAfter < tokensBefore,
     `${statusOf(outcome)} from ${tokensBefore} to ${tokensAfter} tokens`
+  )
+  const stated = tokensOf(outcome).after - request.policy.overhead
+  assert.ok(
+    runner.strategy.countsByReport || Math.abs(stated - tokensAfter) <= 16 + tokensAfter * maxErrorShare,
+    `it states ${stated} tokens after the compression; there are ${tokensAfter}`
   )
   return undefined
 })

@@ -63,7 +63,7 @@ export class SessionBacking extends Context.Service<
     readonly checkWritable?: ((id: string) => Effect.Effect<void, SessionStoreError>) | undefined
     /** The lines from the position `from` up to and without `to`, in order; fewer at the end of the log. */
     readonly read: (id: string, from: number, to: number) => Effect.Effect<ReadonlyArray<BackedLine>, SessionStoreError>
-    /** The position of the last line that is a checkpoint. */
+    /** The position of the last line that is a checkpoint. Undefined where none is known: the log is read as a whole. */
     readonly lastCheckpoint: (id: string) => Effect.Effect<number | undefined, SessionStoreError>
     /** The ids of all sessions, in any order. A server asks for them whenever it creates a session. */
     readonly ids: Effect.Effect<ReadonlyArray<string>, SessionStoreError>

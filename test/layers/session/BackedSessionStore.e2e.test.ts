@@ -2,11 +2,37 @@ import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, it } from "@effect/vitest"
 import { Effect, FileSystem, Layer } from "effect"
 import { KeyValueStore } from "effect/persistence"
+import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
+import * as KeyValueSessionBacking from "../../../src/layers/session/KeyValueSessionBacking.ts"
 import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
+import * as MemorySessionBacking from "../../../src/layers/session/MemorySessionBacking.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
+import * as SqlSessionBacking from "../../../src/layers/session/SqlSessionBacking.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
+import { sessionBackingContract } from "../../../src/layers/testing/SessionBackingContract.ts"
 import { sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
 import { runsOf } from "../../support/runs.ts"
+
+sessionBackingContract(
+  { describe, it },
+  { name: "MemorySessionBacking", make: Effect.succeed(Layer.fresh(MemorySessionBacking.make)) }
+)
+
+sessionBackingContract(
+  { describe, it },
+  {
+    name: "SqlSessionBacking",
+    make: Effect.succeed(Layer.fresh(SqlSessionBacking.make().pipe(Layer.provide(SqliteClient.layer(":memory:")))))
+  }
+)
+
+sessionBackingContract(
+  { describe, it },
+  {
+    name: "KeyValueSessionBacking",
+    make: Effect.succeed(Layer.fresh(KeyValueSessionBacking.make().pipe(Layer.provide(KeyValueStore.layerMemory))))
+  }
+)
 
 sessionStoreContract(
   { describe, it },

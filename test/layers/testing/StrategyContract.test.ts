@@ -88,6 +88,31 @@ describe.skipIf(isUnitTier)("the contract of strategies fails one that", () => {
       shrinks
     ],
     ["dies", { compress: () => Effect.die("no") }, shrinks],
+    ["never ends", { compress: () => Effect.never }, shrinks],
+    [
+      "states another size",
+      {
+        compress: (request) =>
+          Effect.map(base.compress(request), (result) =>
+            result.outcome._tag === "Compressed"
+              ? { ...result, outcome: { ...result.outcome, after: TokenCount.make(1) } }
+              : result
+          )
+      },
+      shrinks
+    ],
+    [
+      "states a plan of another version",
+      {
+        compress: (request) =>
+          Effect.map(base.compress(request), (result) =>
+            result.outcome._tag === "Compressed"
+              ? { ...result, outcome: { ...result.outcome, plan: { ...result.outcome.plan, version: 999 } } }
+              : result
+          )
+      },
+      shrinks
+    ],
     ["changes nothing and says it did", { compress: patching(() => ({ insert: [], shorten: [] })) }, shrinks],
     [
       "inserts under an id that is taken",

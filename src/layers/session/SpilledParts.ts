@@ -1,0 +1,97 @@
+import { Effect } from "effect"
+import type { Hash } from "../../domain/content/Handle.ts"
+import type { LogLines } from "../../domain/session/Checkpoint.ts"
+import { type DecodedLine, restoreSpilled, spillableParts, type SpilledText } from "../../domain/session/LogFormat.ts"
+import type { ReadLine } from "../../domain/session/LogReader.ts"
+import {
+  entriesOf,
+  minSpillBytes,
+  type Session,
+  type SessionEvent,
+  type Spilled
+} from "../../domain/session/Session.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { hashOfPart } from "../../services/session/PartHashes.ts"
+import { corruptLine, lineError, SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
+import { type TempStore, TempStoreError } from "../../services/session/TempStore.ts"
+import { failureOf } from "./SessionStoreErrors.ts"
+
+/** Large parts of events, which a log keeps as blobs: how every store writes them, and reads them back. */
+
+/** The state of a log: its session, and where its lines are. */
+export interface LogState {
+  readonly session: Session
+  readonly lines: LogLines
+  /** Whether the whole log was read. */
+  readonly complete: boolean
+}
+
+/** The hash of a spilled part, if it was computed when its message was made. */
+const knownHash = (event: SessionEvent, key: string): Hash | undefined => {
+  const [id, part] = key.split(":")
+  const entry = entriesOf(event).find((one) => one.id === id)
+  return entry === undefined ? undefined : hashOfPart(entry, Number(part))
+}
+
+/** Stores the large parts of an event in the blob store, side by side. */
+export const spillParts = Effect.fnUntraced(function* (
+  blobs: TempStore["Service"],
+  event: SessionEvent
+): Effect.fn.Return<ReadonlyMap<string, Spilled>, SessionStoreError> {
+  const spilled = yield* Effect.forEach(
+    spillableParts(event, minSpillBytes),
+    Effect.fnUntraced(function* ({
+      form,
+      key,
+      text
+    }): Effect.fn.Return<ReadonlyArray<readonly [string, Spilled]>, SessionStoreError> {
+      const bytes = Bytes.encode(text)
+      // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
+      if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) return []
+      const hash = yield* blobs
+        .put(bytes, knownHash(event, key))
+        .pipe(
+          Effect.mapError((error) =>
+            error.reason._tag === "BlobUnavailable" && error.reason.cause instanceof SessionStoreError
+              ? error.reason.cause
+              : sessionUnavailable("append", `${failureOf("append")}: ${error.message}`, error)
+          )
+        )
+      return [[key, { hash, size: bytes.length, form }]]
+    }),
+    { concurrency: 4 }
+  )
+  return new Map(spilled.flat())
+})
+
+/** Turns a blob error into a store error. A lost blob makes its line unreadable; a failing disk may work again later. */
+const blobError = (id: string, line: number, error: TempStoreError): SessionStoreError =>
+  error.reason._tag === "BlobMissing" || error.reason._tag === "BlobDamaged"
+    ? corruptLine(id, line, error.message)
+    : sessionUnavailable("open", error.message, error)
+
+/** A text of a line that is read later. Throws the error that opening the session would have failed with. */
+const textLater = (id: string, line: number, read: () => Uint8Array) => (): string => {
+  try {
+    return Bytes.decode(read()).text
+  } catch (error) {
+    throw error instanceof TempStoreError ? blobError(id, line, error) : error
+  }
+}
+
+/** Returns the event of a line. Its spilled texts are read at their first use, if the blob store supports that. */
+export const fetchEvent = Effect.fnUntraced(function* (
+  { blobs, id }: { readonly blobs: TempStore["Service"]; readonly id: string },
+  line: DecodedLine & Pick<ReadLine, "number">
+): Effect.fn.Return<SessionEvent, SessionStoreError> {
+  const texts = new Map<string, SpilledText>()
+  for (const [key, { form, hash, size }] of line.spilled) {
+    const read = form === "text" ? blobs.later?.(hash, size) : undefined
+    if (read === undefined) {
+      const bytes = yield* blobs.get(hash).pipe(Effect.mapError((error) => blobError(id, line.number, error)))
+      texts.set(key, Bytes.decode(bytes).text)
+    } else texts.set(key, textLater(id, line.number, read))
+  }
+  const event = restoreSpilled(line, texts)
+  return event._tag === "Failure" ? yield* lineError(id, line.number, event.failure) : event.success
+})

@@ -1,0 +1,198 @@
+import { Effect, Layer, Stream } from "effect"
+import { model, text } from "../../../src/domain/content/Content.ts"
+import type { TestFunctions } from "../../../src/layers/testing/ContractTests.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
+import {
+  hookSystemContract,
+  modelContract,
+  summarizerContract,
+  tokenCounterContract
+} from "../../../src/layers/testing/ServiceContracts.ts"
+import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { Model } from "../../../src/services/model/Model.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/** The contract suites of small services pass ours, and notice mistakes. */
+
+const made = <S>(name: string, layer: Layer.Layer<S, unknown>) => ({ name, make: Effect.succeed(Layer.fresh(layer)) })
+
+modelContract(
+  { describe, it },
+  made(
+    "ScriptedModel",
+    ScriptedModel.layer(() => "word")
+  )
+)
+tokenCounterContract({ describe, it }, made("TokenCounter.layerEstimate", TokenCounter.layerEstimate))
+tokenCounterContract(
+  { describe, it },
+  made(
+    "TokenCounter.layer",
+    TokenCounter.layer((words) => Math.ceil(words.length / 4))
+  )
+)
+summarizerContract({ describe, it }, made("Summarizer.layerExtractive", Summarizer.layerExtractive))
+summarizerContract(
+  { describe, it },
+  made(
+    "Summarizer.layer",
+    Summarizer.layer(() => Effect.succeed("- all is well"))
+  )
+)
+hookSystemContract({ describe, it }, made("HookSystem", HookSystem.layer))
+
+const failedBy = async (define: (functions: TestFunctions) => unknown): Promise<ReadonlyArray<string>> => {
+  const tests: Array<readonly [string, () => Promise<void>]> = []
+  define({ describe: (_, suite) => suite(), it: (name, run) => tests.push([name, run]) })
+  const failed: Array<string> = []
+  for (const [name, run] of tests) await run().catch(() => failed.push(name))
+  return failed
+}
+
+const goodModel: Model["Service"] = {
+  generate: () => Effect.succeed({ content: model(text("word")), finishReason: "STOP", usage: null }),
+  stream: () => Stream.make({ parts: [text("wo")] }, { parts: [text("rd")], finishReason: "STOP" }),
+  countTokens: ({ contents }) => Effect.succeed(JSON.stringify(contents).length)
+}
+const usage = { prompt: -1, answer: 1.5, thoughts: 0, cached: 0 }
+let streams = 0
+const modelMutants: Readonly<Record<string, Partial<Model["Service"]>>> = {
+  "answers as the user": {
+    generate: () => Effect.succeed({ content: { role: "user", parts: [text("x")] }, finishReason: "STOP", usage: null })
+  },
+  "answers nothing": { generate: () => Effect.succeed({ content: model(), finishReason: "STOP", usage: null }) },
+  "does not say how it ended": {
+    generate: () => Effect.succeed({ content: model(text("x")), finishReason: "", usage: null })
+  },
+  "reports half a token": {
+    generate: () => Effect.succeed({ content: model(text("x")), finishReason: "STOP", usage })
+  },
+  "streams without an end": { stream: () => Stream.make({ parts: [text("x")] }) },
+  "ends twice": {
+    stream: () => Stream.make({ parts: [text("x")], finishReason: "STOP" }, { parts: [], finishReason: "STOP" })
+  },
+  "speaks after the end": { stream: () => Stream.make({ parts: [], finishReason: "STOP" }, { parts: [text("x")] }) },
+  "streams once": {
+    stream: () =>
+      Stream.suspend(() => Stream.make({ parts: streams++ % 2 === 0 ? [text("x")] : [], finishReason: "STOP" }))
+  },
+  "counts messages": { countTokens: ({ contents }) => Effect.succeed(contents.length) },
+  "changes its request": {
+    generate: (request) =>
+      Effect.andThen(
+        Effect.sync(() => Object.assign(request, { mustCall: true })),
+        goodModel.generate(request)
+      )
+  },
+  fails: { generate: () => Effect.die("no") }
+}
+
+const estimate = (words: string) => Math.ceil(words.length / 4)
+let calls = 0
+const counterMutants: Readonly<Record<string, TokenCounter["Service"]["count"]>> = {
+  "gives one number": (parts) => Effect.succeed([parts.length]),
+  "gives the sum": (parts) => Effect.succeed(parts.map(() => estimate(JSON.stringify(parts)))),
+  sorts: (parts) => Effect.succeed(parts.map((part) => estimate(JSON.stringify(part))).sort((a, b) => a - b)),
+  "counts nothing": (parts) => Effect.succeed(parts.map(() => 0)),
+  "counts below nothing": (parts) => Effect.succeed(parts.map((part) => -estimate(JSON.stringify(part)))),
+  "counts NaN": (parts) => Effect.succeed(parts.map(() => Number.NaN)),
+  "counts otherwise each time": (parts) =>
+    Effect.sync(() => parts.map((part) => estimate(JSON.stringify(part)) + calls++)),
+  "counts characters": (parts) => Effect.succeed(parts.map((part) => JSON.stringify(part).length)),
+  "counts parts of nothing": (parts) =>
+    Effect.succeed(parts.length === 0 ? [1] : parts.map((part) => estimate(JSON.stringify(part))))
+}
+
+const summarizerMutants: Readonly<Record<string, Summarizer["Service"]["summarize"]>> = {
+  "writes nothing": () => Effect.succeed({ text: "  " }),
+  "writes too much": () => Effect.succeed({ text: "word ".repeat(100_000) }),
+  "gives no text": () => Effect.succeed({ text: undefined as unknown as string }),
+  dies: () => Effect.die(new Error("no")),
+  "changes its request": (request) =>
+    Effect.as(
+      Effect.sync(() => Object.assign(request, { budget: 1 })),
+      { text: "x" }
+    )
+}
+
+const hookMutants: Readonly<Record<string, (good: HookSystem["Service"]) => Partial<HookSystem["Service"]>>> = {
+  "always has receivers": () => ({ has: () => true }),
+  "never has receivers": () => ({ has: () => false }),
+  "sends nothing": ({ fire }) => ({ fire: () => fire({ _tag: "SessionEnd", reason: "exit" } as never) }),
+  "forgets the place": ({ fire }) => ({ fire: (event) => fire(event) }),
+  "sends twice": ({ fire }) => ({ fire: (event, place) => Effect.andThen(fire(event, place), fire(event, place)) }),
+  "loses answers": ({ fire }) => ({
+    fire: (event, place) => Effect.map(fire(event, place), (outcome) => ({ ...outcome, blocked: undefined }))
+  }),
+  "loses messages": ({ fire }) => ({
+    fire: (event, place) => Effect.map(fire(event, place), (outcome) => ({ ...outcome, messages: [] }))
+  }),
+  "loses failures": ({ fire }) => ({
+    fire: (event, place) => Effect.map(fire(event, place), (outcome) => ({ ...outcome, failures: [] }))
+  }),
+  "keeps subscribers": ({ subscribe }) => ({
+    subscribe: (name, run) =>
+      Effect.asVoid(
+        Effect.forkDetach(Effect.scoped(Effect.andThen(subscribe(name, run), Effect.never)), { startImmediately: true })
+      )
+  }),
+  "sends every event": (good) => ({ add: (hooks) => good.add(hooks.map(({ event: _event, ...hook }) => hook)) })
+}
+
+describe("the suites notice", () => {
+  const cases: ReadonlyArray<readonly [string, () => Promise<ReadonlyArray<string>>]> = [
+    ...Object.entries(modelMutants).map(
+      ([mistake, change]) =>
+        [
+          `a model that ${mistake}`,
+          () =>
+            failedBy((functions) =>
+              modelContract(functions, made("m", Layer.succeed(Model, { ...goodModel, ...change })))
+            )
+        ] as const
+    ),
+    ...Object.entries(counterMutants).map(
+      ([mistake, count]) =>
+        [
+          `a counter that ${mistake}`,
+          () =>
+            failedBy((functions) => tokenCounterContract(functions, made("c", Layer.succeed(TokenCounter, { count }))))
+        ] as const
+    ),
+    ...Object.entries(summarizerMutants).map(
+      ([mistake, summarize]) =>
+        [
+          `a summarizer that ${mistake}`,
+          () =>
+            failedBy((functions) => summarizerContract(functions, made("s", Layer.succeed(Summarizer, { summarize }))))
+        ] as const
+    ),
+    ...Object.entries(hookMutants).map(
+      ([mistake, change]) =>
+        [
+          `a hook system that ${mistake}`,
+          () =>
+            failedBy((functions) =>
+              hookSystemContract(
+                functions,
+                made(
+                  "h",
+                  Layer.effect(
+                    HookSystem,
+                    Effect.map(HookSystem, (good) => ({ ...good, ...change(good) }))
+                  ).pipe(Layer.provide(Layer.fresh(HookSystem.layer)))
+                )
+              )
+            )
+        ] as const
+    )
+  ]
+  for (const [mistake, failed] of cases) it(mistake, async () => assert.isNotEmpty(await failed()))
+  it("no mistake in a good model", async () =>
+    assert.deepStrictEqual(
+      await failedBy((functions) => modelContract(functions, made("m", Layer.succeed(Model, goodModel)))),
+      []
+    ))
+})
