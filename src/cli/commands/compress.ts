@@ -396,7 +396,9 @@ const describe = (
   if (after > limit) {
     const isDefault = !("plan" in outcome) || outcome.plan?.strategy === defaultPolicy.strategy
     const [largest] = report.stubborn ?? []
-    const isAlone = largest !== undefined && largest.what === "user text" && largest.tokens > limit
+    // Whatever is answered can be summarized.
+    const isUnanswered = largest?.what === "user text" && largest.entry === report.keptEntries.at(-1)
+    const isAlone = isUnanswered && largest.tokens > limit
     const advice = isAlone
       ? `: the ${largest.what} ${largest.entry ?? ""} alone has ${Output.number(largest.tokens)} tokens; shorten it, or use a model with a larger window`
       : isDefault
