@@ -1,7 +1,7 @@
 import { Effect, Ref } from "effect"
 import { gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
-import { chosenFocus, focusChoices } from "../../../domain/compression/FocusQuestion.ts"
 import { offeredThreshold } from "../../../domain/compression/HandCompressions.ts"
+import { chosenFocus, focusChoices } from "../../../domain/compression/handover/FocusQuestion.ts"
 import { entries } from "../../../domain/conversation/Conversation.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
-import { gatherEvidence } from "../../../src/domain/compression/evidence/Evidence.ts"
-import { chosenFocus, focusChoices } from "../../../src/domain/compression/FocusQuestion.ts"
-import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { entriesOf } from "../../support/entries.ts"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { chosenFocus, focusChoices } from "../../../../src/domain/compression/handover/FocusQuestion.ts"
+import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { entriesOf } from "../../../support/entries.ts"
 
 const todos = [
   { content: "Write the parser", status: "in_progress" },

@@ -1,5 +1,5 @@
-import { shortLine } from "../text/OneLine.ts"
-import type { Evidence } from "./evidence/Evidence.ts"
+import { shortLine } from "../../text/OneLine.ts"
+import type { Evidence } from "../evidence/Evidence.ts"
 
 /** What a conversation is about, as a list from which the user chooses what a compression keeps above all. */
 
