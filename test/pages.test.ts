@@ -29,6 +29,40 @@ describe("README", () => {
   })
 })
 
+describe("docs/documents.md", () => {
+  const page = readFileSync(path.join(root, "docs/documents.md"), "utf8")
+  const rows = [...page.matchAll(/^\| ([\d–, ]+) \| .+ \| (.+) \| \[[^\]]+\]\(\.\.\/([^)]+)\) "(.+)" \|$/gm)]
+
+  it("has each clause of each document once", () => {
+    const found = page
+      .split(/^## /m)
+      .slice(1)
+      .map((part) =>
+        [...part.matchAll(/^\| ([\d–, ]+) \|/gm)]
+          .flatMap(([, numbers = ""]) => numbers.split(", "))
+          .flatMap((range) => {
+            const [from = 0, to = from] = range.split("–").map(Number)
+            return Array.from({ length: to - from + 1 }, (_, at) => from + at)
+          })
+          .sort((one, other) => one - other)
+      )
+    assert.deepStrictEqual(
+      found,
+      [69, 76, 38, 39, 25].map((count) => Array.from({ length: count }, (_, at) => at + 1))
+    )
+    assert.strictEqual(rows.length, [...page.matchAll(/^\| \d/gm)].length)
+  })
+
+  it("names a test for each, and a reason where something differs", () => {
+    const missing = rows.flatMap(([, clauses, here = "", file = "", title = ""]) => {
+      const place = path.join(root, file)
+      const isThere = existsSync(place) && readFileSync(place, "utf8").includes(title.replaceAll('\\"', '"'))
+      return isThere && /^works|^differs: /.test(here) ? [] : [`${clauses}: ${file} ${title}`]
+    })
+    assert.deepStrictEqual(missing, [])
+  })
+})
+
 describe.each([...pages])("$name", ({ name, text }) => {
   it("names files that exist", () => {
     const named = [...text.matchAll(/`((?:src|test|bench|examples|docs|scripts)\/[\w./-]+)`/g)].map(

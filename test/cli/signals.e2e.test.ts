@@ -116,7 +116,10 @@ describe("a signal", () => {
     const ended = yield* cut(JSON.stringify(contents), 0, signal, ["compress", "-", "--force", "--json"])
     assert.deepStrictEqual([ended.status, ended.stderr], [status, ""])
     const report = JSON.parse(String(ended.stdout))
-    assert.deepInclude(report, { status: "CANCELLED", outcome: { _tag: "Cancelled" }, snapshot: null })
+    const { after, before } = report.tokens
+    assert.deepInclude(report, { status: "CANCELLED", outcome: { _tag: "Cancelled", before }, snapshot: null })
+    assert.isAbove(before, 0)
+    assert.strictEqual(after, before)
     assert.lengthOf(report.history, contents.length)
   })
 })

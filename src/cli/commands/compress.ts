@@ -1,5 +1,6 @@
 import { Effect, FileSystem, Layer, Option, Path, Ref, Result, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
+import { Stubborn } from "../../domain/chat/ChatEvent.ts"
 import {
   AuditResult,
   Cancelled,
@@ -20,6 +21,7 @@ import {
   StrategyName
 } from "../../domain/compression/strategies/Strategies.ts"
 import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
+import { unshrinkable } from "../../domain/compression/Unshrinkable.ts"
 import { payload } from "../../domain/content/Content.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { type Conversation, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
@@ -88,6 +90,8 @@ const Report = Schema.Struct({
   degraded: Schema.NullOr(Degraded),
   elided: Schema.Array(Elided),
   snapshot: Schema.NullOr(Schema.String),
+  /** Where the result is larger than the window: its largest messages. */
+  stubborn: Schema.optionalKey(Schema.Array(Stubborn)),
   audit: Schema.NullOr(AuditResult)
 })
 type Report = typeof Report.Type
@@ -390,7 +394,15 @@ const describe = (
   if (report.degraded !== null) lines.push(style.warn(`  note: ${report.degraded.message}`))
   if (after > limit) {
     const isDefault = !("plan" in outcome) || outcome.plan?.strategy === defaultPolicy.strategy
-    const advice = isDefault ? "" : `; --strategy ${defaultPolicy.strategy} has stronger steps`
+    const [largest] = report.stubborn ?? []
+    // Whatever is answered can be summarized.
+    const isUnanswered = largest?.what === "user text" && largest.entry === report.keptEntries.at(-1)
+    const isAlone = isUnanswered && largest.tokens > limit
+    const advice = isAlone
+      ? `: the ${largest.what} ${largest.entry ?? ""} alone has ${Output.number(largest.tokens)} tokens; shorten it, or use a model with a larger window`
+      : isDefault
+        ? ""
+        : `; --strategy ${defaultPolicy.strategy} has stronger steps`
     lines.push(style.warn(`  note: still larger than the window${advice}`))
   }
   return lines.join("\n")
@@ -523,7 +535,11 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       })
       if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
       const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
-      const reportOf = (outcome: Outcome, elided: ReadonlyArray<Elided>): Report => ({
+      const reportOf = (
+        outcome: Outcome,
+        elided: ReadonlyArray<Elided>,
+        { conversation }: Pick<Session, "conversation"> = session
+      ): Report => ({
         status: statusOf(outcome),
         outcome: outcomeJson(outcome),
         tokens: { ...tokensOf(outcome), limit: policy.limit },
@@ -531,7 +547,10 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
         elided,
         snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
-        audit: outcome._tag === "Compressed" ? outcome.audit : null
+        audit: outcome._tag === "Compressed" ? outcome.audit : null,
+        ...(tokensOf(outcome).after > policy.limit
+          ? { stubborn: unshrinkable(conversation, new Set(view(conversation).map(({ entry }) => entry.id))) }
+          : {})
       })
       const sizeBefore = TokenCount.make(policy.overhead + viewTokens(session.conversation))
       const outcome = yield* chat.compress({ ...options, plan }).pipe(
@@ -567,7 +586,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       }
       const after = yield* chat.session
       const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)
-      const report = reportOf(outcome, elidedParts(session, outcome, out, hashes))
+      const report = reportOf(outcome, elidedParts(session, outcome, out, hashes), after)
       if (input.json) {
         yield* printJson(report, after.conversation)
       } else {

@@ -42,6 +42,8 @@ export interface LocalAgent {
   readonly topP: number
   readonly maxTurns: number
   readonly timeoutMinutes: number
+  /** Share of the window from which its conversation is compressed. Undefined: that of the settings. */
+  readonly compressionThreshold?: number | undefined
   /** Whether it runs in this process or in one of its own. */
   readonly runner: "inside" | "process"
   /** The arguments of the agent by name. */
@@ -190,6 +192,10 @@ const localFields = {
   ),
   max_turns: field(Schema.optionalKey(Positive), "a whole number above 0"),
   timeout_mins: field(Schema.optionalKey(Positive), "a whole number of minutes above 0"),
+  compression_threshold: field(
+    Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+    "a number from 0 to 1"
+  ),
   runner: field(Schema.optionalKey(Schema.Literal("process")), "process, or nothing")
 }
 
@@ -223,6 +229,7 @@ const Local = Schema.Struct({
   top_p: localFields.top_p.schema,
   max_turns: localFields.max_turns.schema,
   timeout_mins: localFields.timeout_mins.schema,
+  compression_threshold: localFields.compression_threshold.schema,
   runner: localFields.runner.schema
 })
 
@@ -375,6 +382,7 @@ const localOf = (
     topP: front.top_p ?? localDefaults.topP,
     maxTurns: front.max_turns ?? localDefaults.maxTurns,
     timeoutMinutes: front.timeout_mins ?? localDefaults.timeoutMinutes,
+    ...(front.compression_threshold === undefined ? {} : { compressionThreshold: front.compression_threshold }),
     runner: front.runner ?? localDefaults.runner,
     inputs: localDefaults.inputs,
     output: undefined

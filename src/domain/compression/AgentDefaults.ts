@@ -12,6 +12,7 @@ export interface AgentDefaults {
     readonly parallel?: number
     readonly prompt?: "own" | "minimal" | "none"
     readonly forkTokens?: number
+    readonly runner?: "inside" | "process"
   }
   /** How much of the system prompt is sent (setting `prompt`). */
   readonly prompt?: { readonly size?: "full" | "brief" | "minimal" | "none" }

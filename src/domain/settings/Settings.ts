@@ -196,6 +196,12 @@ const subagents = Schema.Struct({
     `"own", "minimal" or "none"`,
     "own"
   ),
+  runner: field(
+    Schema.Literals(["inside", "process"]),
+    "Where agents of files run: in this process (inside) or each in a process of its own (process)",
+    `"inside" or "process"`,
+    "inside"
+  ),
   forkTokens: natural(
     "Largest conversation, in tokens, that an agent may begin with a copy of; 0: agents begin with their task alone",
     "tokens",

@@ -148,7 +148,7 @@ const sourceOf = (session: string, chat: Chat["Service"], { handles }: RunProgre
 
 /** The settings of the agent's conversation: the parent's, with the agent's own model, instruction and temperature. */
 const settingsFor = (
-  { model, temperature, topP }: LocalAgent,
+  { compressionThreshold, model, temperature, topP }: LocalAgent,
   about: ChatSettings,
   instruction: string
 ): ChatSettings => {
@@ -163,13 +163,20 @@ const settingsFor = (
     ...others
   } = about
   const isInherited = model === "inherit" || model === about.model
+  const own = isInherited ? about.model : model
   return {
     ...others,
     // No user waits for its compressions.
     prepareAt: 0,
     // Another model has another window.
     ...(isInherited && window !== undefined ? { window } : {}),
-    model: isInherited ? about.model : model,
+    model: own,
+    ...(compressionThreshold === undefined
+      ? {}
+      : {
+          threshold: compressionThreshold,
+          models: { ...about.models, [own]: { ...about.models?.[own], threshold: compressionThreshold } }
+        }),
     systemInstruction: instruction,
     generation: { temperature, topP }
   }

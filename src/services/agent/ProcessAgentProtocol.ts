@@ -24,7 +24,8 @@ const ProcessTask = Schema.Struct({
     temperature: Schema.Finite,
     topP: Schema.Finite,
     maxTurns: Schema.Int,
-    timeoutMinutes: Schema.Int
+    timeoutMinutes: Schema.Int,
+    compressionThreshold: Schema.optional(Schema.Finite)
   }),
   prompt: Schema.String,
   /** The model of its parent. */

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { unusableFileText } from "../../domain/agent/UnusableFile.ts"
-import type { SettingsFile } from "../../domain/settings/Settings.ts"
+import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import type { KnownAgent, KnownAgents } from "../agent/AgentDefinitions.ts"
 import type { ExternalRunner } from "../agent/AgentRunner.ts"
 import { message, type Notify } from "./RuntimeNotice.ts"
@@ -21,6 +21,14 @@ const isOffered =
   ({ definition: { name } }: KnownAgent): boolean =>
     agents[name] !== false
 
+/** Returns an agent of a file with the runner of the settings, where its definition names none. Built-in agents run inside. */
+export const withRunner =
+  (runner: "inside" | "process") =>
+  (agent: KnownAgent): KnownAgent =>
+    runner === "inside" || agent.file === undefined || agent.definition.kind !== "local"
+      ? agent
+      : { ...agent, definition: { ...agent.definition, runner } }
+
 /** The agents that are offered in a folder, and the runners of those outside this process. */
 export const availableAgents = Effect.fnUntraced(function* (
   root: string,
@@ -30,8 +38,8 @@ export const availableAgents = Effect.fnUntraced(function* (
 ) {
   const platform = yield* RuntimePlatform
   const { all } = yield* platform.agents(root, isRootTrusted)
-  const { agents, problems } = yield* all
-  const offered = agents.filter(isOffered(settings))
+  const { agents: found, problems } = yield* all
+  const offered = found.filter(isOffered(settings))
   const refused = offered.flatMap((agent) => {
     const { definition, file } = agent
     const where = `in your own agents only, not in ${file ?? "this folder"}`
@@ -41,7 +49,12 @@ export const availableAgents = Effect.fnUntraced(function* (
   })
   const lines = [...problems.map(unusableFileText), ...refused]
   yield* Effect.forEach(lines, (line) => notify(message(line)), { discard: true })
-  const definitions: KnownAgents = { agents: offered.filter((agent) => !takesKey(agent)).map(withoutServers), problems }
+  const { subagents } = withDefaults(settings)
+  const agents = offered
+    .filter((agent) => !takesKey(agent))
+    .map(withoutServers)
+    .map(withRunner(subagents.runner))
+  const definitions: KnownAgents = { agents, problems }
   const runners = new Map<string, ExternalRunner>()
   for (const agent of definitions.agents) {
     const runner = yield* platform.externalRunner(agent)

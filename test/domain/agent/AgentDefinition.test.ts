@@ -60,6 +60,7 @@ temperature: 0
 top_p: 1
 max_turns: 5
 timeout_mins: 1
+compression_threshold: 0.3
 runner: process`)
     )
     assert.isTrue(Result.isSuccess(read))
@@ -75,6 +76,7 @@ runner: process`)
       topP: 1,
       maxTurns: 5,
       timeoutMinutes: 1,
+      compressionThreshold: 0.3,
       runner: "process"
     })
   })

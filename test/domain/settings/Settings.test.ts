@@ -116,7 +116,7 @@ describe("defaults", () => {
 
   it("settings of the agent that a strategy is from come with it, unless the user gives others", () => {
     const settings = withDefaults({ strategy: "pi", memory: { onTouch: true }, subagents: { tasks: 3 } })
-    assert.deepStrictEqual(settings.subagents, { ...defaults.subagents, tasks: 3 })
+    assert.deepStrictEqual(settings.subagents, { ...defaults.subagents, tasks: 3, runner: "process" })
     assert.deepStrictEqual(settings.memory, {
       ...defaults.memory,
       fileNames: ["AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"],

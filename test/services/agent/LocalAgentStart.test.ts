@@ -107,3 +107,20 @@ it.effect("what an agent may begin with is measured in its model's tokens", () =
     )
   )
 )
+
+it.effect(
+  "an agent compresses from its own threshold on, whatever the settings say of its model",
+  runtime([]),
+  function* () {
+    const { chat } = yield* begin({ threshold: 0.5, models: { "gemini-2.5-flash": { threshold: 0.8 } } })
+    const parent = { tools: [], settings: chat.settings }
+    const thresholdOf = (compressionThreshold?: number) =>
+      Effect.gen(function* () {
+        const definition = { ...localDefinition, compressionThreshold }
+        const made = yield* beginAgent({ ...known, definition }, definition, parent, () => [], task)
+        return (yield* made.chat.usage).threshold
+      })
+    assert.strictEqual(yield* thresholdOf(0.25), 0.25)
+    assert.strictEqual(yield* thresholdOf(), (yield* chat.usage).threshold)
+  }
+)

@@ -77,6 +77,8 @@ export interface ChatSession {
   readonly prefill: Ref.Ref<string | undefined>
   /** Where the log stood after the last `/compress`; -1 when another compression may differ. */
   readonly compressedAt: Ref.Ref<number>
+  /** Shares of the window at which the user compressed by hand; undefined once a threshold was offered. */
+  readonly handShares: Ref.Ref<ReadonlyArray<number> | undefined>
   /** Whether the last message from a pipe got no answer. */
   readonly isUnanswered: Ref.Ref<boolean>
   /** What the answers since the session was opened cost, in US dollars. */
@@ -95,6 +97,7 @@ export const make = Effect.fnUntraced(function* (
     firstWords: yield* Ref.make<string | undefined>(undefined),
     prefill: yield* Ref.make<string | undefined>(undefined),
     compressedAt: yield* Ref.make(-1),
+    handShares: yield* Ref.make<ReadonlyArray<number> | undefined>([]),
     isUnanswered: yield* Ref.make(false),
     cost: yield* Ref.make(0)
   }

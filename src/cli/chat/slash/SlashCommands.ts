@@ -21,6 +21,7 @@ import { memory } from "./memory.ts"
 import { model } from "./model.ts"
 import { pin } from "./pin.ts"
 import { quit } from "./quit.ts"
+import { rate } from "./rate.ts"
 import { recall } from "./recall.ts"
 import { redo } from "./redo.ts"
 import { resume } from "./resume.ts"
@@ -47,6 +48,7 @@ export const slashCommands: ReadonlyArray<SlashCommand> = [
   compress,
   undo,
   redo,
+  rate,
   context,
   recall,
   pin,

@@ -1,22 +1,65 @@
 import { Effect, Ref } from "effect"
+import { gatherEvidence } from "../../../domain/compression/evidence/Evidence.ts"
+import { offeredThreshold } from "../../../domain/compression/HandCompressions.ts"
+import { chosenFocus, focusChoices } from "../../../domain/compression/handover/FocusQuestion.ts"
+import { entries } from "../../../domain/conversation/Conversation.ts"
+import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import * as Work from "../../../domain/text/SlicedWork.ts"
 import { pricesWith } from "../../../domain/tokens/Prices.ts"
 import { outcomeSentence } from "../../output/OutcomeText.ts"
-import { nextPosition, say } from "./ChatSession.ts"
+import { type ChatSession, nextPosition, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
-/** `/compress [focus]`: compresses the conversation whatever its size. */
+/** Lists what the conversation is about, or returns the focus for the numbers that the user chose from that list. */
+const askedFocus = Effect.fnUntraced(function* (session: ChatSession, numbers: string) {
+  const { conversation, started } = yield* session.chat.whole
+  const own = entries(conversation).filter(({ author }) => author !== "environment")
+  const choices = focusChoices(yield* Work.run(gatherEvidence(own, { cwd: started?.cwd })))
+  const focus = chosenFocus(choices, numbers)
+  if (focus !== undefined) return focus
+  yield* say(
+    session,
+    choices.length === 0
+      ? "There is nothing to choose from yet. /compress compresses."
+      : [
+          "This conversation is about:",
+          ...choices.map((choice, index) => `  ${index + 1}  ${printableLine(choice)}`),
+          "Name what the snapshot keeps above all, for example: /compress ? 1 3"
+        ].join("\n")
+  )
+  return undefined
+})
+
+/** Offers a threshold once where the user compresses by hand again and again at about the same size. */
+const offerThreshold = Effect.fnUntraced(function* (session: ChatSession, share: number, threshold: number) {
+  const { handShares } = session
+  const shares = yield* Ref.get(handShares)
+  if (shares === undefined) return
+  const all = [...shares, share]
+  const offered = offeredThreshold(all, threshold)
+  yield* Ref.set(handShares, offered === undefined ? all : undefined)
+  if (offered === undefined) return
+  yield* say(
+    session,
+    `You compressed at about this size several times. To have it done by itself: palimpsest config set compressionThreshold ${offered}`
+  )
+})
+
+/** `/compress [focus]`: compresses the conversation whatever its size. `/compress ?` asks what it keeps above all. */
 export const compress: SlashCommand = {
   name: "compress",
   aliases: ["compact", "summarize"],
-  usage: "[focus]",
+  usage: "[focus|?]",
   help: "Compress the conversation now; what leaves the window stays recallable",
-  run: Effect.fnUntraced(function* (session, focus) {
+  run: Effect.fnUntraced(function* (session, typed) {
     const { chat, compressedAt, terminal } = session
+    const focus = typed.startsWith("?") ? yield* askedFocus(session, typed.slice(1).trim()) : typed
+    if (focus === undefined) return
     // A second call would pay a model for the same result.
     if (focus === "" && (yield* Ref.get(compressedAt)) === (yield* nextPosition(session))) {
       return yield* say(session, "Nothing to compress: no new messages since the last compression.")
     }
-    const { limit } = yield* chat.usage
+    const { limit, threshold, tokens } = yield* chat.usage
     const outcome = yield* terminal.during("compressing", (cancel) =>
       chat.compress({ cancel, onNotice: (line) => say(session, line), ...(focus === "" ? {} : { focus }) })
     )
@@ -25,5 +68,6 @@ export const compress: SlashCommand = {
     }
     const prices = pricesWith((yield* chat.settings).models)
     yield* say(session, outcomeSentence(outcome, limit, prices, (yield* chat.usage).scale))
+    if (outcome._tag === "Compressed") yield* offerThreshold(session, tokens / limit, threshold)
   })
 }

@@ -142,7 +142,7 @@ You review changes. \${query} is the task.
 
 name: lower-case letters, digits, hyphens, underscores. description: what it is good for. tools: names, or "*", "mcp_*",
 "mcp_<server>_*"; absent: all. mcp_servers: servers of its own. model: a name, or inherit. temperature (default 1), top_p (0.95), max_turns (30),
-timeout_mins (10), display_name. runner: process runs it in a process of its own. The text below is its system prompt; \${query} stands
+timeout_mins (10), compression_threshold (as the settings), display_name. runner: process runs it in a process of its own. The text below is its system prompt; \${query} stands
 for its task. Files whose name begins with _ are left out. A remote agent: kind: remote with agent_card_url or agent_card_json, and auth.
 Of two agents with the same name your own counts before the workspace's, and that before a built-in one.`
   }

@@ -154,12 +154,12 @@ const messages = [
 ]
 
 /** Lines of the user, each with what is chosen in the lists that it shows: the first in an empty session. */
-const beginning = "help; undo; redo; rewind back; copy; pin; tree; rewind; compress; context"
+const beginning = "help; undo; redo; rewind back; copy; pin; tree; rate good; rewind; compress; context"
 const lines = `
 sessions; resume; resume > none; resume > 0; resume title_2; resume session_1; resume nothing_1
 export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; bug; init
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
-label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress; compress; compress word_1
+label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress ?; compress ? 2; undo; compress; rate; rate bad it lost the port; tree; compress; compress word_1
 recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approvals > closed
 approvals 9; approvals 2; approvals shell:/w $ make_1; approvals > none; approvals > 0; tools; approvals all; approvals; tools; approve nothing
 approve EDITS; tools; approve plan; tools; approve all; tools; mcp; agents; init; clear; sessions

@@ -3,7 +3,7 @@ import type { AgentDefaults } from "../../AgentDefaults.ts"
 /** The agent's defaults under strategy `pi`, as in Pi 0.73. */
 export const piAgentDefaults = {
   prompt: { size: "brief" },
-  subagents: { tasks: 8, parallel: 4 },
+  subagents: { tasks: 8, parallel: 4, runner: "process" },
   // Characters for its 50 KB.
   toolOutput: { most: 51_200 },
   memory: {
