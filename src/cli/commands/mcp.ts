@@ -163,6 +163,12 @@ export const mcp = <R>(
       const answers = yield* answersWhenAsked(Effect.provideContext(open(scope), context))
       const about = { name: program, version, instructions: SessionMcpTools.instructions, protocols }
       const registrations = SessionMcpTools.layer(answers, input.others)
+      const stdio = yield* Stdio.Stdio
+      if (input.http === undefined && (yield* stdio.stdinIsTerminal)) {
+        yield* Output.notice(
+          'serving MCP on standard input and output: another agent starts this command. "palimpsest install claude" or "palimpsest mcp --setup CLIENT" connects one; Ctrl+D or Ctrl+C ends this'
+        )
+      }
       if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
       const server = Layer.provide(McpServer.layerStdio({ ...about, registrations }), jsonLines)
       // The server interrupts its own fiber when the client closes standard input: that is a normal end.
