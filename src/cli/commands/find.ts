@@ -131,7 +131,7 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style, co
     shortFolder(row.folder),
     truncate(printableLine(row.title ?? "(no title)"), titleColumns)
   ])
-  const header = ["Agent", "Updated", "Tokens", "Cost", "Folder", "Title"]
+  const header = ["Agent", "Updated", "Tokens sent", "Cost", "Folder", "Title"]
   const [first = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
   const sessions = rows.map((row, index) =>
     [truncate(lines[index] ?? "", columns), style.dim(`  ${printableLine(row.path)}`), ...hitLines(row, style)].join(
@@ -216,8 +216,9 @@ export const find = Command.make(
       const columns = yield* Output.tableColumns(lineColumns)
       yield* Output.text(listText(rows, yield* Clock.currentTimeMillis, yield* Output.style, columns))
     } else if (query !== undefined) {
-      return yield* failed(`no match in ${Output.plural(list.sessions.length, "session")}`)
-    } else yield* Output.notice("no sessions found")
+      const where = list.sessions.length === 0 ? ` (${yield* SessionFlags.lookedIn})` : ""
+      return yield* failed(`no match in ${Output.plural(list.sessions.length, "session")}${where}`)
+    } else yield* Output.notice(`no sessions found (${yield* SessionFlags.lookedIn})`)
     const more = list.sessions.length - rows.length
     if (query === undefined && more > 0) {
       yield* Output.notice(`${Output.plural(more, "older session")} not shown; see --limit`)

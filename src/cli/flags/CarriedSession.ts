@@ -117,7 +117,7 @@ const text = (carried: Carried, { skipped, torn }: Loaded, original: string): st
     ["go on", printableLine(command)]
   ]
   const done =
-    status === undefined ? "Small enough: repaired and copied" : "Compressed by code; all of it stays recallable"
+    status === undefined ? "Small enough: repaired and copied" : "Compressed without a model; all of it can be recalled"
   return `${done}\n${Output.table(rows.map((row) => ["", ...row]))}`
 }
 

@@ -220,7 +220,7 @@ const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "to
       continue
     }
     const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
-    warnings.push(`the agent ${definition.name} is left out (${file}): ${has} has the name ${name}; give it another`)
+    warnings.push(`the agent ${definition.name} is ignored (${file}): ${has} has the name ${name}; give it another`)
   }
   return { agents: [...byName.values()], warnings }
 }

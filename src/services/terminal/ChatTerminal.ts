@@ -61,6 +61,8 @@ export interface Inquiry<A> {
    * question confirms with Enter, so that a word on its way answers nothing.
    */
   readonly keys?: ReadonlyArray<string> | undefined
+  /** The line that Escape stands for. Absent: Escape cancels the work that asks. */
+  readonly escape?: string | undefined
   /** Letters that open another question without Enter. */
   readonly opens?: Readonly<Record<string, Inquiry<A>>> | undefined
   /** Text to edit that is already in the line. */
