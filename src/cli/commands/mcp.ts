@@ -53,7 +53,7 @@ const overHttp = Effect.fnUntraced(function* (
   const shown = Option.isSome(own) ? `$${tokenVariable}` : Redacted.value(token)
   const context = yield* Effect.context<Stdio.Stdio>()
   const started = (url: string) =>
-    Output.text(
+    Output.unwrapped(
       `${url}\nclaude mcp add --transport http ${program} ${url} --header "Authorization: Bearer ${shown}"`
     ).pipe(
       Effect.andThen(Output.notice(`listening (Ctrl+C stops); ${tokenVariable} keeps a token between starts`)),

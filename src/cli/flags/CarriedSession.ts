@@ -167,7 +167,7 @@ export const run = Effect.fnUntraced(function* (input: {
       failed(_tag === "SessionTooLarge" ? `${message}; allow more with --below` : message)
     )
   )
-  if (!input.json) return yield* Output.text(text(carried, loaded, file))
+  if (!input.json) return yield* Output.unwrapped(text(carried, loaded, file))
   yield* Output.json(Report, {
     ...carried,
     original: file,
