@@ -23,7 +23,12 @@ const source = `export const total = (cart) => cart.reduce((sum, i) => sum + i.p
 const mended = `export const total = (cart) => cart.reduce((sum, i) => sum + i.price * i.count, 0)
 `
 
-const usage = { promptTokenCount: 6_400, candidatesTokenCount: 120, totalTokenCount: 6_520 }
+let prompted = 6_050
+/** What the next answer reports: each request is longer than the one before. */
+const usage = () => {
+  prompted += 350
+  return { promptTokenCount: prompted, candidatesTokenCount: 120, totalTokenCount: prompted + 120 }
+}
 const pause = (millis) => FakeGemini.wait(Effect.sleep(`${millis} millis`))
 /** An answer that comes in pieces. */
 const says = (text) => [
@@ -32,13 +37,13 @@ const says = (text) => [
     pause(60),
     FakeGemini.event(FakeGemini.response([{ text: piece }], { finishReason: null }))
   ]),
-  FakeGemini.event(FakeGemini.response([{ text: "" }], { finishReason: "STOP", usage }))
+  FakeGemini.event(FakeGemini.response([{ text: "" }], { finishReason: "STOP", usage: usage() }))
 ]
 const calls = (name, args) => [
   FakeGemini.streamHead,
   pause(700),
   FakeGemini.event(
-    FakeGemini.response([{ functionCall: { id: `${name}-1`, name, args } }], { finishReason: "STOP", usage })
+    FakeGemini.response([{ functionCall: { id: `${name}-1`, name, args } }], { finishReason: "STOP", usage: usage() })
   )
 ]
 
@@ -211,6 +216,9 @@ const drawn = ({ column, style, text }) => {
 /** The picture of timed screens. */
 const picture = (frames) => {
   const whole = frames.at(-1).at + lastMillis
+  // The approval of the edit: the frame before the answer to it.
+  const asked = frames.findLastIndex(({ rows }) => rows.some((row) => row.includes("yes, once")))
+  const still = frames[Math.max(0, asked)].at
   const shares = (millis) => (millis / whole).toFixed(4)
   const pieces = []
   for (let row = 0; row < rows; row += 1) {
@@ -230,9 +238,11 @@ const picture = (frames) => {
         const animation =
           times.length === 1
             ? ""
-            : `<animate attributeName="display" calcMode="discrete" dur="${whole}ms" repeatCount="indefinite" keyTimes="${times.map(([at]) => at).join(";")}" values="${times.map(([, value]) => value).join(";")}"/>`
+            : `<animate attributeName="display" calcMode="discrete" begin="1s" dur="${whole}ms" repeatCount="indefinite" keyTimes="${times.map(([at]) => at).join(";")}" values="${times.map(([, value]) => value).join(";")}"/>`
+        // Before the animation begins, and where none runs, one moment is shown.
+        const isStill = from <= still && (to === undefined || to > still)
         pieces.push(
-          `<text y="${margin + 26 + row * cell.height}"${to === undefined ? "" : ` display="none"`}>${shown}${animation}</text>`
+          `<text y="${margin + 26 + row * cell.height}"${isStill ? "" : ` display="none"`}>${shown}${animation}</text>`
         )
       }
       first = next

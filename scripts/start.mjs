@@ -2,8 +2,9 @@
  * `npm start [-- <args>]`: builds the bundle when it is older than its sources, then runs it in this process, so that input,
  * output, signals and the exit status are passed through.
  *
- * Without arguments it is a demonstration: it compresses the bundled recording, prints the beginning of the result and says where
- * the rest is. Code writes the summary, and API keys are removed from the environment, so the demonstration never calls a model.
+ * Without arguments it shows the sessions that agents keep on this machine, and what they cost: it only reads, and nothing leaves the machine. Where
+ * there are none, it compresses the bundled recording, prints the beginning of the result and says where the rest is. No model is called: API keys
+ * are removed from the environment.
  */
 import { spawnSync } from "node:child_process"
 import { mkdirSync, writeFileSync } from "node:fs"
@@ -45,6 +46,35 @@ if (await isStale()) {
 const shownLines = 10
 const shownColumns = 100
 
+const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.endsWith("_API_KEY")))
+
+/** Runs the program, and returns what it printed; empty where it failed. */
+const printed = (...args) => {
+  const { status, stdout } = spawnSync(process.execPath, [bundle, ...args], {
+    env,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"]
+  })
+  return status === 0 ? stdout : ""
+}
+
+/** Shows the newest sessions of this machine and what all of them cost. Returns whether there are any. */
+const showSessions = () => {
+  const found = JSON.parse(printed("find", "--json", "--limit", "1") || "{}")
+  if (!(found.total > 0)) return false
+  console.log(`$ palimpsest find --limit 5\n${printed("find", "--limit", "5").trimEnd()}\n`)
+  const cost = printed("cost").trimEnd()
+  if (cost !== "") console.log(`$ palimpsest cost\n${cost}\n`)
+  console.log(`Only read, on this machine: nothing was sent or changed.
+
+Next, with the beginning of a session's id or its file:
+  npm start -- cost ID      where its prompt cache broke
+  npm start -- inspect ID   where its tokens go
+  npm start -- rescue ID    make it usable again
+  npm start -- --help`)
+  return true
+}
+
 const demonstrate = () => {
   const relative = (...parts) => path.relative(process.cwd(), path.join(root, ...parts))
   const recording = relative("examples", "claude-code-subagent.jsonl")
@@ -52,7 +82,6 @@ const demonstrate = () => {
   const session = relative("dist", "demo", "compressed.jsonl")
   const text = relative("dist", "demo", "compressed.txt")
   mkdirSync(folder, { recursive: true })
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.endsWith("_API_KEY")))
   const args = ["compress", recording, "--force", "--summarizer", "extractive", "--out", session]
   const { status, stdout } = spawnSync(process.execPath, [bundle, ...args], {
     env,
@@ -82,8 +111,9 @@ Next:
 }
 
 const args = process.argv.slice(2)
-if (args.length === 0) process.exitCode = demonstrate()
-else {
+if (args.length === 0) {
+  if (!showSessions()) process.exitCode = demonstrate()
+} else {
   process.argv = [process.argv[0], bundle, ...args]
   await import(pathToFileURL(bundle).href)
 }

@@ -433,7 +433,7 @@ terminal("a chat on a terminal", () => {
       /** Keeps what is shown once the status line has the share of the window that is in use, and wipes it. */
       const take = (name: string, share: number) =>
         Effect.gen(function* () {
-          const status = new RegExp(`[ (]${share} %[^\\n]* · show all[^\\n]*\\n>[^\\n]*$`)
+          const status = new RegExp(`[ (]${share} %[^\\n]* · asks first[^\\n]*\\n>[^\\n]*$`)
           const shown = (yield* until((screen) => Tmux.isIdle(screen) && status.test(screen)))
             .replace(/\d\.\d kB/g, "1.0 kB")
             .replace(

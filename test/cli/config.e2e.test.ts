@@ -121,7 +121,7 @@ layer(NodeServices.layer)("config list", (it) => {
     ])
     assert.match(
       untrusted.stderr,
-      /settings\.json was left out: the folder is not trusted; to trust it: palimpsest trust\n/
+      /settings\.json is ignored: the folder is not trusted; to trust it: palimpsest trust\n/
     )
     assert.strictEqual((yield* program(["trust"], around)).status, 0)
     const trusted = yield* listed
@@ -176,7 +176,7 @@ layer(NodeServices.layer)("config list", (it) => {
       status: 0,
       out: "",
       err: [
-        "palimpsest: /home/settings.json: there is no setting modle (did you mean model?); it was left out",
+        "palimpsest: /home/settings.json: there is no setting modle (did you mean model?); it is ignored",
         "palimpsest: nothing is set; use --all to include defaults",
         ""
       ].join("\n")
@@ -463,6 +463,6 @@ layer(NodeServices.layer)("config doctor", (it) => {
     const { out, status } = yield* run("doctor")
     assert.strictEqual(status, 0)
     assert.match(out, /warning +trust +\/here is not trusted/)
-    assert.match(out, /warning +workspace settings +\/here\/\.palimpsest\/settings\.json was left out/)
+    assert.match(out, /warning +workspace settings +\/here\/\.palimpsest\/settings\.json is ignored/)
   })
 })

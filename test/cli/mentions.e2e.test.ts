@@ -138,7 +138,7 @@ needs("tmux")("@ references of a chat", () => {
     yield* screen.prompt()
     yield* screen.say("Sum up @big.txt now")
     const asked = yield* screen.until((shown) => shown.endsWith("\nshorten?"))
-    assert.match(asked, /This does not fit: 1 file, [\d,]+ tokens[^]*big\.txt[^]*y send what fits of each/)
+    assert.match(asked, /This does not fit: 1 file, [\d,]+ tokens[^]*big\.txt[^]*y {2}send what fits of each/)
     yield* screen.press("C-c")
     yield* screen.prompt("Sum up @big.txt now")
     yield* screen.press("Enter")

@@ -186,7 +186,7 @@ describe("the replay report", () => {
 
 gemini
   ▄█
-  2 requests of up to 7,000 tokens, in order
+  2 requests, first to last; the largest has 7,000 tokens
   turn 6–8  9,006  to  9,008  FAILED, 3 times  forced by the guard
   turn 9    9,500  →   2,000  COMPRESSED       rescued by the guard
   refused, too large even after compression: turn 6–8, 12

@@ -79,7 +79,7 @@ needs("tmux")("a first session", () => {
       })
     /** Waits for a text above the prompt, and for the status line that follows it. */
     const idleWith = (text: string) =>
-      until((screen) => Tmux.isIdle(screen) && screen.includes(text) && / · show all[^\n]*\n>$/.test(screen))
+      until((screen) => Tmux.isIdle(screen) && screen.includes(text) && / · asks first[^\n]*\n>$/.test(screen))
 
     yield* until(/ · [^\n]*\n>$/)
     yield* take("start")

@@ -70,8 +70,9 @@ export const runLine = Effect.fn("ShellLine.runLine")(function* (
   const keys = ["y", "n"]
   const isWanted = yield* terminal
     .inquire<boolean>({
-      text: `${style.dim("Put this into your next message? y yes · n no")}\n`,
+      text: `${style.dim("Put this into your next message? y yes · n or Esc no")}\n`,
       prompt: "add? ",
+      escape: "n",
       keys,
       read: (line) =>
         /^(?:y|yes|n|no|)$/i.test(line)

@@ -7,6 +7,9 @@ import { truncate } from "../output/Columns.ts"
 import * as Output from "../output/Output.ts"
 import {
   activityText,
+  afterActivity,
+  type AgentProgress,
+  agentProgressText,
   currentStep,
   detailLines,
   diffLines,
@@ -81,12 +84,18 @@ export const responseCard = (
   }
 }
 
-/** The card of a call that runs. Of its output the last line is always shown. */
-export const runningCard = (id: string, title: string, output: ReadonlyArray<string>, width: number): Card => ({
+/** The card of a call that runs. Of its output the last line is always shown, of an agent its progress. */
+export const runningCard = (
+  id: string,
+  title: string,
+  output: ReadonlyArray<string>,
+  width: number,
+  progress?: AgentProgress
+): Card => ({
   key: id,
   isRunning: true,
   head: truncate(title, width),
-  body: output.slice(-1),
+  body: progress === undefined ? output.slice(-1) : [truncate(agentProgressText(progress), width - 2)],
   more: output
 })
 
@@ -105,6 +114,9 @@ export interface TurnScreen extends CardStyle {
   readonly approved: Set<string>
   /** Calls that run. */
   readonly running: Set<string>
+  /** The progress of the agents that run, by their calls, and what they wrote last. */
+  readonly agents: Map<string, AgentProgress>
+  readonly outputs: Map<string, ReadonlyArray<string>>
   readonly state: {
     /** Whether an answer of the turn is complete. */
     hasFinished: boolean
@@ -124,6 +136,8 @@ export const make = Effect.fnUntraced(function* (isRecorded: boolean) {
     titles: new Map(),
     approved: new Set(),
     running: new Set(),
+    agents: new Map(),
+    outputs: new Map(),
     state: { hasFinished: false, hasPartialAnswer: false }
   }
   return screen
@@ -143,12 +157,20 @@ const discardAnswer = ({ state, terminal }: TurnScreen, line: string) =>
     return Effect.andThen(terminal.endAnswer(true), terminal.note(`${line}${notice}`))
   })
 
-const showRunning = ({ terminal, titles, width }: TurnScreen, id: string, output: ReadonlyArray<string>) =>
-  terminal.card(runningCard(id, titles.get(id) ?? "", output, width))
+const showRunning = (
+  { agents, outputs, terminal, titles, width }: TurnScreen,
+  id: string,
+  output: ReadonlyArray<string>
+) => {
+  outputs.set(id, output)
+  return terminal.card(runningCard(id, titles.get(id) ?? "", output, width, agents.get(id)))
+}
 
 const showResponse = Effect.fnUntraced(function* (screen: TurnScreen, event: Response) {
   const { approved, running, style, terminal, titles, width } = screen
   running.delete(event.id)
+  screen.agents.delete(event.id)
+  screen.outputs.delete(event.id)
   const title = titles.get(event.id) ?? event.name
   const { display } = event
   if (display?._tag === "Todos") yield* terminal.panel(currentStep(display.todos, style))
@@ -158,12 +180,18 @@ const showResponse = Effect.fnUntraced(function* (screen: TurnScreen, event: Res
 })
 
 const showActivity = (screen: TurnScreen, event: Extract<ChatEvent, { _tag: "SubagentActivity" }>) => {
-  const { style, terminal, width } = screen
+  const { agents, outputs, running, style, terminal, width } = screen
+  agents.set(event.id, afterActivity(agents.get(event.id), event.activity))
+  const live = running.has(event.id) ? showRunning(screen, event.id, outputs.get(event.id) ?? []) : Effect.void
   const text = activityText(event.agent, event.activity)
   if (text !== undefined) {
     const head = style.dim(truncate(`  ${text}`, width))
-    return terminal.card({ key: `${event.id} activity`, isRunning: false, head, body: [], more: [] })
+    return Effect.andThen(
+      live,
+      terminal.card({ key: `${event.id} activity`, isRunning: false, head, body: [], more: [] })
+    )
   }
+  if (event.activity._tag !== "Thought") return live
   return event.activity._tag === "Thought" ? showLabel(screen, `${event.agent}: ${event.activity.text}`) : Effect.void
 }
 
@@ -208,7 +236,10 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "Citation":
       return note(screen, `Sources: ${event.text.split("\n").join(" · ")}`)
     case "Retry":
-      return Effect.andThen(discardAnswer(screen, retrySentence(event)), terminal.working("waiting to retry"))
+      return Effect.andThen(
+        discardAnswer(screen, retrySentence(event)),
+        terminal.working("waiting to retry", event.delay / 1_000)
+      )
     case "ChatCompressed":
       return note(screen, compressedSentence(event))
     case "SnapshotPreparation":

@@ -106,7 +106,7 @@ const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string |
       return `${event.message.split("; ")[0]}; retrying ${seconds(event.delay)} (attempt ${event.attempt})`
     case "ChatCompressed":
       return `compressed (${event.status}): ${Output.number(event.before)} to ${Output.number(event.after)} of ${Output.number(event.limit)} tokens${
-        event.message === null ? "" : `; code made room instead, because ${event.message.replace(/; try again.*$/, "")}`
+        event.message === null ? "" : `; without a model, because ${event.message.replace(/; try again.*$/, "")}`
       }`
     case "ToolCallResponse":
       return `${truncate(responseText(event, title), maxNoticeColumns)}${event.status === "denied" ? "; allow it with --approve" : ""}`

@@ -115,7 +115,7 @@ const flags = {
     "Context window in tokens (default: the window of the conversation's model)"
   ),
   threshold: Input.share("threshold").pipe(
-    Flag.withDescription("Compress at this share of the window (default: 0.5, or what the strategy says)"),
+    Flag.withDescription("Compress when this part of the window is used (default: 0.5, or what the strategy says)"),
     Flag.optional,
     Flag.map(Option.getOrUndefined)
   ),
@@ -126,12 +126,12 @@ const flags = {
     "Take this many tokens as the size of the request instead of counting it"
   ),
   preserve: Input.share("preserve").pipe(
-    Flag.withDescription(`Keep this share of the conversation's end (default: ${defaultPolicy.preserve})`),
+    Flag.withDescription(`Keep this part of the conversation's end (default: ${defaultPolicy.preserve})`),
     Flag.withDefault(defaultPolicy.preserve)
   ),
   minGain: Input.optional(
     Input.share("min-gain"),
-    "Fail unless this share of the request is saved (default: 0.1; gemini: 0)"
+    "Fail unless this part of the request is saved (default: 0.1; gemini: 0)"
   ),
   toolBudget: Input.size("tool-budget").pipe(
     Flag.withDescription("Keep this many tokens of tool output in full, newest first"),
@@ -364,8 +364,8 @@ const describe = (
     const shown = report.elided.filter(({ tokensAfter }) => tokensAfter > 0).length
     const rows = [
       [
-        "summarised",
-        `${step === undefined ? "" : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)}, by ${outcome.by === "ladder" ? `${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "code" : outcome.by === "hook" ? "a hook" : "a model"}`
+        "summarized",
+        `${step === undefined ? "" : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)}, ${outcome.by === "ladder" ? `by ${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "without a model" : outcome.by === "hook" ? "by a hook" : "by a model"}`
       ],
       [
         "kept",

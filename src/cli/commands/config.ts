@@ -313,7 +313,7 @@ const checkFile = ({ file, place, state }: SettingsFileState): ReadonlyArray<Che
     case "Absent":
       return [ok(name, `${file} does not exist; nothing is set there`)]
     case "LeftOut":
-      return [warning(name, `${file} was left out: ${leftOutLine(state.reason)}`)]
+      return [warning(name, `${file} is ignored: ${leftOutLine(state.reason)}`)]
     case "Broken":
       return [problem(name, state.error.message)]
     case "Counts":
@@ -424,7 +424,7 @@ const doctor = Command.make(
     const homeFile = files.find(({ place }) => place === "home")?.file
     const envChecks = [
       ...env.notices.map((notice) => warning(".env", envNoticeText(notice))),
-      ...env.untrusted.map((file) => warning(".env", `${file} was left out: its folder is not trusted`))
+      ...env.untrusted.map((file) => warning(".env", `${file} is ignored: its folder is not trusted`))
     ]
     const names = Object.keys(env.variables)
     const checks: ReadonlyArray<Check> = [

@@ -73,7 +73,13 @@ export const cost = Command.make(
     if (input.json) return yield* Output.json(CostReport, report)
     yield* SessionFlags.tellProblems(problems)
     if (report.total.requests === 0) {
-      return yield* Output.notice(one === undefined ? "no session records any usage" : `${one.path} records no usage`)
+      if (one !== undefined) return yield* Output.notice(`${one.path} records no usage`)
+      const count = list.sessions.length
+      return yield* Output.notice(
+        count === 0
+          ? `no sessions found (${yield* SessionFlags.lookedIn})`
+          : `none of ${Output.plural(count, "session")} records any usage`
+      )
     }
     if (input.html === undefined) yield* Output.text(costText(report, input.by, yield* Output.style))
   })

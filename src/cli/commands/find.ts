@@ -89,6 +89,7 @@ const titleColumns = 40
 const folderColumns = 24
 /** Width of a line. The title stands last and is cut where the others are wide. */
 const lineColumns = 100
+const minFolderColumns = 70
 
 /** Shortens a folder to its last components that fit. */
 const shortFolder = (folder: string | null): string => {
@@ -123,22 +124,31 @@ const hitLines = ({ hits, matches, path }: Row, style: Output.Style): ReadonlyAr
 }
 
 const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style, columns: number): string => {
+  // Below this width, a folder would leave no room for the title.
+  const hasFolder = columns >= minFolderColumns
   const cells = rows.map((row) => [
     row.agent,
     ago(Date.parse(row.updatedAt), now),
     row.tokens === 0 ? "" : tokensText(row.tokens),
     costText(row),
-    shortFolder(row.folder),
+    ...(hasFolder ? [shortFolder(row.folder)] : []),
     truncate(printableLine(row.title ?? "(no title)"), titleColumns)
   ])
-  const header = ["Agent", "Updated", "Tokens", "Cost", "Folder", "Title"]
-  const [first = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
+  const header = [
+    "Agent",
+    "Updated",
+    hasFolder ? "Tokens sent" : "Sent",
+    "Cost",
+    ...(hasFolder ? ["Folder"] : []),
+    "Title"
+  ]
+  const [head = "", ...lines] = Output.table([header, ...cells], "llrrll").split("\n")
   const sessions = rows.map((row, index) =>
     [truncate(lines[index] ?? "", columns), style.dim(`  ${printableLine(row.path)}`), ...hitLines(row, style)].join(
       "\n"
     )
   )
-  return [style.bold(first), ...sessions].join("\n")
+  return [style.bold(truncate(head, columns)), ...sessions].join("\n")
 }
 
 const badGrep = ({ message }: Patterns.BadPattern) => badInput(`--grep: ${message}`)
@@ -216,8 +226,9 @@ export const find = Command.make(
       const columns = yield* Output.tableColumns(lineColumns)
       yield* Output.text(listText(rows, yield* Clock.currentTimeMillis, yield* Output.style, columns))
     } else if (query !== undefined) {
-      return yield* failed(`no match in ${Output.plural(list.sessions.length, "session")}`)
-    } else yield* Output.notice("no sessions found")
+      const where = list.sessions.length === 0 ? ` (${yield* SessionFlags.lookedIn})` : ""
+      return yield* failed(`no match in ${Output.plural(list.sessions.length, "session")}${where}`)
+    } else yield* Output.notice(`no sessions found (${yield* SessionFlags.lookedIn})`)
     const more = list.sessions.length - rows.length
     if (query === undefined && more > 0) {
       yield* Output.notice(`${Output.plural(more, "older session")} not shown; see --limit`)

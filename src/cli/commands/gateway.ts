@@ -84,7 +84,7 @@ export const gateway = <E extends { readonly message: string }, R>(
     Effect.fn("cli.gateway")(function* (input) {
       const { host, port, print, threshold, window } = input
       yield* ListenAddress.checkPort(port)
-      if (print !== undefined) return yield* Output.text(clientSetup(print, ListenAddress.urlOf(host, port)))
+      if (print !== undefined) return yield* Output.unwrapped(clientSetup(print, ListenAddress.urlOf(host, port)))
       if (window !== undefined && window < 4_096) {
         return yield* badInput(`--window ${window}: expected at least 4096 tokens`)
       }

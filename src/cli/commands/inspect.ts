@@ -101,7 +101,7 @@ type Sums = { readonly tokens: number; readonly view: number }
 
 const sumsSections = (report: Report, style: Output.Style): ReadonlyArray<Section> => {
   if (report.kinds.length === 0) return []
-  const header = ["", "tokens", "share", "in view"].map(style.dim)
+  const header = ["", "tokens", "percent", "in view"].map(style.dim)
   const row = (name: string, sums: Sums): Row => [
     name,
     number(sums.tokens),
@@ -298,9 +298,7 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
     skippedSection(report)
   ]
   const torn =
-    report.torn === null
-      ? []
-      : [style.warn(`Line ${number(report.torn)}, the last one, is incomplete and was left out.`)]
+    report.torn === null ? [] : [style.warn(`Line ${number(report.torn)}, the last one, is incomplete and is ignored.`)]
   return [
     factsText(report),
     ...sections.flatMap((section) =>

@@ -133,7 +133,7 @@ const change = Effect.fnUntraced(function* (
   const changes = planned.filter(isChange)
   yield* sayForeign(planned)
   for (const { after = "", before = "", file } of changes) {
-    yield* Output.text(visibleBlock(fileDiff(file.replace(/^[/\\]/, ""), before, after).diff.trimEnd()))
+    yield* Output.unwrapped(visibleBlock(fileDiff(file.replace(/^[/\\]/, ""), before, after).diff.trimEnd()))
   }
   if (changes.length > 0 && isAdded) yield* sayCommand(program)
   if (changes.length > 0 && !(yield* mayChange(changes, yes))) return yield* unchanged
@@ -145,7 +145,7 @@ const change = Effect.fnUntraced(function* (
 export const setup = Effect.fnUntraced(function* (client: McpClient, { start }: InstallHost) {
   const { sep } = yield* Path.Path
   const program = yield* ownProgram(start)
-  yield* Output.text(setupLine(client, program.command, sep))
+  yield* Output.unwrapped(setupLine(client, program.command, sep))
   yield* sayCommand(program)
 })
 

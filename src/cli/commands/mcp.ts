@@ -53,7 +53,7 @@ const overHttp = Effect.fnUntraced(function* (
   const shown = Option.isSome(own) ? `$${tokenVariable}` : Redacted.value(token)
   const context = yield* Effect.context<Stdio.Stdio>()
   const started = (url: string) =>
-    Output.text(
+    Output.unwrapped(
       `${url}\nclaude mcp add --transport http ${program} ${url} --header "Authorization: Bearer ${shown}"`
     ).pipe(
       Effect.andThen(Output.notice(`listening (Ctrl+C stops); ${tokenVariable} keeps a token between starts`)),
@@ -163,6 +163,12 @@ export const mcp = <R>(
       const answers = yield* answersWhenAsked(Effect.provideContext(open(scope), context))
       const about = { name: program, version, instructions: SessionMcpTools.instructions, protocols }
       const registrations = SessionMcpTools.layer(answers, input.others)
+      const stdio = yield* Stdio.Stdio
+      if (input.http === undefined && (yield* stdio.stdinIsTerminal)) {
+        yield* Output.notice(
+          'serving MCP on standard input and output: another agent starts this command. "palimpsest install claude" or "palimpsest mcp --setup CLIENT" connects one; Ctrl+D or Ctrl+C ends this'
+        )
+      }
       if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
       const server = Layer.provide(McpServer.layerStdio({ ...about, registrations }), jsonLines)
       // The server interrupts its own fiber when the client closes standard input: that is a normal end.

@@ -30,7 +30,7 @@ const flags = {
     Flag.withDefault([defaultStrategy.name])
   ),
   threshold: Input.share("threshold").pipe(
-    Flag.withDescription("Compress at this share of the window (default: 0.5, or what the strategy says)"),
+    Flag.withDescription("Compress when this part of the window is used (default: 0.5, or what the strategy says)"),
     Flag.optional,
     Flag.map(Option.getOrUndefined)
   ),
@@ -105,7 +105,7 @@ export const replay = Command.make(
     else if (input.html === undefined) yield* Output.text(describe(report, yield* Output.style))
     for (const { milliseconds, strategy, turns: count } of results) {
       yield* Output.notice(
-        `the runtime took ${Math.round(milliseconds)} ms with ${strategy}, ${(milliseconds / count).toFixed(1)} ms a turn`
+        `${strategy} took ${Math.round(milliseconds)} ms, ${(milliseconds / count).toFixed(1)} ms a turn`
       )
     }
     const over = results.find((result) => result.over > 0)

@@ -117,7 +117,7 @@ const text = (carried: Carried, { skipped, torn }: Loaded, original: string): st
     ["go on", printableLine(command)]
   ]
   const done =
-    status === undefined ? "Small enough: repaired and copied" : "Compressed by code; all of it stays recallable"
+    status === undefined ? "Small enough: repaired and copied" : "Compressed without a model; all of it can be recalled"
   return `${done}\n${Output.table(rows.map((row) => ["", ...row]))}`
 }
 
@@ -167,7 +167,7 @@ export const run = Effect.fnUntraced(function* (input: {
       failed(_tag === "SessionTooLarge" ? `${message}; allow more with --below` : message)
     )
   )
-  if (!input.json) return yield* Output.text(text(carried, loaded, file))
+  if (!input.json) return yield* Output.unwrapped(text(carried, loaded, file))
   yield* Output.json(Report, {
     ...carried,
     original: file,

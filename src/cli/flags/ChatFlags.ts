@@ -27,7 +27,7 @@ export const flags = {
   ),
   threshold: Input.optional(
     Input.share("threshold"),
-    "Compress at this share of the window (1: only when nothing else fits)"
+    "Compress when this part of the window is used (1: only when nothing else fits)"
   ),
   strategy: Input.optional(
     StrategyFlag.one,

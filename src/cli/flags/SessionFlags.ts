@@ -1,7 +1,7 @@
 import { Clock, Effect, FileSystem, Option, Path } from "effect"
 import { Flag } from "effect/cli"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
-import type { SessionProblem } from "../../services/transcripts/AgentSessions.ts"
+import { AgentSessions, type SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import type { SessionFilter } from "../../services/transcripts/FindSessions.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -69,3 +69,8 @@ export const tellProblems = Effect.fnUntraced(function* (problems: ReadonlyArray
   const more = problems.length - maxProblems
   if (more > 0) yield* Output.notice(`${Output.plural(more, "more file")} could not be read (--json lists them)`)
 })
+
+/** Where sessions of agents are looked for, for a search that finds none. */
+export const lookedIn: Effect.Effect<string, never, AgentSessions> = AgentSessions.use(({ roots }) =>
+  Effect.map(roots, (all) => `looked in ${[...new Set(all.map(({ path }) => path))].join(", ")}`)
+)

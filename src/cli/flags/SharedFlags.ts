@@ -97,7 +97,7 @@ export const size = (name: string): Flag.Flag<number> =>
 
 /** A flag that takes a share of a whole. */
 export const share = (name: string): Flag.Flag<number> =>
-  parsed(parseShare, "a share from 0 to 1, such as 0.5 or 50%")(name).pipe(Flag.withMetavar("share"))
+  parsed(parseShare, "a fraction from 0 to 1, such as 0.5 or 50%")(name).pipe(Flag.withMetavar("fraction"))
 
 const parseModels = (text: string): readonly [string, ...ReadonlyArray<string>] | undefined => {
   const [first = "", ...rest] = text.split(",").map((name) => name.trim())

@@ -87,12 +87,13 @@ export const outcomeSentence = (outcome: Outcome, limit: number, prices: Prices,
       const layout = plan.steps.find((step) => step._tag === "Layout")
       const messages = layout === undefined ? 0 : layout.kept.length
       const snapshot = patch.insert.reduce((sum, entry) => sum + itemTokens(viewItem(entry)), 0)
-      const writer = by === "model" ? "the model" : by === "hook" ? "a hook" : "code"
+      const writer =
+        by === "model" ? "written by the model" : by === "hook" ? "written by a hook" : "made without a model"
       const stayed =
         messages === 0
           ? "The whole conversation"
           : `${messages === 1 ? "The last message is unchanged" : `The last ${Output.number(messages)} messages are unchanged`}; the rest`
-      return `Compressed ${tokenRange(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, written by ${writer}, and stays recallable.${secretsSentence(made)}${callsText(outcome, prices)}${degradedNote(degraded)}${undoHint}`
+      return `Compressed ${tokenRange(before, after, limit)}. ${stayed} is now a snapshot of ${Output.number(Math.round(snapshot * scale))} tokens, ${writer}, and stays recallable.${secretsSentence(made)}${callsText(outcome, prices)}${degradedNote(degraded)}${undoHint}`
     },
     ContentTruncated: ({ after, before, degraded, patch }) =>
       `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${tokenRange(before, after, limit)}. Everything else is unchanged, and the full ${patch.shorten.length === 1 ? "output stays" : "outputs stay"} recallable.${callsText(outcome, prices)}${degradedNote(degraded)}${undoHint}`,

@@ -108,6 +108,9 @@ export const pieces = (): ((piece: string | undefined) => Effect.Effect<string, 
   }
 }
 
+/** Writes a text like `text`, without wrapping: commands and diffs, which are copied. */
+export const unwrapped = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio> => writeLine(value, undefined)
+
 /** Prints a value as the single JSON document of `--json`. */
 export const json = <S extends Schema.Codec<unknown, unknown>>(
   schema: S,

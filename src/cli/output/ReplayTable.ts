@@ -63,7 +63,7 @@ const timeline = ({ compressions, largest, refused, sizes, strategy }: Result, s
       sizes.map(({ tokens }) => tokens),
       80
     ),
-    `${plural(sizes.length, "request")} of up to ${plural(largest, "token")}, in order`,
+    `${plural(sizes.length, "request")}, first to last; the largest has ${plural(largest, "token")}`,
     ...(runs.length === 0
       ? ["no compression was needed"]
       : table(

@@ -1,5 +1,6 @@
 import { Clock, Effect } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { promptHeading } from "../../domain/transcripts/PromptTitle.ts"
 import type { SessionSummary } from "../../services/session/SessionStore.ts"
 import { truncate } from "./Columns.ts"
 import * as Output from "./Output.ts"
@@ -13,7 +14,7 @@ export const sizeText = (bytes: number): string =>
 
 /** The heading of a session: its title, else the first words of the user. */
 export const headingOf = ({ firstPrompt, title }: Pick<SessionSummary, "firstPrompt" | "title">): string =>
-  printableLine(title ?? firstPrompt ?? "") || "(empty)"
+  printableLine(title ?? promptHeading(firstPrompt ?? "")) || "(empty)"
 
 /** Maximum and minimum columns of a title. */
 const maxTitleColumns = 48

@@ -1,7 +1,7 @@
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { codePointEscape, visibleLine, printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { Display, Todo } from "../../domain/tools/ToolResult.ts"
-import { plural, type Style } from "./Output.ts"
+import { number, plural, type Style } from "./Output.ts"
 
 /** Texts about tool calls for the user, in single lines. */
 
@@ -133,13 +133,48 @@ export const activityText = (agent: string, activity: Activity): string | undefi
     case "CallStarted":
       return activity.name === completeTaskTool ? undefined : `${agent} › ${printableLine(activity.title)}`
     case "CallEnded":
-      return activity.status === "success" ? undefined : `${agent} ✗ ${activity.name} (${activity.status})`
+      return activity.status === "success" ? undefined : `${agent} ✗ ${activity.name} ${endText[activity.status]}`
     case "Failed":
       return `${agent} ✗ ${printableLine(activity.message)}`
     case "Thought":
+    case "TurnEnded":
       return undefined
   }
 }
+
+const endText = {
+  error: "failed",
+  denied: "was not allowed",
+  cancelled: "was cancelled",
+  timeout: "took too long"
+} as const
+
+/** What an agent that works has done so far. */
+export interface AgentProgress {
+  readonly turns: number
+  readonly tokens: number
+  /** The call that runs. */
+  readonly call: string | undefined
+}
+
+/** The progress after one more activity. */
+export const afterActivity = (before: AgentProgress | undefined, activity: Activity): AgentProgress => {
+  const progress = before ?? { turns: 0, tokens: 0, call: undefined }
+  switch (activity._tag) {
+    case "TurnEnded":
+      return { ...progress, turns: progress.turns + 1, tokens: activity.tokens }
+    case "CallStarted":
+      return { ...progress, call: printableLine(activity.title) }
+    case "CallEnded":
+      return { ...progress, call: undefined }
+    default:
+      return progress
+  }
+}
+
+/** The line of an agent that works: turns, tokens and the call that runs. */
+export const agentProgressText = ({ call, tokens, turns }: AgentProgress): string =>
+  [`turn ${turns + 1}`, ...(tokens === 0 ? [] : [`${number(tokens)} tokens`]), call ?? "thinking"].join(" · ")
 
 /** Describes a detected loop and what the runtime did. */
 export const loopText = ({ detail, halted }: Extract<ChatEvent, { _tag: "LoopDetected" }>): string =>

@@ -135,7 +135,7 @@ ${lead(report)}
         ? section(
             "compressions",
             "Compressions",
-            markup`<p class="note">Actions: the share of the agent's next tool calls whose names from before stand in the context. Facts: the share of such names in all that the agent wrote.</p>${lists}`
+            markup`<p class="note">Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the same for all that the agent wrote.</p>${lists}`
           )
         : none
     ],

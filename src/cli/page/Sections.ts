@@ -186,7 +186,7 @@ export const composition = (report: Report): Html => {
   const columns: ReadonlyArray<Column> = [
     chart,
     { head: "tokens", form: "n" },
-    { head: "share", form: "n extra" },
+    { head: "percent", form: "n extra" },
     { head: "in view", form: "n" }
   ]
   const sums = (
@@ -596,6 +596,6 @@ export const oddities = ({ broken, skipped, torn }: Report, link: Link): Html =>
             [{ head: "kind" }, { head: "records", form: "n" }],
             shownRecords.map(([kind, count]) => [name(kind), number(count)])
           )}${moreRecords}`
-    }${torn === null ? none : markup`<p>Line ${number(torn)}, the last one, is incomplete and was left out.</p>`}`
+    }${torn === null ? none : markup`<p>Line ${number(torn)}, the last one, is incomplete and is ignored.</p>`}`
   )
 }

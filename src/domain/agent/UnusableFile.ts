@@ -18,7 +18,7 @@ export interface UnusableFile {
 const reasonText = (reason: UnusableFile["reason"]): string => {
   switch (reason._tag) {
     case "Untrusted":
-      return `it is in ${reason.folder}, which is not trusted; it was left out`
+      return `it is in ${reason.folder}, which is not trusted; it is ignored`
     case "Unreadable":
       return `cannot be read: ${reason.detail}`
     case "NoFile":
@@ -30,7 +30,7 @@ const reasonText = (reason: UnusableFile["reason"]): string => {
     case "InvalidSkill":
       return skillProblemText(reason.problem)
     case "TooManyAgents":
-      return `expected at most ${reason.maxAgents} agents; the rest is left out`
+      return `expected at most ${reason.maxAgents} agents; the rest is ignored`
   }
 }
 

@@ -38,6 +38,8 @@ export const Activity = Schema.TaggedUnion({
   CallStarted: { id: Schema.String, name: Schema.String, title: Schema.String },
   /** The call ended. */
   CallEnded: { id: Schema.String, name: Schema.String, status: CallStatus },
+  /** A turn ended; its conversation has so many tokens. */
+  TurnEnded: { tokens: TokenCount },
   /** Something failed. The agent goes on, or its result reports it. */
   Failed: { message: Schema.String }
 })

@@ -58,7 +58,7 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
         ? `; ${number(behindHandle)} are one recall away, ${number(lost)} are lost`
         : `; lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
   return [
-    `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} still stand in the context with ${named(best)}${rest === "" ? "" : `, ${rest}`}${missing}.`
+    `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${rest === "" ? "" : `, ${rest}`}${missing}.`
   ]
 }
 

@@ -131,7 +131,7 @@ export const hookProblemText = (problem: HookProblem): string => {
     case "Misplaced":
       return `hooks.${problem.key} is not an event; it belongs in hooksConfig`
     case "LeftOut":
-      return `${problem.path} was left out: ${hookFaultText(problem.fault)}`
+      return `${problem.path} is ignored: ${hookFaultText(problem.fault)}`
   }
 }
 

@@ -29,12 +29,6 @@ export const wrap = (
 // oxlint-disable-next-line no-control-regex
 const styles = /\u001b\[\d{1,2}m/g
 
-/** What a line that goes on is indented by: what the line is indented by, and a little more. */
-const hanging = (line: string, columns: number): string => {
-  const indent = /^ */.exec(line.replace(styles, ""))?.[0] ?? ""
-  return " ".repeat(Math.min(indent.length + 2, Math.floor(columns / 2)))
-}
-
 /** Wraps each line of a text, which may contain text styles, at its spaces to at most `columns` columns. Lines that fit are unchanged. */
 export const wrapLines = (
   text: string,
@@ -46,13 +40,13 @@ export const wrapLines = (
     .split("\n")
     .flatMap((line) => {
       if (visible(line) <= columns) return [line]
-      const indent = hanging(line, columns)
-      const [first = "", ...rest] = wrap(line, columns, visible)
+      const [, lead = "", body = ""] = /^( *)(.*)$/s.exec(line) ?? []
+      const [first = "", ...rest] = wrap(body, Math.max(1, columns - lead.length), visible)
       if (rest.length === 0) return [line]
-      return [
-        first,
-        ...wrap(rest.join(" "), columns - indent.length, visible).map((part) => `${indent}${part.trimStart()}`)
-      ]
+      // What goes on is indented a little more.
+      const indent = " ".repeat(Math.min(lead.length + 2, Math.floor(columns / 2)))
+      const others = wrap(rest.join(" ").trimStart(), columns - indent.length, visible)
+      return [`${lead}${first}`, ...others.map((part) => `${indent}${part.trimStart()}`)]
     })
     .join("\n")
 }

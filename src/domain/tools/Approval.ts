@@ -92,7 +92,7 @@ export const grantText = (grant: string): string => {
   const split = folderOf.exec(grant)
   const [what, where] =
     split === null
-      ? [grant, namesPlace(grant) ? "" : ", in every folder"]
+      ? [grant, namesPlace(grant) || grant.startsWith(`${editGrant}:`) ? "" : " in every folder"]
       : [grant.slice(0, split.index), ` in ${grant.slice(split.index + split[0].length)}`]
   const [kind = "", name = ""] = /^([a-z]+):(.*)$/su.exec(what)?.slice(1) ?? [what]
   switch (kind) {

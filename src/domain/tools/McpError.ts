@@ -44,11 +44,11 @@ export const mcpProblemText = (problem: McpProblem): string => {
   const server = `The MCP server ${problem.server}`
   switch (problem._tag) {
     case "LeftOut":
-      return `${server} is left out: ${mcpFaultText(problem.fault)}`
+      return `${server} is ignored: ${mcpFaultText(problem.fault)}`
     case "ToolsLeftOut":
-      return `${server} offers ${problem.offered} tools; ${problem.left} are left out, beyond ${problem.maxTools} or described at too great a length`
+      return `${server} offers ${problem.offered} tools; ${problem.left} are ignored, beyond ${problem.maxTools} or described at too great a length`
     case "ToolsUnreadable":
-      return `${server} describes tools in a form that cannot be read, and they are left out: ${shortLine(problem.names.join(", "), maxDetailChars)}`
+      return `${server} describes tools in a form that cannot be read, and they are ignored: ${shortLine(problem.names.join(", "), maxDetailChars)}`
   }
 }
 

@@ -8,3 +8,11 @@ export const promptTitle = (words: string): string => titleOf(firstWords(words))
 
 /** Whether a title is a bare command, such as `/model`: any other title says more. */
 export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)
+
+/** Returns what a session is called that has no title: the user's first words, or the command that began it. */
+export const promptHeading = (words: string): string => {
+  const title = promptTitle(words)
+  if (title !== "") return title
+  const command = /<command-(?:name|message)>\/?([^<]+)/.exec(words)?.[1]?.trim()
+  return command === undefined || command === "" ? words : `/${command}`
+}

@@ -51,5 +51,5 @@ export const hideKey =
     key === undefined || key.length < minHiddenKey ? text : text.replaceAll(key, "<key>")
 
 /** The reason of a connection that failed with this code. */
-export const ofConnection = (code: string, host: string): ModelErrorReason =>
-  new NetworkError({ detail: `${code}, ${host}` })
+export const ofConnection = (code: string, host: string, isBegun = false): ModelErrorReason =>
+  new NetworkError({ detail: `${code}, ${host}`, ...(isBegun ? { isBegun } : {}) })

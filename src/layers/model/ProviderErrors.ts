@@ -108,4 +108,4 @@ export const reasonOfEvent = (fault: ProviderFault, names: ProviderNames): Model
 
 /** The reason of a connection that failed. The text of such an error is not shown: it may quote the request. */
 export const reasonOfConnection = (error: unknown, isBegun: boolean, host: string): ModelErrorReason =>
-  ofConnection(codeOf(error) ?? (isBegun ? "the answer broke off" : "no connection"), host)
+  ofConnection(codeOf(error) ?? (isBegun ? "the answer broke off" : "no connection"), host, isBegun)

@@ -68,7 +68,7 @@ export const layer = (file: string): Layer.Layer<never, never, FileSystem.FileSy
           Effect.catch(() =>
             Effect.as(
               Effect.logWarning(
-                `${quotedPath(place)} is left out; expected a JSON object of numbers by name, or of flags`
+                `${quotedPath(place)} is ignored; expected a JSON object of numbers by name, or of flags`
               ),
               none
             )

@@ -55,6 +55,7 @@ export class OpenQuestion {
         readonly replies: Queue.Queue<Reply, Closed>
         readonly keys: ReadonlyArray<string>
         readonly opening: ReadonlyArray<string>
+        readonly escape: string | undefined
       }
     | undefined
   /** What the question is about, and its answers, until it is answered. */
@@ -111,6 +112,10 @@ export class OpenQuestion {
     this.wasOneKey = false
     if (isHabit) return "taken"
     if (!isEmpty) return undefined
+    if (this.open?.escape !== undefined && matchesKey(key, "escape")) {
+      this.answer(this.open.escape)
+      return "taken"
+    }
     // Nothing is granted by such a letter, so it need not wait for the rest of a word.
     if (this.open?.opening.includes(key.toLowerCase()) === true) {
       Queue.offerUnsafe(this.open.replies, { text: key.toLowerCase(), opens: true })
@@ -186,7 +191,7 @@ export class OpenQuestion {
 
   /** Shows a question. Letters answer by themselves only where no message was being typed. */
   private show<A>(
-    { detail, fill = "", keys = [], opens = {}, prompt, text }: Inquiry<A>,
+    { detail, escape, fill = "", keys = [], opens = {}, prompt, text }: Inquiry<A>,
     replies: Queue.Queue<Reply, Closed>,
     draft: string
   ) {
@@ -197,7 +202,7 @@ export class OpenQuestion {
     output.hold()
     const isFree = draft === ""
     const typed = this.open === undefined ? "" : editor.wholeText()
-    this.open = { replies, keys: isFree ? keys : [], opening: isFree ? Object.keys(opens) : [] }
+    this.open = { replies, keys: isFree ? keys : [], opening: isFree ? Object.keys(opens) : [], escape }
     // What was typed after a letter that opens this question belongs to it.
     editor.fill(fill === "" ? typed : SafeText.pasted(fill))
     editor.prompt = prompt

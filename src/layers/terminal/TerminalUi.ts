@@ -56,10 +56,11 @@ const belowConversation = (parts: TerminalParts, theme: Theme.Theme): Component 
       const rows = question.rows(width, terminal.rows - editor.render(width).length - 2)
       return rows.length === 0 || output.transcript.isEmpty() ? rows : ["", ...rows]
     }
-    const { cards, current, frame, isStopping, label, panel } = progress
+    const { cards, current, frame, isStopping, label, panel, until } = progress
+    const left = until === undefined ? undefined : Math.max(0, Math.ceil(-secondsSince(parts, until)))
     return progressRows(
       {
-        work: current && { label, frame, isStopping, seconds: Math.floor(secondsSince(parts, current.since)) },
+        work: current && { label, frame, isStopping, left, seconds: Math.floor(secondsSince(parts, current.since)) },
         cards: [...cards.values()],
         areCardsOpen: output.transcript.areCardsOpen(),
         queued: queue.messages,
@@ -209,9 +210,10 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
       }
       return taken.map(({ text }) => text)
     }),
-    working: Effect.fn("ChatTerminal.working")((label) =>
+    working: Effect.fn("ChatTerminal.working")((label, seconds) =>
       Effect.sync(() => {
         progress.label = printableLine(label)
+        progress.until = seconds === undefined ? undefined : parts.clock.currentTimeMillisUnsafe() + seconds * 1_000
         output.draw()
       })
     ),

@@ -25,6 +25,8 @@ export class WorkProgress {
   /** The innermost work. */
   current: Work | undefined
   label = ""
+  /** When what the label says ends, in milliseconds; undefined: nobody knows. */
+  until: number | undefined
   /** Cards of calls that run, by their keys. */
   readonly cards = new Map<string, Card>()
   /** The lines above the status line. */
@@ -39,6 +41,7 @@ export class WorkProgress {
     const outer = this.current
     const work: Work = { interrupted: Deferred.makeUnsafe<void>(), since }
     this.label = printableLine(label)
+    this.until = undefined
     this.current = work
     this.isStopping = false
     return { work, outer }
@@ -63,7 +66,13 @@ export class WorkProgress {
 export interface ProgressState {
   /** The work that goes on, if any. */
   readonly work:
-    | { readonly label: string; readonly seconds: number; readonly frame: number; readonly isStopping: boolean }
+    | {
+        readonly label: string
+        readonly seconds: number
+        readonly left?: number | undefined
+        readonly frame: number
+        readonly isStopping: boolean
+      }
     | undefined
   /** Cards of calls that run. */
   readonly cards: ReadonlyArray<Card>
@@ -87,7 +96,8 @@ export const progressRows = (state: ProgressState, theme: Theme, width: number):
   const { frame, isStopping, seconds } = work
   const label = isStopping ? "stopping" : work.label
   const sign = spinner[frame % spinner.length] ?? ""
-  const hint = theme.dim(`${seconds < 1 ? "" : ` · ${seconds} s`}${isStopping ? "" : " · Esc cancels"}`)
+  const time = work.left === undefined || isStopping ? (seconds < 1 ? "" : ` · ${seconds} s`) : ` · ${work.left} s left`
+  const hint = theme.dim(`${time}${isStopping ? "" : " · Esc cancels"}`)
   const room = Math.max(1, width - CliOutput.displayWidth(hint) - 2)
   return [
     "",

@@ -31,7 +31,8 @@ const quote = (text: string, id: string): string => {
     : `${marked(shown)}\n(${text.length - shown.length} more characters; ask ${id} for the rest with sessions_send)`
 }
 
-const outcomes: Record<AgentResult["reason"], string> = {
+/** How an agent ended, in words. */
+export const outcomes: Record<AgentResult["reason"], string> = {
   GOAL: "reached its goal",
   ERROR: "stopped at an error",
   TIMEOUT: "ran out of time",
@@ -97,6 +98,8 @@ export const activityText = (activity: Activity): string | undefined => {
       return `calls ${activity.title}`
     case "CallEnded":
       return activity.status === "success" ? undefined : `${activity.name}: ${activity.status}`
+    case "TurnEnded":
+      return undefined
     case "Failed":
       return `failed during its work: ${activity.message}`
   }

@@ -76,6 +76,8 @@ export const activityOf = (event: ChatEvent): Activity | undefined => {
       return { _tag: "CallStarted", id: event.id, name: event.name, title: event.title }
     case "ToolCallResponse":
       return { _tag: "CallEnded", id: event.id, name: event.name, status: event.status }
+    case "Finished":
+      return { _tag: "TurnEnded", tokens: event.tokens }
     case "InvalidStream":
     case "ContextWindowWillOverflow":
     case "Error":

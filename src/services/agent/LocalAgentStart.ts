@@ -235,7 +235,7 @@ const toolsFor = Effect.fnUntraced(function* (
   const offer = hasServers && parent.mcp !== undefined ? yield* parent.mcp(mcpServers) : { tools: [], problems: [] }
   const messages =
     hasServers && parent.mcp === undefined
-      ? ["its MCP servers are left out: none may be started here"]
+      ? ["its MCP servers are ignored: none may be started here"]
       : offer.problems.map(mcpProblemText)
   yield* Effect.forEach(messages, (message) => activity({ _tag: "Failed", message }), { discard: true })
   // Tools of a server that only this agent has need not be named.

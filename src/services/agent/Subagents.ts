@@ -22,6 +22,7 @@ import {
   type Task
 } from "./AgentRunner.ts"
 import * as AgentSlots from "./AgentSlots.ts"
+import { outcomes } from "./ChildMessages.ts"
 import * as LocalAgentRunner from "./LocalAgentRunner.ts"
 import { type AgentTool, maxRecallSources, type ParentAgent, type Runtime } from "./LocalAgentStart.ts"
 import * as RunAgents from "./RunAgents.ts"
@@ -92,7 +93,7 @@ const promptOf = (inputs: Readonly<Record<string, unknown>>): string => {
 
 /** The text the parent's model reads. It starts with how the agent ended, so that no text can fake another end. */
 const report = (name: string, { note, reason, text, turns, work }: AgentResult): string => {
-  const ended = `The agent ${name} ended with ${reason} after ${turns} ${turns === 1 ? "turn" : "turns"}.`
+  const ended = `The agent ${name} ${outcomes[reason]} after ${turns} ${turns === 1 ? "turn" : "turns"}.`
   const all = work === undefined ? undefined : `Its whole work: ${work}.`
   return `${[ended, note, all].filter((line) => line !== undefined).join(" ")}\n\n${text}`
 }
@@ -219,7 +220,7 @@ const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "to
       continue
     }
     const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
-    warnings.push(`the agent ${definition.name} is left out (${file}): ${has} has the name ${name}; give it another`)
+    warnings.push(`the agent ${definition.name} is ignored (${file}): ${has} has the name ${name}; give it another`)
   }
   return { agents: [...byName.values()], warnings }
 }

@@ -226,7 +226,7 @@ export const before = Effect.fn("ModelHooks.before")(function* (
     if (config !== undefined) changes.tools(config.mode, config.allowedFunctionNames ?? [])
     else if (selection.specific["toolConfig"] !== undefined) changes.problems.push("the toolConfig has a wrong shape")
   }
-  for (const problem of changes.problems) yield* hooked.say(`a hook's change of the request was left out: ${problem}`)
+  for (const problem of changes.problems) yield* hooked.say(`a hook's change of the request is ignored: ${problem}`)
   return { _tag: "Passed", request: changes.request, isSame: changes.request === request }
 })
 

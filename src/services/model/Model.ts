@@ -6,8 +6,13 @@ import { Usage } from "../../domain/tokens/Tokens.ts"
 /** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
 
 /** The connection failed or broke: no network, unknown host, refused, TLS, a body that ended too early. */
-export class NetworkError extends Schema.TaggedError<NetworkError>()("NetworkError", { detail: Schema.String }) {
+export class NetworkError extends Schema.TaggedError<NetworkError>()("NetworkError", {
+  detail: Schema.String,
+  /** Whether a part of the answer had arrived. */
+  isBegun: Schema.optionalKey(Schema.Boolean)
+}) {
   override get message() {
+    if (this.isBegun === true) return `the connection was lost in the middle of the answer (${this.detail}); try again`
     return `the model could not be reached (${this.detail}); check the network and the endpoint`
   }
 }

@@ -37,14 +37,14 @@ export const envNoticeText = (notice: EnvNotice): string => {
     case "TrustUnknown":
       return notice.detail
     case "Unreadable":
-      return `${notice.detail}; it was left out`
+      return `${notice.detail}; it is ignored`
     case "TooLarge":
-      return `${shown} has more than 64 KiB; it was left out`
+      return `${shown} has more than 64 KiB; it is ignored`
     case "NoText":
-      return `${shown} is not UTF-8 text; it was left out`
+      return `${shown} is not UTF-8 text; it is ignored`
     case "BrokenLine": {
       const { more, problem } = notice
-      const others = more === 0 ? "the line was left out" : `this line and ${more} more were left out`
+      const others = more === 0 ? "the line is ignored" : `this line and ${more} more are ignored`
       return `${shown}, line ${problem.line}: ${dotEnvProblemText(problem)}; ${others}`
     }
     case "NotTaken":
@@ -52,7 +52,7 @@ export const envNoticeText = (notice: EnvNotice): string => {
     case "EndpointUsed":
       return `the model is asked at ${notice.address}, as ${endpointVariable} in ${shown} says`
     case "VariableLeftOut":
-      return `${shown}: ${notice.name} was left out: ${variableProblemText(notice.problem)}; set it in the environment to use it`
+      return `${shown}: ${notice.name} is ignored: ${variableProblemText(notice.problem)}; set it in the environment to use it`
   }
 }
 

@@ -76,7 +76,7 @@ const openWorkspace = Effect.fnUntraced(function* (
   const root = path.resolve(".")
   const existing = yield* Effect.filter(configured, (folder) =>
     Effect.matchEffect(workspace({ root, added: [folder], readable: [], writable: [] }), {
-      onFailure: (error) => Effect.as(notify(message(`includeDirectories: ${error.message}; it was left out`)), false),
+      onFailure: (error) => Effect.as(notify(message(`includeDirectories: ${error.message}; it is ignored`)), false),
       onSuccess: () => Effect.succeed(true)
     })
   )

@@ -43,7 +43,7 @@ export const availableAgents = Effect.fnUntraced(function* (
   const refused = offered.flatMap((agent) => {
     const { definition, file } = agent
     const where = `in your own agents only, not in ${file ?? "this folder"}`
-    if (takesKey(agent)) return [`the agent ${definition.name} is sent a key ${where}; it was left out`]
+    if (takesKey(agent)) return [`the agent ${definition.name} is sent a key ${where}; it is ignored`]
     if (withoutServers(agent) === agent) return []
     return [`the agent ${definition.name} starts MCP servers ${where}; it goes without`]
   })

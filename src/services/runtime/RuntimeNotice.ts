@@ -38,7 +38,7 @@ export const noticeText = (notice: RuntimeNotice): string => {
     case "UnknownModel":
       return unknownModelText(notice.model, notice.window)
     case "UntrustedMemory":
-      return `${notice.file}: its folder is not trusted, so it was left out`
+      return `${notice.file}: its folder is not trusted, so it is ignored`
     case "UntrustedFolder": {
       const more = notice.more > 0 ? ` and ${notice.more} more` : ""
       const verb = notice.files.length === 1 && notice.more === 0 ? "is" : "are"

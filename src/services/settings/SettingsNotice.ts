@@ -40,15 +40,15 @@ export const settingsNoticeText = (notice: SettingsNotice): string => {
   const source = quotedPath(notice.source)
   switch (notice._tag) {
     case "LeftOut":
-      return `${source} was left out: ${leftOutText(notice.reason)}`
+      return `${source} is ignored: ${leftOutText(notice.reason)}`
     case "UnknownKey":
-      return `${source}: ${unknownKeyText(notice.key)}; it was left out`
+      return `${source}: ${unknownKeyText(notice.key)}; it is ignored`
     case "MissingVariable": {
       const why = notice.isWithheld ? "is for no folder's settings, as no command sees it" : "is not set"
       return `${source}, ${notice.key}: $${notice.name} ${why}; it stays as it is written`
     }
     case "HomeOnly":
-      return `${source}: ${notice.key} counts in ${quotedPath(notice.homeFile)} only; it was left out`
+      return `${source}: ${notice.key} counts in ${quotedPath(notice.homeFile)} only; it is ignored`
     case "UnknownVariable":
       return `${source} is no variable of this program${notice.nearest === undefined ? "" : ` (did you mean ${notice.nearest}?)`}`
   }

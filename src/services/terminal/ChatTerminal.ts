@@ -61,6 +61,8 @@ export interface Inquiry<A> {
    * question confirms with Enter, so that a word on its way answers nothing.
    */
   readonly keys?: ReadonlyArray<string> | undefined
+  /** The line that Escape stands for. Absent: Escape cancels the work that asks. */
+  readonly escape?: string | undefined
   /** Letters that open another question without Enter. */
   readonly opens?: Readonly<Record<string, Inquiry<A>>> | undefined
   /** Text to edit that is already in the line. */
@@ -143,8 +145,8 @@ export class ChatTerminal extends Context.Service<
     ) => Effect.Effect<A, E, R>
     /** Takes the messages in the queue that `accepts` likes and that need not wait for a prompt, and shows them as sent. */
     readonly takeTyped: (accepts: (text: string) => boolean) => Effect.Effect<ReadonlyArray<string>>
-    /** Changes the label of the progress line until the work ends. */
-    readonly working: (label: string) => Effect.Effect<void>
+    /** Changes the label of the progress line until the work ends. `seconds` are counted down beside it. */
+    readonly working: (label: string, seconds?: number) => Effect.Effect<void>
     /**
      * Asks a question during work, one at a time, and holds back other output until it is answered. Only text typed after the
      * question was shown answers it; text typed before is restored afterwards. Ctrl+C goes to the work. Fails without an

@@ -228,9 +228,15 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
         id: "1",
         agent: "generalist",
         activity: { _tag: "CallEnded", id: "b", name: "glob", status: "timeout" }
+      },
+      {
+        _tag: "SubagentActivity",
+        id: "1",
+        agent: "generalist",
+        activity: { _tag: "TurnEnded", tokens: tokens(12_000) }
       }
     ],
-    "<generalist tidy up>(running)(generalist: where?)  generalist › glob **/*.ts\n  generalist ✗ glob (timeout)\n"
+    "<generalist tidy up>(running)(generalist: where?)<generalist tidy up|turn 1 · glob **/*.ts>  generalist › glob **/*.ts\n<generalist tidy up|turn 1 · thinking><generalist tidy up|turn 1 · thinking>  generalist ✗ glob took too long\n<generalist tidy up|turn 2 · 12,000 tokens · thinking>"
   ],
   [
     "masking, loops and limits are told",

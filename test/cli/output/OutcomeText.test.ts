@@ -111,7 +111,7 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
   [
     "code costs nothing",
     compressed({ kept: 1, by: "extractive" }),
-    "Compressed from 120,000 to 20,000 tokens (2 % of the window). The last message is unchanged; the rest is now a snapshot of 2,500 tokens, written by code, and stays recallable. /undo reverses it."
+    "Compressed from 120,000 to 20,000 tokens (2 % of the window). The last message is unchanged; the rest is now a snapshot of 2,500 tokens, made without a model, and stays recallable. /undo reverses it."
   ],
   [
     "what failed on the way is told, and that no message was kept; no price is guessed",
@@ -121,7 +121,7 @@ const cases: ReadonlyArray<readonly [rule: string, outcome: Outcome, sentence: s
       calls: [unpriced, unpriced],
       degraded: { reason: "RateLimitError", message: "the model was busy, so code wrote the snapshot" }
     }),
-    "Compressed from 120,000 to 20,000 tokens (2 % of the window). The whole conversation is now a snapshot of 2,500 tokens, written by code, and stays recallable. It took 2 calls of 204,000 tokens. Note: the model was busy, so code wrote the snapshot. /undo reverses it."
+    "Compressed from 120,000 to 20,000 tokens (2 % of the window). The whole conversation is now a snapshot of 2,500 tokens, made without a model, and stays recallable. It took 2 calls of 204,000 tokens. Note: the model was busy, so code wrote the snapshot. /undo reverses it."
   ],
   [
     "one tool output shortened",

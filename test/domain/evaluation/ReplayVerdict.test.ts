@@ -26,7 +26,7 @@ const rows: ReadonlyArray<
     [one],
     [
       "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
-      "Of 377 facts that the agent used again, 85 % still stand in the context with `palimpsest`; the others are one recall away."
+      "Of 377 facts that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."
     ]
   ],
   [
@@ -34,7 +34,7 @@ const rows: ReadonlyArray<
     [{ ...one, facts: facts(100, 100, 0) }],
     [
       "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
-      "Of 100 facts that the agent used again, 100 % still stand in the context with `palimpsest`."
+      "Of 100 facts that the agent used again, 100 % are still in the context with `palimpsest`."
     ]
   ],
   [
@@ -42,7 +42,7 @@ const rows: ReadonlyArray<
     [one, other],
     [
       "`palimpsest` costs least in a window of 64,000 tokens: $3.83, 20 % less than `pi` ($4.80).",
-      "Of 332 facts that the agent used again, 92 % still stand in the context with `pi`, 85 % with `palimpsest`; the others are one recall away."
+      "Of 332 facts that the agent used again, 92 % are still in the context with `pi`, 85 % with `palimpsest`; the others are one recall away."
     ]
   ],
   [
@@ -53,7 +53,7 @@ const rows: ReadonlyArray<
     ],
     [
       "`palimpsest` sends least in a window of 64,000 tokens: 3,041,713 tokens, 36 % less than `pi` (4,775,948 tokens).",
-      "Of 100 facts that the agent used again, 50 % still stand in the context with `palimpsest`, 40 % with `pi`; lost are 20 with `palimpsest`, 30 with `pi`.",
+      "Of 100 facts that the agent used again, 50 % are still in the context with `palimpsest`, 40 % with `pi`; lost are 20 with `palimpsest`, 30 with `pi`.",
       "Messages that no request could hold: 2 with `palimpsest`; take a larger window."
     ]
   ],
@@ -70,7 +70,7 @@ const rows: ReadonlyArray<
     [one, { ...one, strategy: "pi", facts: facts(0, 0) }],
     [
       "All strategies cost the same in a window of 64,000 tokens: $3.83.",
-      "Of 377 facts that the agent used again, 85 % still stand in the context with `palimpsest`; the others are one recall away."
+      "Of 377 facts that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."
     ]
   ]
 ]

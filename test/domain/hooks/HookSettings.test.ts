@@ -55,18 +55,18 @@ describe("hooksOf", () => {
   it.each([
     ["an unknown event", { BeforeTools: [] }, /no event BeforeTools; the events are BeforeTool, /],
     ["a key that older settings have beside the events", { enabled: true }, /belongs in hooksConfig/],
-    ["no list of groups", { BeforeTool: { hooks: [command] } }, /^hooks\.BeforeTool was left out: it is not a list$/],
-    ["a group that is no object", { BeforeTool: ["x"] }, /^hooks\.BeforeTool\[0\] was left out: it is not an object$/],
+    ["no list of groups", { BeforeTool: { hooks: [command] } }, /^hooks\.BeforeTool is ignored: it is not a list$/],
+    ["a group that is no object", { BeforeTool: ["x"] }, /^hooks\.BeforeTool\[0\] is ignored: it is not an object$/],
     [
       "a group without hooks",
       { BeforeTool: [{ matcher: "x" }] },
-      /BeforeTool\[0\]\.hooks was left out: it is not a list/
+      /BeforeTool\[0\]\.hooks is ignored: it is not a list/
     ],
     ["a matcher that is no text", { BeforeTool: [{ matcher: 7, hooks: [command] }] }, /its matcher is not a string/],
     [
       "a hook that is no object",
       { BeforeTool: [{ hooks: ["lint.sh"] }] },
-      /hooks\[0\] was left out: it is not an object/
+      /hooks\[0\] is ignored: it is not an object/
     ],
     ["a hook without a type", { BeforeTool: [{ hooks: [{ command: "x" }] }] }, /has no type/],
     ["an unknown type", { BeforeTool: [{ hooks: [{ type: "http", url: "x" }] }] }, /has the unknown type http/],

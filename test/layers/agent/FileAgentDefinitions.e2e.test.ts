@@ -117,8 +117,8 @@ describe("agents from files", () => {
         ["good", "three"]
       )
       assert.deepStrictEqual(problems.map(unusableFileText), [
-        `${top}/work/.gemini/agents/one.md: it is in ${top}/bad, which is not trusted; it was left out`,
-        `${top}/work/.palimpsest/agents: it is in ${top}/bad/agents, which is not trusted; it was left out`
+        `${top}/work/.gemini/agents/one.md: it is in ${top}/bad, which is not trusted; it is ignored`,
+        `${top}/work/.palimpsest/agents: it is in ${top}/bad/agents, which is not trusted; it is ignored`
       ])
     }
   )
@@ -175,8 +175,8 @@ describe("agents from files", () => {
       assert.strictEqual(agents.length, 202)
       assert.isTrue(agents.some(({ definition: { name } }) => name === "file-099"))
       assert.deepStrictEqual(problems.map(unusableFileText), [
-        "/work/.gemini/agents: expected at most 100 agents; the rest is left out",
-        "/work/.palimpsest/agents: expected at most 100 agents; the rest is left out"
+        "/work/.gemini/agents: expected at most 100 agents; the rest is ignored",
+        "/work/.palimpsest/agents: expected at most 100 agents; the rest is ignored"
       ])
     }
   )

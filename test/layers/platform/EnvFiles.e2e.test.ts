@@ -116,7 +116,7 @@ describe("precedence", () => {
     const { hidden, notices } = yield* found(at, {})
     assert.deepStrictEqual(hidden, [{ value: "some-key-or-other", instead: "[redacted: GEMINI_API_KEY]" }])
     assert.deepStrictEqual(notices, [
-      `${at("me/.gemini/.env")}, line 1: expected NAME=value; this line and 1 more were left out`
+      `${at("me/.gemini/.env")}, line 1: expected NAME=value; this line and 1 more are ignored`
     ])
   })
 })
@@ -126,7 +126,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
   const used = (at: At, file: string) =>
     `the model is asked at https://theirs.example, as GOOGLE_GEMINI_BASE_URL in ${at(file)} says`
   const leftOut = (at: At, file: string, why: string) =>
-    `${at(file)}: GOOGLE_GEMINI_BASE_URL was left out: ${why}; set it in the environment to use it`
+    `${at(file)}: GOOGLE_GEMINI_BASE_URL is ignored: ${why}; set it in the environment to use it`
   const noKey = "the file sets no key for it"
   const cases: ReadonlyArray<
     readonly [
@@ -138,7 +138,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       isTaken: boolean
     ]
   > = [
-    ["alone it is left out", "me/work/.env", url, {}, (at, file) => [leftOut(at, file, noKey)], false],
+    ["alone it is ignored", "me/work/.env", url, {}, (at, file) => [leftOut(at, file, noKey)], false],
     [
       "with a key of its own it counts, and is told without what is secret in it",
       "me/work/.palimpsest/.env",
@@ -148,7 +148,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
       true
     ],
     [
-      "with a key that does not count, as the user has one, it is left out",
+      "with a key that does not count, as the user has one, it is ignored",
       "me/work/.env",
       `${url}\nGEMINI_API_KEY=theirs-of-length`,
       { GEMINI_API_KEY: "mine" },
@@ -221,7 +221,7 @@ describe("a folder's file cannot set the paths of the user's files", () => {
         isTaken
           ? []
           : [
-              `${at("me/work/.env")}: GEMINI_SYSTEM_MD was left out: it leads out of ${at("me/work")}; set it in the environment to use it`
+              `${at("me/work/.env")}: GEMINI_SYSTEM_MD is ignored: it leads out of ${at("me/work")}; set it in the environment to use it`
             ]
       )
     })
@@ -230,13 +230,9 @@ describe("a folder's file cannot set the paths of the user's files", () => {
 
 describe("unreadable files", () => {
   const cases: ReadonlyArray<readonly [what: string, make: (file: string) => void, told: RegExp]> = [
-    ["a pipe", (file) => execFileSync("mkfifo", [file]), /\.env is a named pipe; [^\n]*; it was left out$/],
-    ["a link to itself", (file) => execFileSync("ln", ["-s", ".env", file]), /\.env[^\n]*; it was left out$/],
-    [
-      "what is long",
-      (file) => execFileSync("truncate", ["-s", "65537", file]),
-      /has more than 64 KiB; it was left out$/
-    ]
+    ["a pipe", (file) => execFileSync("mkfifo", [file]), /\.env is a named pipe; [^\n]*; it is ignored$/],
+    ["a link to itself", (file) => execFileSync("ln", ["-s", ".env", file]), /\.env[^\n]*; it is ignored$/],
+    ["what is long", (file) => execFileSync("truncate", ["-s", "65537", file]), /has more than 64 KiB; it is ignored$/]
   ]
   it.effect.each(cases)("%s is reported in one line and skipped", NodeServices.layer, function* ([, make, told]) {
     const at = yield* ground({ "me/.env": says("mine") })

@@ -98,7 +98,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     assert.isUndefined(settings.mcpServers)
     const file = `${root}/here/.gemini/settings.json`
     assert.deepStrictEqual(sources.get("compressionThreshold"), [{ place: "gemini", name: file }])
-    assert.deepStrictEqual(notices, [`${file}: mcpServers counts in ${root}/home/settings.json only; it was left out`])
+    assert.deepStrictEqual(notices, [`${file}: mcpServers counts in ${root}/home/settings.json only; it is ignored`])
     assert.deepStrictEqual(Object.keys(files.workspace.hooks ?? {}), ["PreCompress"])
   })
 
@@ -106,7 +106,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     const gemini = `{"model": {"compressionThreshold": 0.7}}`
     const { notices, root, settings } = yield* reading({ gemini, standing: "unknown" })
     assert.deepStrictEqual(settings, {})
-    assert.deepStrictEqual(notices, [`${root}/here/.gemini/settings.json was left out: the folder is not trusted`])
+    assert.deepStrictEqual(notices, [`${root}/here/.gemini/settings.json is ignored: the folder is not trusted`])
   })
 
   it.effect.each([
@@ -134,10 +134,10 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     })
     assert.deepStrictEqual(settings, {})
     assert.deepStrictEqual(notices, [
-      `${root}/home/settings.json: there is no setting modle (did you mean model?); it was left out`,
-      `${root}/here/.palimpsest/settings.json: there is no setting theme (did you mean terminal.theme?); it was left out`,
-      `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it was left out`,
-      `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it was left out`
+      `${root}/home/settings.json: there is no setting modle (did you mean model?); it is ignored`,
+      `${root}/here/.palimpsest/settings.json: there is no setting theme (did you mean terminal.theme?); it is ignored`,
+      `${root}/here/.palimpsest/settings.json: sessionRetention counts in ${root}/home/settings.json only; it is ignored`,
+      `${root}/here/.palimpsest/settings.json: approve counts in ${root}/home/settings.json only; it is ignored`
     ])
   })
 
@@ -146,9 +146,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     function* (standing) {
       const { notices, root, settings } = yield* reading({ home: `{"window": 5}`, here: `{"window": }`, standing })
       assert.deepStrictEqual(settings, { window: 5 })
-      assert.deepStrictEqual(notices, [
-        `${root}/here/.palimpsest/settings.json was left out: the folder is not trusted`
-      ])
+      assert.deepStrictEqual(notices, [`${root}/here/.palimpsest/settings.json is ignored: the folder is not trusted`])
     }
   )
 
@@ -165,7 +163,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     assert.deepStrictEqual({ ...found.settings }, {})
     const bad = yield* fs.realPath(`${root}/bad/.palimpsest`)
     assert.deepStrictEqual(found.notices.map(settingsNoticeText), [
-      `${root}/here/.palimpsest/settings.json was left out: it is in ${bad}, which is not trusted`
+      `${root}/here/.palimpsest/settings.json is ignored: it is in ${bad}, which is not trusted`
     ])
   })
 
@@ -178,7 +176,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
       notices,
       ["includeDirectories", "loadMemoryFromIncludeDirectories", "ide"].map(
         (key) =>
-          `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it was left out`
+          `${root}/here/.palimpsest/settings.json: ${key} counts in ${root}/home/settings.json only; it is ignored`
       )
     )
   })
@@ -248,7 +246,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     const { notices, root, settings } = yield* reading({ env: { PALIMPSEST_APPROVE: "all" } })
     assert.deepStrictEqual(settings, {})
     assert.deepStrictEqual(notices, [
-      `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it was left out`
+      `PALIMPSEST_APPROVE: approve counts in ${root}/home/settings.json only; it is ignored`
     ])
   })
 

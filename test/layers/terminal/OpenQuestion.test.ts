@@ -148,6 +148,17 @@ describe("an open question", () => {
     assert.deepStrictEqual(shown(), ["Run it?", "because: y not"])
   })
 
+  it.effect("is answered by Escape where it says what that means", function* () {
+    const { ask, question } = yield* scene()
+    const answer = yield* ask({ ...may, escape: "n" })
+    assert.strictEqual(question.takesKey("\u001b", true), "taken")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+    const other = yield* ask(may)
+    assert.isUndefined(question.takesKey("\u001b", true))
+    question.answer("y")
+    yield* Fiber.join(other)
+  })
+
   it.effect("is not answered by such a letter where a message was being typed", function* () {
     const { ask, question } = yield* scene("half a mess")
     const answer = yield* ask({ ...may, opens: { n: { ...may, prompt: "because: " } } })

@@ -45,6 +45,12 @@ describe("progressRows", () => {
       80,
       ["", "⠙ stopping · 3 s", ""]
     ],
+    [
+      "and the seconds that are left of a wait, which count down",
+      { work: { ...thinking, label: "waiting to retry", seconds: 25, left: 4 } },
+      80,
+      ["", "⠋ waiting to retry · 4 s left · Esc cancels", ""]
+    ],
     ["and seconds", { work: { ...thinking, seconds: 3, frame: 11 } }, 80, ["", "⠙ thinking · 3 s · Esc cancels", ""]],
     [
       "a narrow screen cuts the label before the hint",

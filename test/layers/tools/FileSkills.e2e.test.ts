@@ -106,9 +106,9 @@ layer(NodeServices.layer)("FileSkills", (it) => {
     assert.deepStrictEqual(
       problems.map(unusableFileText).toSorted(),
       [
-        `${at("work/.gemini/skills/linked/SKILL.md")}: it is in ${bad}/one, which is not trusted; it was left out`,
-        `${at("work/.gemini/skills/one/SKILL.md")}: it is in ${bad}/one, which is not trusted; it was left out`,
-        `${at("work/.palimpsest/skills")}: it is in ${bad}/.palimpsest/skills, which is not trusted; it was left out`
+        `${at("work/.gemini/skills/linked/SKILL.md")}: it is in ${bad}/one, which is not trusted; it is ignored`,
+        `${at("work/.gemini/skills/one/SKILL.md")}: it is in ${bad}/one, which is not trusted; it is ignored`,
+        `${at("work/.palimpsest/skills")}: it is in ${bad}/.palimpsest/skills, which is not trusted; it is ignored`
       ].toSorted()
     )
     assert.isUndefined(yield* skills.load("two"))

@@ -68,7 +68,7 @@ it.effect("an agent whose servers may not be started says so", runtime([]), func
   const activity = (one: Activity) => Effect.sync(() => void (one._tag === "Failed" && failures.push(one.message)))
   const served = { ...known, definition: { ...localDefinition, mcpServers: { docs: { command: "docs" } } } }
   yield* beginAgent(served, served.definition, { tools: [], settings: chat.settings }, () => [], { ...task, activity })
-  assert.match(failures.join(), /^its MCP servers are left out: [^,]*$/)
+  assert.match(failures.join(), /^its MCP servers are ignored: [^,]*$/)
 })
 
 it.effect("an agent sees the day, and two hundred entries of its folder", function* () {

@@ -61,7 +61,7 @@ describe("run_agents", () => {
     function* () {
       const { answers } = yield* batched(["finder"])
       const [answer = ""] = answers
-      assert.match(answer, /^8 of 8 tasks reached their goal\.\n\n1\. The agent finder ended with GOAL after 1 turn\./)
+      assert.match(answer, /^8 of 8 tasks reached their goal\.\n\n1\. The agent finder reached its goal after 1 turn\./)
       assert.deepStrictEqual(
         [...answer.matchAll(/^done: Find (\d)$/gm)].map(([, number]) => number),
         ["1", "2", "3", "4", "5", "6", "7", "8"]
@@ -126,9 +126,9 @@ describe("run_agents", () => {
       const { answers } = yield* batched(["finder", "writer"])
       assert.match(
         answers[0] ?? "",
-        /^error: The chain stopped at task 2 of 3\.\n\n1\. The agent finder ended with GOAL/
+        /^error: The chain stopped at task 2 of 3\.\n\n1\. The agent finder reached its goal/
       )
-      assert.match(answers[0] ?? "", /\n\n2\. The agent writer ended with ERROR_NO_COMPLETE_TASK_CALL/)
+      assert.match(answers[0] ?? "", /\n\n2\. The agent writer stopped without saying that it was done/)
       const all = yield* Script.use((script) => script.calls)
       assert.lengthOf(
         all.filter(({ request }) => whose(request) === "finder"),

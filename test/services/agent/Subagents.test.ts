@@ -45,7 +45,7 @@ describe("a subagent without a result", () => {
       yield* asked(3)
       yield* TestClock.adjust("61 seconds")
       const { contents } = yield* Fiber.join(fiber)
-      assert.match(answersOf(contents, "slow")[0] ?? "", /^error: The agent slow ended with TIMEOUT after 2 turns/)
+      assert.match(answersOf(contents, "slow")[0] ?? "", /^error: The agent slow ran out of time after 2 turns/)
       assert.strictEqual(yield* Script.use((script) => script.interrupted), 2)
     }
   )
@@ -177,7 +177,7 @@ describe("the place of an agent", () => {
       })
       assert.isDefined(runner)
       const { text: said } = yield* Effect.flatMap(runner.start(task("Do it")), ({ result }) => result)
-      assert.include(said, "The agent two ended with GOAL")
+      assert.include(said, "The agent two reached its goal")
     }).pipe(
       Effect.scoped,
       Effect.provide(
@@ -246,7 +246,7 @@ describe("cancelling", () => {
       yield* asked(2)
       yield* TestClock.adjust("5 minutes")
       const { contents } = yield* Fiber.join(fiber)
-      assert.match(answersOf(contents, "asker")[0] ?? "", /GOAL after 2 turns/)
+      assert.match(answersOf(contents, "asker")[0] ?? "", /reached its goal after 2 turns/)
       assert.strictEqual(questions, 1)
     }
   )

@@ -137,8 +137,8 @@ describe("failures", () => {
     ]
     assert.deepStrictEqual(notices.map(noticeText), [
       "this folder is not trusted, so GEMINI.md and 2 more are not loaded",
-      "../GEMINI.md: its folder is not trusted, so it was left out",
-      "/w/settings.json was left out: the folder is not trusted",
+      "../GEMINI.md: its folder is not trusted, so it is ignored",
+      "/w/settings.json is ignored: the folder is not trusted",
       "the model nope is not known here; a window of 32,768 tokens is assumed",
       "3 more memory files have problems",
       "write_file .git/config needs approval, because git runs it"

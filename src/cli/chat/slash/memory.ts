@@ -44,7 +44,8 @@ export const memory: SlashCommand = {
           yield* action === "refresh" || action === "reload" ? files.refresh : files.load
         )
         const print = action === "list" ? listText : showText
-        yield* session.terminal.write(`${print(loaded, session.style)}\n`)
+        if (loaded.blocks.length === 0) yield* say(session, "Memory is empty here; add a fact with /memory add.")
+        else yield* session.terminal.write(`${print(loaded, session.style)}\n`)
         for (const problem of loaded.problems) yield* say(session, problem)
         return
       }

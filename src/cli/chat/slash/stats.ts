@@ -51,7 +51,7 @@ export const stats: SlashCommand = {
       ["turns", `${number(turns)} (${plural(messages, "message")})`],
       [
         "window",
-        `${number(used.tokens)} of ${number(used.limit)} tokens (${share(used.tokens, used.limit)}), with instruction and tools`
+        `${number(used.tokens)} of ${number(used.limit)} tokens (${share(used.tokens, used.limit)}), with the system prompt and tools`
       ],
       [
         "messages",

@@ -33,8 +33,8 @@ Exit status: 0 done, 1 the operation failed, 2 bad usage or input, 130 interrupt
   },
   chat: {
     about: "talking in the terminal and in pipes, models, keys",
-    text: `A key: set GEMINI_API_KEY (https://aistudio.google.com/apikey), or GOOGLE_API_KEY. Another endpoint: GOOGLE_GEMINI_BASE_URL.
-The model: --model NAME, else the session's own, else PALIMPSEST_MODEL, else "model" in the settings.
+    text: `A key: set GEMINI_API_KEY (https://aistudio.google.com/apikey) or GOOGLE_API_KEY, ANTHROPIC_API_KEY or OPENAI_API_KEY. Ollama needs none. Another endpoint: GOOGLE_GEMINI_BASE_URL.
+The model: --model NAME, else the session's own where its provider has a key, else PALIMPSEST_MODEL, else "model" in the settings, else one of a provider that has a key.
 
 palimpsest chat                 begins a conversation; /help lists the commands of the chat
 palimpsest chat --continue      goes on where you left off
@@ -43,6 +43,10 @@ palimpsest chat --session NAME  keeps the conversation under this id
 git diff | palimpsest ask "review this"
 palimpsest chat --model replay:FILE   steps through a recording, without a key
 
+The flags of chat and ask work without a command, too; palimpsest "a question" asks it.
+
+What is typed while the agent works reaches it after the tools that run; Tab sends it after the answer instead. Esc interrupts, and keeps the steps that are done.
+A question takes one key: y once, s in this session, a always in this folder, n no, with a reason. /approvals takes approvals back. Shift+Tab changes what runs without asking.
 Ctrl+C cancels what is running, else clears the line. On an empty line, press it twice to leave.
 ask keeps no conversation unless --session, --resume or --continue is given; --stream-json prints every event as a line.`
   },
