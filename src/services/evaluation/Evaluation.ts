@@ -2,7 +2,8 @@ import { Effect } from "effect"
 import { adopt, statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { defaultStrategy, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
-import { entries, inserted, view } from "../../domain/conversation/Conversation.ts"
+import { model } from "../../domain/content/Content.ts"
+import { append, type Conversation, entries, entryId, inserted, view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { type CompactionPoint, compactionPoints, shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
@@ -34,13 +35,19 @@ export interface EvaluationOptions {
 
 const defaultBudgets = [2_000, 4_000, 8_000]
 
+/** The conversation with an empty answer at its end: a snapshot alone stands for a message that waits for its answer, too. */
+const answered = (conversation: Conversation): Conversation =>
+  view(conversation).at(-1)?.entry.content.role === "user"
+    ? append(conversation, { id: entryId(conversation.next), content: model(), tokens: [], handles: [] })
+    : conversation
+
 /** Runs one strategy at a point. */
 const compressAt = Effect.fnUntraced(function* (
   { compaction, session }: CompactionPoint,
   options: { readonly strategy: StrategyName; readonly preserve: number; readonly budget: number }
 ) {
   const compression = yield* Compression
-  const { conversation } = session
+  const conversation = options.preserve === 0 ? answered(session.conversation) : session.conversation
   const held = new HandleIndex()
   held.restore([...compaction.log, ...inserted(conversation)])
   const { dropped, outcome } = yield* compression.compress({
