@@ -100,13 +100,13 @@ describe("a grant of a folder", () => {
 
   it("is said in words", () => {
     const words = {
-      edit: "edits of files, in every folder",
+      edit: "edits of files in every folder",
       "edit in /a b": "edits of files in /a b",
       "edit:/a/.env": "edits of /a/.env",
       "shell:npm test in C:\\a": "the command npm test in C:\\a",
       "shell:/a $ npm ci in x": "exactly the command npm ci in x, in /a",
       "mcp:docs in /a": "the tools of the MCP server docs in /a",
-      "fetch:a.example": "pages of a.example, in every folder",
+      "fetch:a.example": "pages of a.example in every folder",
       "memory:global in /a": "facts in your own memory in /a",
       "memory:/a/AGENTS.md": "facts in /a/AGENTS.md",
       "browser in /a": "clicks and typing in the browser in /a",
