@@ -62,6 +62,21 @@ export const wrappedLines = (text: string, width: number) =>
     .split("\n")
     .flatMap((line) => wrapped(line, width))
 
+const menuIndent = "   "
+
+/** The rows of an entry of a menu: what goes on stands below its meaning, not below its letter. */
+const menuRows = (line: string, width: number): ReadonlyArray<string> => {
+  const [first = "", ...rest] = wrapped(line, width)
+  return rest.length === 0
+    ? [first]
+    : [
+        first,
+        ...wrapped(rest.join(" "), Math.max(1, width - menuIndent.length)).map(
+          (row) => `${menuIndent}${row.trimStart()}`
+        )
+      ]
+}
+
 /** The rows of what a question is about. */
 export const detailRows = ({ foot, head, language, lines }: Detail, theme: Theme, width: number) => ({
   head: head === "" ? [] : wrappedLines(head, width),
@@ -69,7 +84,13 @@ export const detailRows = ({ foot, head, language, lines }: Detail, theme: Theme
     ? lines.flatMap((line) => wrapped(line, Math.max(1, width - 2)))
     : diffRows(lines, language, theme, Math.max(1, width - 2))
   ).map((row) => `  ${row}`),
-  foot: foot === "" ? [] : wrappedLines(foot, width)
+  foot:
+    foot === ""
+      ? []
+      : foot
+          .replace(/\n$/, "")
+          .split("\n")
+          .flatMap((line) => menuRows(line, width))
 })
 
 /** Rows of what a question was about that stay in the conversation. */
