@@ -47,8 +47,9 @@ describe("parts that are there only sometimes", () => {
     isTrue<Equals<Layer.Error<ReturnType<typeof plain>>, never>>(true)
     isTrue<Equals<Layer.Services<ReturnType<typeof over>>, SqlClient.SqlClient>>(true)
     isTrue<Equals<Layer.Error<ReturnType<typeof over>>, Session.SessionStoreError>>(true)
-    // @ts-expect-error: this store needs a client of SQL.
-    plain({ store: SqlSessionStore.layer() })
+    // A store that needs a client of SQL is no option of the plain kind.
+    type Stored = { readonly store: ReturnType<typeof SqlSessionStore.layer> }
+    isTrue<Stored extends Palimpsest.Options ? false : true>(true)
   })
 
   it("need what they say, but for a summarizer, which gets the parts of the whole", () => {
