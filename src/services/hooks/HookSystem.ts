@@ -1,4 +1,4 @@
-import { Cause, Context, Duration, Effect, Exit, Fiber, Layer, type Scope } from "effect"
+import { Cause, Clock, Context, Duration, Effect, Exit, Fiber, Layer, type Scope } from "effect"
 import {
   type HookEvent,
   type HookEventName,
@@ -141,7 +141,15 @@ const add = Effect.fnUntraced(function* (
       Effect.suspend(() => {
         registered.delete(key)
         lookups.clear()
-        const late = aside.size === 0 ? Effect.void : Effect.timeoutOption(Fiber.awaitAll([...aside]), asideTimeout)
+        // By the system's clock: nobody advances a test clock while layers end.
+        const late =
+          aside.size === 0
+            ? Effect.void
+            : Effect.provideService(
+                Effect.timeoutOption(Fiber.awaitAll([...aside]), asideTimeout),
+                Clock.Clock,
+                Clock.Clock.defaultValue()
+              )
         return Effect.andThen(
           late,
           Effect.suspend(() => ended(added.flatMap(({ running }) => [...running])))
