@@ -23,5 +23,5 @@ export const open = (key: string): Effect.Effect<Chat["Service"], SessionStoreEr
 export type { LimitName, LoopKind } from "../domain/chat/ChatEvent.ts"
 export type { StoppedByHook } from "../services/chat/AskModel.ts"
 export type { ChatServices } from "../services/chat/Chat.ts"
-export type { ChatLog } from "../services/chat/ChatState.ts"
+export type { ChatLog, Emit } from "../services/chat/ChatState.ts"
 export type { FileChange } from "../services/chat/FileRecords.ts"

@@ -28,3 +28,5 @@ export { type LanguageModelOptions, layerLanguageModel } from "../services/effec
 export type { RoutingSize } from "../domain/agent/RoutingWindow.ts"
 export type { RetryPolicy } from "../services/model/Retry.ts"
 export type { ProviderOptions, Timeouts } from "../layers/model/ProviderExchange.ts"
+export type { ModelReach } from "../domain/model/ModelRoute.ts"
+export type { ModelAccess } from "../services/model/Model.ts"

@@ -106,7 +106,7 @@ describe("an agent in a process", () => {
         : calls(["read_file", { file_path: `${turnOf(request)}.txt` }])
     })
     yield* runs(where, fake, ["ask", "--approve", "all", "Begin"])
-    assert.include(output(results(of("main").at(-1))[0]), "The agent rev ended with MAX_TURNS after 3 turns")
+    assert.include(output(results(of("main").at(-1))[0]), "The agent rev used up its turns")
     assert.include(output(results(of("rev")[1])[0]), "there is no tool run_shell_command")
     assert.isFalse(existsSync(path.join(where.cwd, "PWNED")))
   })
@@ -123,7 +123,7 @@ describe("an agent in a process", () => {
         return turnOf(request) === 0 ? calls(["write_file", { file_path: "a.txt", content: "x" }]) : done("done")
       })
       yield* runs(where, fake, ["ask", "--approve", mode, "Begin"])
-      assert.include(output(results(of("main").at(-1))[0]), "The agent rev ended with GOAL")
+      assert.include(output(results(of("main").at(-1))[0]), "The agent rev reached its goal")
       assert.strictEqual(existsSync(path.join(where.cwd, "a.txt")), isWritten)
     })
   }

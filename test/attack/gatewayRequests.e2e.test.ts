@@ -33,7 +33,7 @@ const tricks = [
   "TE: trailers, chunked",
   "Trailer: Content-Length",
   "Upgrade: h2c",
-  "Upgrade: websocket\r\nConnection: Upgrade",
+  "Upgrade: other\r\nConnection: Upgrade",
   "X-Content-Length: 0",
   "Content_Length: 0",
   "X-HTTP-Method-Override: DELETE",

@@ -206,7 +206,8 @@ describe("ask", () => {
   )
 
   it.effect("ends quietly with status 0 when the reader of the pipe closes it", function* () {
-    const long = Array.from({ length: 400 }, () => FakeGemini.event(piece("word ".repeat(2_000))))
+    const words = (n: number) => Array.from({ length: 1_500 }, (_, i) => `w${n * 7_919 + i * 31}`).join(" ")
+    const long = Array.from({ length: 400 }, (_, n) => FakeGemini.event(piece(words(n))))
     const fake = yield* FakeGemini.make(() => [FakeGemini.streamHead, ...long, FakeGemini.stall])
     const ended = yield* asking(fake, yield* folders("gone"), ["ask", "x", "--stream-json"], { hangUp: true })
     assert.deepStrictEqual([ended.status, ended.stderr], [0, ""])

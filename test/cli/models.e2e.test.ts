@@ -216,7 +216,7 @@ describe("the window of a conversation from a file", () => {
   const contents = JSON.stringify([{ role: "user", parts: [{ text: "Say one." }] }])
   const unknown = (model: string, hint: string) =>
     `palimpsest: the model ${model} is not known here; a window of 32,768 tokens is assumed (to set it: palimpsest config set models.${model}.window N)${hint}\n`
-  const hint = "; set it once with --limit N"
+  const hint = "; set it once with --window N"
 
   const rows: ReadonlyArray<
     readonly [what: string, text: string, settings: object, args: ReadonlyArray<string>, limit: number, told: string]

@@ -78,11 +78,11 @@ describe("strategies", () => {
     assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
   })
 
-  const share = "a share from 0 to 1, such as 0.5 or 50%"
+  const share = "a fraction from 0 to 1, such as 0.5 or 50%"
   const count = "a whole number, such as 64000, 64k or 1.5M"
   it.effect.each([
     ["--threshold", "2", share],
-    ["--limit", "-5", count],
+    ["--window", "-5", count],
     ["--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`],
     ["--model", ",", "the name of a model, or names with commas between them"]
   ] as const)("compress refuses %s %s in one line", function* ([flag, value, expected]) {

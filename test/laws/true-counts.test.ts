@@ -198,7 +198,8 @@ const wrong = Effect.fnUntraced(function* (
     if (range === undefined) continue
     const key = `${range.from} ${range.to}`
     paid.set(key, (paid.get(key) ?? 0) + calls)
-    if ((paid.get(key) ?? 0) > 2) return `${n}: ${key} was paid for twice`
+    // As Gemini CLI, `gemini` asks again after a summary that said nothing or made the request larger.
+    if (strategy !== "gemini" && (paid.get(key) ?? 0) > 2) return `${n}: ${key} was paid for twice`
   }
   return tooLong > 0 ? `${tooLong} requests were too long for the server` : undefined
 })

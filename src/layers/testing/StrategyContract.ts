@@ -162,7 +162,7 @@ const maxErrorShare = 0.2
 /** Checks one compression: it shrinks the request and loses nothing, or says why it changed nothing. */
 const checkCompression = Effect.fnUntraced(function* (runner: StrategyRunner, request: CompressRequest) {
   const before = described(request.conversation)
-  const { dropped, outcome } = yield* ending(runner, runner.compress(request))
+  const { dropped, outcome } = yield* runner.compress(request)
   assert.deepStrictEqual(described(request.conversation), before, "the request was changed")
   assert.ok(Schema.is(Outcome)(outcome), `an unknown outcome: ${JSON.stringify(outcome)}`)
   const patch = patchOf(outcome)
@@ -268,8 +268,13 @@ const requestAround = (strategy: Strategy, messages: ReadonlyArray<Draft>, dista
  */
 export const strategyContract = (
   { describe, it }: TestFunctions,
-  { conversations, runner, runs = 40, tempStore }: StrategyVariant
+  { conversations, runner: given, runs = 40, tempStore }: StrategyVariant
 ) => {
+  const runner: StrategyRunner = {
+    ...given,
+    compress: (request) => ending(given, given.compress(request)),
+    apply: (request, plan) => ending(given, given.apply(request, plan))
+  }
   const { strategy } = runner
   const servicesWith = servicesOver(tempStore)
   const services = servicesWith(Summarizer.layerExtractive)

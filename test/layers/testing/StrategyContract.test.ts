@@ -9,7 +9,7 @@ import { strategyContract } from "../../../src/layers/testing/StrategyContract.t
 import type { CompressRequest } from "../../../src/services/compression/strategies/CompressRequest.ts"
 import type { StrategyRunner } from "../../../src/services/compression/strategies/StrategyRunner.ts"
 import { runners } from "../../../src/services/compression/strategies/StrategyRunners.ts"
-import { isUnitTier, runsOf } from "../../support/runs.ts"
+import { isUnitTier } from "../../support/runs.ts"
 
 /** The suite notices strategies that break the contract. */
 
@@ -21,7 +21,7 @@ const failedBy = async (runner: StrategyRunner): Promise<ReadonlyArray<string>> 
       describe: (_, define) => define(),
       it: (name, run) => tests.set(name, run)
     },
-    { runner, tempStore: MemoryTempStore.layer, runs: runsOf(25, 15) }
+    { runner, tempStore: MemoryTempStore.layer, runs: 40 }
   )
   const failed: Array<string> = []
   for (const [name, run] of tests) await run().catch(() => failed.push(name))

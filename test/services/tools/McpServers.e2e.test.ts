@@ -144,7 +144,7 @@ describe("processes", () => {
     const { groups, layer, left } = yield* watched
     const offer = yield* Effect.provide(besideSound("hangs"), layer)
     assert.deepStrictEqual(offer.problems.map(mcpProblemText), [
-      "The MCP server hangs is left out: it did not answer within 3s"
+      "The MCP server hangs is ignored: it did not answer within 3s"
     ])
     assert.strictEqual(groups.length, 2)
     yield* untilNone(() => left().slice(1))
