@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { settledBy } from "../../../../src/domain/compression/evidence/Agreements.ts"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { entriesOf } from "../../../support/entries.ts"
 
 const options = `Three ways to do it:
 
@@ -122,5 +126,21 @@ describe("what the user settled with a short reply", () => {
     [`yes ${"and then more words ".repeat(10)}`, "Should I?"]
   ])("nothing: %s", (reply, before) => {
     assert.isUndefined(settledBy(reply, before))
+  })
+})
+
+describe("a reply settles what the agent asked last", () => {
+  const asked = model(text(proposal))
+  const yes = user(text("yes"))
+  const works = [model(call("read_file", { path: "a.ts" }, "c1")), user(response("read_file", { output: "" }, "c1"))]
+  it.each([
+    ["at once", [asked, yes], 1],
+    ["not where the agent went on to work", [asked, ...works, yes], 0],
+    ["not where the user said more since", [asked, user(text("Look at the schema too.")), yes], 0],
+    ["not what it only thought", [model({ text: proposal, thought: true }), yes], 0]
+  ])("%s", (_, contents, count) => {
+    const entries = entriesOf([user(text("Tidy up the schema.")), ...contents])
+    assert.lengthOf(Work.runSync(gatherEvidence(entries)).settled, count)
+    assert.lengthOf(Work.runSync(gatherEvidence([], { earlier: entries })).settled, count)
   })
 })
