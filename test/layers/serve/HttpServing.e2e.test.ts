@@ -180,6 +180,12 @@ const cases: ReadonlyArray<Case> = [
     ...busy,
     says: "long"
   },
+  {
+    name: "other words with the id of a message that runs",
+    ...post("/v1/sessions/busy/messages", { id: "long", text: "x" }),
+    ...busy,
+    says: "other words"
+  },
   { name: "a compression while a turn runs", ...post("/v1/sessions/busy/compress"), ...busy },
   { name: "a delete while a turn runs", method: "DELETE", place: "/v1/sessions/busy", ...busy },
   {
