@@ -38,7 +38,7 @@ const nevertheless =
 
 /** Words with which a reply takes back, postpones or bounds what it says. */
 const reservation =
-  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
+  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|nevermind|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale|ama|fakat)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
 /** Words that bound an agreement, and not a choice. */
 const condition =
   /(?<![\p{L}])(?:first|only|if|after|before|until|zuerst|nur|wenn|seulement|si|primero|solo|se|prima|сначала|если)(?![\p{L}])|[先等]/iu
