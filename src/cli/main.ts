@@ -41,7 +41,7 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
   }
 }
 
-const questionAdvice = '; to ask a question, put it in quotes: palimpsest "why does the build fail?"'
+const questionAdvice = '; to ask a question, put it in quotes, one word after -p: palimpsest "why does the build fail?"'
 
 /**
  * Prints help pages in our own layout, and a one-line error for an invalid command line. The help page is printed only on
@@ -58,7 +58,11 @@ const presenter: CliOutput.Presenter = {
         })
       case "InvalidInvocation":
         return Effect.sync(() => {
-          const problems = event.errors.map((error) => problemText(error, event.errors.length === 1)).join("; ")
+          const isAlone = event.errors.length === 1
+          // `palimpsest --approve edits hello` is `chat` with a word too many.
+          const isAsked = isAlone && event.commandPath[1] === "chat" && event.errors[0]?._tag === "UnexpectedArgument"
+          const problems =
+            event.errors.map((error) => problemText(error, isAlone)).join("; ") + (isAsked ? questionAdvice : "")
           process.stderr.write(`palimpsest: ${printableLine(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`)
         })
       case "Version":

@@ -31,13 +31,17 @@ export interface Route {
 }
 
 const geminiPath =
-  /^\/v1(?:beta|alpha)?\d*\/(?:projects\/[^/]+\/locations\/[^/]+\/publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/
+  /^\/v1(?:beta|alpha)?\d*\/(?:(?:projects\/[^/]+\/locations\/[^/]+\/)?publishers\/google\/)?(?:models|tunedModels)\/([^/:]+):(generateContent|streamGenerateContent|countTokens)$/
 
 /** Paths under which servers offer OpenAI's dialects: its own, those of proxies and of other providers, and Azure's, which name a deployment. */
 const openAiPath =
-  /^(?:\/v1|\/v1beta\/openai|\/api\/v1|\/api\/paas\/v4|\/compatible-mode\/v1|\/openai(?:\/v1|\/deployments\/([^/]+))?)?\/(chat\/completions|responses)$/
+  /^(?:\/v1|\/v1beta\/openai|\/v1(?:beta1)?\/projects\/[^/]+\/locations\/[^/]+\/endpoints\/[^/]+|\/api\/v1|\/api\/(?:coding\/)?paas\/v4|\/compatible-mode\/v1|\/inference(?:\/v1)?|\/openai(?:\/v1|\/deployments\/([^/]+))?)?\/(chat\/completions|responses)$/
 
-const anthropicPath = /^(?:\/anthropic)?\/v1\/messages(\/count_tokens)?$/
+const anthropicPath = /^(?:\/api)?(?:\/anthropic)?\/v1\/messages(\/count_tokens)?$/
+
+/** Claude on Vertex AI. */
+const vertexClaudePath =
+  /^\/v1(?:beta1)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/([^/:]+):(?:rawPredict|(streamRawPredict))$/
 
 const plainRoute = { model: undefined, isStream: false, isArray: false } as const
 
@@ -47,6 +51,11 @@ export const routeOf = (method: string, { path, query }: RequestTarget): Route |
   const anthropic = anthropicPath.exec(path)
   if (anthropic !== null) {
     return { ...plainRoute, dialect: "anthropic", asks: anthropic[1] === undefined ? "answer" : "count" }
+  }
+  const [, claude, stream] = vertexClaudePath.exec(path) ?? []
+  if (claude === "count-tokens") return { ...plainRoute, dialect: "anthropic", asks: "count" }
+  if (claude !== undefined) {
+    return { ...plainRoute, dialect: "anthropic", asks: "answer", model: claude, isStream: stream !== undefined }
   }
   const [, deployment, kind] = openAiPath.exec(path) ?? []
   if (kind !== undefined) {
@@ -63,9 +72,13 @@ export const routeOf = (method: string, { path, query }: RequestTarget): Route |
   }
 }
 
-/** Returns the provider of a request with a route. Gemini serves OpenAI's dialect, too. */
+/** Returns the provider of a request with a route. Gemini and Vertex AI serve OpenAI's dialect, too. */
 export const providerOf = ({ dialect }: Route, { path }: RequestTarget): Provider =>
-  dialect === "anthropic" ? dialect : dialect === "gemini" || path.startsWith("/v1beta/") ? "gemini" : "openai"
+  dialect === "anthropic"
+    ? dialect
+    : dialect === "gemini" || /^\/v1(?:beta1?)?\/(?:openai|projects)\//.test(path)
+      ? "gemini"
+      : "openai"
 
 /** Returns the provider of a request without a known dialect, from its path and the names of its headers. */
 export const providerOfOther = ({ path }: RequestTarget, hasHeader: (name: string) => boolean): Provider => {

@@ -71,9 +71,10 @@ export const declared = (
 export const choice = ({ mustCall, tools }: OpenAiRequest): Json =>
   mustCall === true && tools.length > 0 ? { tool_choice: "required" } : {}
 
-const errorTypes: Readonly<Record<number, string>> = { 401: "invalid_request_error", 429: "rate_limit_exceeded" }
+const errorType = (status: number): string =>
+  status === 429 ? "rate_limit_exceeded" : status < 500 ? "invalid_request_error" : "server_error"
 
 /** The body of an error. `status` is that of HTTP. */
 export const openAiFailure = (status: number, message: string): Json => ({
-  error: { message, type: errorTypes[status] ?? "server_error", param: null, code: null }
+  error: { message, type: errorType(status), param: null, code: null }
 })

@@ -34,7 +34,7 @@ export const make = (detail: Detail, theme: Theme) => {
       if (all.length <= rest) return [...head, ...all, ...foot]
       shown = Math.max(minShownRows, rest - 1)
       top = Math.max(0, Math.min(top, all.length - shown))
-      const place = `rows ${number(top + 1)} to ${number(Math.min(top + shown, all.length))} of ${number(all.length)} · ↑ ↓ PgUp PgDn scroll`
+      const place = `rows ${number(top + 1)} to ${number(Math.min(top + shown, all.length))} of ${number(all.length)} · ↑ ↓ PgUp PgDn`
       return [...head, ...all.slice(top, top + shown), theme.dim(place), ...foot]
     },
     /** Takes a key that scrolls. Returns whether it was one. */

@@ -10,6 +10,8 @@ import type { JournaledTurn } from "./TurnJournal.ts"
 /** A message and its turn. */
 export interface ServedTurn {
   readonly message: string
+  /** The words of the message; undefined where another process began the turn. */
+  readonly words: string | undefined
   /** The number of its first event. */
   readonly start: number
   /** Completing it cancels the turn. */
@@ -36,8 +38,14 @@ const batchMillis = 100
  */
 type Save = (turn: JournaledTurn & { readonly first: number | undefined }) => Effect.Effect<boolean>
 
-const makeTurn = (message: string, start: number, ended: TurnStatus | undefined): ServedTurn => ({
+const makeTurn = (
+  message: string,
+  words: string | undefined,
+  start: number,
+  ended: TurnStatus | undefined
+): ServedTurn => ({
   message,
+  words,
   start,
   cancel: Deferred.makeUnsafe<void>(),
   done: Deferred.makeUnsafe<void>(),
@@ -81,7 +89,7 @@ export class OpenedSession {
     this.kept = last?.events[0]?.number
     for (const { event, message, number } of last?.events ?? []) {
       if (message === null) continue
-      const turn = this.turns.get(message) ?? makeTurn(message, number, "stopped")
+      const turn = this.turns.get(message) ?? makeTurn(message, undefined, number, "stopped")
       if (event._tag === "TurnEnded") turn.ended = event.status
       this.turns.set(message, turn)
     }
@@ -150,7 +158,7 @@ export class OpenedSession {
 
   /** Begins the turn of a message. */
   begin(message: string, text: string): ServedTurn {
-    const turn = makeTurn(message, this.events.last + this.waiting.length + 1, undefined)
+    const turn = makeTurn(message, text, this.events.last + this.waiting.length + 1, undefined)
     this.turns.set(message, turn)
     const [oldest] = this.turns.keys()
     if (this.turns.size > maxTurns && oldest !== undefined) this.turns.delete(oldest)
@@ -160,8 +168,8 @@ export class OpenedSession {
   }
 
   /** Continues a turn that another process began. */
-  resume({ message, start }: ServedTurn): ServedTurn {
-    const turn = makeTurn(message, start, undefined)
+  resume({ message, start, words }: ServedTurn): ServedTurn {
+    const turn = makeTurn(message, words, start, undefined)
     this.turns.set(message, turn)
     this.running = turn
     return turn

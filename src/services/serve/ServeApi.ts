@@ -137,7 +137,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
     HttpApiEndpoint.get("list", "/", {
       query: {
         limit: Schema.optionalKey(upTo(1_000)),
-        cursor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+        cursor: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200), Schema.isPattern(/^\d{15}-/))),
         search: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
         totals: Schema.optionalKey(Schema.Literals(["true", "false"]))
       },

@@ -102,6 +102,10 @@ export const send = Effect.fnUntraced(function* (
     id,
     Effect.fnUntraced(function* (session) {
       const before = session.turn(messageId)
+      // The session holds a message once its model has begun to answer.
+      if (before?.ended === undefined && (before?.words ?? message.text) !== message.text) {
+        return yield* otherWords(id, messageId)
+      }
       const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
       const recorded = answerTo(whole, messageId)
       if (recorded !== undefined && !hasWords(recorded.message, message.text)) return yield* otherWords(id, messageId)

@@ -218,9 +218,12 @@ export const reading = (
   lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
 ): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read" | "rename"> => ({
   list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
-    const words = search.toLowerCase()
+    const words = search.toLowerCase().split(/\s+/)
     const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
-      .filter(({ firstPrompt = "", id, title = "" }) => `${title}\n${firstPrompt}\n${id}`.toLowerCase().includes(words))
+      .filter(({ firstPrompt = "", id, title = "" }) => {
+        const text = `${title}\n${firstPrompt}\n${id}`.toLowerCase()
+        return words.every((word) => text.includes(word))
+      })
       .map((summary) => ({ summary, place: placeOf(summary) }))
       .filter(({ place }) => cursor === undefined || place < cursor)
       .sort((one, other) => (one.place < other.place ? 1 : -1))

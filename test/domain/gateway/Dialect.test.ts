@@ -48,6 +48,20 @@ describe("a route", () => {
       "/v1/projects/p/locations/global/publishers/google/models/gemini-2.5-pro:generateContent",
       "gemini answer gemini-2.5-pro"
     ],
+    [
+      "/v1beta1/publishers/google/models/gemini-2.5-pro:streamGenerateContent?alt=sse",
+      "gemini answer gemini-2.5-pro stream"
+    ],
+    ["/v1/projects/p/locations/global/endpoints/openapi/chat/completions", "chat answer"],
+    ["/v1/projects/p/locations/l/publishers/anthropic/models/claude-x@1:rawPredict", "anthropic answer claude-x@1"],
+    [
+      "/v1/projects/p/locations/l/publishers/anthropic/models/claude-x:streamRawPredict",
+      "anthropic answer claude-x stream"
+    ],
+    ["/v1/projects/p/locations/l/publishers/anthropic/models/count-tokens:rawPredict", "anthropic count"],
+    ["/inference/v1/chat/completions", "chat answer"],
+    ["/api/anthropic/v1/messages", "anthropic answer"],
+    ["/api/v1/messages/count_tokens", "anthropic count"],
     ["/v1/messages/batches", undefined],
     ["/v1beta/models/gemini-2.5-pro:generateContent", "gemini answer gemini-2.5-pro"],
     ["/v1alpha/models/gemini-2.5-pro:countTokens", "gemini count gemini-2.5-pro"],
@@ -84,6 +98,7 @@ it.each([
   ["/v1/messages", "api.anthropic.com"],
   ["/v1beta/models/m:generateContent", "generativelanguage.googleapis.com"],
   ["/v1beta/openai/chat/completions", "generativelanguage.googleapis.com"],
+  ["/v1/projects/p/locations/l/endpoints/openapi/chat/completions", "generativelanguage.googleapis.com"],
   ["/v1/chat/completions", "api.openai.com"],
   ["/v1/responses", "api.openai.com"]
 ])("%s goes to its provider's own server", (path, host) => {

@@ -180,6 +180,12 @@ const cases: ReadonlyArray<Case> = [
     ...busy,
     says: "long"
   },
+  {
+    name: "other words with the id of a message that runs",
+    ...post("/v1/sessions/busy/messages", { id: "long", text: "x" }),
+    ...busy,
+    says: "other words"
+  },
   { name: "a compression while a turn runs", ...post("/v1/sessions/busy/compress"), ...busy },
   { name: "a delete while a turn runs", method: "DELETE", place: "/v1/sessions/busy", ...busy },
   {
@@ -298,9 +304,11 @@ describe("bad input", () => {
     assert.deepStrictEqual([first.more, second.more, second.next], [1, 0, null])
     assert.deepStrictEqual([...first.sessions, ...second.sessions].map(({ id }) => id).sort(), ["p1", "p2", "p3"])
     assert.deepStrictEqual(
-      (yield* page("search=invoices")).sessions.map(({ id }) => id),
+      (yield* page("search=may%20INVOICES")).sessions.map(({ id }) => id),
       ["p2"]
     )
+    const made = yield* Effect.promise(() => ask("GET", "/v1/sessions?cursor=made-up", { token: tokens.local }))
+    assert.strictEqual(made.status, 400)
     assert.strictEqual(
       (yield* Effect.promise(() => ask("PATCH", "/v1/sessions/p2", { body: { title: "x" } }))).status,
       404

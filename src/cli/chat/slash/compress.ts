@@ -6,8 +6,9 @@ import { entries } from "../../../domain/conversation/Conversation.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { pricesWith } from "../../../domain/tokens/Prices.ts"
+import { definitions } from "../../output/Columns.ts"
 import { outcomeSentence } from "../../output/OutcomeText.ts"
-import { type ChatSession, nextPosition, say } from "./ChatSession.ts"
+import { type ChatSession, nextPosition, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 /** Lists what the conversation is about, or returns the focus for the numbers that the user chose from that list. */
@@ -17,16 +18,14 @@ const askedFocus = Effect.fnUntraced(function* (session: ChatSession, numbers: s
   const choices = focusChoices(yield* Work.run(gatherEvidence(own, { cwd: started?.cwd })))
   const focus = chosenFocus(choices, numbers)
   if (focus !== undefined) return focus
-  yield* say(
-    session,
-    choices.length === 0
-      ? "There is nothing to choose from yet. /compress compresses."
-      : [
-          "This conversation is about:",
-          ...choices.map((choice, index) => `  ${index + 1}  ${printableLine(choice)}`),
-          "Name what the snapshot keeps above all, for example: /compress ? 1 3"
-        ].join("\n")
-  )
+  if (choices.length === 0) {
+    yield* say(session, "There is nothing to choose from yet. /compress compresses.")
+    return undefined
+  }
+  yield* say(session, "This conversation is about:")
+  const rows = choices.map((choice, index) => [`${index + 1}`, printableLine(choice)] as const)
+  yield* session.terminal.write(`${definitions(rows, yield* tableColumns(session))}\n`)
+  yield* say(session, "Name what the snapshot keeps above all, for example: /compress ? 1 3")
   return undefined
 })
 

@@ -9,7 +9,12 @@ export const changeCompression = Effect.fnUntraced(function* (session: ChatSessi
   const isUndo = what === "undo"
   const before = yield* chat.usage
   const done = yield* isUndo ? chat.undo : chat.redo
-  if (!done) return yield* say(session, isUndo ? "There is no compression to undo." : "There is nothing to redo.")
+  if (!done) {
+    return yield* say(
+      session,
+      isUndo ? "There is no compression to undo. /rewind takes messages and files back." : "There is nothing to redo."
+    )
+  }
   yield* Ref.set(compressedAt, -1)
   const { limit, tokens } = yield* chat.usage
   yield* say(

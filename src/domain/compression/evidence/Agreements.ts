@@ -9,18 +9,62 @@ export interface Settled {
   readonly what: string
 }
 
-const assent =
-  /^\W*(?:(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|perfect|thanks?)\W+)*(?:yes|yep|yup|yeah|ok(?:ay)?|sure|agreed?|i agree|sounds good|looks (?:good|right)|lgtm|go (?:ahead|for it)|do (?:it|that)|please do|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|ja|genau|oui|sí|si|はい|好的?|是的)(?![\w-])/i
+/** The end of a word, in any script. */
+const wordEnd = String.raw`(?![\p{L}\p{N}_'’-])`
+
+const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|perfect|thanks?)`
+
+/** Words that agree whatever follows, unless the rest has a reservation. */
+const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|ja|oui|ouais|sí|sì|sim|да|давай|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题)`
+/** Words that also begin other sentences: they agree where a sign or the end follows. */
+const yesAlone = String.raw`(?:y|ok(?:ay)?|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
+const courtesy = String.raw`(?:please|thanks|thank you|bitte|gerne|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well)`
+
+const lead = String.raw`^[^\p{L}\p{N}👍✅]*(?:${interjections}[^\p{L}\p{N}]+)*`
+const assent = new RegExp(
+  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:(?=\\s*(?:[.,;:!)…–—\\n-]|$))|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
+  "iu"
+)
 /** "Okay" before a longer text of its own is no answer. */
 const opening = /^\W*ok(?:ay)?\b(?!\W+(?:yes|sure|go|do|let'?s go|cool|great|sounds))/i
 const maxOpeningWords = 6
-const denial = /^\W*(?:(?:uh+|oh|hm+|ok(?:ay)?|well)\W+)*(?:no|nope|nah|don'?t|nein|non)\b/i
-const choice =
-  /\b(?:options?|choices?|variants?|approach(?:es)?|solutions?|alternatives?|numbers?|items?|go with|with|do|tackle|fix|for|#)\s*#?(\d{1,2}|[A-Da-d])\b(?:\s*(?:,|and|&|\+)\s*#?(\d{1,2}|[A-D])\b)?/
-const bareChoice = /^\W*(?:option\s*)?(\d{1,2}|[a-dA-D])\W*$/i
+const denial = new RegExp(
+  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行)(?=\\s*(?:[.,;:!)…–—、。,!\\n-]|$)|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
+  "iu"
+)
+/** Words after "no" with which the user wants it nevertheless. */
+const nevertheless =
+  /(?<![\p{L}'’])(?:(?<!(?:don'?t|not) )(?:yes|yep|yeah|go (?:ahead|for it)|do it|please do)|doch|ja|oui|sí|да)(?![\p{L}'’-])/iu
+
+/** Words with which a reply takes back, postpones or bounds what it says. */
+const reservation =
+  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|nevermind|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale|ama|fakat)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
+/** Words that bound an agreement, and not a choice. */
+const condition =
+  /(?<![\p{L}])(?:first|only|if|after|before|until|zuerst|nur|wenn|seulement|si|primero|solo|se|prima|сначала|если)(?![\p{L}])|[先等]/iu
+/** What a reservation may say and be none. */
+const noReservation = /没问题|\bno (?:problem|worries|objections?)\b|\bwhy not\b/giu
+
+const name = String.raw`(?:\d{1,2}|[A-Da-d])`
+const separator = String.raw`\s*(?:,?\s*(?:and|und|et)\s|[,&+、和と])\s*#?`
+const names = String.raw`#?(${name}(?:${separator}${name})*)`
+const separators = new RegExp(`(?:${separator})`, "iu")
+/** The name of an option in a sentence, where the sentence does not go on to say something else of it. */
+const choice = new RegExp(
+  String.raw`(?:(?<![\p{L}])(?:op(?:ti|ci)[oó]n(?:en|es|s)?|opzione|opção|вариант|choices?|variant[es]?|approach(?:es)?|solutions?|alternatives?|numbers?|nummer|items?|go with|with|do|tackle|fix|take|nimm)\s*|#)${names}(?=\s*(?:[.,;:!)…–—\n]|$)|\s+(?:please|bitte|first|then|now|sounds|looks|is (?:good|best|fine|better)|makes sense))`,
+  "iu"
+)
+const bareChoice = new RegExp(
+  String.raw`^[^\p{L}\p{N}]*(?:option\s*|选|選|第)?${names}(?:番目?|号)?(?:\s+(?:please|bitte))?[^\p{L}\p{N}]*$`,
+  "iu"
+)
+/** A number answers such a question, and chooses nothing. */
+const asksAmount =
+  /\b(?:how (?:many|much|long|often)|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
 
 /** Longer replies say themselves what they settle. */
 const maxReplyWords = 30
+const maxReplyChars = 300
 /** How much of the agent's text before a reply is searched. */
 const maxSearchedChars = 6_000
 const maxProposalChars = 240
@@ -55,7 +99,8 @@ const optionIn = (text: string, name: string): string | undefined => {
 const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:\|.*\||[-*_=]{3,})[ \t]*$/gm
 
 /** A question that "yes" does not answer. */
-const openQuestion = /^(?:and |so |but )?(?:which|what|how|where|why|who|when)\b(?! (?:about|if)\b)/i
+const openQuestion =
+  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come)(?!\p{L})(?! (?:about|if|wäre es)\b)|, (?:or|oder|ou)(?! not\b) |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
 
 /** A shorter question says nothing without what it points at. */
 const minOwnChars = 46
@@ -70,7 +115,7 @@ const questionIn = (text: string): string | undefined => {
     .split(/\n\s*\n/)
     .filter((each) => lineOf(each) !== "")
   const last = lineOf(paragraphs.at(-1) ?? "")
-  const question = /(?:^|[.!?:)] )([^.!?]*(?:\.\S[^.!?]*)*\?)[^?]{0,120}$/.exec(last)?.[1]?.trim()
+  const question = /(?:^|[.!?:)] |[。!:])([^.!?。!]*(?:\.\S[^.!?。!]*)*[??])[^??]{0,120}$/.exec(last)?.[1]?.trim()
   if (question === undefined || openQuestion.test(question)) return undefined
   if (question.length >= 60 && !/\b(?:this|that|these|those)\b/i.test(question)) return question
   if (!pointing.test(question)) return question
@@ -84,6 +129,16 @@ const questionIn = (text: string): string | undefined => {
     : `${before.length > room ? `…${before.slice(-room).replace(/^\S*\s/, "")}` : before} ${question}`
 }
 
+/** Tells whether a reply of some words says yes or no without a reservation. */
+const answerOf = (words: string, count: number): Settlement | undefined => {
+  const said = words.replace(noReservation, "")
+  if (denial.test(said)) return nevertheless.test(said) ? undefined : "declined"
+  const yes = assent.exec(words)?.[0]
+  if (yes === undefined || (count > maxOpeningWords && opening.test(words))) return undefined
+  const rest = words.slice(yes.length).replace(noReservation, "")
+  return reservation.test(rest) || condition.test(rest) ? undefined : "agreed to"
+}
+
 /**
  * Returns what a reply settled. `before`: what the agent said last. Undefined where the reply settles nothing, or where nothing was
  * asked.
@@ -91,13 +146,16 @@ const questionIn = (text: string): string | undefined => {
 export const settledBy = (reply: string, before: string): Settled | undefined => {
   const words = reply.trim()
   const count = words.split(/\s+/, maxReplyWords + 1).length
-  if (before === "" || count > maxReplyWords || words.endsWith("?")) return undefined
+  if (before === "" || count > maxReplyWords || words.length > maxReplyChars || /[??؟]/.test(words)) return undefined
   const text = before.slice(-maxSearchedChars)
-  const names = (bareChoice.exec(words) ?? choice.exec(words))?.slice(1).filter((name) => name !== undefined) ?? []
-  const options = names.flatMap((name) => optionIn(text, name) ?? [])
-  if (options.length > 0) return { how: "chose", what: clipped(options.join(" · ")) }
-  const isOpening = count > maxOpeningWords && opening.test(words)
-  const how = denial.test(words) ? "declined" : assent.test(words) && !isOpening ? "agreed to" : undefined
+  const named = (bareChoice.exec(words) ?? choice.exec(words))?.[1]?.split(separators) ?? []
+  const options = named.flatMap((each) => optionIn(text, each) ?? [])
+  if (options.length > 0) {
+    return options.length < named.length || reservation.test(words) || asksAmount.test(text)
+      ? undefined
+      : { how: "chose", what: clipped(options.join(" · ")) }
+  }
+  const how = answerOf(words, count)
   const question = how === undefined ? undefined : questionIn(text)
   return how === undefined || question === undefined ? undefined : { how, what: clipped(question) }
 }

@@ -333,11 +333,27 @@ export interface GatherOptions {
   readonly earlier?: ReadonlyArray<Entry> | undefined
 }
 
+/** Returns the agent's words that a message of the user answers: none where the agent went on to work, or the user said more since. */
+const answeredWords = (entries: ReadonlyArray<Entry>, index: number): string => {
+  for (let at = index - 1; at >= 0; at -= 1) {
+    const { author, content } = entries[at] ?? {}
+    if (content?.role === "model") {
+      const last = content.parts.findLast((part) => !isThought(part))
+      return last !== undefined && isText(last) ? last.text : ""
+    }
+    if (author === undefined) return ""
+  }
+  return ""
+}
+
 /** Gathers what the user settled with a message that answers the agent's last words. */
-const gatherSettled = ({ settled }: Gathering, entry: Entry, lastWords: string): void => {
-  if (entry.content.role !== "user" || entry.author !== undefined || lastWords === "") return
+const gatherSettled = ({ settled }: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
+  const entry = entries[index]
+  if (entry?.content.role !== "user" || entry.author !== undefined) return
+  const words = answeredWords(entries, index)
+  if (words === "") return
   for (const { text } of requestSpans(entry)) {
-    const found = settledBy(text, lastWords)
+    const found = settledBy(text, words)
     if (found !== undefined) settled.push({ ...found, entry: entry.id })
   }
 }
@@ -350,11 +366,9 @@ function* gatherEarlier(
 ): SlicedWork<void> {
   const { entries } = yield* redactedEntries(earlier, secrets)
   const answerOf = answering(entries)
-  let words = ""
   for (const [index, entry] of entries.entries()) {
-    gatherSettled(state, entry, words)
+    gatherSettled(state, entries, index)
     for (const [at, part] of entry.content.parts.entries()) {
-      if (isText(part) && entry.content.role === "model") words = part.text
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
       yield 400
@@ -395,7 +409,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   for (const [index, entry] of entries.entries()) {
     const { author, content, id } = entry
     if (content.role === "user" && author === undefined) {
-      gatherSettled(state, entry, state.lastWords.at(-1)?.text ?? "")
+      gatherSettled(state, entries, index)
       for (const span of requestSpans(entry)) {
         state.requests.push(span)
         state.constraints.push(...constraintsIn(span))

@@ -1,5 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { settledBy } from "../../../../src/domain/compression/evidence/Agreements.ts"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { entriesOf } from "../../../support/entries.ts"
 
 const options = `Three ways to do it:
 
@@ -9,6 +13,8 @@ const options = `Three ways to do it:
 3. Leave it
 
 I would take the first. Which one do you prefer?`
+
+const proposal = "Should I delete the old migration files and write the schema from scratch?"
 
 describe("what the user settled with a short reply", () => {
   it.each<readonly [reply: string, before: string, how: string, what: string]>([
@@ -55,7 +61,17 @@ describe("what the user settled with a short reply", () => {
       "Soll ich die Migration mit den alten Daten ausführen und committen?",
       "agreed to",
       "Soll ich die Migration mit den alten Daten ausführen und committen?"
-    ]
+    ],
+    ["opción 3, por favor", options, "chose", "3. Leave it"],
+    ["选3", options, "chose", "3. Leave it"],
+    ["3番", options, "chose", "3. Leave it"],
+    ["好的", "测试都通过了。要我删除旧的迁移文件吗?", "agreed to", "要我删除旧的迁移文件吗?"],
+    ...["y", "yes, no problem", "Sure, thanks", "👍🏽", "sí, por favor", "да, давай", "はい、お願いします", "네"].map(
+      (reply) => [reply, proposal, "agreed to", proposal] as const
+    ),
+    ...["n", "ok no", "no, thanks", "please don't", "nö", "não", "нет", "不要", "いいえ"].map(
+      (reply) => [reply, proposal, "declined", proposal] as const
+    )
   ])("%s", (reply, before, how, what) => {
     assert.deepStrictEqual(settledBy(reply, before), { how, what })
   })
@@ -68,8 +84,63 @@ describe("what the user settled with a short reply", () => {
     ["yes", "The plan is:\n\n```ts\nconst a = 1\n```\n\nDoes this look right?"],
     ["yesterday's build was red", "Should I look at the build?"],
     ["yes", ""],
+    ["2", "Found:\n\n1. a leak\n2. a race\n\nHow many retries should the client have?"],
+    ["yes", "Should I delete the old migration files, or do you want to look at them first?"],
+    ["ja", "Welche der beiden Migrationen soll ich mit den alten Daten ausführen?"],
+    ...[
+      "yes, but not the migrations",
+      "yes and no",
+      "okay, stop",
+      "do it later",
+      "correct me if I'm wrong, that is dangerous",
+      "sure about that? I don't think so",
+      "exactly what I feared",
+      "absolutely not",
+      "sure, but first run the tests",
+      "no problem, go ahead",
+      "no, wait, yes go ahead",
+      "no need to ask, just do it",
+      "Don't forget the tests, yes",
+      "Ja, das geht nicht",
+      "oui mais pas maintenant",
+      "si tu veux",
+      "да, но не сейчас",
+      "好像不行",
+      "可以,但是先备份",
+      "はい、でも後で"
+    ].map((reply) => [reply, proposal] as const),
+    ...[
+      "not option 2",
+      "don't do 2",
+      "option 2 is bad",
+      "I don't like option 2, take 1",
+      "1 or 2",
+      "1, 2 and 7",
+      "wait for 2 minutes",
+      "do 3 tests first",
+      "with 2 spaces please",
+      "不要2",
+      "не 2"
+    ].map((reply) => [reply, options] as const),
+    [`好的,${"把数据库也迁移".repeat(50)}`, proposal],
     [`yes ${"and then more words ".repeat(10)}`, "Should I?"]
   ])("nothing: %s", (reply, before) => {
     assert.isUndefined(settledBy(reply, before))
+  })
+})
+
+describe("a reply settles what the agent asked last", () => {
+  const asked = model(text(proposal))
+  const yes = user(text("yes"))
+  const works = [model(call("read_file", { path: "a.ts" }, "c1")), user(response("read_file", { output: "" }, "c1"))]
+  it.each([
+    ["at once", [asked, yes], 1],
+    ["not where the agent went on to work", [asked, ...works, yes], 0],
+    ["not where the user said more since", [asked, user(text("Look at the schema too.")), yes], 0],
+    ["not what it only thought", [model({ text: proposal, thought: true }), yes], 0]
+  ])("%s", (_, contents, count) => {
+    const entries = entriesOf([user(text("Tidy up the schema.")), ...contents])
+    assert.lengthOf(Work.runSync(gatherEvidence(entries)).settled, count)
+    assert.lengthOf(Work.runSync(gatherEvidence([], { earlier: entries })).settled, count)
   })
 })
