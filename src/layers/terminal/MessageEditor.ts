@@ -37,7 +37,7 @@ export class MessageEditor extends Editor {
   status: ((columns: number) => string) | undefined
   /** Shown while the editor is empty. */
   placeholder = ""
-  /** Takes a message. */
+  /** Takes a message. It may be empty: that answers some questions. */
   onMessage: (text: string, waits: boolean) => void = () => {}
   /** Returns the replacement of a pasted text, such as the reference to an image. */
   onPaste: (text: string) => string = (text) => text
@@ -200,6 +200,6 @@ export class MessageEditor extends Editor {
     const message = messageOf(whole).trimEnd()
     this.setText("")
     if (this.vim !== undefined) this.vim = initial
-    if (message.trim() !== "") this.onMessage(message, this.waits)
+    this.onMessage(message, this.waits)
   }
 }

@@ -185,7 +185,7 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
 /** Takes a message that the editor completed: as the answer to the open question, or for the next prompt. */
 export const onMessage = ({ editor, history, question, queue, run }: TerminalParts, text: string, waits: boolean) => {
   if (question.isOpen) return question.answer(text.trim())
-  if (!queue.isOpen) return
+  if (!queue.isOpen || text.trim() === "") return
   // Stored now, because it may wait here for long; the prompt that takes it waits until it is stored.
   const store = Effect.runSync(Effect.cached(history.add(text)))
   run(store)

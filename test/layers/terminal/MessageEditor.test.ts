@@ -24,6 +24,12 @@ const edited = () => {
 describe("the editor of messages", () => {
   const long = Array.from({ length: 500 }, (_, at) => `line ${at}`).join("\n")
 
+  it("passes on an Enter with nothing typed, which answers some questions", () => {
+    const { editor, sent } = edited()
+    editor.handleInput("\r")
+    assert.deepStrictEqual(sent, [["", false]])
+  })
+
   it("keeps a long message folded among those that Up recalls, and sends all of it", () => {
     const { editor, sent } = edited()
     editor.addToHistory("earlier")
