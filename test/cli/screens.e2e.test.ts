@@ -85,7 +85,7 @@ needs("tmux")("a first session", () => {
     yield* take("start")
     yield* type("/re")
     // The last two rows differ from those of the menu for "/r".
-    yield* until(/> \/re\n[^]*\/compress[^\n]*\n +\/approve[^\n]*$/)
+    yield* until(/> \/re\n[^]*\/rate[^\n]*\n +\/approve[^\n]*$/)
     yield* take("menu")
     yield* press("Escape")
     // Sent together, both are one key.
