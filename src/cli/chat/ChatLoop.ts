@@ -202,10 +202,10 @@ const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, termina
     .map(({ content }) => content)
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
-  const calls = answeredCalls(all)
+  const shown = all.slice(from)
+  const calls = answeredCalls(shown)
   const columns = Math.min((yield* terminal.columns) - 1, maxTurnColumns)
-  for (const [index, content] of all.entries()) {
-    if (index < from) continue
+  for (const [index, content] of shown.entries()) {
     const text = plainText(content)
     if (isTyped(content)) yield* terminal.write(`${style.dim(truncate(`> ${printableLine(text)}`, maxTurnColumns))}\n`)
     else if (text.trim() !== "" && content.role === "model") {

@@ -26,6 +26,9 @@ export interface Todo {
   readonly status: string
 }
 
+/** Whether a todo is still to be done. */
+export const isOpenTodo = ({ status }: Todo): boolean => !/^(?:completed|done|cancelled|canceled)$/i.test(status)
+
 /** Makes the action of a deleted file. */
 export const removed = (path: string): Action => ({ _tag: "Delete", path })
 

@@ -17,7 +17,7 @@ export const makerKeys: Readonly<Record<"anthropic" | "openai", string>> = {
   openai: "OPENAI_API_KEY"
 }
 
-/** The variables of a provider's key, and the model that is asked there when none is named. */
+/** The model that is asked where none is named, by provider: of the first one that has a key. */
 const defaultsByProvider = [
   ["google", "gemini-2.5-flash"],
   ["anthropic", "claude-sonnet-5"],

@@ -242,3 +242,11 @@ export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<Ses
     changes: undefined
   }
 }
+
+/** The state of a log: its session, and where its lines are. */
+export interface LogState {
+  readonly session: Session
+  readonly lines: LogLines
+  /** Whether the whole log was read. */
+  readonly complete: boolean
+}

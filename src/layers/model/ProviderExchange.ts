@@ -153,7 +153,7 @@ export const modelLayer = <E>(
   make: (options: ProviderOptions, send: Send) => Model["Service"]
 ): Layer.Layer<Model, E> => Layer.effect(Model, Effect.zipWith(options, send, make))
 
-/** Whether a key can be a header. `fetch` would refuse any other, with the key in its message. */
+/** Whether a key can be a header. HTTP clients refuse any other; `fetch` says so with the key in its message. */
 const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
 
 /** Fails with a `TimeoutError` after this time. */

@@ -1,5 +1,11 @@
 import { Effect } from "effect"
-import { decodeCheckpoint, LogLines, restoreSession, restoresView } from "../../domain/session/Checkpoint.ts"
+import {
+  decodeCheckpoint,
+  LogLines,
+  type LogState,
+  restoreSession,
+  restoresView
+} from "../../domain/session/Checkpoint.ts"
 import { type DecodedLine, decodeLine } from "../../domain/session/LogFormat.ts"
 import {
   applyEvent,
@@ -20,7 +26,7 @@ import {
   type SessionStoreError
 } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
-import { fetchEvent, type LogState } from "./SpilledParts.ts"
+import { fetchEvent } from "./SpilledParts.ts"
 
 /** Reads the log of a session from a backing: from its last checkpoint, or as a whole. Every error names its line. */
 

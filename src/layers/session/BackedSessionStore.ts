@@ -1,6 +1,6 @@
 import { Clock, Effect, Layer, type Scope, Semaphore } from "effect"
 import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
-import { LogLines, replacesView } from "../../domain/session/Checkpoint.ts"
+import { LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
 import {
@@ -36,7 +36,7 @@ import {
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { blobsOf } from "./BackedBlobs.ts"
 import { isStarted, readEvents, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
-import { type LogState, spillParts } from "./SpilledParts.ts"
+import { spillParts } from "./SpilledParts.ts"
 
 /**
  * A session store over a backing: it encodes events as lines, folds lines to sessions, makes checkpoints and stores large parts

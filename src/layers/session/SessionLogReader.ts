@@ -5,7 +5,8 @@ import {
   decodeCheckpoint,
   LogLines,
   restoreSession,
-  restoresView
+  restoresView,
+  type LogState
 } from "../../domain/session/Checkpoint.ts"
 import { checkpointMark } from "../../domain/session/LogFormat.ts"
 import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
@@ -13,7 +14,7 @@ import { applyEvents, emptySession, type Session, type SessionEvent } from "../.
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { headlessLog, lineError, SessionStoreError } from "../../services/session/SessionStore.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
-import { fetchEvent, type LogState } from "./SpilledParts.ts"
+import { fetchEvent } from "./SpilledParts.ts"
 
 /**
  * Reads the log of a session. An event that replaces the view carries a checkpoint (see domain/session/Checkpoint.ts), so a

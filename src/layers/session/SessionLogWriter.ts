@@ -1,6 +1,6 @@
 import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Scope, Semaphore } from "effect"
 import { canRedo, canUndo, sequenceOf } from "../../domain/conversation/Conversation.ts"
-import { type Checkpoint, replacesView } from "../../domain/session/Checkpoint.ts"
+import { type Checkpoint, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
 import { isRepeated, mayRepeat } from "../../domain/session/RepeatedAppend.ts"
 import {
@@ -23,7 +23,7 @@ import {
 import { type Blobs, logFile, type SessionFolder, syncFolder } from "./SessionFolder.ts"
 import { readWholeLog } from "./SessionLogReader.ts"
 import { withSessionErrors } from "./SessionStoreErrors.ts"
-import { type LogState, spillParts } from "./SpilledParts.ts"
+import { spillParts } from "./SpilledParts.ts"
 
 /**
  * Appends to the log of a session. After a successful append, its event is on disk. After a failed or interrupted one, the

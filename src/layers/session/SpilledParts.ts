@@ -1,37 +1,13 @@
 import { Effect } from "effect"
-import type { Hash } from "../../domain/content/Handle.ts"
-import type { LogLines } from "../../domain/session/Checkpoint.ts"
 import { type DecodedLine, restoreSpilled, spillableParts, type SpilledText } from "../../domain/session/LogFormat.ts"
 import type { ReadLine } from "../../domain/session/LogReader.ts"
-import {
-  entriesOf,
-  minSpillBytes,
-  type Session,
-  type SessionEvent,
-  type Spilled
-} from "../../domain/session/Session.ts"
+import { minSpillBytes, type SessionEvent, type Spilled } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
-import { hashOfPart } from "../../services/session/PartHashes.ts"
 import { corruptLine, lineError, SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
 import { type TempStore, TempStoreError } from "../../services/session/TempStore.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
 
 /** Large parts of events, which a log keeps as blobs: how every store writes them, and reads them back. */
-
-/** The state of a log: its session, and where its lines are. */
-export interface LogState {
-  readonly session: Session
-  readonly lines: LogLines
-  /** Whether the whole log was read. */
-  readonly complete: boolean
-}
-
-/** The hash of a spilled part, if it was computed when its message was made. */
-const knownHash = (event: SessionEvent, key: string): Hash | undefined => {
-  const [id, part] = key.split(":")
-  const entry = entriesOf(event).find((one) => one.id === id)
-  return entry === undefined ? undefined : hashOfPart(entry, Number(part))
-}
 
 /** Stores the large parts of an event in the blob store, side by side. */
 export const spillParts = Effect.fnUntraced(function* (
@@ -49,7 +25,7 @@ export const spillParts = Effect.fnUntraced(function* (
       // Escaped bytes that happen to form valid UTF-8 would be read back as a character.
       if (!text.isWellFormed() && Bytes.decode(bytes).text !== text) return []
       const hash = yield* blobs
-        .put(bytes, knownHash(event, key))
+        .put(bytes)
         .pipe(
           Effect.mapError((error) =>
             error.reason._tag === "BlobUnavailable" && error.reason.cause instanceof SessionStoreError

@@ -128,14 +128,6 @@ export const tempStoreContract = ({ describe, it }: TestFunctions, variant: Temp
         }
       }).pipe(Effect.provide(Layer.unwrap(variant.make))))
 
-    test("names bytes by their own hash, whatever the caller takes for it", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        assert.strictEqual(yield* store.put(Bytes.encode("abc"), nowhere), abc)
-        assert.strictEqual(Bytes.decode(yield* store.get(abc)).text, "abc")
-        assert.strictEqual((yield* Effect.flip(store.get(nowhere))).reason._tag, "BlobMissing")
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
     test("never gives other bytes than a name says, even when its caller changes them meanwhile", () =>
       Effect.gen(function* () {
         const store = yield* TempStore

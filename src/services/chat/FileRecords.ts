@@ -31,7 +31,7 @@ export const keepFile = Effect.fn("Chat.keepFile")(function* (
     const hash: Hash = yield* store.hash(bytes)
     const { changes } = yield* Ref.get(chat.session)
     const isKept = isVersionKept(PersistentList.toArray(changes), bytes.length)
-      ? yield* Effect.match(store.put(bytes, hash), { onSuccess: () => true, onFailure: () => false })
+      ? yield* Effect.match(store.put(bytes), { onSuccess: () => true, onFailure: () => false })
       : false
     return { hash, size: bytes.length, mode, ...(isKept ? {} : { lost: true as const }) }
   })

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { type Content, payload } from "../../domain/content/Content.ts"
-import { type Handle, isHandle, mentions } from "../../domain/content/Handle.ts"
+import { type Handle, type Hash, mentions } from "../../domain/content/Handle.ts"
 import {
   append,
   compressed,
@@ -13,11 +13,10 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { type HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore, type TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
-import { acknowledgement } from "./strategies/CarryOutPlan.ts"
+import { acknowledgement, rangeIn } from "./strategies/CarryOutPlan.ts"
 
 /**
  * What earlier calls wrote into messages that are compressed again. The `TempStore` keeps the text behind each handle that they show, and a seal for each
@@ -25,36 +24,33 @@ import { acknowledgement } from "./strategies/CarryOutPlan.ts"
  */
 
 const sealed = "palimpsest shows "
-const sealOf = (text: string, handle: Handle) =>
-  Effect.map(
-    TempStore.use(({ hash }) => hash(text)),
-    (hash) => encode(`${sealed}${handle} in ${hash}`)
-  )
+const sealOf = (text: Hash, handle: Handle) => `${sealed}${handle} in ${text}`
 
 /** Stores the text behind each handle that a message of ours shows, and that the message is ours. */
 export const keep = Effect.fnUntraced(function* (
   written: ReadonlyArray<string>,
   textOf: (handle: Handle) => string | undefined
 ): Effect.fn.Return<void, TempStoreError, TempStore> {
-  const { put } = yield* TempStore
+  const { hash, put } = yield* TempStore
   for (const text of written) {
+    const name = yield* hash(text)
     for (const handle of new Set(mentions(text))) {
       const behind = textOf(handle)
       // A message with the words of a seal is not stored as one.
       if (behind === undefined || behind.startsWith(sealed)) continue
       yield* put(encode(behind))
-      yield* put(yield* sealOf(text, handle))
+      yield* put(encode(sealOf(name, handle)))
     }
   }
 })
 
 /** The text behind a handle that a message of ours shows; undefined where the message is somebody else's, or the store does not have it. */
 const readShown = Effect.fnUntraced(function* (
-  text: string,
+  text: Hash,
   handle: Handle
 ): Effect.fn.Return<string | undefined, TempStoreError, TempStore> {
   const store = yield* TempStore
-  const seal = yield* store.hash(decode(yield* sealOf(text, handle)).text)
+  const seal = yield* store.hash(sealOf(text, handle))
   return yield* store.get(seal).pipe(
     Effect.andThen(store.resolve(handle)),
     Effect.flatMap(store.get),
@@ -64,12 +60,6 @@ const readShown = Effect.fnUntraced(function* (
 })
 
 const textsOf = ({ parts }: Content): ReadonlyArray<string> => parts.map((part) => payload(part).text)
-
-/** The handle of everything that a snapshot stands for. */
-const rangeIn = (text: string): Handle | undefined => {
-  const name = text.startsWith(runtimeMark) ? /recall (h_[a-z2-7]+) for all of it/.exec(text)?.[1] : undefined
-  return isHandle(name) ? name : undefined
-}
 
 const isAcknowledgement = ({ content }: Draft): boolean =>
   content.role === "model" && content.parts.length === 1 && content.parts[0]?.text === acknowledgement
@@ -99,10 +89,13 @@ export interface Continued {
 
 /** Reads what our texts among these messages show. */
 const readTexts = Effect.fnUntraced(function* (messages: ReadonlyArray<Draft>, texts: Map<Handle, string>) {
+  const { hash } = yield* TempStore
   for (const text of messages.flatMap(({ content }) => textsOf(content))) {
-    for (const handle of new Set(mentions(text))) {
-      if (texts.has(handle)) continue
-      const behind = yield* readShown(text, handle)
+    const shown = [...new Set(mentions(text))].filter((handle) => !texts.has(handle))
+    if (shown.length === 0) continue
+    const name = yield* hash(text)
+    for (const handle of shown) {
+      const behind = yield* readShown(name, handle)
       if (behind !== undefined) texts.set(handle, behind)
     }
   }

@@ -3,7 +3,6 @@ import { payload } from "../../domain/content/Content.ts"
 import { type Handle, handleOf, type Hash } from "../../domain/content/Handle.ts"
 import { type Draft, type Entry, type EntryId, sourceOf } from "../../domain/conversation/Conversation.ts"
 import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
-import { rememberHashes } from "./PartHashes.ts"
 import { TempStore } from "./TempStore.ts"
 
 /** The bytes that a handle names. */
@@ -73,14 +72,11 @@ export const makeEntry = Effect.fnUntraced(function* (
   const { parts } = draft.content
   const tokens = counted ?? (yield* counter.count(parts))
   const handles: Array<Handle> = []
-  const hashes: Array<Hash> = []
   for (const [index, part] of parts.entries()) {
     const text = () => payload(part, sourceOf(draft, index)).text
     const hash = yield* store.hash(text())
-    hashes.push(hash)
     handles.push(yield* held.assign(hash, text))
   }
-  rememberHashes(draft, hashes)
   return { ...draft, id, tokens, handles }
 })
 

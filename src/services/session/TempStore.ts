@@ -103,8 +103,8 @@ export class TempStore extends Context.Service<
   {
     /** The hash of bytes or of a text (in UTF-8), without storing them. */
     readonly hash: (bytes: Uint8Array | string) => Effect.Effect<Hash>
-    /** Stores bytes. They are durable when this returns. `hash` is what the caller takes for theirs; the store returns their own. */
-    readonly put: (bytes: Uint8Array, hash?: Hash) => Effect.Effect<Hash, TempStoreError>
+    /** Stores bytes, and returns their hash. They are durable when this returns. */
+    readonly put: (bytes: Uint8Array) => Effect.Effect<Hash, TempStoreError>
     /** Reads the bytes with this hash, and checks them against it. */
     readonly get: (hash: Hash) => Effect.Effect<Uint8Array, TempStoreError>
     /**

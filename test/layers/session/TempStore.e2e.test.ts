@@ -88,7 +88,7 @@ describe("FileTempStore", () => {
       const store = yield* Effect.provide(TempStore, FileTempStore.layer(folder))
       const hash = yield* store.hash(bytes)
       assert.isUndefined(store.later?.(hash, bytes.length))
-      assert.strictEqual(yield* store.put(bytes, hash), hash)
+      assert.strictEqual(yield* store.put(bytes), hash)
       const read = store.later?.(hash, bytes.length)
       assert.deepStrictEqual([...(read?.() ?? [])], [...bytes])
       assert.isUndefined(store.later?.(hash, bytes.length - 1))

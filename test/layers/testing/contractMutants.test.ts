@@ -81,12 +81,6 @@ const storeMutants: Readonly<Record<string, (blobs: Blobs, good: Store) => Parti
       })
   }),
   "drops empty content": (_, good) => ({ put: (bytes) => (bytes.length === 0 ? good.hash(bytes) : good.put(bytes)) }),
-  "trusts the caller's hash": (blobs, good) => ({
-    put: (bytes, known) =>
-      Effect.tap(known === undefined ? good.hash(bytes) : Effect.succeed(known), (name) =>
-        Effect.sync(() => blobs.set(name, Uint8Array.from(bytes)))
-      )
-  }),
   "stores what it hashes": (_, good) => ({
     hash: (bytes) => (typeof bytes === "string" ? good.hash(bytes) : good.put(bytes).pipe(Effect.orDie))
   }),

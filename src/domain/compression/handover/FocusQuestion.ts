@@ -1,3 +1,4 @@
+import { isOpenTodo } from "../../actions/Action.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 
@@ -13,7 +14,7 @@ export const focusChoices = ({
   requests,
   todos
 }: Pick<Evidence, "files" | "requests" | "todos">): ReadonlyArray<string> => {
-  const open = (todos?.todos ?? []).filter(({ status }) => !/^(?:completed|done|cancelled|canceled)$/i.test(status))
+  const open = (todos?.todos ?? []).filter(isOpenTodo)
   const changed = [...files].filter(([, { state }]) => state !== "read").map(([path]) => path)
   const asked = requests.filter(({ question }) => question === undefined).map(({ text }) => text)
   const kinds = [open.map(({ text }) => text), changed.reverse(), asked.reverse()]

@@ -1,4 +1,4 @@
-import type { Action } from "../../actions/Action.ts"
+import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
 import { withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
@@ -25,8 +25,6 @@ import { artifactItems, fileItems } from "./FileSections.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
-
-const open = (status: string): boolean => !/^(?:completed|done|cancelled|canceled)$/i.test(status)
 
 /** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
 const goalIn = (text: string, chars: number): string => {
@@ -204,7 +202,7 @@ const taskItems = (material: Material): Writer => {
   const { evidence, short } = material
   const now = nowItems(material)
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
-    .sort((a, b) => Number(open(b.status)) - Number(open(a.status)))
+    .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
   const failures = newestFirst(evidence.errors).map(([what, failure]) =>
     statement(

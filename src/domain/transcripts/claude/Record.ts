@@ -5,8 +5,8 @@ import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
 
 /**
- * Decodes a record of Claude Code. Everything that this program reads of such a record stands here; the conversation, the facts of a
- * session and what is new in a version are folds over it.
+ * Decodes a record of Claude Code, but for the blocks of a message and what is attached. The conversation, the facts of a session and
+ * what is new in a version are folds over it.
  */
 
 /** What all records have, where it stands in them. */

@@ -3,9 +3,26 @@ import { type SourceText, sliceAt } from "../../text/JsonSource.ts"
 import { answerPiece, callPiece, type Exact, locate, needsExact } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
-import { exactAt, type ItemMessage, itemParts, type ItemSource, messageOf, objectOf } from "./ItemMessage.ts"
+import {
+  exactAt,
+  type ItemMessage,
+  type ItemPart,
+  itemParts,
+  type ItemSource,
+  messageOf,
+  objectOf
+} from "./ItemMessage.ts"
 
 /** Reads calls and results among the response items of Codex. */
+
+/** The message of a result. Consecutive results join. */
+const resultMessage = (parts: ReadonlyArray<ItemPart>): ItemMessage => ({
+  role: "user",
+  author: undefined,
+  joins: "answers",
+  parts,
+  call: undefined
+})
 
 /** Matches a surrogate that a JSON string writes as an escape. */
 const spelledSurrogate = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/
@@ -116,13 +133,7 @@ export const readAnswer = (item: Json, source: ItemSource): ItemMessage | Record
   const refused = wrapped && output.success === false
   const build = (name: string | undefined) =>
     answerPiece({ id, name, failed: refused || saysItFailed(name, firstText(value)), content: value }, () => exact)
-  return {
-    role: "user",
-    author: undefined,
-    joins: "answers",
-    parts: [{ _tag: "Answer", call: id, build }],
-    call: undefined
-  }
+  return resultMessage([{ _tag: "Answer", call: id, build }])
 }
 
 const ownFields = new Set(["type", "id", "call_id", "status", "result", "results", "output", "outputs"])
@@ -160,7 +171,7 @@ export const readProviderCall = (item: Json, type: string, source: ItemSource): 
   return {
     ...made,
     call,
-    result: { role: "user", author: undefined, joins: "answers", parts: itemParts([result]), call: undefined }
+    result: resultMessage(itemParts([result]))
   }
 }
 
@@ -170,11 +181,5 @@ export const readProviderAnswer = (item: Json, id: string): ItemMessage => {
   const content = typeof output === "string" ? output : JSON.stringify(output)
   const build = (name: string | undefined) =>
     answerPiece({ id, name, failed: item.status === "failed", content }, () => undefined)
-  return {
-    role: "user",
-    author: undefined,
-    joins: "answers",
-    parts: [{ _tag: "Answer", call: id, build }],
-    call: undefined
-  }
+  return resultMessage([{ _tag: "Answer", call: id, build }])
 }

@@ -300,8 +300,8 @@ const unheldIn = (kind: Kind, role: Content["role"], part: Part): ReadonlyArray<
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** Hashes a text to 32 parts (FNV-1a), with a different result for every seed. */
-const parts = (text: string, seed: number): string => {
+/** Hashes a text to 32 bits (FNV-1a), in hexadecimal, with a different result for every seed. */
+const hash32 = (text: string, seed: number): string => {
   let hash = 0x811c9dc5 ^ seed
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
   return (hash >>> 0).toString(16).padStart(8, "0")
@@ -309,7 +309,7 @@ const parts = (text: string, seed: number): string => {
 
 /** Returns the UUID that Codex needs as an id, always the same for the same session. */
 const sessionId = (session: string): string => {
-  const hex = [1, 2, 3, 4].map((seed) => parts(session, seed)).join("")
+  const hex = [1, 2, 3, 4].map((seed) => hash32(session, seed)).join("")
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
 }
 

@@ -10,7 +10,7 @@ import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanSt
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
  *
- * One file: the same few facts from the records of each agent.
+ * The facts of Claude Code and of Codex are in files of their own. The texts that a search looks through are read here, too.
  */
 
 const scanGemini = (state: ScanState, record: Json): void => {
@@ -144,7 +144,7 @@ const opencodeRow = (record: Json): Json => {
     : { ...info, kind: "session", parent_id: info.parentID }
 }
 
-/** The row of a message of opencode's database: its columns, with `data` parsed. */
+/** Adds a row of opencode's database, or an element of its export, to a scan. */
 const scanOpencode = (state: ScanState, element: Json): void => {
   const { facts } = state
   const record = opencodeRow(element)

@@ -127,15 +127,12 @@ export const questionBefore = (text: string, start: number): string => {
   return asked.map((form) => form.exec(before)?.[1] ?? "").find((question) => question.trim() !== "") ?? ""
 }
 
-/** Returns the text in which `userReply` finds words. */
-export const resultText = (part: Part): string => responseText(part)
-
 /** Returns what the user said in the result of a call; undefined for the result of a tool. */
 export const userReply = (part: Part): UserReply | undefined => {
   if (!isResponse(part)) return undefined
   const isAsking = asking.has((part.functionResponse.name ?? "").toLowerCase())
   // Most results are long, and no tool's that asks.
   if (!isAsking && !isErrorResponse(part) && (outputText(part)?.length ?? Infinity) > maxPlainChars) return undefined
-  const text = resultText(part)
+  const text = responseText(part)
   return refusalIn(text, part) ?? (isAsking ? answerIn(text) : undefined)
 }

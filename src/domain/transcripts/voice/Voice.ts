@@ -1,6 +1,7 @@
 import { isResponse, isText, type Part } from "../../content/Content.ts"
+import { responseText } from "../../content/MediaBlocks.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
-import { resultText, userReply } from "./ResultVoice.ts"
+import { userReply } from "./ResultVoice.ts"
 import { type ElementForm, type PassageForm, voiceForms } from "./VoiceForms.ts"
 
 /**
@@ -309,7 +310,7 @@ export const voicesOf = ({
 
 /** Returns the text of a part in which `voicesOf` says who speaks. */
 export const spokenText = (part: Part | undefined): string =>
-  part === undefined ? "" : (part.text ?? (isResponse(part) ? resultText(part) : ""))
+  part === undefined ? "" : (part.text ?? (isResponse(part) ? responseText(part) : ""))
 
 /** Returns the author of a message in the user's role that has only texts, with no word or command of the user; else undefined. */
 export const authorOf = (parts: ReadonlyArray<Part>): Author | undefined => {

@@ -1,18 +1,19 @@
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
+import { outputLimit } from "../AnswerReader.ts"
 import { numberAt } from "../AnswerUsage.ts"
 import { isJson, type Json, textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 
-/** An answer of Anthropic's Messages API in the making: its content blocks, whatever their kind. */
+/** An answer of Anthropic's Messages API in the making: its content blocks, whatever their kind, finish reasons and counts. */
 
 /** The reasons for which an answer ends, as the Gemini API names them. */
 export const finishReasons: Readonly<Record<string, string>> = {
   end_turn: "STOP",
   tool_use: "STOP",
   stop_sequence: "STOP",
-  max_tokens: "MAX_TOKENS",
-  model_context_window_exceeded: "MAX_TOKENS"
+  max_tokens: outputLimit,
+  model_context_window_exceeded: outputLimit
 }
 
 /** Whether a block calls a tool of ours. */

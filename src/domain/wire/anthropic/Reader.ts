@@ -3,7 +3,7 @@ import type { Part } from "../../content/Content.ts"
 import { latestCounts } from "../AddedCounts.ts"
 import { AnswerCalls } from "../AnswerCalls.ts"
 import { type AnswerReader, noPiece, pieceOf, type ReadEvent, type Reading, unknownEvent } from "../AnswerReader.ts"
-import { usageOf } from "../AnswerUsage.ts"
+import { counted } from "../AnswerUsage.ts"
 import { type Json, textAt } from "../MessageCodec.ts"
 import { carriedState, isCompaction } from "../ModelState.ts"
 import { faulty } from "../ProviderFault.ts"
@@ -59,11 +59,10 @@ export const anthropicReader = ({ target, tools }: Reading): AnswerReader => {
     // Some servers do not end the block in which the answer was cut off.
     const open = blocks.indexes.flatMap(endBlock)
     const end = calls.end(finishReasons[reason] ?? reason)
-    const counted = usageOf(usage, counts)
     return Result.succeed({
       parts: [...open, ...end.parts],
       finishReason: end.finishReason,
-      ...(counted === undefined ? {} : { usage: counted })
+      ...counted(usage, counts)
     })
   }
 

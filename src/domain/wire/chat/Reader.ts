@@ -1,7 +1,7 @@
 import { Option, Result, Schema } from "effect"
 import type { Part } from "../../content/Content.ts"
 import { AnswerCalls } from "../AnswerCalls.ts"
-import { type AnswerPiece, type AnswerReader, type Reading, unknownEvent } from "../AnswerReader.ts"
+import { type AnswerPiece, type AnswerReader, outputLimit, type Reading, unknownEvent } from "../AnswerReader.ts"
 import { counted } from "../AnswerUsage.ts"
 import { type Json, textAt } from "../MessageCodec.ts"
 import { carriedState, statePart } from "../ModelState.ts"
@@ -26,7 +26,7 @@ const chatFinishReasons: Readonly<Record<string, string>> = {
   eos: "STOP",
   tool_calls: "STOP",
   function_call: "STOP",
-  length: "MAX_TOKENS"
+  length: outputLimit
 }
 
 const isEmpty = (added: Json): boolean => Object.keys(added).length === 0

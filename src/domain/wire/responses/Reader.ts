@@ -1,7 +1,15 @@
 import { Option, Result, Schema } from "effect"
 import type { Part } from "../../content/Content.ts"
 import { AnswerCalls } from "../AnswerCalls.ts"
-import { type AnswerReader, noPiece, pieceOf, type ReadEvent, type Reading, unknownEvent } from "../AnswerReader.ts"
+import {
+  type AnswerReader,
+  noPiece,
+  outputLimit,
+  pieceOf,
+  type ReadEvent,
+  type Reading,
+  unknownEvent
+} from "../AnswerReader.ts"
 import { counted } from "../AnswerUsage.ts"
 import { type Json, textAt } from "../MessageCodec.ts"
 import { isCompaction, statePart } from "../ModelState.ts"
@@ -48,7 +56,7 @@ const lastChunk = ({ response, type }: ResponseEvent, calls: AnswerCalls): ReadE
   const reason =
     type === "response.completed" ? "completed" : textAt(response?.incomplete_details ?? {}, "reason") || "incomplete"
   if (reason === "content_filter") return Result.fail({ _tag: "Refusal", reason })
-  const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? "MAX_TOKENS" : "OTHER"
+  const finishReason = reason === "completed" ? "STOP" : reason === "max_output_tokens" ? outputLimit : "OTHER"
   return Result.succeed({ ...calls.end(finishReason), ...counted(usage, response?.usage) })
 }
 

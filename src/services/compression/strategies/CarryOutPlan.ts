@@ -5,7 +5,7 @@ import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { shownText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { type Part, text, withOutput } from "../../../domain/content/Content.ts"
-import type { Handle } from "../../../domain/content/Handle.ts"
+import { type Handle, isHandle } from "../../../domain/content/Handle.ts"
 import {
   compressed,
   type Conversation,
@@ -58,6 +58,12 @@ const maxNamedRanges = 16
 
 const opening = (range: string, dropped: Handle, earlier: ReadonlyArray<Handle> = []): string =>
   `${runtimeMark} The messages ${range} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it${earlier.length === 0 ? "" : ` (${earlier.slice(0, maxNamedRanges).join(", ")} for what left before)`}, or a handle below for one part.\n\n`
+
+/** The handle that an opening names for everything the snapshot stands for; undefined for any other text. */
+export const rangeIn = (text: string): Handle | undefined => {
+  const name = text.startsWith(runtimeMark) ? /recall (h_[a-z2-7]+) for all of it/.exec(text)?.[1] : undefined
+  return isHandle(name) ? name : undefined
+}
 
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (
