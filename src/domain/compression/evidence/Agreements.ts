@@ -22,14 +22,14 @@ const courtesy = String.raw`(?:please|thanks|thank you|bitte|gerne|danke|merci|s
 
 const lead = String.raw`^[^\p{L}\p{N}👍✅]*(?:${interjections}[^\p{L}\p{N}]+)*`
 const assent = new RegExp(
-  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:(?=\\s*(?:[.,;:!)…–—\\n-]|$))|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
+  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:(?=\\s*(?:[.,;:!)…–—。\uff0c\uff01\\n-]|$))|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
   "iu"
 )
 /** "Okay" before a longer text of its own is no answer. */
 const opening = /^\W*ok(?:ay)?\b(?!\W+(?:yes|sure|go|do|let'?s go|cool|great|sounds))/i
 const maxOpeningWords = 6
 const denial = new RegExp(
-  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行)(?=\\s*(?:[.,;:!)…–—、。,!\\n-]|$)|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
+  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行)(?=\\s*(?:[.,;:!)…–—、。\uff0c\uff01\\n-]|$)|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
   "iu"
 )
 /** Words after "no" with which the user wants it nevertheless. */
@@ -46,7 +46,7 @@ const condition =
 const noReservation = /没问题|\bno (?:problem|worries|objections?)\b|\bwhy not\b/giu
 
 const name = String.raw`(?:\d{1,2}|[A-Da-d])`
-const separator = String.raw`\s*(?:,?\s*(?:and|und|et)\s|[,&+、和と])\s*#?`
+const separator = String.raw`\s*(?:,?\s*(?:and|und|et)\s|[,&+、\uff0c和と])\s*#?`
 const names = String.raw`#?(${name}(?:${separator}${name})*)`
 const separators = new RegExp(`(?:${separator})`, "iu")
 /** The name of an option in a sentence, where the sentence does not go on to say something else of it. */
@@ -75,7 +75,7 @@ const lineOf = (text: string): string =>
     .replace(/\s+/g, " ")
     .trim()
 
-const clipped = (text: string): string =>
+const clippedProposal = (text: string): string =>
   text.length <= maxProposalChars ? text : `${text.slice(0, maxProposalChars).replace(/\s+\S*$/, "")}…`
 
 const optionStart = /^\s*(?:[-*] +|#+ +|\*\*)*(?:option|approach|choice|variant|solution)? ?#?(?:\d{1,2}|[A-D])[.):*]/i
@@ -115,7 +115,10 @@ const questionIn = (text: string): string | undefined => {
     .split(/\n\s*\n/)
     .filter((each) => lineOf(each) !== "")
   const last = lineOf(paragraphs.at(-1) ?? "")
-  const question = /(?:^|[.!?:)] |[。!:])([^.!?。!]*(?:\.\S[^.!?。!]*)*[??])[^??]{0,120}$/.exec(last)?.[1]?.trim()
+  const question =
+    /(?:^|[.!?:)] |[。\uff01\uff1a])([^.!?。\uff01\uff1f]*(?:\.\S[^.!?。\uff01\uff1f]*)*[?\uff1f])[^?\uff1f]{0,120}$/
+      .exec(last)?.[1]
+      ?.trim()
   if (question === undefined || openQuestion.test(question)) return undefined
   if (question.length >= 60 && !/\b(?:this|that|these|those)\b/i.test(question)) return question
   if (!pointing.test(question)) return question
@@ -146,16 +149,17 @@ const answerOf = (words: string, count: number): Settlement | undefined => {
 export const settledBy = (reply: string, before: string): Settled | undefined => {
   const words = reply.trim()
   const count = words.split(/\s+/, maxReplyWords + 1).length
-  if (before === "" || count > maxReplyWords || words.length > maxReplyChars || /[??؟]/.test(words)) return undefined
+  if (before === "" || count > maxReplyWords || words.length > maxReplyChars || /[?\uff1f؟]/.test(words))
+    return undefined
   const text = before.slice(-maxSearchedChars)
   const named = (bareChoice.exec(words) ?? choice.exec(words))?.[1]?.split(separators) ?? []
   const options = named.flatMap((each) => optionIn(text, each) ?? [])
   if (options.length > 0) {
     return options.length < named.length || reservation.test(words) || asksAmount.test(text)
       ? undefined
-      : { how: "chose", what: clipped(options.join(" · ")) }
+      : { how: "chose", what: clippedProposal(options.join(" · ")) }
   }
   const how = answerOf(words, count)
   const question = how === undefined ? undefined : questionIn(text)
-  return how === undefined || question === undefined ? undefined : { how, what: clipped(question) }
+  return how === undefined || question === undefined ? undefined : { how, what: clippedProposal(question) }
 }

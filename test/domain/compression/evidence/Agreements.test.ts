@@ -66,6 +66,15 @@ describe("what the user settled with a short reply", () => {
     ["选3", options, "chose", "3. Leave it"],
     ["3番", options, "chose", "3. Leave it"],
     ["好的", "测试都通过了。要我删除旧的迁移文件吗?", "agreed to", "要我删除旧的迁移文件吗?"],
+    // Full-width signs, spelled as escapes because they look like those of ASCII.
+    [
+      "\u597d\uff01",
+      "\u6d4b\u8bd5\u901a\u8fc7\u4e86\u3002\u8981\u6211\u5220\u9664\u5417\uff1f",
+      "agreed to",
+      "\u8981\u6211\u5220\u9664\u5417\uff1f"
+    ],
+    ["1\uff0c3", options, "chose", "1. Move the parser to `core/`: no import cycle, two files change · 3. Leave it"],
+    ["\u4e0d\uff0c\u5148\u522b", proposal, "declined", proposal],
     ...["y", "yes, no problem", "Sure, thanks", "👍🏽", "sí, por favor", "да, давай", "はい、お願いします", "네"].map(
       (reply) => [reply, proposal, "agreed to", proposal] as const
     ),
@@ -84,6 +93,7 @@ describe("what the user settled with a short reply", () => {
     ["yes", "The plan is:\n\n```ts\nconst a = 1\n```\n\nDoes this look right?"],
     ["yesterday's build was red", "Should I look at the build?"],
     ["yes", ""],
+    ["\u597d\uff1f", proposal],
     ["2", "Found:\n\n1. a leak\n2. a race\n\nHow many retries should the client have?"],
     ["yes", "Should I delete the old migration files, or do you want to look at them first?"],
     ["ja", "Welche der beiden Migrationen soll ich mit den alten Daten ausführen?"],
