@@ -60,9 +60,9 @@ const printed = (...args) => {
 
 /** Shows the newest sessions of this machine and what all of them cost. Returns whether there are any. */
 const showSessions = () => {
-  const found = JSON.parse(printed("find", "--json", "--limit", "1") || "{}")
-  if (!(found.total > 0)) return false
-  console.log(`$ palimpsest find --limit 5\n${printed("find", "--limit", "5").trimEnd()}\n`)
+  const sessions = printed("find", "--limit", "5").trimEnd()
+  if (sessions === "") return false
+  console.log(`$ palimpsest find --limit 5\n${sessions}\n`)
   const cost = printed("cost").trimEnd()
   if (cost !== "") console.log(`$ palimpsest cost\n${cost}\n`)
   console.log(`Only read, on this machine: nothing was sent or changed.

@@ -1,7 +1,7 @@
 import { Effect, type FileSystem, Path, Ref, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { answeredCalls } from "../../domain/content/AnsweredCalls.ts"
 import { isResponse, type Part, plainText } from "../../domain/content/Content.ts"
+import { callsWithResponses } from "../../domain/conversation/CallPairs.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -203,7 +203,7 @@ const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, termina
   const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
   const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
   const shown = all.slice(from)
-  const calls = answeredCalls(shown)
+  const calls = callsWithResponses(shown)
   const columns = Math.min((yield* terminal.columns) - 1, maxTurnColumns)
   for (const [index, content] of shown.entries()) {
     const text = plainText(content)

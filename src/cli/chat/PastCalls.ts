@@ -1,14 +1,14 @@
 import { Effect } from "effect"
-import type { AnsweredCall } from "../../domain/content/AnsweredCalls.ts"
 import { isErrorResponse } from "../../domain/content/Content.ts"
 import { responseText as textOfResponse } from "../../domain/content/MediaBlocks.ts"
+import type { CallWithResponse } from "../../domain/conversation/CallPairs.ts"
 import { wasDenied } from "../../domain/tools/Approval.ts"
 import type { Tool } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
 
 /** Shows calls of an earlier turn in the lines that they had when they ran. */
 
-const titleOf = (tools: ReadonlyArray<Tool>, { args, name }: AnsweredCall["call"]): Effect.Effect<string> => {
+const titleOf = (tools: ReadonlyArray<Tool>, { args, name }: CallWithResponse["call"]): Effect.Effect<string> => {
   const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
   const context = {
     id: "",
@@ -22,7 +22,7 @@ const titleOf = (tools: ReadonlyArray<Tool>, { args, name }: AnsweredCall["call"
     : Effect.match(tool.call(args, context), { onSuccess: ({ title }) => title, onFailure: () => name })
 }
 
-const statusOf = ({ call, response }: AnsweredCall, text: string) => {
+const statusOf = ({ call, response }: CallWithResponse, text: string) => {
   if (response === undefined) return "cancelled"
   if (!isErrorResponse(response)) return "success"
   if (wasDenied(call.name, text)) return "denied"
@@ -30,7 +30,7 @@ const statusOf = ({ call, response }: AnsweredCall, text: string) => {
 }
 
 /** The line of a call: its title, and why it failed. */
-export const pastCallText = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>, answered: AnsweredCall) {
+export const pastCallText = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>, answered: CallWithResponse) {
   const { call, response } = answered
   const text = response === undefined ? "" : textOfResponse(response)
   const status = statusOf(answered, text)

@@ -191,8 +191,7 @@ const showActivity = (screen: TurnScreen, event: Extract<ChatEvent, { _tag: "Sub
       terminal.card({ key: `${event.id} activity`, isRunning: false, head, body: [], more: [] })
     )
   }
-  if (event.activity._tag !== "Thought") return live
-  return event.activity._tag === "Thought" ? showLabel(screen, `${event.agent}: ${event.activity.text}`) : Effect.void
+  return event.activity._tag === "Thought" ? showLabel(screen, `${event.agent}: ${event.activity.text}`) : live
 }
 
 /** Shows an event of the turn. */

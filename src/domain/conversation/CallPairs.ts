@@ -1,4 +1,4 @@
-import { type Content, isCall, isResponse, type Part } from "../content/Content.ts"
+import { type Content, type FunctionCall, isCall, isResponse, type Part } from "../content/Content.ts"
 
 /** The place of a part: index of the message, index of the part. */
 export interface PartPlace {
@@ -86,4 +86,24 @@ export const callPairs = (
   const pairs = new CallPairs()
   for (const content of contents) pairs.add(content)
   return pairs
+}
+
+/** A call, and its response where it has one. */
+export interface CallWithResponse {
+  readonly call: FunctionCall
+  readonly response: Part | undefined
+}
+
+/** Returns the calls of each message with their responses. */
+export const callsWithResponses = (
+  contents: ReadonlyArray<Content>
+): ReadonlyArray<ReadonlyArray<CallWithResponse>> => {
+  const pairs = callPairs(contents)
+  return contents.map(({ parts }, item) =>
+    parts.flatMap((part, at) => {
+      if (!isCall(part)) return []
+      const place = pairs.partnerOf(item, at)
+      return [{ call: part.functionCall, response: place && contents[place.item]?.parts[place.part] }]
+    })
+  )
 }

@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
-import { answeredCalls } from "../../../src/domain/content/AnsweredCalls.ts"
 import type { Content, Part } from "../../../src/domain/content/Content.ts"
+import { callsWithResponses } from "../../../src/domain/conversation/CallPairs.ts"
 
 const call = (name: string, id?: string): Part => ({
   functionCall: { name, args: {}, ...(id === undefined ? {} : { id }) }
@@ -19,7 +19,7 @@ it("pairs calls and responses by id, and without one by position", () => {
     { role: "user", parts: [answer("a", "second", "2"), answer("a", "first", "1")] },
     { role: "model", parts: [call("a")] }
   ]
-  const shown = answeredCalls(contents).map((calls) =>
+  const shown = callsWithResponses(contents).map((calls) =>
     calls.map(({ call, response }) => `${call.name} ${JSON.stringify(response?.functionResponse?.response)}`).join(", ")
   )
   assert.deepStrictEqual(shown, [

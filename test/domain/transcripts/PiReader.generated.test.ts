@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { type Random, seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
 import { ok, reading, told } from "../../support/reading.ts"
 import { runsOf } from "../../support/runs.ts"
@@ -47,16 +48,15 @@ class Session {
   private path: ReadonlyArray<Step> = []
   private parent: string | null = null
   private names = 0
-  private seed: number
+  private readonly random: Random
 
   constructor(seed: number) {
-    this.seed = seed * 2_654_435_761 + 1
+    this.random = seededRandom(seed)
     for (let n = 4 + this.below(24); n > 0; n -= 1) this.step()
   }
 
   private below(bound: number): number {
-    this.seed = (Math.imul(this.seed, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((this.seed / 2 ** 32) * bound)
+    return Math.floor(this.random() * bound)
   }
 
   private fresh(): string {

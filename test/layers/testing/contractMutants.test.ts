@@ -1,24 +1,15 @@
 import { Effect, Layer } from "effect"
 import { Handle, handleOf, Hash } from "../../../src/domain/content/Handle.ts"
 import * as MemorySessionBacking from "../../../src/layers/session/MemorySessionBacking.ts"
-import type { TestFunctions } from "../../../src/layers/testing/ContractTests.ts"
 import { sessionBackingContract } from "../../../src/layers/testing/SessionBackingContract.ts"
 import { tempStoreContract } from "../../../src/layers/testing/TempStoreContract.ts"
 import { SessionBacking, type SessionOwner } from "../../../src/services/session/SessionBacking.ts"
 import { hash } from "../../../src/services/session/Sha256.ts"
 import { BlobMissing, TempStore, TempStoreError } from "../../../src/services/session/TempStore.ts"
+import { failedBy } from "../../support/contracts.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The contract suites notice mistakes: each of these services has one, and each fails a test of its suite. */
-
-/** The names of the tests that fail. */
-const failedBy = async (define: (functions: TestFunctions) => void): Promise<ReadonlyArray<string>> => {
-  const tests: Array<readonly [string, () => Promise<void>]> = []
-  define({ describe: (_, suite) => suite(), it: (name, run) => tests.push([name, run]) })
-  const failed: Array<string> = []
-  for (const [name, run] of tests) await run().catch(() => failed.push(name))
-  return failed
-}
 
 type Store = TempStore["Service"]
 type Blobs = Map<string, Uint8Array>
@@ -44,23 +35,14 @@ const storeMutants: Readonly<Record<string, (blobs: Blobs, good: Store) => Parti
   "keeps the caller's array": (blobs, good) => ({
     put: (bytes) => Effect.tap(good.hash(bytes), (name) => Effect.sync(() => blobs.set(name, bytes)))
   }),
-  "gives its own array": (blobs) => ({
-    get: (name) =>
-      Effect.suspend(() => {
-        const bytes = blobs.get(name)
-        return bytes === undefined ? missing(name) : Effect.succeed(bytes)
-      })
+  "gives its own array": (blobs, { get }) => ({
+    get: (name) => Effect.map(get(name), (bytes) => blobs.get(name) ?? bytes)
   }),
   "stores text": (blobs, good) => ({
     put: (bytes) =>
       Effect.tap(good.hash(bytes), (name) =>
         Effect.sync(() => blobs.set(name, new TextEncoder().encode(new TextDecoder().decode(bytes))))
-      ),
-    get: (name) =>
-      Effect.suspend(() => {
-        const bytes = blobs.get(name)
-        return bytes === undefined ? missing(name) : Effect.succeed(Uint8Array.from(bytes))
-      })
+      )
   }),
   "resolves by the first character": (blobs) => ({ resolve: (handle) => firstOf(blobs, handle.slice(2, 3)) }),
   "resolves by ten characters of a longer handle": (_, { resolve }) => ({

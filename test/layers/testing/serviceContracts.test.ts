@@ -1,6 +1,5 @@
 import { Effect, Layer, Stream } from "effect"
 import { model, text } from "../../../src/domain/content/Content.ts"
-import type { TestFunctions } from "../../../src/layers/testing/ContractTests.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import {
   hookSystemContract,
@@ -12,6 +11,7 @@ import { Summarizer } from "../../../src/services/compression/summary/Summarizer
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { Model } from "../../../src/services/model/Model.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { failedBy } from "../../support/contracts.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The contract suites of small services pass ours, and notice mistakes. */
@@ -42,14 +42,6 @@ summarizerContract(
   )
 )
 hookSystemContract({ describe, it }, made("HookSystem", HookSystem.layer))
-
-const failedBy = async (define: (functions: TestFunctions) => unknown): Promise<ReadonlyArray<string>> => {
-  const tests: Array<readonly [string, () => Promise<void>]> = []
-  define({ describe: (_, suite) => suite(), it: (name, run) => tests.push([name, run]) })
-  const failed: Array<string> = []
-  for (const [name, run] of tests) await run().catch(() => failed.push(name))
-  return failed
-}
 
 const goodModel: Model["Service"] = {
   generate: () => Effect.succeed({ content: model(text("word")), finishReason: "STOP", usage: null }),

@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
 import { drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
 import { runsOf } from "../../../support/runs.ts"
@@ -21,18 +22,17 @@ class Session {
   /** The messages of the conversation, each with its last record. */
   private messages: Array<string> = []
   private canRewind = true
-  private seed: number
+  private readonly random: Random
 
   constructor(seed: number) {
-    this.seed = seed * 2_654_435_761 + 1
+    this.random = seededRandom(seed)
     this.turn()
     for (let n = this.below(6); n >= 0; n -= 1) this.step()
     this.layOut()
   }
 
   private below(bound: number): number {
-    this.seed = (Math.imul(this.seed, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((this.seed / 2 ** 32) * bound)
+    return Math.floor(this.random() * bound)
   }
 
   private fresh(kind: string): string {

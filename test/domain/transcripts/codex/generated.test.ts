@@ -1,4 +1,5 @@
 import { assert, it } from "@effect/vitest"
+import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import { codexReader } from "../../../../src/domain/transcripts/codex/CodexReader.ts"
 import { newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
@@ -32,17 +33,16 @@ class Rollout {
   private tokens: number | undefined
   private counted = 0
   private names = 0
-  private seed: number
+  private readonly random: Random
 
   constructor(seed: number) {
-    this.seed = seed * 2_654_435_761 + 1
+    this.random = seededRandom(seed)
     this.write({ type: "session_meta", payload: { id: "s", cwd: "/w", cli_version: "0.144.0" } })
     for (let n = 4 + this.below(24); n > 0; n -= 1) this.step()
   }
 
   private below(bound: number): number {
-    this.seed = (Math.imul(this.seed, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((this.seed / 2 ** 32) * bound)
+    return Math.floor(this.random() * bound)
   }
 
   private fresh(): string {
