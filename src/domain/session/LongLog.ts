@@ -9,7 +9,7 @@ import { applyEvent, emptySession, type Session, type SessionEvent } from "./Ses
 export interface LongLog {
   /** The session, with the beginnings of texts alone. */
   readonly session: Session
-  /** The events that are no messages. */
+  /** The events, with the beginnings of texts alone: branches are found by their messages. */
   readonly events: ReadonlyArray<SessionEvent>
   /** The session with the content of its view alone, whole; undefined when that is too large, or went back too far. */
   readonly seen: Session | undefined
@@ -61,8 +61,9 @@ export class LongLogReader {
 
   /** Adds the next event, whose line has this many bytes in the log. */
   add(event: SessionEvent, bytes: number): void {
-    this.session = applyEvent(this.session, eventWithoutTexts(event))
-    if (event._tag !== "Appended" && event._tag !== "Answered") this.events.push(event)
+    const held = eventWithoutTexts(event)
+    this.session = applyEvent(this.session, held)
+    this.events.push(held)
     if (this.seen !== undefined) this.seen = this.follow(this.seen, event, bytes)
   }
 

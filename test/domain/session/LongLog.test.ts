@@ -7,7 +7,7 @@ import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
 import { LongLogReader } from "../../../src/domain/session/LongLog.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { histories } from "../../../src/layers/testing/SessionHistories.ts"
+import { appended, compressedBy, histories } from "../../../src/layers/testing/SessionHistories.ts"
 import { lawOfPlayed, property, scripts, thousand, worldOf } from "../../support/generate.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -57,6 +57,21 @@ describe("a log whose texts are shortened", () => {
     ([script]) => property(law, worldOf())(script),
     { arbitrary: thousand("long log", 200) }
   )
+
+  it("knows the compressions of the branch that it went back to", () => {
+    const { held, long } = both([
+      appended(1, text("a")),
+      compressedBy({ drop: { from: entryId(1), to: entryId(1) }, insert: [], shorten: [] }),
+      appended(2, text("b")),
+      { _tag: "Branched", at: 2, from: null },
+      { _tag: "Branched", at: 3, from: entryId(2) }
+    ])
+    assert.deepStrictEqual(
+      long.compactions.map(({ strategy }) => strategy),
+      ["test"]
+    )
+    assert.deepStrictEqual(long, held)
+  })
 
   it("holds 80 characters of each text, at any depth, and drops what the model sees where that is too large", () => {
     const long = "x".repeat(10_000)
