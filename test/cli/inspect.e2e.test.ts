@@ -96,6 +96,7 @@ describe("inspect", () => {
         tokens: { before: 9, after: 1 },
         strategy: "palimpsest",
         trigger: "auto",
+        rating: { verdict: "bad", why: "it lost port 9090" },
         dropped: { messages: 11, tokens: 8 },
         kept: { messages: 22, tokens: 1 },
         inserted: { messages: 33, tokens: 1 },

@@ -1,6 +1,7 @@
 import { Array as Arr, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { type Compaction, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { OwnQuestion, questionsOf } from "../../domain/evaluation/OwnQuestions.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
@@ -11,7 +12,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import * as ShareFlags from "../flags/ShareFlags.ts"
 import { badInput } from "../output/ExitError.ts"
 import { comparisonRows, namesOf } from "../output/InspectComparison.ts"
-import { dollars, kindNames, Report } from "../output/InspectReport.ts"
+import { decidedText, dollars, kindNames, ratingLines, Report } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
 
 const { number, share, table } = Output
@@ -183,11 +184,17 @@ const compactionsSection = ({ compactions }: Report, style: Output.Style): Secti
   ]
   const header = ["", "before", "", "after", "dropped", "kept", "inserted", "shortened", "facts"]
   const width = widthBeside([header, ...latest.slice(0, rowsShown).map(numbers)])
-  const decided = ({ strategy, trigger }: Compaction) => [strategy, trigger].filter((name) => name !== null).join(", ")
   return [
     "Past compactions, newest first (tokens in the view; messages; facts kept)",
-    first(latest, (one) => [...numbers(one), cell(decided(one), width)], "lrlrrrrrrl", header.map(style.dim))
+    first(latest, (one) => [...numbers(one), cell(decidedText(one), width)], "lrlrrrrrrl", header.map(style.dim))
   ]
+}
+
+const ratingsSection = ({ compactions }: Report): Section => {
+  const lines = ratingLines(compactions)
+  return lines.length === 0
+    ? undefined
+    : ["Ratings", first(lines.toReversed(), (line) => [cell(line, columns - indent)], "l")]
 }
 
 const droppedSection = ({ dropped }: Report): Section => {
@@ -290,6 +297,7 @@ export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Ou
     readsSection(report, style),
     growthSection(report, sizes),
     compactionsSection(report, style),
+    ratingsSection(report),
     droppedSection(report),
     usageSection(report),
     costSection(report, style),
@@ -328,6 +336,7 @@ const flags = {
     Flag.String("beside").pipe(Flag.withMetavar("file")),
     "Compare with the figures of another conversation"
   ),
+  questions: Input.flag("questions", "Print the ratings of its compressions as questions for eval --questions"),
   ...ShareFlags.flags,
   json: Input.json
 }
@@ -361,7 +370,11 @@ export const inspect = Command.make(
     if (input.html !== undefined) {
       yield* writePage(input.html, loaded, one, { hidesTexts: input.redactTexts, beside: other })
     }
-    if (input.json) yield* Output.json(Report, report)
+    if (input.questions) {
+      const questions = questionsOf(report.compactions)
+      yield* Effect.forEach(questions, (question) => Output.json(OwnQuestion, question))
+      if (questions.length === 0) yield* Output.notice("no rating of its compressions names anything to ask for")
+    } else if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
       const style = yield* Output.style
       const sizes = viewSizes(one.measured ?? one.conversation)

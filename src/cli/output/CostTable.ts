@@ -1,7 +1,7 @@
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { truncate } from "./Columns.ts"
 import type { CostReport } from "./CostReport.ts"
-import { dollars } from "./InspectReport.ts"
+import { dollars, ratingLines } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 
 /** What sessions cost, as a text for the user. */
@@ -114,6 +114,9 @@ const readsText = ({ reads }: CostReport, style: Output.Style): ReadonlyArray<st
   return ["", style.bold("Files read more than once"), Output.table(rows, "lrrr")]
 }
 
+const ratingsText = ({ ratings }: CostReport, style: Output.Style): ReadonlyArray<string> =>
+  ratings === null || ratings.length === 0 ? [] : ["", style.bold("Rated compressions"), ...ratingLines(ratings)]
+
 /** The sections of a report: everything, or only one table. */
 export const costText = (
   report: CostReport,
@@ -134,6 +137,7 @@ export const costText = (
     ...(session.length > 1 ? ["", sumsTable("session", session, 10, style)] : []),
     ...breaksText(report, style),
     ...readsText(report, style),
+    ...ratingsText(report, style),
     "",
     style.dim(
       `Prices: ${report.prices}${total.recorded > 0 ? `; ${Output.plural(total.recorded, "request")} as the agent recorded` : ""}`

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import type { CostReport } from "../output/CostReport.ts"
 import { causesOf, rowName, shortName, tokensText } from "../output/CostTable.ts"
-import { dollars } from "../output/InspectReport.ts"
+import { dollars, ratingLines } from "../output/InspectReport.ts"
 import { number, plural, share } from "../output/Output.ts"
 import { renderDocument } from "./Document.ts"
 import { type Html, markup, none } from "./Markup.ts"
@@ -83,12 +83,19 @@ const rereads = (reads: NonNullable<CostReport["reads"]>): Html =>
       ])
   )
 
+const rated = (ratings: NonNullable<CostReport["ratings"]>): Html =>
+  table(
+    "Oldest first",
+    [{ head: "rating", form: "text" }],
+    ratingLines(ratings).map((line) => [line])
+  )
+
 /** Renders one self-contained HTML page about costs. The same report always gives the same page. */
 export const renderCostPage = Effect.fn("CostPage.renderCostPage")(function* (
   report: CostReport,
   name: string | undefined
 ): Effect.fn.Return<string> {
-  const { breaks, reads, total } = report
+  const { breaks, ratings, reads, total } = report
   const title = name === undefined ? "What sessions cost" : `What ${shortName(name, 60)} cost`
   const dims = (["day", "session", "folder", "model", "agent"] as const).filter(
     (by) => report[by].length > 1 || by === "model"
@@ -101,14 +108,16 @@ export const renderCostPage = Effect.fn("CostPage.renderCostPage")(function* (
     contents: [
       ...dims.map((by) => [by, `By ${by}`] as const),
       ...(breaks.length > 0 ? [["breaks", "Cache breaks"] as const] : []),
-      ...(reads !== null && reads.length > 0 ? [["reads", "Files read again"] as const] : [])
+      ...(reads !== null && reads.length > 0 ? [["reads", "Files read again"] as const] : []),
+      ...(ratings !== null && ratings.length > 0 ? [["ratings", "Ratings"] as const] : [])
     ],
     main: [
       ...dims.map((by) => section(by, `By ${by}`, sums(by, report[by]))),
       breaks.length > 0
         ? section("breaks", "Where the prompt cache broke", markup`${causes(report)}${list(report)}`)
         : none,
-      reads !== null && reads.length > 0 ? section("reads", "Files read more than once", rereads(reads)) : none
+      reads !== null && reads.length > 0 ? section("reads", "Files read more than once", rereads(reads)) : none,
+      ratings !== null && ratings.length > 0 ? section("ratings", "Rated compressions", rated(ratings)) : none
     ],
     footer: markup`Prices: ${report.prices}. Usage as the agents recorded it, each answer once.`
   })

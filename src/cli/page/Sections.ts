@@ -1,9 +1,10 @@
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
+import { ratingLabel } from "../../domain/session/Rating.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { comparisonRows, namesOf } from "../output/InspectComparison.ts"
-import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
+import { decidedText, dollars, kindNames, type Report } from "../output/InspectReport.ts"
 import { number, share, plural } from "../output/Output.ts"
 import { bar, kindOrder, swatch } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
@@ -511,7 +512,10 @@ export const compactions = (report: Report, link: Link, recall: string): Html =>
               ? "–"
               : `${plural(each.shortened.parts, "part")}, −${number(each.shortened.saved)}`,
             each.facts === null ? "–" : `${number(each.facts.kept)} of ${number(each.facts.dropped)}`,
-            name([each.strategy, each.trigger].filter((text) => text !== null).join(", ") || "–")
+            name(
+              [decidedText(each), each.rating === null ? "" : ratingLabel(each.rating)].filter(Boolean).join(", ") ||
+                "–"
+            )
           ])
         )
   const [ranges, moreRanges] = first(report.dropped, 60)
