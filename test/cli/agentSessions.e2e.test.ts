@@ -240,7 +240,7 @@ describe("a rated compression", () => {
     assert.include(chat.stderr, "Rated bad")
     const list = yield* Scene.runs(where, fake, ["sessions", "list", "--json"])
     const [{ id = "" } = {}] = JSON.parse(String(list.stdout))
-    const rating = /after e\d+ rated bad: it lost `src\/app\.ts`/
+    const rating = /e\d+ +rated bad: it lost `src\/app\.ts`/
     for (const args of [
       ["inspect", id],
       ["cost", id]

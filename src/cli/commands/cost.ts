@@ -13,7 +13,7 @@ import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { CostReport, reportOf, type Reread } from "../output/CostReport.ts"
-import { costText } from "../output/CostTable.ts"
+import { costText } from "../output/CostSections.ts"
 import * as Output from "../output/Output.ts"
 import { renderCostPage } from "../page/CostPage.ts"
 

@@ -2,11 +2,8 @@ import { Schema } from "effect"
 import { NoopReason } from "../../domain/compression/Compression.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
-import type { Compaction } from "../../domain/evaluation/Compactions.ts"
 import { Inspection } from "../../domain/evaluation/Inspection.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
-import { ratingLabel } from "../../domain/session/Rating.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { dollars } from "../../domain/text/NumberText.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 
@@ -38,18 +35,6 @@ export const Report = Schema.Struct({
   torn: Schema.NullOr(Schema.Natural)
 })
 export type Report = typeof Report.Type
-
-/** Who decided a compaction: `palimpsest, auto`. */
-export const decidedText = ({ strategy, trigger }: Compaction): string =>
-  [strategy, trigger].filter((text) => text !== null).join(", ")
-
-/** What the user thinks of each rated compaction: `after e27 rated bad: it lost the port`. */
-export const ratingLines = (compactions: ReadonlyArray<Pick<Compaction, "after" | "rating">>): ReadonlyArray<string> =>
-  compactions.flatMap(({ after, rating }) =>
-    rating === null
-      ? []
-      : [printableLine(`${after === null ? "at the start" : `after ${after}`} ${ratingLabel(rating)}`)]
-  )
 
 /** Display names of the part kinds. */
 export const kindNames: Record<PartKind, string> = {
