@@ -1,4 +1,13 @@
-import { type Cell, name, numbers, type Section, sentence, table } from "../../domain/evaluation/Report.ts"
+import {
+  type Block,
+  type Cell,
+  column,
+  figures,
+  name,
+  type Section,
+  sentence,
+  table
+} from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { truncate } from "./Columns.ts"
 import type { CostReport } from "./CostReport.ts"
@@ -45,24 +54,16 @@ const sumsSection = (by: Dimension, rows: ReadonlyArray<Sums>): Section => ({
   blocks: [
     table(
       `By ${by}`,
+      rows,
       [
-        { head: by },
-        numbers("requests", { isExtra: true }),
-        numbers("sent"),
-        numbers("cached", { isExtra: true }),
-        numbers("answered", { isExtra: true }),
-        numbers("cost"),
-        numbers("by cache breaks")
+        column(by, rowName),
+        figures("requests", ({ requests }) => requests, { isExtra: true }),
+        figures("sent", ({ sent }) => tokensText(sent)),
+        figures("cached", ({ cached, sent }) => Output.share(cached, sent), { isExtra: true }),
+        figures("answered", ({ answered }) => tokensText(answered), { isExtra: true }),
+        figures("cost", costOf),
+        figures("by cache breaks", ({ breakCost, breaks }) => (breaks === 0 ? "" : dollars(breakCost)))
       ],
-      rows.map((sums) => [
-        rowName(sums),
-        Output.number(sums.requests),
-        tokensText(sums.sent),
-        Output.share(sums.cached, sums.sent),
-        tokensText(sums.answered),
-        costOf(sums),
-        sums.breaks === 0 ? "" : dollars(sums.breakCost)
-      ]),
       200
     )
   ]
@@ -80,77 +81,54 @@ const causesOf = (breaks: CostReport["breaks"]) => {
 
 const priceText = (cost: number | null): string => (cost === null ? "?" : dollars(cost))
 
-/** Of several sessions a terminal shows the causes alone. */
+/** Of several sessions only the causes are shown. */
 const breaksSection = ({ breaks, reads }: CostReport): Section => {
-  const sum = breaks.reduce((total, { cost }) => total + (cost ?? 0), 0)
-  const list = table(
-    "Most expensive first",
-    [
-      { head: "when" },
-      numbers("served"),
-      numbers("of"),
-      numbers("cost"),
-      { head: "what changed before", form: "prose" }
-    ],
-    breaks.map(({ at, cost, detail, expected, served }) => [
-      at.slice(0, 16).replace("T", " "),
-      tokensText(served),
-      tokensText(expected),
-      priceText(cost),
-      detail
-    ]),
-    200
-  )
-  return {
-    id: "breaks",
-    title: "Where the prompt cache broke",
-    short: "Cache breaks",
-    blocks:
-      breaks.length === 0
-        ? []
-        : [
-            sentence(`It broke ${Output.plural(breaks.length, "time")}, for ${dollars(sum)}.`),
-            table(
-              "By cause",
-              [
-                { head: "cause" },
-                numbers("times"),
-                numbers("cost"),
-                { head: "what avoids it", form: "prose", isExtra: true }
-              ],
-              causesOf(breaks).map(({ avoid, cause, cost, count }) => [
-                cause,
-                Output.number(count),
-                dollars(cost),
-                avoid
-              ])
-            ),
-            ...(reads === null ? [] : [list])
-          ]
+  const blocks: Array<Block> = []
+  if (breaks.length > 0) {
+    const sum = breaks.reduce((total, { cost }) => total + (cost ?? 0), 0)
+    blocks.push(
+      sentence(`It broke ${Output.plural(breaks.length, "time")}, for ${dollars(sum)}.`),
+      table("By cause", causesOf(breaks), [
+        column("cause", ({ cause }) => cause),
+        figures("times", ({ count }) => count),
+        figures("cost", ({ cost }) => dollars(cost)),
+        column("what avoids it", ({ avoid }) => avoid, { form: "prose", isExtra: true })
+      ])
+    )
   }
+  if (breaks.length > 0 && reads !== null) {
+    const list = table(
+      "Most expensive first",
+      breaks,
+      [
+        column("when", ({ at }) => at.slice(0, 16).replace("T", " ")),
+        figures("served", ({ served }) => tokensText(served)),
+        figures("of", ({ expected }) => tokensText(expected)),
+        figures("cost", ({ cost }) => priceText(cost)),
+        column("what changed before", ({ detail }) => detail, { form: "prose" })
+      ],
+      200
+    )
+    blocks.push(list)
+  }
+  return { id: "breaks", title: "Where the prompt cache broke", short: "Cache breaks", blocks }
 }
 
-const readsSection = ({ reads }: CostReport): Section => ({
-  id: "reads",
-  title: "Files read more than once",
-  short: "Files read again",
-  blocks:
-    reads === null || reads.length === 0
-      ? []
-      : [
-          table(
-            "Files by tokens in repeated reads",
-            [{ head: "file" }, numbers("reads"), numbers("tokens again"), numbers("cost")],
-            reads.map(({ cost, path, reads: times, repeated }) => [
-              name(shortName(path, maxNameChars), "end"),
-              Output.number(times),
-              Output.number(repeated),
-              priceText(cost)
-            ]),
-            200
-          )
-        ]
-})
+const readsSection = ({ reads }: CostReport): Section => {
+  const files = table(
+    "Files by tokens in repeated reads",
+    reads ?? [],
+    [
+      column("file", ({ path }) => name(shortName(path, maxNameChars), "end")),
+      figures("reads", (read) => read.reads),
+      figures("tokens again", ({ repeated }) => repeated),
+      figures("cost", ({ cost }) => priceText(cost))
+    ],
+    200
+  )
+  const blocks = reads === null || reads.length === 0 ? [] : [files]
+  return { id: "reads", title: "Files read more than once", short: "Files read again", blocks }
+}
 
 const ratingsSection = ({ ratings }: CostReport): Section => ({
   id: "ratings",

@@ -3,11 +3,12 @@ import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import {
   bars,
   type Block,
-  type Cell,
-  type Column,
+  column,
+  type ColumnOf,
+  entry,
+  figures,
   name,
   note,
-  numbers,
   type Section,
   sentence,
   table
@@ -15,7 +16,7 @@ import {
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { ratingLabel } from "../../domain/session/Rating.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
-import { comparisonRows, namesOf } from "./InspectComparison.ts"
+import { type ComparisonRow, comparisonRows, namesOf } from "./InspectComparison.ts"
 import { dollars, type Report } from "./InspectReport.ts"
 import { number, plural, share } from "./Output.ts"
 
@@ -37,6 +38,9 @@ export interface InspectParts {
   readonly hidesTexts?: boolean
 }
 
+/** A column that narrow pages leave out. */
+const extra = { isExtra: true } as const
+
 const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Results of tools are sent in the user's role. */
@@ -44,34 +48,41 @@ const roleNames = { user: "user and tool results", model: "model" } as const
 
 type Sums = { readonly tokens: number; readonly view: number }
 
-const sumColumns: ReadonlyArray<Column> = [
-  bars,
-  numbers("tokens"),
-  numbers("percent", { isExtra: true }),
-  numbers("in view")
+/** Columns of tokens, and of those in the view. */
+const sumColumns = <A extends Sums>(
+  items: ReadonlyArray<A>,
+  whole: number,
+  colour: (item: A) => PartKind | "used"
+): ReadonlyArray<ColumnOf<A>> => [
+  bars(maxOf(items.map(({ tokens }) => tokens)), (item) => [
+    { of: colour(item), tokens: Math.min(item.view, item.tokens) },
+    { of: colour(item), tokens: Math.max(0, item.tokens - item.view), isGone: true }
+  ]),
+  figures("tokens", ({ tokens }) => tokens),
+  figures("percent", ({ tokens }) => share(tokens, whole), extra),
+  figures("in view", ({ view }) => view)
 ]
 
-const inView = ({ tokens, view }: Sums, whole: number, of: PartKind | "used"): Cell => ({
-  _tag: "Bar",
-  segments: [
-    { of, tokens: Math.min(view, tokens) },
-    { of, tokens: Math.max(0, tokens - view), isGone: true }
-  ],
-  whole
-})
-
 const composition = ({ kinds, roles, tokens, tools }: Report): Section => {
-  const sums = (sum: Sums, whole: number, of: PartKind | "used"): ReadonlyArray<Cell> => [
-    inView(sum, whole, of),
-    number(sum.tokens),
-    share(sum.tokens, tokens.all),
-    number(sum.view)
-  ]
-  const largestKind = maxOf(kinds.map((each) => each.tokens))
-  const largestRole = maxOf(roles.map((each) => each.tokens))
   const largestTool = maxOf(tools.map((tool) => tool.arguments + tool.output))
   const ordered = PartKind.literals.flatMap((of) =>
     kinds.flatMap((each) => (each.kind === of && each.tokens > 0 ? [{ of, tokens: each.tokens }] : []))
+  )
+  const byTool = table(
+    "By tool",
+    tools,
+    [
+      column("tool", ({ tool }) => name(tool)),
+      bars(largestTool, (tool) => [
+        { of: "call", tokens: tool.arguments },
+        { of: "output", tokens: tool.output }
+      ]),
+      figures("calls", ({ calls }) => calls),
+      figures("arguments", (tool) => tool.arguments),
+      figures("output", ({ output }) => output),
+      figures("in view", ({ view }) => view, extra)
+    ],
+    25
   )
   return {
     id: "tokens",
@@ -86,51 +97,17 @@ const composition = ({ kinds, roles, tokens, tools }: Report): Section => {
               "In the bars below, full colour is content in the current view; pale is content no longer in it.",
               "page"
             ),
-            table(
-              "By kind",
-              [{ head: "kind" }, ...sumColumns, numbers("parts", { isExtra: true })],
-              kinds.map((each) => [
-                { _tag: "Kind", kind: each.kind },
-                ...sums(each, largestKind, each.kind),
-                number(each.parts)
-              ])
-            ),
-            table(
-              "By role",
-              [{ head: "role" }, ...sumColumns, numbers("messages", { isExtra: true })],
-              roles.map((each) => [roleNames[each.role], ...sums(each, largestRole, "used"), number(each.messages)])
-            ),
-            ...(tools.length === 0
-              ? []
-              : [
-                  table(
-                    "By tool",
-                    [
-                      { head: "tool" },
-                      bars,
-                      numbers("calls"),
-                      numbers("arguments"),
-                      numbers("output"),
-                      numbers("in view", { isExtra: true })
-                    ],
-                    tools.map((tool) => [
-                      name(tool.tool),
-                      {
-                        _tag: "Bar",
-                        segments: [
-                          { of: "call", tokens: tool.arguments },
-                          { of: "output", tokens: tool.output }
-                        ],
-                        whole: largestTool
-                      },
-                      number(tool.calls),
-                      number(tool.arguments),
-                      number(tool.output),
-                      number(tool.view)
-                    ]),
-                    25
-                  )
-                ])
+            table("By kind", kinds, [
+              column("kind", ({ kind }) => ({ _tag: "Kind", kind })),
+              ...sumColumns(kinds, tokens.all, ({ kind }) => kind),
+              figures("parts", ({ parts }) => parts, extra)
+            ]),
+            table("By role", roles, [
+              column("role", ({ role }) => roleNames[role]),
+              ...sumColumns(roles, tokens.all, () => "used"),
+              figures("messages", ({ messages }) => messages, extra)
+            ]),
+            ...(tools.length === 0 ? [] : [byTool])
           ]
   }
 }
@@ -153,58 +130,37 @@ const growth = ({ messages, tokens, turns }: Report, sizes: ReadonlyArray<number
 
 /** The tokens and the cost of each turn. */
 const turnsSection = ({ cost, growth }: Report, all: ReadonlyArray<TurnCost>, hidesTexts: boolean): Section => {
-  const isPriced = cost.total !== null && cost.total > 0
-  const sizeOf = (turn: TurnCost) => (isPriced ? (turn.cost ?? 0) : turn.tokens)
-  const whole = maxOf(all.map(sizeOf))
-  const views = new Map(growth.map((row) => [row.turn, row.tokens]))
-  const [dearest] = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))
-  const dearestCost = dearest?.cost ?? null
-  const rows = all.map((turn): ReadonlyArray<Cell> => {
-    const view = views.get(turn.turn)
-    return [
-      turn.turn === 0 ? "before" : number(turn.turn),
-      { _tag: "Message", id: turn.entry, text: hidesTexts ? "" : turn.title },
-      { _tag: "Bar", segments: [{ of: "used", tokens: sizeOf(turn) }], whole },
-      number(turn.calls),
-      number(turn.tokens),
-      view === undefined ? "–" : number(view),
-      number(turn.sent),
-      number(turn.cached),
-      turn.cost === null ? "–" : dollars(turn.cost)
-    ]
-  })
-  return {
-    id: "turns",
-    title: "Turns",
-    blocks:
-      all.length === 0 || growth.length === 0
-        ? []
-        : [
-            ...(!isPriced || dearest === undefined || dearestCost === null || all.length < 2
-              ? []
-              : [
-                  sentence(
-                    `Turn ${number(dearest.turn)} cost most: ${dollars(dearestCost)} of ${dollars(cost.total ?? 0)}${cost.estimated ? ", by estimates" : ""}.`
-                  )
-                ]),
-            table(
-              "What each turn took",
-              [
-                { head: "turn" },
-                { head: "begins", form: "message" },
-                bars,
-                numbers("calls", { isExtra: true }),
-                numbers("tokens"),
-                numbers("in view after it", { isExtra: true }),
-                numbers("sent", { isExtra: true }),
-                numbers("cached", { isExtra: true }),
-                numbers("cost")
-              ],
-              rows,
-              60
-            )
-          ]
+  const blocks: Array<Block> = []
+  if (all.length > 0 && growth.length > 0) {
+    const isPriced = cost.total !== null && cost.total > 0
+    const sizeOf = (turn: TurnCost) => (isPriced ? (turn.cost ?? 0) : turn.tokens)
+    const views = new Map(growth.map((row) => [row.turn, row.tokens]))
+    const [dearest] = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))
+    if (isPriced && typeof dearest?.cost === "number" && all.length > 1) {
+      const whole = `${dollars(cost.total)}${cost.estimated ? ", by estimates" : ""}`
+      blocks.push(sentence(`Turn ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${whole}.`))
+    }
+    const list = table(
+      "What each turn took",
+      all,
+      [
+        column("turn", ({ turn }) => (turn === 0 ? "before" : number(turn))),
+        column("begins", ({ entry: id, title }) => ({ _tag: "Message", id, text: hidesTexts ? "" : title }), {
+          form: "message"
+        }),
+        bars(maxOf(all.map(sizeOf)), (turn) => [{ of: "used", tokens: sizeOf(turn) }]),
+        figures("calls", ({ calls }) => calls, extra),
+        figures("tokens", ({ tokens }) => tokens),
+        figures("in view after it", ({ turn }) => views.get(turn) ?? "–", extra),
+        figures("sent", ({ sent }) => sent, extra),
+        figures("cached", ({ cached }) => cached, extra),
+        figures("cost", (turn) => (turn.cost === null ? "–" : dollars(turn.cost)))
+      ],
+      60
+    )
+    blocks.push(list)
   }
+  return { id: "turns", title: "Turns", blocks }
 }
 
 const rounded = (value: number): string => (Number.isFinite(value) ? number(Math.round(value)) : "–")
@@ -232,92 +188,61 @@ const usageSection = ({ usage }: Report): Section => {
       ["thoughts", recorded.thoughts]
     ]
     blocks.push(
-      table(
-        `Totals over ${plural(answers, "answer")} with recorded counts`,
-        [{ head: "what" }, numbers("tokens")],
-        rows.map(([what, tokens]) => [what, number(tokens)])
-      )
+      table(`Totals over ${plural(answers, "answer")} with recorded counts`, rows, [
+        column("what", ([what]) => what),
+        figures("tokens", ([, tokens]) => tokens)
+      ])
     )
   }
   return { id: "usage", title: "Recorded use", blocks }
 }
 
 const costSection = ({ compressing, cost }: Report): Section => {
-  const { answered, requests, sent } = tokensOfCost(compressing)
-  const isPart = cost.total !== null && cost.unpriced.length > 0
-  const total =
-    cost.total === null ? "No price is known." : `${isPart ? "At least " : ""}${dollars(cost.total)} in all.`
-  const source = cost.estimated
-    ? "The agent recorded no counts: these are our estimates, without instructions, tools and caching."
-    : "From the counts that the agent recorded."
-  const summaries =
-    requests === 0
-      ? ""
-      : ` ${compressing.total === null ? "" : `${dollars(compressing.total)} of it for `}${plural(requests, "compression call")}: ${number(sent)} tokens sent, ${number(answered)} answered.`
-  return {
-    id: "cost",
-    title: "Cost",
-    blocks:
-      cost.models.length === 0
-        ? []
-        : [
-            sentence(`${total} ${source}${summaries}`),
-            table(
-              `Prices: ${cost.table.slice(0, 300)}${cost.table.startsWith("built in") ? " (--prices FILE for others)" : ""}`,
-              [
-                { head: "model" },
-                numbers("requests", { isExtra: true }),
-                numbers("sent"),
-                numbers("cached", { isExtra: true }),
-                numbers("answered"),
-                numbers("cost")
-              ],
-              cost.models.map((model) => [
-                name(model.model),
-                number(model.requests),
-                number(model.prompt),
-                number(model.cached),
-                number(model.answer + model.thoughts),
-                model.cost === null ? "–" : dollars(model.cost)
-              ]),
-              25
-            ),
-            ...(cost.unpriced.length > 0 ? [note(`no price for ${cost.unpriced.join(", ")}`, "terminal")] : [])
-          ]
+  const blocks: Array<Block> = []
+  if (cost.models.length > 0) {
+    const { answered, requests, sent } = tokensOfCost(compressing)
+    const least = cost.total !== null && cost.unpriced.length > 0 ? "At least " : ""
+    const total = cost.total === null ? "No price is known." : `${least}${dollars(cost.total)} in all.`
+    const source = cost.estimated
+      ? "The agent recorded no counts: these are our estimates, without instructions, tools and caching."
+      : "From the counts that the agent recorded."
+    const paid = compressing.total === null ? "" : `${dollars(compressing.total)} of it for `
+    const summaries =
+      requests === 0
+        ? ""
+        : ` ${paid}${plural(requests, "compression call")}: ${number(sent)} tokens sent, ${number(answered)} answered.`
+    blocks.push(
+      sentence(`${total} ${source}${summaries}`),
+      table(
+        `Prices: ${cost.table.slice(0, 300)}${cost.table.startsWith("built in") ? " (--prices FILE for others)" : ""}`,
+        cost.models,
+        [
+          column("model", ({ model }) => name(model)),
+          figures("requests", (one) => one.requests, extra),
+          figures("sent", ({ prompt }) => prompt),
+          figures("cached", ({ cached }) => cached, extra),
+          figures("answered", ({ answer, thoughts }) => answer + thoughts),
+          figures("cost", (one) => (one.cost === null ? "–" : dollars(one.cost)))
+        ],
+        25
+      )
+    )
+    if (cost.unpriced.length > 0) blocks.push(note(`no price for ${cost.unpriced.join(", ")}`, "terminal"))
   }
+  return { id: "cost", title: "Cost", blocks }
 }
 
 const largestSection = ({ largest }: Report, recall: string, hidesTexts: boolean): Section => {
-  const whole = maxOf(largest.map((part) => part.tokens))
-  return {
-    id: "largest",
-    title: "Largest parts",
-    blocks:
-      largest.length === 0
-        ? []
-        : [
-            table(
-              "By tokens",
-              [
-                { head: "entry" },
-                { head: "kind" },
-                bars,
-                numbers("tokens"),
-                { head: "handle", only: "terminal" },
-                { head: "begins", form: "preview", isExtra: true }
-              ],
-              largest.map((part) => [
-                { _tag: "Entries", ids: [part.entry] },
-                { _tag: "Kind", kind: part.kind, tool: part.tool ?? undefined },
-                { _tag: "Bar", segments: [{ of: part.kind, tokens: part.tokens }], whole },
-                number(part.tokens),
-                part.handle ?? "",
-                hidesTexts ? "" : name(part.preview)
-              ])
-            ),
-            note(`print one with: ${recall} HANDLE`, "terminal")
-          ]
-  }
+  const parts = table("By tokens", largest, [
+    column("entry", (part) => entry(part.entry)),
+    column("kind", ({ kind, tool }) => ({ _tag: "Kind", kind, tool: tool ?? undefined })),
+    bars(maxOf(largest.map((part) => part.tokens)), ({ kind, tokens }) => [{ of: kind, tokens }]),
+    figures("tokens", ({ tokens }) => tokens),
+    column("handle", ({ handle }) => handle ?? "", { only: "terminal" }),
+    column("begins", ({ preview }) => (hidesTexts ? "" : name(preview)), { form: "preview", ...extra })
+  ])
+  const blocks = largest.length === 0 ? [] : [parts, note(`print one with: ${recall} HANDLE`, "terminal")]
+  return { id: "largest", title: "Largest parts", blocks }
 }
 
 /** Messages of a file that are linked. */
@@ -325,36 +250,30 @@ const linkedReads = 12
 
 const readsSection = ({ reads, tokens }: Report, hidesTexts: boolean): Section => {
   const repeated = reads.reduce((total, read) => total + read.repeated, 0)
+  const files = table(
+    "Files by tokens in repeated reads",
+    reads,
+    [
+      column("file", ({ path }, at) =>
+        hidesTexts ? `file ${number(at + 1)}` : { _tag: "Code", text: path, keeps: "end" }
+      ),
+      figures("reads", (read) => read.reads),
+      figures("tokens", (read) => read.tokens, extra),
+      figures("repeats", (read) => read.repeated),
+      column(
+        "entries",
+        ({ entries }) => ({ _tag: "Entries", ids: entries.slice(0, linkedReads), count: entries.length }),
+        { ...extra, only: "page" }
+      )
+    ],
+    25
+  )
+  const used = `${plural(repeated, "token")}, ${share(repeated, tokens.all)}`
   return {
     id: "reads",
     title: "Read more than once",
     short: "Read again",
-    blocks:
-      reads.length === 0
-        ? []
-        : [
-            sentence(
-              `Reading ${plural(reads.length, "file")} again used ${plural(repeated, "token")}, ${share(repeated, tokens.all)}.`
-            ),
-            table(
-              "Files by tokens in repeated reads",
-              [
-                { head: "file" },
-                numbers("reads"),
-                numbers("tokens", { isExtra: true }),
-                numbers("repeats"),
-                { head: "entries", isExtra: true, only: "page" }
-              ],
-              reads.map((read, at) => [
-                hidesTexts ? `file ${number(at + 1)}` : { _tag: "Code", text: read.path, keeps: "end" },
-                number(read.reads),
-                number(read.tokens),
-                number(read.repeated),
-                { _tag: "Entries", ids: read.entries.slice(0, linkedReads), count: read.entries.length }
-              ]),
-              25
-            )
-          ]
+    blocks: reads.length === 0 ? [] : [sentence(`Reading ${plural(reads.length, "file")} again used ${used}.`), files]
   }
 }
 
@@ -363,90 +282,78 @@ const messagesOf = ({ messages, tokens }: { readonly messages: number; readonly 
 
 /** Past compactions: what each of them dropped and kept. */
 const compactionsSection = ({ compactions, dropped }: Report, recall: string): Section => {
+  const blocks: Array<Block> = []
   const rated = compactions.flatMap(({ after, rating }) => (rating === null ? [] : [{ after, rating }]))
-  return {
-    id: "compactions",
-    title: "Compactions",
-    blocks: [
-      ...(compactions.length === 0
-        ? []
-        : [
-            table(
-              "Compactions in force, newest first",
-              [
-                { head: "after" },
-                numbers("before"),
-                numbers("after"),
-                numbers("dropped"),
-                numbers("kept"),
-                numbers("inserted", { isExtra: true }),
-                numbers("shortened", { isExtra: true }),
-                numbers("facts kept"),
-                { head: "by", isExtra: true }
-              ],
-              compactions
-                .toReversed()
-                .map((each) => [
-                  each.after === null ? "the start" : { _tag: "Entries", ids: [each.after] },
-                  number(each.tokens.before),
-                  number(each.tokens.after),
-                  messagesOf(each.dropped),
-                  messagesOf(each.kept),
-                  messagesOf(each.inserted),
-                  each.shortened.parts === 0
-                    ? "–"
-                    : `${plural(each.shortened.parts, "part")}, −${number(each.shortened.saved)}`,
-                  each.facts === null ? "–" : `${number(each.facts.kept)} of ${number(each.facts.dropped)}`,
-                  name([each.strategy, each.trigger].filter((text) => text !== null).join(", ") || "–")
-                ]),
-              60
-            )
-          ]),
-      ...(compactions.some((each) => each.facts !== null)
-        ? [
-            note(
-              "Facts are the most important names, paths and numbers in the dropped messages; the kept ones are still in the view afterwards.",
-              "page"
-            )
-          ]
-        : []),
-      ...(rated.length === 0 ? [] : [ratingsTable(rated)]),
-      ...(dropped.length === 0
-        ? []
-        : [
-            table(
-              "Dropped messages, recallable in full by handle",
-              [{ head: "from" }, { head: "to" }, numbers("messages"), { head: "handle" }],
-              dropped.map((range) => [
-                { _tag: "Entries", ids: [range.from] },
-                { _tag: "Entries", ids: [range.to] },
-                number(range.messages),
-                { _tag: "Code", text: range.handle }
-              ]),
-              60
-            ),
-            note(`\`${recall} HANDLE\``, "page")
-          ])
-    ]
+  if (compactions.length > 0) {
+    const list = table(
+      "Compactions in force, newest first",
+      compactions.toReversed(),
+      [
+        column("after", ({ after }) => entry(after)),
+        figures("before", ({ tokens }) => tokens.before),
+        figures("after", ({ tokens }) => tokens.after),
+        figures("dropped", (one) => messagesOf(one.dropped)),
+        figures("kept", ({ kept }) => messagesOf(kept)),
+        figures("inserted", ({ inserted }) => messagesOf(inserted), extra),
+        figures(
+          "shortened",
+          ({ shortened: { parts, saved } }) => (parts === 0 ? "–" : `${plural(parts, "part")}, −${number(saved)}`),
+          extra
+        ),
+        figures("facts kept", ({ facts }) =>
+          facts === null ? "–" : `${number(facts.kept)} of ${number(facts.dropped)}`
+        ),
+        column(
+          "by",
+          (one) => name([one.strategy, one.trigger].filter((text) => text !== null).join(", ") || "–"),
+          extra
+        )
+      ],
+      60
+    )
+    blocks.push(list)
   }
+  if (compactions.some(({ facts }) => facts !== null)) {
+    blocks.push(
+      note(
+        "Facts are the most important names, paths and numbers in the dropped messages; the kept ones are still in the view afterwards.",
+        "page"
+      )
+    )
+  }
+  if (rated.length > 0) blocks.push(ratingsTable(rated))
+  if (dropped.length > 0) {
+    const ranges = table(
+      "Dropped messages, recallable in full by handle",
+      dropped,
+      [
+        column("from", ({ from }) => entry(from)),
+        column("to", ({ to }) => entry(to)),
+        figures("messages", ({ messages }) => messages),
+        column("handle", ({ handle }) => ({ _tag: "Code", text: handle }))
+      ],
+      60
+    )
+    blocks.push(ranges, note(`\`${recall} HANDLE\``, "page"))
+  }
+  return { id: "compactions", title: "Compactions", blocks }
+}
+
+/** A compaction that the user rated. */
+interface Rated {
+  readonly after: Report["compactions"][number]["after"]
+  readonly rating: NonNullable<Report["compactions"][number]["rating"]>
 }
 
 /** The table of what the user thinks of compactions, newest first. */
-export const ratingsTable = (
-  rated: ReadonlyArray<{
-    readonly after: Report["compactions"][number]["after"]
-    readonly rating: NonNullable<Report["compactions"][number]["rating"]>
-  }>
-): Block =>
+export const ratingsTable = (rated: ReadonlyArray<Rated>): Block =>
   table(
     "Ratings, newest first",
-    [{ head: "after" }, { head: "rating", form: "preview" }],
-    rated
-      .toReversed()
-      .map(({ after, rating }) => [
-        after === null ? "the start" : { _tag: "Entries", ids: [after] },
-        name(ratingLabel(rating))
-      ]),
+    rated.toReversed(),
+    [
+      column("after", ({ after }) => entry(after)),
+      column("rating", ({ rating }) => name(ratingLabel(rating)), { form: "preview" })
+    ],
     60
   )
 
@@ -459,71 +366,61 @@ const nextSection = ({ next }: Report): Section => {
       note(`run "palimpsest compress FILE --plan"`, "terminal")
     )
   } else {
-    const automatic = next.waits === null ? "An automatic one is due." : `An automatic one waits: ${next.waits}.`
-    const requested =
-      next.forced === null
-        ? "There is nothing to compress."
-        : `A requested one (compress --force) would replace ${plural(next.forced.messages, "message")} by a snapshot: ${number(next.forced.before)} → about ${number(next.forced.after)} tokens.`
-    blocks.push(sentence(automatic), sentence(requested))
+    const { forced, waits } = next
+    blocks.push(
+      sentence(waits === null ? "An automatic one is due." : `An automatic one waits: ${waits}.`),
+      sentence(
+        forced === null
+          ? "There is nothing to compress."
+          : `A requested one (compress --force) would replace ${plural(forced.messages, "message")} by a snapshot: ${number(forced.before)} → about ${number(forced.after)} tokens.`
+      )
+    )
   }
   return { id: "next", title: "The next compression", short: "Next compression", blocks }
 }
 
 /** Problems and omissions: calls without responses, skipped records, an incomplete line. */
 const irregularities = ({ broken, skipped, torn, unknown }: Report): Section => {
+  const blocks: Array<Block> = []
   const pairs = [
     ...broken.calls.map((call) => ({ ...call, what: "a call without a response" })),
     ...broken.responses.map((response) => ({ ...response, what: "a response without a call" }))
   ]
-  const equal = Object.values(Arr.groupBy(pairs, ({ entry, tool, what }) => `${entry} ${tool} ${what}`))
-  const records = Object.entries(skipped).sort((a, b) => b[1] - a[1])
-  return {
-    id: "rest",
-    title: "Irregularities",
-    short: "Oddities",
-    blocks: [
-      ...(pairs.length === 0
-        ? []
-        : [
-            table(
-              "Broken pairs",
-              [{ head: "entry" }, { head: "tool" }, { head: "problem" }],
-              equal.map((same) => [
-                { _tag: "Entries", ids: [same[0].entry] },
-                name(same[0].tool),
-                `${same[0].what}${same.length === 1 ? "" : ` (× ${number(same.length)})`}`
-              ]),
-              30
-            )
-          ]),
-      ...(records.length === 0
-        ? []
-        : [
-            table(
-              "Records of the file that are not part of the conversation",
-              [{ head: "kind" }, numbers("records")],
-              records.map(([kind, count]) => [name(kind), number(count)]),
-              30
-            )
-          ]),
-      ...(unknown === undefined
-        ? []
-        : [
-            sentence(
-              `${unknown.kinds.length === 1 ? "1 kind" : `${number(unknown.kinds.length)} kinds`} of records of ${unknown.program} ${unknown.kinds.length === 1 ? "is" : "are"} new to this program.`
-            )
-          ]),
-      ...(torn === null
-        ? []
-        : [
-            {
-              _tag: "Text",
-              form: "warning",
-              text: `Line ${number(torn)}, the last one, is incomplete and is ignored.`
-            } as const
-          ])
-    ]
+  if (pairs.length > 0) {
+    const equal = Object.values(Arr.groupBy(pairs, ({ entry, tool, what }) => `${entry} ${tool} ${what}`))
+    const list = table(
+      "Broken pairs",
+      equal,
+      [
+        column("entry", ([one]) => entry(one.entry)),
+        column("tool", ([{ tool }]) => name(tool)),
+        column("problem", (same) => same[0].what + (same.length === 1 ? "" : ` (× ${number(same.length)})`))
+      ],
+      30
+    )
+    blocks.push(list)
   }
+  const records = Object.entries(skipped).sort((a, b) => b[1] - a[1])
+  if (records.length > 0) {
+    const list = table(
+      "Records of the file that are not part of the conversation",
+      records,
+      [column("kind", ([kind]) => name(kind)), figures("records", ([, count]) => count)],
+      30
+    )
+    blocks.push(list)
+  }
+  if (unknown !== undefined) {
+    const are = unknown.kinds.length === 1 ? "is" : "are"
+    blocks.push(
+      sentence(`${plural(unknown.kinds.length, "kind")} of records of ${unknown.program} ${are} new to this program.`)
+    )
+  }
+  if (torn !== null) {
+    const text = `Line ${number(torn)}, the last one, is incomplete and is ignored.`
+    blocks.push({ _tag: "Text", form: "warning", text })
+  }
+  return { id: "rest", title: "Irregularities", short: "Oddities", blocks }
 }
 
 /** Returns the sections about a conversation, in their order. */
@@ -569,14 +466,12 @@ export const comparisonSection = (one: Report, other: Report): Section => ({
   title: "Side by side",
   blocks: [
     { _tag: "Chart", id: "beside", values: [], caption: "" },
-    table(
-      "Figures of both",
-      [
-        { head: "figure" },
-        ...namesOf(one, other).map((head) => numbers(head, { isName: true })),
-        numbers("change", { isExtra: true })
-      ],
-      comparisonRows(one, other)
-    )
+    table("Figures of both", comparisonRows(one, other), [
+      column("figure", ([what]) => what),
+      ...namesOf(one, other).map((head, at) =>
+        figures<ComparisonRow>(head, (row) => row[at + 1] ?? "", { isName: true })
+      ),
+      figures("change", ([, , , change]) => change, extra)
+    ])
   ]
 })

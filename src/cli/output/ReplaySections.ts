@@ -1,5 +1,6 @@
+import type { Array as Arr } from "effect"
 import { type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
-import { type Cell, note, numbers, type Section, table } from "../../domain/evaluation/Report.ts"
+import { type Cell, column, figures, note, type Section, table } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { plural } from "../../domain/text/NumberText.ts"
 import { dollars } from "./InspectReport.ts"
@@ -12,16 +13,17 @@ import { reportText, textLimits } from "./ReportText.ts"
 const { number, share } = Output
 
 type Compression = Result["compressions"][number]
+type Run = Arr.NonEmptyReadonlyArray<Compression>
 
 /** Ranges of refused turns that are shown. `--json` has all of them. */
 const rowsShown = 20
 
 /** Groups consecutive compressions that failed in the same way into one row. */
-const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<ReadonlyArray<Compression>> => {
-  const runs: Array<Array<Compression>> = []
+const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<Run> => {
+  const runs: Array<Arr.NonEmptyArray<Compression>> = []
   for (const one of compressions) {
     const run = runs.at(-1)
-    const isAlike = run?.[0]?.status === one.status && run[0].trigger === one.trigger && !isChange(one)
+    const isAlike = run?.[0].status === one.status && run[0].trigger === one.trigger && !isChange(one)
     if (isAlike) run.push(one)
     else runs.push([one])
   }
@@ -33,24 +35,14 @@ const span = (from: number, to: number): string => (from === to ? number(from) :
 const percent = (ratio: Ratio | undefined): string =>
   ratio === undefined || valueOf(ratio) === undefined ? "–" : share(ratio.part, ratio.whole)
 
-const runRow = (run: ReadonlyArray<Compression>, refused: ReadonlyArray<number>): ReadonlyArray<string> => {
+const statusOf = (run: Run, refused: ReadonlyArray<number>): string => {
   const [first] = run
-  const last = run.at(-1)
-  if (first === undefined || last === undefined) return []
   const by = isRescue(first, refused)
     ? ", rescued by the guard"
     : first.trigger === "guard"
       ? ", forced by the guard"
       : ""
-  return [
-    span(first.turn, last.turn),
-    span(first.before, last.before),
-    isChange(first) ? number(first.after) : "–",
-    percent(first.figures?.["actionsGrounded"]),
-    percent(first.figures?.["actionsReachable"]),
-    percent(first.figures?.["factsKept"]),
-    `${first.status}${by}${run.length > 1 ? `, ${number(run.length)} times` : ""}`
-  ]
+  return `${first.status}${by}${run.length > 1 ? `, ${number(run.length)} times` : ""}`
 }
 
 /** Formats turns as ranges, such as `6–24, 30`. */
@@ -81,16 +73,16 @@ const strategySection = ({ compressions, largest, refused, sizes, strategy }: Re
       : [
           table(
             "Compressions",
+            runsOf(compressions),
             [
-              { head: "turn" },
-              numbers("before"),
-              numbers("after"),
-              numbers("actions"),
-              numbers("with one recall", { isExtra: true }),
-              numbers("facts"),
-              { head: "status", isExtra: true }
+              column("turn", (run) => span(run[0].turn, (run.at(-1) ?? run[0]).turn)),
+              figures("before", (run) => span(run[0].before, (run.at(-1) ?? run[0]).before)),
+              figures("after", ([first]) => (isChange(first) ? first.after : "–")),
+              figures("actions", ([first]) => percent(first.figures?.["actionsGrounded"])),
+              figures("with one recall", ([first]) => percent(first.figures?.["actionsReachable"]), { isExtra: true }),
+              figures("facts", ([first]) => percent(first.figures?.["factsKept"])),
+              column("status", (run) => statusOf(run, refused), { isExtra: true })
             ],
-            runsOf(compressions).map((run) => runRow(run, refused)),
             50
           )
         ]),
@@ -189,11 +181,12 @@ const figuresSection = (report: Report): Section => {
     id: "figures",
     title: "Figures",
     blocks: [
-      table(
-        "Figures",
-        [{ head: "figure" }, ...report.strategies.map(({ strategy }) => numbers(strategy))],
-        figureRows(report.strategies)
-      ),
+      table("Figures", figureRows(report.strategies), [
+        column("figure", ([name]) => name),
+        ...report.strategies.map(({ strategy }, at) =>
+          figures<FigureRow>(strategy, ([, ...values]) => values[at] ?? "")
+        )
+      ]),
       ...(report.strategies.some(({ compressions }) => compressions.length > 0)
         ? [
             note(

@@ -1,4 +1,5 @@
 import type { EntryId } from "../conversation/Conversation.ts"
+import { number } from "../text/NumberText.ts"
 import type { PartKind } from "./PartKind.ts"
 
 /**
@@ -79,18 +80,59 @@ export interface Section {
   readonly blocks: ReadonlyArray<Block>
 }
 
-/** Makes a table. */
-export const table = (
-  caption: string,
-  columns: ReadonlyArray<Column>,
-  rows: ReadonlyArray<ReadonlyArray<Cell>>,
-  pageRows?: number
-): Block => ({ _tag: "Table", caption, columns, rows, ...(pageRows === undefined ? {} : { pageRows }) })
+/** A column with its values. */
+export interface ColumnOf<A> extends Column {
+  readonly of: (item: A, index: number) => Cell
+}
 
-/** Makes a sentence. */
+/** Makes a table of items: a row each. `pageRows`: rows on a page; the rest is counted. */
+export const table = <A>(
+  caption: string,
+  items: ReadonlyArray<A>,
+  columns: ReadonlyArray<ColumnOf<A>>,
+  pageRows?: number
+): Block => ({
+  _tag: "Table",
+  caption,
+  columns: columns.map(({ of: _, ...column }) => column),
+  rows: items.map((item, index) => columns.map((column) => column.of(item, index))),
+  ...(pageRows === undefined ? {} : { pageRows })
+})
+
+/** A column of words, names and links. */
+export const column = <A>(head: string, of: ColumnOf<A>["of"], more: Omit<Column, "head"> = {}): ColumnOf<A> => ({
+  head,
+  of,
+  ...more
+})
+
+/** A column of numbers, or of texts that are aligned as numbers are. */
+export const figures = <A>(
+  head: string,
+  of: (item: A) => number | string,
+  more: Omit<Column, "head" | "form"> = {}
+): ColumnOf<A> => ({
+  head,
+  form: "number",
+  of: (item) => {
+    const value = of(item)
+    return typeof value === "number" ? number(value) : value
+  },
+  ...more
+})
+
+/** The column of a bar, which repeats the numbers beside it: pages alone show it. `whole` is the value of a full bar. */
+export const bars = <A>(whole: number, segments: (item: A) => ReadonlyArray<Segment>): ColumnOf<A> => ({
+  head: "bar",
+  form: "bar",
+  only: "page",
+  of: (item) => ({ _tag: "Bar", segments: segments(item), whole })
+})
+
+/** A sentence. */
 export const sentence = (text: string): Block => ({ _tag: "Text", text })
 
-/** Makes a note. */
+/** A note. */
 export const note = (text: string, only?: "page" | "terminal"): Block => ({
   _tag: "Text",
   text,
@@ -98,15 +140,9 @@ export const note = (text: string, only?: "page" | "terminal"): Block => ({
   ...(only === undefined ? {} : { only })
 })
 
-/** Makes a name of a file, which is cut at its end; `keeps` is the end that stays. */
+/** A name from a file. `keeps`: the end that stays when it is cut. */
 export const name = (text: string, keeps: "start" | "end" = "start"): Cell => ({ _tag: "Name", text, keeps })
 
-/** A column of numbers. */
-export const numbers = (head: string, more: Omit<Column, "head" | "form"> = {}): Column => ({
-  head,
-  form: "number",
-  ...more
-})
-
-/** The column of a bar, which repeats the numbers beside it: pages alone show it. */
-export const bars: Column = { head: "bar", form: "bar", only: "page" }
+/** A message, or a text where there is none. */
+export const entry = (id: EntryId | null, otherwise = "the start"): Cell =>
+  id === null ? otherwise : { _tag: "Entries", ids: [id] }
