@@ -105,7 +105,7 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
           .replace(/[\d,]+ of (\S+ tokens) .*?%\)/, "some of $1")}`
       ),
     onModeKey: () => Effect.void,
-    takeTyped: () => Effect.succeed([]),
+    takeTyped: Effect.succeed([]),
     title: (text: string) => changed(`title ${text}`),
     panel: (all: ReadonlyArray<string>) => keep(`panel ${all.length}`),
     configure: ({ theme }: { readonly theme: string }) => keep(`theme ${theme}`),

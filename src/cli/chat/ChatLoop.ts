@@ -113,7 +113,7 @@ const exchange = Effect.fnUntraced(function* (
   const { agent, chat, recording, terminal } = session
   const screen = yield* TurnScreen.make(recording !== undefined)
   const progress = yield* Ref.make<Progress>({ isSent: false, isAnswered: false })
-  const steering = Effect.map(terminal.takeTyped(isMessage), (texts) => texts.map(messageText))
+  const steering = Effect.map(terminal.takeTyped, (texts) => texts.map(messageText))
   const send = (cancel: Effect.Effect<void>) =>
     recording === undefined ? agent.run(message, { cancel, author, steering }) : chat.send(message, { cancel })
   yield* terminal.during("thinking", (interrupted) =>
@@ -247,7 +247,7 @@ export const run = Effect.fn("ChatLoop.run")(function* (
     const waiting = yield* Ref.getAndSet(session.prefill, undefined)
     const prefill = waiting ?? (recording === undefined ? "" : yield* recording.prompt)
     const line = yield* terminal
-      .ask({ prompt: "> ", complete, ...(prefill === "" ? {} : { prefill }) })
+      .ask({ prompt: "> ", complete, steers: isMessage, ...(prefill === "" ? {} : { prefill }) })
       .pipe(Effect.catchTag("Closed", () => Effect.succeed("/quit")))
     const read = parseLine(line)
     // On a pipe, text from anywhere must not run as a command.

@@ -42,8 +42,8 @@ export class MessageQueue {
   }
 
   /** Takes the messages that need not wait for a prompt. */
-  takeTyped(accepts: (text: string) => boolean): ReadonlyArray<TypedMessage> {
-    const taken = this.waiting.filter(({ text, waits }) => !waits && accepts(text))
+  takeTyped(): ReadonlyArray<TypedMessage> {
+    const taken = this.waiting.filter(({ waits }) => !waits)
     this.waiting.splice(0, this.waiting.length, ...this.waiting.filter((message) => !taken.includes(message)))
     return taken
   }

@@ -60,7 +60,7 @@ const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: s
     isRunning ? Effect.void : Effect.andThen(answers.end, Effect.forEach([head, ...body], note, { discard: true })),
   status: () => Effect.void,
   onModeKey: () => Effect.void,
-  takeTyped: () => Effect.succeed([]),
+  takeTyped: Effect.succeed([]),
   panel: () => Effect.void,
   configure: () => Effect.void,
   title: () => Effect.void,

@@ -183,12 +183,13 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
 }
 
 /** Takes a message that the editor completed: as the answer to the open question, or for the next prompt. */
-export const onMessage = ({ editor, history, question, queue, run }: TerminalParts, text: string, waits: boolean) => {
+export const onMessage = (parts: TerminalParts, text: string, isForPrompt: boolean) => {
+  const { editor, history, question, queue, run, state } = parts
   if (question.isOpen) return question.answer(text.trim())
   if (!queue.isOpen || text.trim() === "") return
   // Stored now, because it may wait here for long; the prompt that takes it waits until it is stored.
   const store = Effect.runSync(Effect.cached(history.add(text)))
   run(store)
   if (!text.startsWith(" ")) editor.addToHistory(text)
-  queue.add({ text, waits, store })
+  queue.add({ text, waits: isForPrompt || state.prompt.steers?.(text) === false, store })
 }

@@ -199,8 +199,8 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     columns: Effect.sync(() => terminal.columns),
     ask: Effect.fn("ChatTerminal.ask")((asked) => ask(parts, asked)),
     during: (label, job) => during(parts, label, job),
-    takeTyped: Effect.fn("ChatTerminal.takeTyped")(function* (accepts) {
-      const taken = queue.takeTyped(accepts)
+    takeTyped: Effect.gen(function* () {
+      const taken = queue.takeTyped()
       for (const { store, text } of taken) {
         output.show(() => {
           output.endAnswer(false)
@@ -209,7 +209,7 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
         yield* store
       }
       return taken.map(({ text }) => text)
-    }),
+    }).pipe(Effect.withSpan("ChatTerminal.takeTyped")),
     working: Effect.fn("ChatTerminal.working")((label, seconds) =>
       Effect.sync(() => {
         progress.label = printableLine(label)

@@ -29,6 +29,8 @@ export interface Question {
   readonly prefill?: string | undefined
   /** Completes the text while it is typed and when the user presses Tab. */
   readonly complete?: Completer | undefined
+  /** Whether work that goes on may take a message with this text; another one, such as a command, waits for a prompt. Absent: any. */
+  readonly steers?: ((text: string) => boolean) | undefined
 }
 
 /** The result of reading a typed line: the answer, a text to show before the question is asked again, or another question in its place. */
@@ -143,8 +145,8 @@ export class ChatTerminal extends Context.Service<
       label: string,
       work: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
     ) => Effect.Effect<A, E, R>
-    /** Takes the messages in the queue that `accepts` likes and that need not wait for a prompt, and shows them as sent. */
-    readonly takeTyped: (accepts: (text: string) => boolean) => Effect.Effect<ReadonlyArray<string>>
+    /** Takes the messages in the queue that need not wait for a prompt, and shows them as sent. */
+    readonly takeTyped: Effect.Effect<ReadonlyArray<string>>
     /** Changes the label of the progress line until the work ends. `seconds` are counted down beside it. */
     readonly working: (label: string, seconds?: number) => Effect.Effect<void>
     /**

@@ -171,6 +171,23 @@ describe("during work", () => {
     assert.strictEqual(yield* Fiber.join(next), "first\nwhole\nnext\nhalf")
   })
 
+  it.effect("a message that may not steer the work waits for a prompt, and is shown so", function* () {
+    const over = streams(screen)
+    const { ask, during, takeTyped } = yield* terminal(over)
+    over.input.write("begin\r")
+    const steers = (text: string) => !text.startsWith("/")
+    assert.strictEqual(yield* ask({ ...question, steers }), "begin")
+    yield* during("thinking", () =>
+      Effect.gen(function* () {
+        over.input.write("/context\r")
+        over.input.write("next\r")
+        yield* until(over, "\nafter this: /context\nat the next step: next\n↑ takes back\n\n>")
+        assert.deepStrictEqual(yield* takeTyped, ["next"])
+      })
+    )
+    assert.strictEqual(yield* ask(question), "/context")
+  })
+
   it.effect("queued messages are below the output, which continues; Up takes the last one back", function* () {
     const over = streams(screen)
     const { answer, ask, during, note } = yield* terminal(over)
