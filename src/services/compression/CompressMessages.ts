@@ -2,6 +2,8 @@ import { Effect, Predicate } from "effect"
 import { adopt, FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
+import { triggerShare } from "../../domain/compression/strategies/Threshold.ts"
+import type { Strategy } from "../../domain/compression/Strategy.ts"
 import { type Content, payload } from "../../domain/content/Content.ts"
 import { type Handle, handleOf, isHandle } from "../../domain/content/Handle.ts"
 import {
@@ -37,7 +39,7 @@ export type PolicyChanges = {
   readonly [K in keyof Policy]?: (TokenCount extends Policy[K] ? number : Policy[K]) | undefined
 }
 
-/** Options for compressing messages. Absent options have their values from `defaultPolicy`. */
+/** Options for compressing messages. Absent options have their values from the strategy, and from `defaultPolicy`. */
 export interface CompressMessagesOptions extends PolicyChanges {
   /** The model of the conversation. Its window is the limit unless `limit` is set. */
   readonly for?: string | undefined
@@ -62,15 +64,18 @@ export type CompressMessagesServices = Compression | TempStore | TokenCounter
 /** Why messages were not compressed at all: an option cannot have its value, or the store of what leaves them failed. The messages are as they were. */
 export type CompressMessagesError = InvalidOption | TempStoreError
 
-/** The policy that these options describe. */
-export const policyOf = (options: CompressMessagesOptions): Effect.Effect<Policy, InvalidOption> => {
+/** Returns the policy that these options describe: what they leave open is as the strategy has it. */
+export const policyOf = Effect.fnUntraced(function* (
+  options: CompressMessagesOptions
+): Effect.fn.Return<Policy, InvalidOption, Compression> {
   const problem = policyProblem(options)
-  return problem === undefined
-    ? Effect.succeed(madePolicy(options))
-    : Effect.fail(new InvalidOption({ message: problem }))
-}
+  if (problem !== undefined) return yield* new InvalidOption({ message: problem })
+  const { runner } = yield* Compression
+  const { strategy } = yield* runner(options.strategy ?? defaultPolicy.strategy)
+  return madePolicy(strategy, options)
+})
 
-const madePolicy = (options: CompressMessagesOptions): Policy => {
+const madePolicy = (strategy: Strategy, options: CompressMessagesOptions): Policy => {
   const { cwd: _cwd, for: model, forced: _forced, ...changes } = options
   const limit = changes.limit ?? (model === undefined ? undefined : modelLimits(model)?.window)
   const given = Object.fromEntries(
@@ -82,7 +87,8 @@ const madePolicy = (options: CompressMessagesOptions): Policy => {
       return typeof value === "number" ? [[key, TokenCount.make(Math.max(0, Math.floor(value)))]] : []
     })
   )
-  return { ...defaultPolicy, ...given, ...counts }
+  const policy: Policy = { ...defaultPolicy, ...strategy.defaults, ...given, ...counts }
+  return { ...policy, threshold: triggerShare(strategy, policy.limit, changes.threshold) }
 }
 
 /** Returns the index of the group of messages that an entry stands for. */
@@ -119,7 +125,6 @@ export const compressDrafts = Effect.fnUntraced(function* (
   const compression = yield* Compression
   const { cwd, for: family, forced = false } = options
   const policy = yield* policyOf(options)
-  yield* compression.runner(policy.strategy)
   const held = new HandleIndex()
   const made = yield* Effect.catchTag(continued(drafts, held), "TokenCountError", ({ message }) =>
     Effect.succeed(FailedTokenCountError.make({ before: TokenCount.make(0), message }))

@@ -5,6 +5,7 @@ import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { handleOf, type Hash } from "../../domain/content/Handle.ts"
 import { type Conversation, entries, type Entry, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { awaitedFrom, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
@@ -61,9 +62,6 @@ export interface BoundedModel {
 }
 
 type Messages = ReadonlyArray<Prompt.Message>
-
-/** Growth after which a compression that changed nothing is retried, as in FailureMemory.ts. */
-const growthMark = 1.1
 
 /** Estimated tokens of a prompt as it is sent. */
 export const tokensOf = ({ head, mark: { spoken, system } }: Place): number =>
@@ -276,7 +274,7 @@ const nextHead = (
     mark,
     items: isPatched || head?.items !== undefined ? itemsOf(conversation, content, end) : undefined,
     tokens,
-    waiting: isPatched ? waiting : Math.ceil((overhead + tokens) * growthMark),
+    waiting: isPatched ? waiting : retryFrom(overhead + tokens),
     events,
     stored: model.recording === undefined ? undefined : storedAt(started, conversation)
   }

@@ -60,9 +60,11 @@ export interface Preparable {
   readonly view: CompressedView | undefined
   readonly rest: ReadonlyArray<SentMessage>
   readonly declaration: RecallDeclaration | undefined
-  /** Tokens besides the messages, the maximum number of tokens of a request, and the tokens of this one. */
+  /** Tokens besides the messages. */
   readonly overhead: number
+  /** The maximum number of tokens of a request, those from which it is compressed, and the tokens of this one. */
   readonly limit: number
+  readonly trigger: number
   readonly tokens: number
 }
 

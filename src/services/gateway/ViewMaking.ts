@@ -49,14 +49,13 @@ export const viewTokens = (counts: MessageCounts, dialect: Dialect, view: Compre
 /** Compresses a conversation. Undefined when nothing could be made smaller. */
 export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   memory: ConversationMemory,
-  threshold: number,
-  { body, limit, names, overhead, owner, rest, tokens, view: parent }: Preparable,
+  { body, limit, names, overhead, owner, rest, tokens, trigger, view: parent }: Preparable,
   by: MadeView["by"]
 ) {
   const compression = yield* Compression
   const base = yield* logOf(memory, owner, body, names, parent)
   const whole = yield* withMessages(base, rest, isOwnTool)
-  const policy = gatewayPolicy(limit, threshold, overhead)
+  const policy = gatewayPolicy(limit, trigger, overhead)
   const { dropped, outcome } = yield* compression.compress({
     conversation: whole.conversation,
     policy: by === "code" ? policy : { ...policy, summarizer: "model" },

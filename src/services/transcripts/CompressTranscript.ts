@@ -50,7 +50,6 @@ export const transcript = Effect.fn("Compress.transcript")(function* (
   const { format, session } = yield* Effect.andThen(reader.push(bytes), reader.end).pipe(Effect.provide(noFiles))
   const { conversation } = session
   const policy = yield* policyOf(changes)
-  yield* Compression.use(({ runner }) => runner(policy.strategy))
   const index = new HandleIndex()
   index.restore(recallable(conversation).entries)
   const compressing = Compression.use((compression) =>

@@ -848,6 +848,7 @@ describe("options", () => {
     ["window", { window: 0 }],
     ["reserve", { reserve: -1 }],
     ["threshold", { threshold: 1.1 }],
+    ["threshold", { threshold: 0 }],
     ["preserve", { policy: { preserve: 2 } }]
   ] as const)("out of their range fail each call, and name it: %s", function* ([name, options]) {
     const error = yield* Effect.flip(sentFor(options))
