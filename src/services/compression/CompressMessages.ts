@@ -4,33 +4,30 @@ import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
 import { triggerShare } from "../../domain/compression/strategies/Threshold.ts"
 import type { Strategy } from "../../domain/compression/Strategy.ts"
-import { type Content, payload } from "../../domain/content/Content.ts"
+import type { Content } from "../../domain/content/Content.ts"
 import { type Handle, handleOf, isHandle } from "../../domain/content/Handle.ts"
 import {
-  type Conversation,
-  type Draft,
-  inserted as insertedOf,
-  entries,
-  type Entry,
-  view
-} from "../../domain/conversation/Conversation.ts"
+  arrangedMessages,
+  type MessageRange,
+  rangeOf,
+  writtenMessages
+} from "../../domain/conversation/ArrangedMessages.ts"
+import { type Conversation, type Draft, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { droppedEntries, rangeText, recall, recallable } from "../../domain/conversation/Recall.ts"
-import { arrange } from "../../domain/effect-ai/PromptView.ts"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { anthropicCodec } from "../../domain/wire/anthropic/Messages.ts"
 import { chatCompletionsCodec } from "../../domain/wire/chat/Messages.ts"
 import { geminiCodec } from "../../domain/wire/gemini/Messages.ts"
-import { type MessageCodec, shortenedMessages } from "../../domain/wire/MessageCodec.ts"
+import type { MessageCodec, MessageGroup } from "../../domain/wire/MessageCodec.ts"
 import { responsesCodec } from "../../domain/wire/responses/Messages.ts"
 import { HandleIndex, RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
 import { hashSync } from "../session/Sha256.ts"
 import type { TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Compression } from "./Compression.ts"
-import { type Continued, continued, keep } from "./EarlierCompression.ts"
+import { type Continued, continued, keepShown } from "./EarlierCompression.ts"
 
 /** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
@@ -91,9 +88,6 @@ const madePolicy = (strategy: Strategy, options: CompressMessagesOptions): Polic
   return { ...policy, threshold: triggerShare(strategy, policy.limit, changes.threshold) }
 }
 
-/** Returns the index of the group of messages that an entry stands for. */
-const groupAt = ({ origin }: Entry): number => (origin?.line ?? 0) - 1
-
 /** Returns the function that reads the handles of a result: the parts of all messages, the range that left, and what earlier calls show. */
 const recallIn = (before: Continued, outcome: Outcome, dropped: Handle | undefined) => {
   const { conversation, texts } = before
@@ -138,29 +132,27 @@ export const compressDrafts = Effect.fnUntraced(function* (
   return { outcome, after, recall: recallIn(made, outcome, dropped) }
 })
 
-/** Keeps what these messages of ours show, so that a later call reads it. */
-export const keepShown = (
-  written: ReadonlyArray<Content>,
-  recall: CompressedConversation["recall"]
-): Effect.Effect<void, TempStoreError, TempStore> =>
-  keep(
-    written.flatMap(({ parts }) => parts.map((part) => payload(part).text)),
-    recall
-  )
-
 /** Whether a message is an instruction. Instructions are no messages of the conversation, and stay as they are. */
 const isInstruction = (message: unknown): boolean =>
   Predicate.isObject(message) && "role" in message && (message.role === "system" || message.role === "developer")
 
+/** The form in which a caller keeps its messages. */
+export interface MessageForm<M, G extends MessageRange & { readonly content: Content }> {
+  /** Groups messages. A message in no group is an instruction or has an unknown form, and stays as it is. */
+  readonly read: (messages: ReadonlyArray<M>) => ReadonlyArray<G>
+  /** Writes an item of the view: what the compression inserted, or a group of the messages with shorter parts. */
+  readonly write: (item: ViewItem, group: G | undefined, messages: ReadonlyArray<M>) => ReadonlyArray<M>
+}
+
 /** Compresses messages of a form. */
-const compressIn = Effect.fnUntraced(function* <M>(
-  codec: MessageCodec,
+export const compressIn = Effect.fnUntraced(function* <M, G extends MessageRange & { readonly content: Content }>(
+  { read, write }: MessageForm<M, G>,
   messages: ReadonlyArray<M>,
   options: CompressMessagesOptions
 ): Effect.fn.Return<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> {
-  const groups = codec.read(messages)
-  const read = new Set(groups.flatMap(({ from, to }) => messages.slice(from, to)))
-  const unread = messages.filter((message) => !read.has(message) && !isInstruction(message)).length
+  const groups = read(messages)
+  const grouped = new Set(groups.flatMap(({ from, to }) => messages.slice(from, to)))
+  const unread = messages.filter((message) => !grouped.has(message) && !isInstruction(message)).length
   if (unread > 0) {
     yield* Effect.logWarning(
       `${unread} of ${messages.length} messages cannot be read in this dialect and stay as they are`
@@ -171,31 +163,22 @@ const compressIn = Effect.fnUntraced(function* <M>(
     options
   )
   if (after === undefined) return { outcome, messages, recall }
-  const inserted = new Map<string, Content>(projectMessages(after).map(({ content, entry }) => [entry, content]))
-  /** Returns the instructions between a group and the previous one. */
-  const between = (group: number) => messages.slice(groups[group - 1]?.to ?? 0, groups[group]?.from)
-  const own = new Set([...entries(after), ...insertedOf(after)].filter(({ origin }) => origin !== undefined))
-  const sent = arrange<unknown>(after, {
-    leading: between(0),
-    before: (entry) => (groupAt(entry) > 0 ? between(groupAt(entry)) : []),
-    shown: ({ entry, shortened }) => {
-      const group = own.has(entry) ? groups[groupAt(entry)] : undefined
-      if (group !== undefined) return shortenedMessages(messages, group, shortened)
-      const content = inserted.get(entry.id)
-      return content === undefined ? [] : [codec.write(content)]
-    },
-    trailing: between(groups.length)
-  })
-  const given = new Set<unknown>(messages)
+  const sent = arrangedMessages(after, groups, messages.length).flatMap((each): ReadonlyArray<M> =>
+    typeof each === "number" ? messages.slice(each, each + 1) : write(each, rangeOf(each.entry, groups), messages)
+  )
+  const given = new Set(messages)
   // As a later call reads them.
+  const written = read(sent).filter(({ from, to }) => !sent.slice(from, to).every((one) => given.has(one)))
   yield* keepShown(
-    codec
-      .read(sent)
-      .flatMap(({ content, from, to }) => (sent.slice(from, to).every((one) => given.has(one)) ? [] : [content])),
+    written.map(({ content }) => content),
     recall
   )
-  // Kept messages are the caller's own objects; new ones have the form of the dialect.
-  return { outcome, messages: sent as ReadonlyArray<M>, recall }
+  return { outcome, messages: sent, recall }
+})
+
+const formOf = (codec: MessageCodec): MessageForm<unknown, MessageGroup> => ({
+  read: codec.read,
+  write: (item, group, messages) => writtenMessages(codec, item, group, messages)
 })
 
 const compressing =
@@ -204,7 +187,11 @@ const compressing =
     messages: ReadonlyArray<M>,
     options: CompressMessagesOptions = {}
   ): Effect.Effect<CompressedMessages<M>, CompressMessagesError, CompressMessagesServices> =>
-    Effect.withSpan(compressIn(codec, messages, options), name)
+    compressIn(formOf(codec), messages, options).pipe(
+      // Kept messages are the caller's own objects; new ones have the form of the dialect.
+      Effect.map((compressed) => compressed as CompressedMessages<M>),
+      Effect.withSpan(name)
+    )
 
 /** Compresses contents of the Gemini API. */
 export const gemini = compressing("Compress.gemini", geminiCodec)

@@ -26,13 +26,15 @@ import { acknowledgement, rangeIn } from "./strategies/CarryOutPlan.ts"
 const sealed = "palimpsest shows "
 const sealOf = (text: Hash, handle: Handle) => `${sealed}${handle} in ${text}`
 
-/** Stores the text behind each handle that a message of ours shows, and that the message is ours. */
-export const keep = Effect.fnUntraced(function* (
-  written: ReadonlyArray<string>,
+const textsOf = ({ parts }: Content): ReadonlyArray<string> => parts.map((part) => payload(part).text)
+
+/** Stores the text behind each handle that these messages of ours show, and that they are ours, so that a later call reads it. */
+export const keepShown = Effect.fnUntraced(function* (
+  written: ReadonlyArray<Content>,
   textOf: (handle: Handle) => string | undefined
 ): Effect.fn.Return<void, TempStoreError, TempStore> {
   const { hash, put } = yield* TempStore
-  for (const text of written) {
+  for (const text of written.flatMap(textsOf)) {
     const name = yield* hash(text)
     for (const handle of new Set(mentions(text))) {
       const behind = textOf(handle)
@@ -58,8 +60,6 @@ const readShown = Effect.fnUntraced(function* (
     Effect.catchReason("TempStoreError", "BlobMissing", () => Effect.undefined)
   )
 })
-
-const textsOf = ({ parts }: Content): ReadonlyArray<string> => parts.map((part) => payload(part).text)
 
 const isAcknowledgement = ({ content }: Draft): boolean =>
   content.role === "model" && content.parts.length === 1 && content.parts[0]?.text === acknowledgement

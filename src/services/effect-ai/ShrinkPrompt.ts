@@ -4,12 +4,11 @@ import type * as Prompt from "effect/ai/Prompt"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { handleOf, type Hash } from "../../domain/content/Handle.ts"
+import { arrangedMessages, type MessageRange } from "../../domain/conversation/ArrangedMessages.ts"
 import { type Conversation, entries, type Entry, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
-import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { awaitedFrom, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
-import { arrange, viewMessage } from "../../domain/effect-ai/PromptView.ts"
 import { applyEvent, emptySession, logVersion, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -28,7 +27,7 @@ import {
   type KeyedConversation,
   type OpenedSession
 } from "./KeyedConversations.ts"
-import { toMessages } from "./LanguageModelBridge.ts"
+import { itemMessages } from "./LanguageModelBridge.ts"
 import {
   catchUp,
   type Head,
@@ -97,32 +96,15 @@ const goneFrom = (conversation: Conversation): number => {
 
 const isSystem = (message: Prompt.Message | undefined): boolean => message?.role === "system"
 
+/** Where the messages of a prompt stand that are entries of a conversation. */
+const rangesOf = (content: Messages): ReadonlyArray<MessageRange | undefined> =>
+  content.map((message, at) => (isSystem(message) ? undefined : { from: at, to: at + 1 }))
+
 /** The items sent for the first `at` messages, by the view of the session. */
-const itemsOf = (conversation: Conversation, content: Messages, at: number): ReadonlyArray<number | Prompt.Message> => {
-  const inserted = new Map(projectMessages(conversation).map((sent) => [sent.entry, sent.content]))
-  const indexes = Array.from({ length: at }, (_, index) => index)
-  const spoken = content.findIndex((message) => !isSystem(message))
-  const first = spoken < 0 ? at : Math.min(spoken, at)
-  /** The system messages directly before `index`. */
-  const before = (index: number): ReadonlyArray<number> => {
-    let from = index
-    while (isSystem(content[from - 1])) from -= 1
-    return indexes.slice(from, index)
-  }
-  return arrange<number | Prompt.Message>(conversation, {
-    leading: before(first),
-    before: (entry) => (indexOf(entry) <= first ? [] : before(indexOf(entry))),
-    shown: (item) => {
-      const index = indexOf(item.entry)
-      if (index >= 0 && item.shortened.size === 0) return [index]
-      const rebuilt = viewMessage(item)
-      if (rebuilt !== undefined) return [rebuilt]
-      const made = inserted.get(item.entry.id)
-      return made === undefined ? [] : toMessages([made]).flat()
-    },
-    trailing: first === at ? [] : before(at)
-  })
-}
+const itemsOf = (conversation: Conversation, content: Messages, at: number): ReadonlyArray<number | Prompt.Message> =>
+  arrangedMessages(conversation, rangesOf(content.slice(0, at)), at).flatMap(
+    (item): ReadonlyArray<number | Prompt.Message> => (typeof item === "number" ? [item] : itemMessages(item))
+  )
 
 /** Adds messages of a prompt to a session. */
 const withMessages = Effect.fnUntraced(function* (chat: Chat["Service"], content: Messages, from: number, end: number) {

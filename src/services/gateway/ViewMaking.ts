@@ -1,6 +1,5 @@
 import { Clock, Effect } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
-import { entries } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
@@ -67,13 +66,13 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   })
   const patch = patchOf(outcome)
   if (patch === undefined || outcome._tag !== "Compressed") return undefined
-  const added = addedSince(whole, base)
-  let end = changedEnd(whole, patch, added)
-  while (end < rest.length && (rest[end - 1]?.isEnd !== true || isWithinGroup(whole, added, end))) end += 1
-  const messages = rest[end - 1]?.upTo
+  const start = base.messages.length
+  let end = Math.max(start, changedEnd(whole, patch))
+  while (end < whole.messages.length && (rest[end - start - 1]?.isEnd !== true || isWithinGroup(whole, end))) end += 1
+  const messages = rest[end - start - 1]?.upTo
   const name = messages === undefined ? undefined : names[messages]
   if (messages === undefined || name === undefined) return undefined
-  const cut = cutAt(whole, base, rest, end)
+  const cut = cutAt(whole, base, end)
   const log = withPatch(cut, { patch, dropped: dropped ?? null })
   const view: CompressedView = {
     version: 1,
@@ -83,15 +82,14 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
     sent: viewMessages(log),
     patch,
     dropped: dropped ?? null,
-    handles: entries(cut.conversation).flatMap(({ handles, id }) => (base.sources.has(id) ? [] : handles)),
+    handles: addedSince(cut, base).flatMap(({ handles }) => handles),
     model: body.model,
     at: yield* Clock.currentTimeMillis,
     tokens: { before: Math.round(tokens), after: 0 }
   }
-  const own = rest.slice(0, end).map(({ json }) => json)
   const made: MadeView = {
     view,
-    original: `[${own.join()}]`,
+    original: `[${cut.messages.slice(start).join()}]`,
     log,
     by: outcome.by === "model" ? "model" : "code"
   }

@@ -15,10 +15,10 @@ import {
   type CompressMessagesError,
   type CompressMessagesOptions,
   type CompressMessagesServices,
-  keepShown,
   nameOfText,
   policyOf
 } from "../compression/CompressMessages.ts"
+import { keepShown } from "../compression/EarlierCompression.ts"
 import { HandleIndex, RangeName } from "../session/EntryBuilder.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { TranscriptError } from "./TranscriptError.ts"

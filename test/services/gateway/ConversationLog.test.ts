@@ -56,24 +56,24 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     ])
     assert.deepStrictEqual(viewMessages(log), all)
     const trailing = dialect === "chat" ? 1 : 0
-    assert.lengthOf(log.trailing, trailing)
+    assert.deepStrictEqual([log.messages, log.groups.at(-1)?.to], [all, all.length - trailing])
 
     // A part of what was added is what would have been added of that part alone.
-    const added = addedSince(log, first)
-    for (let end = 0; end <= sent.length - before; end += 1) {
-      if (isWithinGroup(log, added, end)) continue
-      const cut = cutAt(log, first, sent.slice(before), end)
-      const fresh = yield* withMessages(first, sent.slice(before, before + end), isOwnTool)
-      assert.deepStrictEqual(cut.conversation, fresh.conversation)
-      assert.deepStrictEqual([viewMessages(cut), cut.trailing], [all.slice(0, before + end), fresh.trailing])
-    }
-    const whole = addedSince(log, emptyLog(dialect))
-    const looked = all.findIndex((json) => json.includes("Look."))
-    assert.isFalse(isWithinGroup(first, whole, looked + 1))
-    assert.strictEqual(
-      isWithinGroup(first, whole, before - trailing - 1),
-      dialect === "chat" || dialect === "responses"
+    assert.deepStrictEqual(
+      addedSince(log, first).map(({ id }) => id),
+      [entryId(4), entryId(5)]
     )
+    for (let end = before; end <= sent.length; end += 1) {
+      if (isWithinGroup(log, end)) continue
+      const cut = cutAt(log, first, end)
+      const fresh = yield* withMessages(first, sent.slice(before, end), isOwnTool)
+      const placesOf = ({ groups }: typeof cut) => groups.map(({ from, to }) => [from, to])
+      assert.deepStrictEqual([cut.conversation, placesOf(cut)], [fresh.conversation, placesOf(fresh)])
+      assert.deepStrictEqual([viewMessages(cut), cut.messages], [all.slice(0, end), fresh.messages])
+    }
+    const looked = all.findIndex((json) => json.includes("Look."))
+    assert.isFalse(isWithinGroup(first, looked + 1))
+    assert.strictEqual(isWithinGroup(first, before - trailing - 1), dialect === "chat" || dialect === "responses")
 
     // What was dropped leaves, but for instructions; what was shortened is the client's message with another output.
     const handle = Handle.make("h_aaaaaaaaaa")
@@ -102,8 +102,8 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     // All other entries are as they came.
     assert.isAtMost(viewMessages(shorter).filter((json, at) => json !== all[at]).length, 2)
 
-    assert.strictEqual(changedEnd(log, drop, whole), before - trailing)
-    assert.strictEqual(changedEnd(log, { insert: [], shorten }, whole), before - trailing)
-    assert.strictEqual(changedEnd(log, drop, added), 0)
+    assert.strictEqual(changedEnd(log, drop), before - trailing)
+    assert.strictEqual(changedEnd(log, { insert: [], shorten }), before - trailing)
+    assert.strictEqual(changedEnd(log, { insert: [], shorten: [] }), 0)
   })
 })
