@@ -9,7 +9,7 @@ import {
   type CompressMessagesError,
   type CompressMessagesOptions,
   type CompressMessagesServices
-} from "../compression/CompressMessages.ts"
+} from "../conversation/CompressMessages.ts"
 import { itemMessages } from "./LanguageModelBridge.ts"
 
 /** The result of a compression of a prompt. */

@@ -7,40 +7,31 @@ import {
   writtenMessages
 } from "../../domain/conversation/ArrangedMessages.ts"
 import {
-  append,
-  appendAll,
-  compressed,
-  type Conversation,
   type Draft,
-  empty,
   entries,
   type Entry,
-  entryId,
   type Patch,
   view,
   type ViewItem
 } from "../../domain/conversation/Conversation.ts"
-import { type DroppedRange, droppedEntries } from "../../domain/conversation/Recall.ts"
-import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import { droppedEntries } from "../../domain/conversation/Recall.ts"
+import type { SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { withoutCacheMarks } from "../../domain/gateway/MessageChain.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { MessageGroup } from "../../domain/wire/MessageCodec.ts"
-import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import { emptyConversation, entriesOf, type KnownConversation, withEntries } from "../conversation/KnownConversation.ts"
 
 /** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
 
-/** A conversation, the client's messages behind it, and the ranges that left it. Immutable: adding messages makes a new value. */
-export interface ConversationLog {
+/** A conversation, and the client's messages behind it. Immutable: adding messages makes a new value. */
+export interface ConversationLog extends KnownConversation {
   readonly dialect: Dialect
-  readonly conversation: Conversation
-  readonly handles: HandleIndex
   /** All messages so far, as JSON. */
   readonly messages: ReadonlyArray<string>
   /** Those behind each entry, in the order of `origin.line`. */
   readonly groups: ReadonlyArray<SentGroup>
-  readonly ranges: ReadonlyArray<DroppedRange>
 }
 
 /** Where the messages of an entry stand among those of the log, and how they were read: counted from the first that was read with them. */
@@ -50,12 +41,10 @@ interface SentGroup extends MessageRange {
 
 /** A conversation without messages. */
 export const emptyLog = (dialect: Dialect): ConversationLog => ({
+  ...emptyConversation(),
   dialect,
-  conversation: empty,
-  handles: new HandleIndex(),
   messages: [],
-  groups: [],
-  ranges: []
+  groups: []
 })
 
 /** The tool has this name in all conversations, so that searches recognise its answers as copies. */
@@ -80,18 +69,20 @@ export const withMessages = Effect.fnUntraced(function* (
   messages: ReadonlyArray<SentMessage>,
   isOwnTool: (name: string) => boolean
 ) {
-  const { dialect, handles } = log
   const added = messages.map(({ json }) => json)
   const start = log.messages.length
-  const groups = [...log.groups]
-  let { conversation } = log
-  for (const read of wire[dialect].messages.read(added.map(parsedOrUndefined))) {
-    groups.push({ from: start + read.from, to: start + read.to, read })
-    const content = { ...read.content, parts: read.content.parts.map(withOwnName(isOwnTool)) }
-    const draft: Draft = { content, origin: { line: groups.length, ids: [] } }
-    conversation = append(conversation, yield* makeEntry(draft, entryId(conversation.next), handles))
+  const groups = wire[log.dialect].messages
+    .read(added.map(parsedOrUndefined))
+    .map((read): SentGroup => ({ from: start + read.from, to: start + read.to, read }))
+  const drafts = groups.map(({ read: { content } }, index): Draft => ({
+    content: { ...content, parts: content.parts.map(withOwnName(isOwnTool)) },
+    origin: { line: log.groups.length + index + 1, ids: [] }
+  }))
+  return {
+    ...withEntries(log, yield* entriesOf(log, drafts)),
+    messages: [...log.messages, ...added],
+    groups: [...log.groups, ...groups]
   }
-  return { ...log, conversation, messages: [...log.messages, ...added], groups } satisfies ConversationLog
 })
 
 /** Returns the entries that a log has and an earlier one does not. */
@@ -102,8 +93,7 @@ export const addedSince = (log: ConversationLog, earlier: ConversationLog): Read
 export const cutAt = (whole: ConversationLog, base: ConversationLog, end: number): ConversationLog => {
   const added = addedSince(whole, base).filter((entry) => (rangeOf(entry, whole.groups)?.to ?? 0) <= end)
   return {
-    ...base,
-    conversation: appendAll(base.conversation, added),
+    ...withEntries(base, added),
     messages: whole.messages.slice(0, end),
     groups: whole.groups.slice(0, base.groups.length + added.length)
   }
@@ -121,19 +111,6 @@ export const changedEnd = ({ conversation, groups }: ConversationLog, patch: Pat
 /** Whether a cut separates messages that belong together. */
 export const isWithinGroup = ({ groups }: ConversationLog, at: number): boolean =>
   groups.some(({ from, to }) => from < at && at < to)
-
-/** Applies a compression. */
-export const withPatch = (
-  log: ConversationLog,
-  { dropped, patch }: Pick<CompressedView, "dropped" | "patch">
-): ConversationLog => {
-  const range =
-    patch.drop === undefined || dropped === null
-      ? []
-      : [{ handle: dropped, entries: droppedEntries(view(log.conversation), patch.drop) }]
-  log.handles.restore(patch.insert)
-  return { ...log, conversation: compressed(log.conversation, patch), ranges: [...log.ranges, ...range] }
-}
 
 /** Writes an item of the view that does not consist of messages of the client as they came. */
 const itemMessages = ({ dialect, groups, messages }: ConversationLog, item: ViewItem): ReadonlyArray<string> => {

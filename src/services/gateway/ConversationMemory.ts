@@ -8,7 +8,8 @@ import {
 import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import { type ConversationLog, emptyLog, withMessages, withPatch } from "./ConversationLog.ts"
+import { withPatch } from "../conversation/KnownConversation.ts"
+import { type ConversationLog, emptyLog, withMessages } from "./ConversationLog.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 
 /** Conversations, views and items in memory. */
@@ -140,7 +141,7 @@ export const logOf = Effect.fnUntraced(function* (
   for (const each of nearest.later) {
     const hidden = yield* hiddenOf(memory, owner, names.slice(0, each.messages), from)
     const sent = sentMessages(dialect, messages.slice(0, each.messages), from, hidden)
-    log = withPatch(yield* withMessages(log, sent, isOwnTool), each)
+    log = withPatch(yield* withMessages(log, sent, isOwnTool), each.patch, each.dropped ?? undefined)
     memory.logs.set(`${owner}/${each.name}`, log)
     from = each.messages
   }

@@ -1,12 +1,12 @@
 import { Effect } from "effect"
 import type { Handle } from "../../domain/content/Handle.ts"
-import { recall as recallRange } from "../../domain/conversation/Recall.ts"
 import { hiddenParts } from "../../domain/conversation/RecallSearch.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
 import type { RecallCall } from "../../domain/wire/RelayedAnswer.ts"
+import { textBehind } from "../conversation/KnownConversation.ts"
 import { HandleNotHeld, search, select, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { recall as recallTool } from "../tools/builtin/Recall.ts"
@@ -68,8 +68,7 @@ const recall = Effect.fnUntraced(function* (
     settings: Effect.succeed({ model: body.model, policy: { redactSecrets: false } }),
     recall: Effect.fnUntraced(function* (handle, selection = {}) {
       const text =
-        log.handles.text(handle) ??
-        recallRange({ entries: [], ranges: log.ranges }, handle)?.text ??
+        textBehind(log, handle) ??
         (yield* Effect.orElseSucceed(textElsewhere(memory, owner, body.dialect, handle), () => undefined))
       return text === undefined
         ? yield* new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy it as it is shown" }) })

@@ -1,11 +1,10 @@
 import { Clock, Effect } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
-import { Compression } from "../compression/Compression.ts"
+import { compress, withPatch } from "../conversation/KnownConversation.ts"
 import {
   addedSince,
   changedEnd,
@@ -13,8 +12,7 @@ import {
   cutAt,
   isWithinGroup,
   viewMessages,
-  withMessages,
-  withPatch
+  withMessages
 } from "./ConversationLog.ts"
 import { type ConversationMemory, isOwnTool, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
@@ -51,17 +49,13 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   { body, limit, names, overhead, owner, rest, tokens, trigger, view: parent }: Preparable,
   by: MadeView["by"]
 ) {
-  const compression = yield* Compression
   const base = yield* logOf(memory, owner, body, names, parent)
   const whole = yield* withMessages(base, rest, isOwnTool)
   const policy = gatewayPolicy(limit, trigger, overhead)
-  const { dropped, outcome } = yield* compression.compress({
-    conversation: whole.conversation,
+  const { dropped, outcome } = yield* compress(whole, {
     policy: by === "code" ? policy : { ...policy, summarizer: "model" },
     forced: true,
     mustFit: true,
-    memory: freshMemory,
-    held: whole.handles,
     family: body.model
   })
   const patch = patchOf(outcome)
@@ -73,7 +67,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const name = messages === undefined ? undefined : names[messages]
   if (messages === undefined || name === undefined) return undefined
   const cut = cutAt(whole, base, end)
-  const log = withPatch(cut, { patch, dropped: dropped ?? null })
+  const log = withPatch(cut, patch, dropped)
   const view: CompressedView = {
     version: 1,
     name,

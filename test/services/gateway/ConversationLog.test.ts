@@ -4,6 +4,7 @@ import { entries, entryId, type Patch } from "../../../src/domain/conversation/C
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
+import { withPatch } from "../../../src/services/conversation/KnownConversation.ts"
 import {
   addedSince,
   changedEnd,
@@ -11,8 +12,7 @@ import {
   emptyLog,
   isWithinGroup,
   viewMessages,
-  withMessages,
-  withPatch
+  withMessages
 } from "../../../src/services/gateway/ConversationLog.ts"
 import { isOwnTool } from "../../../src/services/gateway/ConversationMemory.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
@@ -79,7 +79,7 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     const handle = Handle.make("h_aaaaaaaaaa")
     const summary = { id: entryId(99), content: user(text("They looked.")), tokens: [3], handles: [handle] }
     const drop: Patch = { drop: { from: entryId(1), to: entryId(3) }, insert: [summary], shorten: [] }
-    const left = withPatch(log, { patch: drop, dropped: handle })
+    const left = withPatch(log, drop, handle)
     const kept = all.slice(before - trailing)
     const sentLeft = viewMessages(left)
     assert.include(sentLeft[trailing], "They looked.")
@@ -93,7 +93,7 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
       functionResponse: { ...answers?.content.parts[1]?.functionResponse, response: { output: "short" } }
     }
     const shorten = [{ entry: entryId(3), part: 1, replacement, tokens: TokenCount.make(1) }]
-    const shorter = withPatch(log, { patch: { insert: [], shorten }, dropped: null })
+    const shorter = withPatch(log, { insert: [], shorten }, undefined)
     assert.deepStrictEqual(shorter.ranges, [])
     assert.deepStrictEqual(
       viewMessages(shorter).map((json) => JSON.parse(json)),

@@ -1,5 +1,5 @@
 import { Effect, Predicate } from "effect"
-import { adopt, FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
+import { FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
 import { triggerShare } from "../../domain/compression/strategies/Threshold.ts"
@@ -12,9 +12,8 @@ import {
   rangeOf,
   writtenMessages
 } from "../../domain/conversation/ArrangedMessages.ts"
-import { type Conversation, type Draft, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { droppedEntries, rangeText, recall, recallable } from "../../domain/conversation/Recall.ts"
+import type { Conversation, Draft, ViewItem } from "../../domain/conversation/Conversation.ts"
+import { rangeText } from "../../domain/conversation/Recall.ts"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { anthropicCodec } from "../../domain/wire/anthropic/Messages.ts"
@@ -22,12 +21,13 @@ import { chatCompletionsCodec } from "../../domain/wire/chat/Messages.ts"
 import { geminiCodec } from "../../domain/wire/gemini/Messages.ts"
 import type { MessageCodec, MessageGroup } from "../../domain/wire/MessageCodec.ts"
 import { responsesCodec } from "../../domain/wire/responses/Messages.ts"
-import { HandleIndex, RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import { Compression } from "../compression/Compression.ts"
+import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
 import { hashSync } from "../session/Sha256.ts"
 import type { TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import { Compression } from "./Compression.ts"
-import { type Continued, continued, keepShown } from "./EarlierCompression.ts"
+import { continued, keepShown } from "./EarlierCompression.ts"
+import { compress, type KnownConversation, textBehind, withPatch } from "./KnownConversation.ts"
 
 /** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
@@ -88,20 +88,8 @@ const madePolicy = (strategy: Strategy, options: CompressMessagesOptions): Polic
   return { ...policy, threshold: triggerShare(strategy, policy.limit, changes.threshold) }
 }
 
-/** Returns the function that reads the handles of a result: the parts of all messages, the range that left, and what earlier calls show. */
-const recallIn = (before: Continued, outcome: Outcome, dropped: Handle | undefined) => {
-  const { conversation, texts } = before
-  const drop = patchOf(outcome)?.drop
-  const ranges =
-    drop === undefined || dropped === undefined
-      ? []
-      : [{ handle: dropped, entries: droppedEntries(view(conversation), drop) }]
-  const held = recallable(adopt(conversation, outcome), ranges)
-  return (handle: string) => recall(held, handle)?.text ?? (isHandle(handle) ? texts.get(handle) : undefined)
-}
-
 /** A conversation that was compressed. */
-export interface CompressedConversation {
+interface CompressedConversation {
   readonly outcome: Outcome
   /** Undefined: nothing changed. */
   readonly after: Conversation | undefined
@@ -109,28 +97,40 @@ export interface CompressedConversation {
 }
 
 /** Names a range by its text, so that a store of texts finds it. */
-export const nameOfText: RangeNaming = (range) => handleOf(hashSync(rangeText(range)))
+const nameOfText: RangeNaming = (range) => handleOf(hashSync(rangeText(range)))
+
+/** Compresses a conversation once. `texts` are those behind handles that earlier calls show. */
+export const compressOnce = Effect.fnUntraced(function* (
+  known: KnownConversation,
+  policy: Policy,
+  { cwd, for: family, forced = false }: CompressMessagesOptions,
+  texts: ReadonlyMap<Handle, string> = new Map()
+): Effect.fn.Return<CompressedConversation, never, Compression> {
+  const earlierRanges = known.ranges.map(({ handle }) => handle).toReversed()
+  const { dropped, outcome } = yield* compress(known, { policy, forced, earlierRanges, cwd, family }).pipe(
+    Effect.provideService(RangeName, nameOfText)
+  )
+  const patch = patchOf(outcome)
+  const after = patch === undefined ? known : withPatch(known, patch, dropped)
+  return {
+    outcome,
+    after: patch === undefined ? undefined : after.conversation,
+    recall: (handle) => (isHandle(handle) ? (texts.get(handle) ?? textBehind(after, handle)) : undefined)
+  }
+})
 
 /** Compresses drafts once, among which may be what an earlier call returned. A failure of the compression is an outcome. */
-export const compressDrafts = Effect.fnUntraced(function* (
-  drafts: ReadonlyArray<Draft>,
-  options: CompressMessagesOptions
-): Effect.fn.Return<CompressedConversation, CompressMessagesError, CompressMessagesServices> {
-  const compression = yield* Compression
-  const { cwd, for: family, forced = false } = options
-  const policy = yield* policyOf(options)
-  const held = new HandleIndex()
-  const made = yield* Effect.catchTag(continued(drafts, held), "TokenCountError", ({ message }) =>
-    Effect.succeed(FailedTokenCountError.make({ before: TokenCount.make(0), message }))
-  )
-  if ("_tag" in made) return { outcome: made, after: undefined, recall: () => undefined }
-  const { conversation, ranges } = made
-  const { dropped, outcome } = yield* compression
-    .compress({ conversation, policy, forced, memory: freshMemory, held, earlierRanges: ranges, cwd, family })
-    .pipe(Effect.provideService(RangeName, nameOfText))
-  const after = patchOf(outcome) === undefined ? undefined : adopt(conversation, outcome)
-  return { outcome, after, recall: recallIn(made, outcome, dropped) }
-})
+const compressDrafts = Effect.fnUntraced(
+  function* (drafts: ReadonlyArray<Draft>, options: CompressMessagesOptions) {
+    const policy = yield* policyOf(options)
+    const { known, texts } = yield* continued(drafts)
+    return yield* compressOnce(known, policy, options, texts)
+  },
+  Effect.catchTag("TokenCountError", ({ message }) => {
+    const outcome: Outcome = FailedTokenCountError.make({ before: TokenCount.make(0), message })
+    return Effect.succeed<CompressedConversation>({ outcome, after: undefined, recall: () => undefined })
+  })
+)
 
 /** Whether a message is an instruction. Instructions are no messages of the conversation, and stay as they are. */
 const isInstruction = (message: unknown): boolean =>
