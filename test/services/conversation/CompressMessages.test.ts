@@ -389,6 +389,7 @@ describe("a compression of what another one returned", () => {
         function* () {
           const store = yield* Session.TempStore
           let messages: ReadonlyArray<Json> = dialects[name]
+          const left: Array<string> = []
           for (let round = 1; round <= rounds; round += 1) {
             const result = yield* compressors[name]([...messages, ...more(name, round)], { limit: 8_000, strategy })
             messages = result.messages
@@ -409,12 +410,21 @@ describe("a compression of what another one returned", () => {
               }
             )
             yield* follow(JSON.stringify(messages))
-            const all = behind.join() + JSON.stringify(messages)
+            const shown = JSON.stringify(messages)
+            const all = behind.join() + shown
+            // The snapshot names what it stands for, and what left before, newest first.
+            const opening = /recall (h_\w+) for all of it(?: \(([^)]*) for what left before\))?/.exec(shown)
+            const [, range, earlier = ""] = opening ?? []
+            if (range !== undefined && range !== left[0]) {
+              assert.strictEqual(earlier, left.join(", "))
+              left.unshift(range)
+            }
             // Strategy gemini shows no handle of what it replaced.
             if (strategy === "gemini") continue
             for (let told = 1; told <= round; told += 1) assert.include(all, secretWord(told))
             assert.include(all, "0.59 src/module0.ts")
           }
+          if (strategy !== "gemini") assert.isAbove(left.length, 1)
           // The first request of the user is that of the first call.
           if (strategy !== "gemini") {
             assert.match(JSON.stringify(messages), /original request:.{0,40}Read module 0\.|Read module 0\./)
