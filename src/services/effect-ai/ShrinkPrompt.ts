@@ -9,24 +9,19 @@ import { type Conversation, entries, type Entry, view, viewTokens } from "../../
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { awaitedFrom, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
-import { applyEvent, emptySession, logVersion, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, type Session, type SessionEvent, startedWith } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
-import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import type { OpenedSession } from "../session/OpenedSession.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import {
-  beginSession,
-  firstSession,
-  type HashesOf,
-  type KeyedConversation,
-  type OpenedSession
-} from "./KeyedConversations.ts"
+import { beginNumbered, firstSession, type HashesOf, type KeyedConversation } from "./KeyedConversations.ts"
 import { itemMessages } from "./LanguageModelBridge.ts"
 import {
   catchUp,
@@ -124,17 +119,10 @@ const grown = Effect.fnUntraced(function* (session: Session, content: Messages, 
 })
 
 /** A session without messages. */
-const newSession = Effect.fnUntraced(function* (model: string | undefined) {
-  if (model === undefined) return emptySession
-  return applyEvent(emptySession, {
-    _tag: "Started",
-    version: logVersion,
-    session: sessionName,
-    at: yield* Clock.currentTimeMillis,
-    estimator: estimatorVersion,
-    model
-  })
-})
+const newSession = (model: string | undefined) =>
+  model === undefined
+    ? Effect.succeed(emptySession)
+    : Effect.map(Clock.currentTimeMillis, (at) => applyEvent(emptySession, startedWith({ model }, sessionName, at)))
 
 /** The session behind a compression: still in memory, or rebuilt from the history and the events of compressions. */
 const sessionOf = Effect.fnUntraced(function* (
@@ -212,7 +200,7 @@ const beginShrinking = Effect.fnUntraced(function* (
 const logOf = Effect.fnUntraced(function* (shrinking: Shrinking) {
   const { began, content, end, model, opened } = shrinking
   const { recording, window } = model
-  if (recording !== undefined) return opened ?? (yield* beginSession(recording, window.name))
+  if (recording !== undefined) return opened ?? (yield* beginNumbered(recording, window.name))
   const append = (event: SessionEvent) =>
     Effect.sync(() => {
       if (event._tag === "Appended") return
