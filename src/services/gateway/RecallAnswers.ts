@@ -10,7 +10,7 @@ import { textBehind } from "../conversation/KnownConversation.ts"
 import { HandleNotHeld, search, select, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { recall as recallTool } from "../tools/builtin/Recall.ts"
-import type { CallContext } from "../tools/Tool.ts"
+import { unwatchedCall } from "../tools/Tool.ts"
 import { emptyLog, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, isOwnTool, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
 import type { Recalled, SentView } from "./GatewayPlan.ts"
@@ -23,14 +23,6 @@ import type { Recalled, SentView } from "./GatewayPlan.ts"
 /** Maximum tokens of one answer. */
 const maxRecallTokens = 4_000
 const minRecallTokens = 200
-
-/** The context of a call that no user watches. */
-const unwatched: Omit<CallContext, "id"> = {
-  agent: "gateway",
-  progress: () => Effect.void,
-  activity: () => Effect.void,
-  waiting: (work) => work
-}
 
 /** Finds the text of a handle in everything that left conversations of an owner. */
 const textElsewhere = Effect.fnUntraced(function* (
@@ -79,7 +71,7 @@ const recall = Effect.fnUntraced(function* (
   const share = Math.floor(room / Math.max(1, calls.length))
   const maxTokens = Math.max(minRecallTokens, Math.min(maxRecallTokens, share))
   return yield* Effect.forEach(calls, ({ args, id }) =>
-    tool.call({ ...(isJson(args) ? args : {}), maxTokens }, { ...unwatched, id }).pipe(
+    tool.call({ ...(isJson(args) ? args : {}), maxTokens }, unwatchedCall(id, "gateway")).pipe(
       Effect.flatMap((call) => call.run),
       Effect.match({
         onFailure: ({ message }): Recalled => ({ text: message, media: [], isFailure: true }),
