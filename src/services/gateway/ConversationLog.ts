@@ -50,32 +50,29 @@ export const emptyLog = (dialect: Dialect): ConversationLog => ({
 /** The tool has this name in all conversations, so that searches recognise its answers as copies. */
 const ownName = "recall"
 
+/** Whether a call is of our tool. Its name has a number where the client has a tool of the same name. */
+const isOwnTool = (name: string | undefined): boolean => /^palimpsest_recall(?:_\d+)?$/.test(name ?? "")
+
 /** A part of a message, with our own tool under its one name. */
-const withOwnName =
-  (isOwnTool: (name: string) => boolean) =>
-  (part: Part): Part => {
-    const { functionCall, functionResponse } = part
-    if (functionCall !== undefined && isOwnTool(functionCall.name)) {
-      return { ...part, functionCall: { ...functionCall, name: ownName } }
-    }
-    return functionResponse?.name !== undefined && isOwnTool(functionResponse.name)
-      ? { ...part, functionResponse: { ...functionResponse, name: ownName } }
-      : part
+const withOwnName = (part: Part): Part => {
+  const { functionCall, functionResponse } = part
+  if (functionCall !== undefined && isOwnTool(functionCall.name)) {
+    return { ...part, functionCall: { ...functionCall, name: ownName } }
   }
+  return functionResponse !== undefined && isOwnTool(functionResponse.name)
+    ? { ...part, functionResponse: { ...functionResponse, name: ownName } }
+    : part
+}
 
 /** Adds messages. */
-export const withMessages = Effect.fnUntraced(function* (
-  log: ConversationLog,
-  messages: ReadonlyArray<SentMessage>,
-  isOwnTool: (name: string) => boolean
-) {
+export const withMessages = Effect.fnUntraced(function* (log: ConversationLog, messages: ReadonlyArray<SentMessage>) {
   const added = messages.map(({ json }) => json)
   const start = log.messages.length
   const groups = wire[log.dialect].messages
     .read(added.map(parsedOrUndefined))
     .map((read): SentGroup => ({ from: start + read.from, to: start + read.to, read }))
   const drafts = groups.map(({ read: { content } }, index): Draft => ({
-    content: { ...content, parts: content.parts.map(withOwnName(isOwnTool)) },
+    content: { ...content, parts: content.parts.map(withOwnName) },
     origin: { line: log.groups.length + index + 1, ids: [] }
   }))
   return {

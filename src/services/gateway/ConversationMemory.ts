@@ -31,9 +31,6 @@ const encodeView = Schema.encodeEffect(CompressedViewJson)
 const decodeHidden = Schema.decodeUnknownEffect(HiddenExchangeJson)
 const encodeHidden = Schema.encodeEffect(HiddenExchangeJson)
 
-/** Whether a call is of our tool. Its name has a number where the client has a tool of the same name. */
-export const isOwnTool = (name: string): boolean => /^palimpsest_recall(?:_\d+)?$/.test(name)
-
 /** The views and hidden exchanges of conversations: a store, with the newest of its content in memory. */
 export interface ConversationMemory {
   readonly store: GatewayStore["Service"]
@@ -141,7 +138,7 @@ export const logOf = Effect.fnUntraced(function* (
   for (const each of nearest.later) {
     const hidden = yield* hiddenOf(memory, owner, names.slice(0, each.messages), from)
     const sent = sentMessages(dialect, messages.slice(0, each.messages), from, hidden)
-    log = withPatch(yield* withMessages(log, sent, isOwnTool), each.patch, each.dropped ?? undefined)
+    log = withPatch(yield* withMessages(log, sent), each.patch, each.dropped ?? undefined)
     memory.logs.set(`${owner}/${each.name}`, log)
     from = each.messages
   }

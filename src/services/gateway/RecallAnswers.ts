@@ -12,7 +12,7 @@ import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { recall as recallTool } from "../tools/builtin/Recall.ts"
 import { unwatchedCall } from "../tools/Tool.ts"
 import { emptyLog, withMessages } from "./ConversationLog.ts"
-import { type ConversationMemory, isOwnTool, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
+import { type ConversationMemory, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
 import type { Recalled, SentView } from "./GatewayPlan.ts"
 
 /**
@@ -39,7 +39,7 @@ const textElsewhere = Effect.fnUntraced(function* (
     if (!Array.isArray(values)) continue
     if (view.dropped === handle) return original
     const sent = values.map((value) => ({ json: JSON.stringify(value), upTo: 0, isEnd: true }))
-    const log = yield* withMessages(emptyLog(dialect), sent, isOwnTool)
+    const log = yield* withMessages(emptyLog(dialect), sent)
     const text = log.handles.text(handle)
     if (text !== undefined) return text
   }
@@ -53,7 +53,7 @@ const recall = Effect.fnUntraced(function* (
   room: number
 ) {
   const context = yield* Effect.context<TempStore | TokenCounter>()
-  const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest, isOwnTool)
+  const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest)
   const tool = recallTool({
     conversation: Effect.succeed(log.conversation),
     // The provider has seen all of it before: exactly that comes back.

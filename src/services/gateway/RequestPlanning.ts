@@ -151,7 +151,7 @@ const plan = Effect.fnUntraced(function* (
     _tag: "Changed",
     model,
     text: bodyWith(body, all, declaration),
-    sent: { owner, body, names, view, rest, messages: all, declaration, limit, tokens },
+    sent: { ...next, view, rest, messages: all, tokens },
     before,
     after: tokens,
     isNew: made !== undefined,

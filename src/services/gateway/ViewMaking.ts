@@ -14,7 +14,7 @@ import {
   viewMessages,
   withMessages
 } from "./ConversationLog.ts"
-import { type ConversationMemory, isOwnTool, logOf } from "./ConversationMemory.ts"
+import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
 
@@ -50,7 +50,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   by: MadeView["by"]
 ) {
   const base = yield* logOf(memory, owner, body, names, parent)
-  const whole = yield* withMessages(base, rest, isOwnTool)
+  const whole = yield* withMessages(base, rest)
   const policy = gatewayPolicy(limit, trigger, overhead)
   const { dropped, outcome } = yield* compress(whole, {
     policy: by === "code" ? policy : { ...policy, summarizer: "model" },

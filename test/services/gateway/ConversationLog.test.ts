@@ -14,7 +14,6 @@ import {
   viewMessages,
   withMessages
 } from "../../../src/services/gateway/ConversationLog.ts"
-import { isOwnTool } from "../../../src/services/gateway/ConversationMemory.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -38,8 +37,8 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     const sent = all.map((json, at) => ({ json, upTo: at + 1, isEnd: true }))
     // Added in two steps, as requests grow.
     const before = all.findIndex((json) => json.includes("Seen."))
-    const first = yield* withMessages(emptyLog(dialect), sent.slice(0, before), isOwnTool)
-    const log = yield* withMessages(first, sent.slice(before), isOwnTool)
+    const first = yield* withMessages(emptyLog(dialect), sent.slice(0, before))
+    const log = yield* withMessages(first, sent.slice(before))
     const found = entries(log.conversation).map(({ content, id }) => [
       id,
       content.role,
@@ -66,7 +65,7 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     for (let end = before; end <= sent.length; end += 1) {
       if (isWithinGroup(log, end)) continue
       const cut = cutAt(log, first, end)
-      const fresh = yield* withMessages(first, sent.slice(before, end), isOwnTool)
+      const fresh = yield* withMessages(first, sent.slice(before, end))
       const placesOf = ({ groups }: typeof cut) => groups.map(({ from, to }) => [from, to])
       assert.deepStrictEqual([cut.conversation, placesOf(cut)], [fresh.conversation, placesOf(fresh)])
       assert.deepStrictEqual([viewMessages(cut), cut.messages], [all.slice(0, end), fresh.messages])
