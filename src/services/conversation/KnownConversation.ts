@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import {
   appendAll,
@@ -16,6 +17,8 @@ import { type DroppedRange, droppedEntries, rangeText } from "../../domain/conve
 import { Compression } from "../compression/Compression.ts"
 import type { CompressRequest } from "../compression/strategies/CompressRequest.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 
 /**
  * A conversation that its caller keeps and sends again from the first message: the gateway's clients, and programs that call `Compress.*`. It is
@@ -78,6 +81,22 @@ export const compress = (
   Compression.use((compression) =>
     compression.compress({ ...options, conversation, held: handles, memory: freshMemory })
   )
+
+/**
+ * Makes a request for a program that manages its messages itself.
+ *
+ * The messages become the entries `e1`, `e2`, … of a conversation, with token counts and handles. Nothing is stored, and
+ * earlier failures are not remembered. A message without an author belongs to the user or the model, by its role. The
+ * request is not forced: below the policy's threshold nothing happens.
+ */
+export const requestFor = Effect.fn("Compression.requestFor")(function* (
+  messages: ReadonlyArray<Draft>,
+  policy: Policy = defaultPolicy
+): Effect.fn.Return<CompressRequest, TokenCountError, TokenCounter | TempStore> {
+  const begun = emptyConversation()
+  const { conversation, handles } = withEntries(begun, yield* entriesOf(begun, messages))
+  return { conversation, policy, forced: false, memory: freshMemory, held: handles }
+})
 
 /** Returns the text behind a handle: a part of a message, or a range that left. Undefined where the conversation holds none. */
 export const textBehind = ({ handles, ranges }: KnownConversation, handle: Handle): string | undefined => {
