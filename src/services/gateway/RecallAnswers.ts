@@ -48,12 +48,13 @@ const textElsewhere = Effect.fnUntraced(function* (
 
 const recall = Effect.fnUntraced(function* (
   memory: ConversationMemory,
-  { body, names, owner, rest, view }: SentView,
+  sent: SentView,
   calls: ReadonlyArray<RecallCall>,
   room: number
 ) {
   const context = yield* Effect.context<TempStore | TokenCounter>()
-  const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest)
+  const { body, owner, rest, view } = sent
+  const log = yield* withMessages(yield* logOf(memory, sent, view), rest)
   const tool = recallTool({
     conversation: Effect.succeed(log.conversation),
     // The provider has seen all of it before: exactly that comes back.

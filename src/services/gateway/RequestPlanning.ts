@@ -1,7 +1,7 @@
 import { Effect, Metric } from "effect"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { compactedBy } from "../../domain/gateway/ClientCompaction.ts"
-import { type CompressedView, type SentMessage, sentMessages } from "../../domain/gateway/CompressedView.ts"
+import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { compressFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
@@ -17,7 +17,7 @@ import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { withItems } from "./AnsweredItems.ts"
-import { addView, type ConversationMemory, deepestView, hiddenOf, namesOf } from "./ConversationMemory.ts"
+import { addView, type ConversationMemory, deepestView, messagesBetween, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
@@ -62,16 +62,6 @@ const countClientCompaction = Effect.fnUntraced(function* (
   if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
 })
 
-/** The messages after a view. */
-const messagesAfter = Effect.fnUntraced(function* (
-  memory: ConversationMemory,
-  { body, names, owner }: Pick<Preparable, "body" | "names" | "owner">,
-  view: CompressedView | undefined
-) {
-  const from = view?.messages ?? 0
-  return sentMessages(body.dialect, body.messages, from, yield* hiddenOf(memory, owner, names, from))
-})
-
 const tokensWith = (
   counts: MessageCounts,
   { body, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
@@ -86,13 +76,14 @@ const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparab
   const ready = yield* prepared.take(next)
   const isSmall =
     ready !== undefined &&
-    tokensWith(counts, next, ready.view, yield* messagesAfter(memory, next, ready.view)) <= maxPrepared * trigger
+    tokensWith(counts, next, ready.view, yield* messagesBetween(memory, next, ready.view.messages)) <=
+      maxPrepared * trigger
   const made = isSmall ? ready : yield* makeView(memory, next, "code")
   if (made === undefined) {
     retryAt.set(place, retryFrom(tokens))
     return undefined
   }
-  const rest = yield* messagesAfter(memory, next, made.view)
+  const rest = yield* messagesBetween(memory, next, made.view.messages)
   const after = tokensWith(counts, next, made.view, rest)
   const view = { ...made.view, tokens: { before: Math.round(tokens), after: Math.round(after) } }
   yield* addView(memory, owner, view, made.original, made.log)
@@ -137,7 +128,7 @@ const plan = Effect.fnUntraced(function* (
   const overhead = headTokens + (declaration === undefined ? 0 : counts.head(declaration.inDialect))
   const place = `${owner}/${last?.name ?? names[1] ?? ""}`
   const conversation = { owner, place, body, names, view: last, declaration, overhead, limit, trigger }
-  const restNow = yield* messagesAfter(memory, conversation, last)
+  const restNow = yield* messagesBetween(memory, conversation, last?.messages ?? 0)
   const tokensNow = tokensWith(counts, conversation, last, restNow)
   const next: Preparable = { ...conversation, rest: restNow, tokens: tokensNow }
   const due = isTooLong ? 0 : compressFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))

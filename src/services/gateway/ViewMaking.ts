@@ -46,10 +46,11 @@ export const viewTokens = (counts: MessageCounts, dialect: Dialect, view: Compre
 /** Compresses a conversation. Undefined when nothing could be made smaller. */
 export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   memory: ConversationMemory,
-  { body, limit, names, overhead, owner, rest, tokens, trigger, view: parent }: Preparable,
+  next: Preparable,
   by: MadeView["by"]
 ) {
-  const base = yield* logOf(memory, owner, body, names, parent)
+  const { body, limit, names, overhead, rest, tokens, trigger, view: parent } = next
+  const base = yield* logOf(memory, next, parent)
   const whole = yield* withMessages(base, rest)
   const policy = gatewayPolicy(limit, trigger, overhead)
   const { dropped, outcome } = yield* compress(whole, {
