@@ -142,11 +142,17 @@ const sessionOf = Effect.fnUntraced(function* (
   return yield* grown(session, content, from, head?.at ?? 0)
 })
 
-/** A compression of one prompt, in progress. */
-interface Shrinking {
+/** A prompt that may have to be compressed, and the call that sends it. */
+export interface PromptCall {
   readonly model: BoundedModel
+  readonly method: string
   readonly place: Place
   readonly content: Messages
+  readonly declared: Declarations
+}
+
+/** A compression of one prompt, in progress. */
+interface Shrinking extends PromptCall {
   /** The names of the prompt's beginnings. */
   readonly beginnings: ReadonlyArray<Hash>
   /** The compression of this conversation so far. */
@@ -166,12 +172,10 @@ interface Shrinking {
 }
 
 const beginShrinking = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  place: Place,
-  content: Messages,
-  declared: Declarations,
+  call: PromptCall,
   opened: OpenedSession | undefined
 ): Effect.fn.Return<Shrinking, AiError.AiError> {
+  const { content, declared, model, place } = call
   const { count, names } = model.memory
   const began = place.head
   const from = began?.at ?? 0
@@ -180,9 +184,7 @@ const beginShrinking = Effect.fnUntraced(function* (
   const mark = yield* marked(count, began?.mark ?? noMark, content.slice(from, end))
   const rest = place.mark.system + declared.tokens + place.mark.spoken - mark.spoken
   return {
-    model,
-    place,
-    content,
+    ...call,
     beginnings: yield* namesOf(names, content),
     began,
     end,
@@ -337,23 +339,25 @@ export const readRecorded = Effect.fnUntraced(
 /** The prompt has to be compressed. */
 class CompressionDue extends Data.TaggedError("CompressionDue") {}
 
+/** The request of a prompt with this compression. */
+const requestWith = ({ content, declared, place }: PromptCall, head: Head | undefined) => ({
+  messages: sentOf(place, head, content),
+  tokens: tokensOf({ ...place, head }) + declared.tokens
+})
+
 /**
  * Returns the prompt as its last compression left it, if that fits. Undefined if it has to be compressed. Reads no
  * session.
  */
 const fitting = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  method: string,
-  place: Place,
-  content: Messages,
-  declared: Declarations
+  call: PromptCall
 ): Effect.fn.Return<Messages | undefined, AiError.AiError> {
+  const { declared, method, model, place } = call
   const { head } = place
-  const request = { messages: sentOf(place, head, content), tokens: tokensOf(place) + declared.tokens }
   const fits = yield* fit(
     model.window,
     method,
-    { request: Effect.succeed(request), compress: () => new CompressionDue() },
+    { request: Effect.succeed(requestWith(call, head)), compress: () => new CompressionDue() },
     declared,
     head?.waiting ?? 0
   ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
@@ -363,18 +367,15 @@ const fitting = Effect.fnUntraced(function* (
 
 /** Compresses until the prompt fits, and remembers the outcome. Needs the place's `turn`. */
 export const shrink = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  method: string,
-  place: Place,
-  content: Messages,
-  declared: Declarations
+  call: PromptCall
 ): Effect.fn.Return<Messages, AiError.AiError, Requirements> {
-  const { recording } = model
+  const { content, method, model, place } = call
+  const { memory, recording } = model
   if (recording === undefined) {
-    yield* catchUp(model.memory, place, content)
-    return yield* Effect.scoped(shrinkOpened(model, method, place, content, declared, undefined))
+    yield* catchUp(memory, place, content)
+    return yield* Effect.scoped(shrinkOpened(call, undefined))
   }
-  const asItIs = yield* fitting(model, method, place, content, declared)
+  const asItIs = yield* fitting(call)
   if (asItIs !== undefined) return asItIs
   return yield* Effect.gen(function* () {
     const recorded = yield* Effect.mapError(openRecorded(model, recording, content, place.head), (error) =>
@@ -382,27 +383,21 @@ export const shrink = Effect.fnUntraced(function* (
     )
     // Only what another process recorded counts, because the session begins with what was appended to it.
     place.head = recorded?.head
-    return yield* shrinkOpened(model, method, place, content, declared, recorded?.opened)
+    return yield* shrinkOpened(call, recorded?.opened)
   }).pipe(Effect.scoped, recording.turn.withPermit)
 })
 
 const shrinkOpened = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  method: string,
-  place: Place,
-  content: Messages,
-  declared: Declarations,
+  call: PromptCall,
   opened: OpenedSession | undefined
 ): Effect.fn.Return<Messages, AiError.AiError, Requirements | Scope.Scope> {
-  const shrinking = yield* beginShrinking(model, place, content, declared, opened)
+  const { declared, method, model, place } = call
+  const shrinking = yield* beginShrinking(call, opened)
   const { measured, messages } = yield* fit(
     model.window,
     method,
     {
-      request: Effect.sync(() => ({
-        messages: sentOf(place, shrinking.head, content),
-        tokens: tokensOf({ ...place, head: shrinking.head }) + declared.tokens
-      })),
+      request: Effect.sync(() => requestWith(call, shrinking.head)),
       compress: (policy, forced) =>
         Effect.mapError(compressOnce(shrinking, policy, forced), (error) => aiError(method, error))
     },
