@@ -15,7 +15,7 @@ import {
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { type DroppedRange, droppedEntries, rangeText } from "../../domain/conversation/Recall.ts"
 import { Compression } from "../compression/Compression.ts"
-import type { CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import type { CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -77,7 +77,7 @@ export const withPatch = <K extends KnownConversation>(known: K, patch: Patch, d
 export const compress = (
   { conversation, handles }: KnownConversation,
   options: Omit<CompressRequest, "conversation" | "held" | "memory">
-) =>
+): Effect.Effect<CompressionResult, never, Compression> =>
   Compression.use((compression) =>
     compression.compress({ ...options, conversation, held: handles, memory: freshMemory })
   )
