@@ -1,6 +1,6 @@
 /** Compresses messages in one call, which returns the outcome and the new messages. */
 import { Effect } from "effect"
-import type { CompressMessagesError, CompressMessagesServices } from "../services/compression/CompressMessages.ts"
+import type { CompressMessagesError, CompressMessagesServices } from "../services/conversation/CompressMessages.ts"
 import type { CompressedTranscript, CompressTranscriptOptions } from "../services/transcripts/CompressTranscript.ts"
 import type { TranscriptError } from "../services/transcripts/TranscriptError.ts"
 
@@ -14,7 +14,7 @@ export {
   gemini,
   openAi,
   responses
-} from "../services/compression/CompressMessages.ts"
+} from "../services/conversation/CompressMessages.ts"
 export { type CompressedPrompt, prompt } from "../services/effect-ai/CompressPrompt.ts"
 export type { CompressedTranscript, CompressTranscriptOptions } from "../services/transcripts/CompressTranscript.ts"
 

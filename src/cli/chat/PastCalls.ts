@@ -3,23 +3,16 @@ import { isErrorResponse } from "../../domain/content/Content.ts"
 import { responseText as textOfResponse } from "../../domain/content/MediaBlocks.ts"
 import type { CallWithResponse } from "../../domain/conversation/CallPairs.ts"
 import { wasDenied } from "../../domain/tools/Approval.ts"
-import type { Tool } from "../../services/tools/Tool.ts"
+import { type Tool, unwatchedCall } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
 
 /** Shows calls of an earlier turn in the lines that they had when they ran. */
 
 const titleOf = (tools: ReadonlyArray<Tool>, { args, name }: CallWithResponse["call"]): Effect.Effect<string> => {
   const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
-  const context = {
-    id: "",
-    agent: "",
-    progress: () => Effect.void,
-    activity: () => Effect.void,
-    waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => work
-  }
   return tool === undefined
     ? Effect.succeed(name)
-    : Effect.match(tool.call(args, context), { onSuccess: ({ title }) => title, onFailure: () => name })
+    : Effect.match(tool.call(args, unwatchedCall("", "")), { onSuccess: ({ title }) => title, onFailure: () => name })
 }
 
 const statusOf = ({ call, response }: CallWithResponse, text: string) => {

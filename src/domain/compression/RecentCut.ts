@@ -1,5 +1,4 @@
-import { isCall } from "../content/Content.ts"
-import { cleanCuts } from "../conversation/CleanCuts.ts"
+import { cleanCuts, pendingFrom } from "../conversation/CleanCuts.ts"
 import { beginsTurn, itemTokens, type ViewItem } from "../conversation/Conversation.ts"
 
 /** Where a conversation is cut: what is before leaves, what is from there on stays. */
@@ -10,19 +9,6 @@ export interface Cut {
   readonly turn: number
 }
 
-const isAsking = (item: ViewItem | undefined): boolean =>
-  item?.entry.content.role === "user" && item.entry.author !== "summary"
-
-/** Returns the index of the first message that the model has not answered, or of the calls that wait for their results. */
-const pendingFrom = (items: ReadonlyArray<ViewItem>): number => {
-  let from = items.length
-  if (items[from - 1]?.entry.content.role === "model") {
-    return items[from - 1]?.entry.content.parts.some(isCall) === true ? from - 1 : from
-  }
-  while (isAsking(items[from - 1])) from -= 1
-  return from
-}
-
 /**
  * Returns the cut that keeps about this many tokens at the end: at the first message at or after the budget's point that is
  * no tool result. When there is none, as after one giant result, at the last one before that point: Pi keeps everything then,
@@ -31,7 +17,8 @@ const pendingFrom = (items: ReadonlyArray<ViewItem>): number => {
  */
 export const cutOf = (items: ReadonlyArray<ViewItem>, keepTokens: number): Cut => {
   const clean = cleanCuts(items)
-  const end = pendingFrom(items)
+  const { length } = items
+  const end = pendingFrom({ length, at: (index) => items[index], isClean: (index) => clean[index] === true })
   let kept = 0
   let from = items.length
   while (from > 0 && kept < keepTokens) {

@@ -1,4 +1,4 @@
-import { isResponse } from "../content/Content.ts"
+import { isCall, isResponse } from "../content/Content.ts"
 import { CallPairs } from "./CallPairs.ts"
 import { itemParts, type ViewItem } from "./Conversation.ts"
 
@@ -22,4 +22,28 @@ export const cleanCuts = (items: ReadonlyArray<ViewItem>): ReadonlyArray<boolean
 export const isCleanCut = (item: ViewItem | undefined, index: number, openFrom: number): boolean => {
   const content = item?.entry.content
   return openFrom >= index && !(content?.role === "user" && content.parts.some(isResponse))
+}
+
+/** Messages of a view, and where it may be cut. */
+interface CuttableView {
+  readonly length: number
+  readonly at: (index: number) => ViewItem | undefined
+  readonly isClean: (index: number) => boolean
+}
+
+const isAsking = (item: ViewItem | undefined): boolean =>
+  item?.entry.content.role === "user" && item.entry.author !== "summary"
+
+/**
+ * Returns the first index from `start` on that has to stay: a message that the model has not answered yet, with the calls that
+ * it responds to, or a call that waits for its result.
+ */
+export const pendingFrom = (view: CuttableView, start = 0): number => {
+  const last = view.at(view.length - 1)
+  if (last === undefined || (!isAsking(last) && !last.entry.content.parts.some(isCall))) return view.length
+  let from = view.length - 1
+  // Consecutive user messages are pending together.
+  while (from > start && isAsking(view.at(from - 1)) && isAsking(view.at(from))) from -= 1
+  while (from > start && !view.isClean(from)) from -= 1
+  return from
 }

@@ -49,8 +49,11 @@ export interface TriedRange {
 /** A memory without failures. */
 export const freshMemory: FailureMemory = { failed: false, waitUntil: 0 }
 
-/** Growth of the view, as a factor, after which a compression that did not help is tried again. */
+/** Growth, as a factor, after which a compression that did not help is tried again. */
 const growthFactor = 1.1
+/** Returns the tokens from which a compression is tried again that did not help at this size. */
+export const retryFrom = (tokens: number): number => Math.ceil(tokens * growthFactor)
+
 /** A success that leaves more than this share of the view is no progress. */
 const noProgressShare = 0.9
 
@@ -83,7 +86,7 @@ export interface CompressionEnd {
  */
 export const remember = (memory: FailureMemory, ended: CompressionEnd): FailureMemory => {
   const { before = Infinity, forced, status, tokens, tried, waits = true } = ended
-  const grown = Math.ceil(tokens * growthFactor)
+  const grown = retryFrom(tokens)
   if (status === "COMPRESSED") {
     // After an undo, the ranges that were paid for in vain are in the view again.
     const { tried: paidFor, unusable } = memory
@@ -125,5 +128,5 @@ export const afterBranch = ({ tried, unusable }: FailureMemory): FailureMemory =
  */
 export const afterUndo = (memory: FailureMemory, tokens: number, undone?: TriedRange): FailureMemory => ({
   ...withTried(memory, undone),
-  waitUntil: Math.ceil(tokens * growthFactor)
+  waitUntil: retryFrom(tokens)
 })

@@ -69,6 +69,16 @@ export const foreignNote = ({
       ? undefined
       : foreignNotes[author]
 
+/** Returns a message that a compression inserted as it is sent: its parts as the view shows them, after a note that names its author. */
+export const writtenContent = (item: ViewItem): Content => {
+  const { content } = item.entry
+  const note = foreignNote(item.entry)
+  const parts = itemParts(item)
+  return note === undefined && parts === content.parts
+    ? content
+    : { ...content, parts: note === undefined ? parts : [{ text: note }, ...parts] }
+}
+
 const noResultNote = "no result: the call was interrupted before it answered"
 
 /** Returns the response for a call that never got one. */

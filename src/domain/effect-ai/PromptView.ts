@@ -1,38 +1,4 @@
 import type * as Prompt from "effect/ai/Prompt"
-import { type Conversation, entries, type Entry, itemParts, view, type ViewItem } from "../conversation/Conversation.ts"
-import { toMessage } from "./PromptContent.ts"
-
-/** The prompt message that a view entry was made from, with its outputs as short as the view shows them. */
-export const viewMessage = (item: ViewItem): Prompt.Message | undefined =>
-  toMessage({ ...item.entry.content, parts: itemParts(item) }, new Set(item.shortened.keys()))
-
-/** The pieces from which a prompt is arranged, in whatever form its messages are held. */
-export interface Arrangement<A> {
-  /** System messages before all other messages. */
-  readonly leading: ReadonlyArray<A>
-  /** System messages that stood directly before this entry, whether the entry is shown or not. */
-  readonly before: (entry: Entry, isShown: boolean) => ReadonlyArray<A>
-  /** The messages for an entry of the view. */
-  readonly shown: (item: ViewItem) => ReadonlyArray<A>
-  /** System messages at the end, which no other message follows yet. */
-  readonly trailing: ReadonlyArray<A>
-}
-
-/**
- * Arranges a view as a prompt. System messages are never compressed and keep their order: those among dropped messages come first, after the leading
- * ones, where every provider accepts them.
- */
-export const arrange = <A>(conversation: Conversation, by: Arrangement<A>): Array<A> => {
-  const items = view(conversation)
-  const shown = new Set(items.map(({ entry }) => entry))
-  const orphaned = entries(conversation).filter((entry) => !shown.has(entry))
-  return [
-    ...by.leading,
-    ...orphaned.flatMap((entry) => by.before(entry, false)),
-    ...items.flatMap((item) => [...by.before(item.entry, true), ...by.shown(item)]),
-    ...by.trailing
-  ]
-}
 
 /** Whether two messages are equal: by identity, or else part by part, including options. */
 export const sameMessage = (one: Prompt.Message, other: Prompt.Message): boolean => same(one, other)

@@ -1,4 +1,6 @@
 import { defaultPolicy, type Policy } from "../compression/strategies/Policy.ts"
+import { defaultStrategy } from "../compression/strategies/Strategies.ts"
+import { triggerTokens } from "../compression/strategies/Threshold.ts"
 import { modelLimits, reserveFor, tokenLimit } from "../model/ModelLimits.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
@@ -29,19 +31,20 @@ export const requestLimit = (
   return Math.floor(size - Math.min(reserve, size * maxReserveShare))
 }
 
+/** Tokens of a request from which a conversation is compressed. */
+export const triggerOf = ({ threshold }: GatewayWindows, limit: number): number =>
+  triggerTokens(defaultStrategy, limit, threshold)
+
 /** Share of the window by which a request has to grow between two compressions, as long as it fits at all. */
 const minGrowth = 0.1
 const maxFill = 0.95
 
-/** Tokens from which a compression that found nothing to do is tried again. */
-export const retryAfter = (tokens: number): number => tokens * (1 + minGrowth)
-
 /**
- * Tokens from which a conversation is compressed: the threshold, but not soon after the last compression, and not before
+ * Tokens from which a conversation is compressed: the trigger, but not soon after the last compression, and not before
  * `retryAt`. A system prompt that fills the window must not lead to a compression in every turn.
  */
-export const compressFrom = (limit: number, threshold: number, tokensAfterLast = 0, retryAt = 0): number =>
-  Math.max(threshold * limit, Math.min(maxFill * limit, tokensAfterLast + minGrowth * limit), retryAt)
+export const compressFrom = (limit: number, trigger: number, tokensAfterLast = 0, retryAt = 0): number =>
+  Math.max(trigger, Math.min(maxFill * limit, tokensAfterLast + minGrowth * limit), retryAt)
 
 /** The size of a snapshot: a share of the window, within bounds, so that the next compression is not due soon. */
 const snapshotSize = { share: 0.1, min: 400, max: 8_000 }
@@ -50,10 +53,10 @@ const snapshotSize = { share: 0.1, min: 400, max: 8_000 }
  * The compression policy of the gateway. Kept messages stay as the client wrote them, unless the request would not
  * fit.
  */
-export const gatewayPolicy = (limit: number, threshold: number, overhead: number): Policy => ({
+export const gatewayPolicy = (limit: number, trigger: number, overhead: number): Policy => ({
   ...defaultPolicy,
   limit: TokenCount.make(limit),
-  threshold,
+  threshold: Math.min(1, trigger / Math.max(1, limit)),
   overhead: TokenCount.make(Math.ceil(overhead)),
   toolBudget: TokenCount.make(limit),
   snapshotBudget: TokenCount.make(

@@ -16,7 +16,7 @@ import {
 } from "../conversation/FailureMemory.ts"
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as PersistentList from "../text/PersistentList.ts"
-import { TokenCount, Usage } from "../tokens/Tokens.ts"
+import { estimatorVersion, TokenCount, Usage } from "../tokens/Tokens.ts"
 import { FileChanged, type RecordedChange } from "./ChangedFiles.ts"
 
 /** The events of a session, and the fold that makes a session of them. */
@@ -44,6 +44,21 @@ export const Started = Schema.TaggedStruct("Started", {
   importedFrom: Schema.optionalKey(Schema.Struct({ format: Schema.String, session: Schema.optionalKey(Schema.String) }))
 })
 export type Started = typeof Started.Type
+
+/** Returns the first event of a session. */
+export const startedWith = (
+  { cwd, model }: { readonly cwd?: string | undefined; readonly model?: string | undefined },
+  session: string,
+  at: number
+): Started => ({
+  _tag: "Started",
+  version: logVersion,
+  session,
+  at,
+  estimator: estimatorVersion,
+  ...(model === undefined ? {} : { model }),
+  ...(cwd === undefined ? {} : { cwd })
+})
 
 /** A message was added at the end. */
 export const Appended = Schema.TaggedStruct("Appended", { entry: Entry })

@@ -21,7 +21,7 @@ import { droppedEntries, recall, recallable } from "../../domain/conversation/Re
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { applyWith, requestFor } from "../../services/compression/Compression.ts"
+import { applyWith } from "../../services/compression/Compression.ts"
 import type { CompressRequest } from "../../services/compression/strategies/CompressRequest.ts"
 import type {
   Assembled,
@@ -30,6 +30,7 @@ import type {
   StrategyRunner
 } from "../../services/compression/strategies/StrategyRunner.ts"
 import { Summarizer, SummarizerError } from "../../services/compression/summary/Summarizer.ts"
+import { requestFor } from "../../services/conversation/KnownConversation.ts"
 import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { makeEntry, rangeHandle } from "../../services/session/EntryBuilder.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"

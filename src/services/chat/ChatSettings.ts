@@ -2,9 +2,7 @@ import { Context, type Effect } from "effect"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { MaskLimits } from "../../domain/conversation/Masking.ts"
 import type { OutputBound } from "../../domain/conversation/ToolOutputBound.ts"
-import { logVersion, type Started } from "../../domain/session/Session.ts"
 import type { ModelPrice } from "../../domain/tokens/Prices.ts"
-import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import type { Generation, ModelRequest } from "../model/Model.ts"
 import type { RetryPolicy } from "../model/Retry.ts"
 
@@ -97,15 +95,4 @@ export const defaultTurnRetries: TurnRetries = {
 /** The settings of conversations that are opened without any. */
 export const ChatDefaults = Context.Reference<ChatSettings>("palimpsest/services/chat/ChatSettings/ChatDefaults", {
   defaultValue: () => ({ model: "gemini-2.5-flash" })
-})
-
-/** The first event of a session with these settings. */
-export const startedWith = ({ cwd, model }: ChatSettings, session: string, at: number): Started => ({
-  _tag: "Started",
-  version: logVersion,
-  session,
-  at,
-  estimator: estimatorVersion,
-  model,
-  ...(cwd === undefined ? {} : { cwd })
 })

@@ -1,6 +1,6 @@
 import { Clock, Context, Effect, Layer, RcMap, Scope } from "effect"
 import { afterReopening } from "../../domain/conversation/FailureMemory.ts"
-import { emptySession, applyEvent } from "../../domain/session/Session.ts"
+import { emptySession, applyEvent, startedWith } from "../../domain/session/Session.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import type { Model } from "../model/Model.ts"
@@ -11,7 +11,7 @@ import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { Chat } from "./Chat.ts"
-import { ChatDefaults, startedWith } from "./ChatSettings.ts"
+import { ChatDefaults } from "./ChatSettings.ts"
 
 /**
  * Opens conversations by id. All callers that open the same id share one `Chat`. Its session stays open, and locked against other processes, until

@@ -1,22 +1,11 @@
 import { Context, Effect, Layer, type Scope } from "effect"
 import * as Domain from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
-import {
-  append,
-  type Conversation,
-  type Draft,
-  empty,
-  entryId,
-  view,
-  viewTokens
-} from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { type Conversation, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
-import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
-import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { firePreCompress, postCompress, triggerOf } from "./PreCompress.ts"
 import { checkedRunner } from "./strategies/CheckedRunner.ts"
 import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
@@ -24,27 +13,6 @@ import { ImageReducer } from "./strategies/ImageReducer.ts"
 import type { RunnerServices, StrategyRunner, StrategySession } from "./strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
 import { bounded, Summarizer } from "./summary/Summarizer.ts"
-
-/**
- * Makes a request for a program that manages its messages itself.
- *
- * The messages become the entries `e1`, `e2`, … of a conversation, with token counts and handles. Nothing is stored, and
- * earlier failures are not remembered. A message without an author belongs to the user or the model, by its role. The
- * request is not forced: below the policy's threshold nothing happens.
- */
-export const requestFor: (
-  messages: ReadonlyArray<Draft>,
-  policy?: Policy
-) => Effect.Effect<CompressRequest, TokenCountError, TokenCounter | TempStore> = Effect.fn("Compression.requestFor")(
-  function* (messages, policy = defaultPolicy) {
-    const held = new HandleIndex()
-    let conversation = empty
-    for (const message of messages) {
-      conversation = append(conversation, yield* makeEntry(message, entryId(conversation.next), held))
-    }
-    return { conversation, policy, forced: false, memory: freshMemory, held }
-  }
-)
 
 /** Finds the runner of a strategy. Fails when there is none, so that no program gets another strategy under that name. */
 const finding =

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Ref, type Scope, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Ref, type Scope, Semaphore, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as AiChat from "effect/ai/Chat"
 import type * as LanguageModel from "effect/ai/LanguageModel"
@@ -7,13 +7,14 @@ import type { Outcome } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Patch, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { beginning, follow, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
-import { applyEvent, emptySession, logVersion, type Session, type Started } from "../../domain/session/Session.ts"
-import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Chat } from "../chat/Chat.ts"
 import type { ChatBusy } from "../chat/Commit.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
-import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import { beginSession, openSession } from "../session/OpenedSession.ts"
+import type { SessionStore, SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -62,25 +63,6 @@ interface ReadyTurn extends ReadyCall {
 /** Whether a patch only removes messages: the caller changed the history. Later messages may be answers to removed ones. */
 const isEdit = ({ drop, insert }: Patch): boolean => drop !== undefined && insert.length === 0
 
-const begin = Effect.fnUntraced(function* (id: string, model: string | undefined) {
-  const started: Started = {
-    _tag: "Started",
-    version: logVersion,
-    session: id,
-    at: yield* Clock.currentTimeMillis,
-    estimator: estimatorVersion,
-    ...(model === undefined ? {} : { model })
-  }
-  return { log: yield* (yield* SessionStore).create(started), session: applyEvent(emptySession, started) }
-})
-
-/** Opens a session, and reads everything that its store left out. An unknown id begins a new one. */
-const openSession = (id: string, model: string | undefined) =>
-  Effect.gen(function* () {
-    const { complete, log, session } = yield* (yield* SessionStore).open(id)
-    return { log, session: complete ? session : yield* log.whole }
-  }).pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => begin(id, model)))
-
 /**
  * `effect/ai`'s `Chat` over a stored session. Use it like any other chat.
  *
@@ -110,7 +92,12 @@ export class CompressedChat extends Context.Service<
   ): Effect.fn.Return<CompressedChat["Service"], SessionStoreError | AiError.AiError, Requirements | Scope.Scope> {
     const context = yield* Effect.context<Requirements>()
     const window = yield* Effect.mapError(makeWindow(options), ({ message }) => invalidInput("make", message))
-    const opened = yield* openSession(options.session, window.name)
+    // An unknown id begins a new session.
+    const opened = yield* openSession(options.session).pipe(
+      Effect.catchReason("SessionStoreError", "SessionNotFound", () =>
+        beginSession(options.session, { model: window.name })
+      )
+    )
     const recorded = yield* open(opened, Prompt.make(options.prompt ?? []).content)
     const chat: GuardedChat = { window, recorded, context, turn: yield* Semaphore.make(1) }
     const { base } = recorded

@@ -76,7 +76,7 @@ const prepare = Effect.fnUntraced(function* (
   const messages = isSmall(window, place, declared)
     ? sentOf(place, place.head, content)
     : yield* place.turn
-        .withPermit(Effect.suspend(() => shrink(model, method, place, content, declared)))
+        .withPermit(Effect.suspend(() => shrink({ model, method, place, content, declared })))
         .pipe(Effect.provideContext(context))
   const callOptions = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
   return {

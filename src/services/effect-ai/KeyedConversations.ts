@@ -1,14 +1,13 @@
-import { Clock, Effect, Exit, Schedule, Scope, Semaphore } from "effect"
+import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import type { Handle, Hash } from "../../domain/content/Handle.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
-import { applyEvent, emptySession, logVersion, type Session, type Started } from "../../domain/session/Session.ts"
-import { estimatorVersion } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
+import { beginSession, type OpenedSession, openSession } from "../session/OpenedSession.ts"
 import { idOfKey } from "../session/SessionKey.ts"
-import { type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, search as searchParts, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import { make as makeMemory, type PromptMemory } from "./PromptMemory.ts"
 
@@ -128,12 +127,6 @@ export const weigh = (all: KeyedConversations, conversation: KeyedConversation, 
   conversation.bytes = bytes
 }
 
-/** A session of a conversation, opened for writing. */
-export interface OpenedSession {
-  readonly log: SessionLog
-  readonly session: Session
-}
-
 /** How long another process may hold a session until the call fails, and how often it is asked. */
 const lockedRetries = { while: isLocked, schedule: Schedule.spaced("50 millis"), times: 100 }
 
@@ -143,36 +136,17 @@ function isLocked(error: SessionStoreError): boolean {
 
 const sessionId = ({ id }: KeyedConversation, number: number): string => (number === 1 ? id : `${id}-${number}`)
 
-const openSession = (
-  conversation: KeyedConversation,
-  number: number
-): Effect.Effect<OpenedSession | undefined, SessionStoreError, SessionStore | Scope.Scope> =>
-  Effect.gen(function* () {
-    const store = yield* SessionStore
-    const { complete, log, session } = yield* Effect.retry(store.open(sessionId(conversation, number)), lockedRetries)
-    return { log, session: complete ? session : yield* log.whole }
-  }).pipe(Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(undefined)))
+const openNumbered = (conversation: KeyedConversation, number: number) =>
+  Effect.retry(openSession(sessionId(conversation, number)), lockedRetries).pipe(
+    Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(undefined))
+  )
 
 /** Begins another session of a conversation. Needs its `turn`. */
-export const beginSession: (
-  conversation: KeyedConversation,
-  model: string | undefined
-) => Effect.Effect<OpenedSession, SessionStoreError, SessionStore | Scope.Scope> = Effect.fnUntraced(function* (
-  conversation: KeyedConversation,
-  model: string | undefined
-): Effect.fn.Return<OpenedSession, SessionStoreError, SessionStore | Scope.Scope> {
+export const beginNumbered = Effect.fnUntraced(function* (conversation: KeyedConversation, model: string | undefined) {
   const number = (conversation.sessions ?? 0) + 1
-  const started: Started = {
-    _tag: "Started",
-    version: logVersion,
-    session: sessionId(conversation, number),
-    at: yield* Clock.currentTimeMillis,
-    estimator: estimatorVersion,
-    ...(model === undefined ? {} : { model })
-  }
-  const log = yield* (yield* SessionStore).create(started)
+  const opened = yield* beginSession(sessionId(conversation, number), { model })
   conversation.sessions = number
-  return { log, session: applyEvent(emptySession, started) }
+  return opened
 })
 
 const exists = (conversation: KeyedConversation, number: number) =>
@@ -195,7 +169,7 @@ export const firstSession = Effect.fnUntraced(function* <A, E, R>(
   const scope = yield* Effect.scope
   for (let number = last; number >= 1; number -= 1) {
     const own = yield* Scope.fork(scope)
-    const opened = yield* Scope.provide(openSession(conversation, number), own)
+    const opened = yield* Scope.provide(openNumbered(conversation, number), own)
     const found = opened === undefined ? undefined : yield* read(opened)
     if (found !== undefined) return found
     yield* Scope.close(own, Exit.void)

@@ -15,6 +15,9 @@ import {
   type Role
 } from "../../domain/content/Content.ts"
 import { optionsKey } from "../../domain/content/WireContent.ts"
+import { itemParts, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { writtenContent } from "../../domain/conversation/Projection.ts"
+import { toMessage } from "../../domain/effect-ai/PromptContent.ts"
 import { excessOf } from "../../domain/wire/ProviderFault.ts"
 import { type ToolDeclaration, toolDeclarations } from "../../domain/wire/ToolDeclarations.ts"
 import {
@@ -160,6 +163,16 @@ const messages: Record<Role, typeof userMessages> = { user: userMessages, model:
 export const toMessages = (contents: ReadonlyArray<Content>): ReadonlyArray<ReadonlyArray<Prompt.Message>> => {
   const ids = pair(contents)
   return contents.map((content) => messages[content.role](content, ids))
+}
+
+/** The prompt message that a view entry was made from, with its outputs as short as the view shows them. */
+export const viewMessage = (item: ViewItem): Prompt.Message | undefined =>
+  toMessage({ ...item.entry.content, parts: itemParts(item) }, new Set(item.shortened.keys()))
+
+/** The messages for an item of a view that no message of the prompt stands for as it is: shorter, or inserted by a compression. */
+export const itemMessages = (item: ViewItem): ReadonlyArray<Prompt.Message> => {
+  const own = viewMessage(item)
+  return own === undefined ? toMessages([writtenContent(item)]).flat() : [own]
 }
 
 /**

@@ -73,9 +73,6 @@ const placesEach = 2
 
 type Messages = ReadonlyArray<Prompt.Message>
 
-const isBeginning = (one: Messages, of: Messages): boolean =>
-  one.length <= of.length && one.every((message, at) => message === of[at])
-
 /** Names the beginnings of prompts. A message object that recurs after the same beginning is not hashed again. */
 export interface Names {
   readonly hash: TempStore["Service"]["hash"]
@@ -94,16 +91,14 @@ const nameAfter = ({ hash, named }: Names, after: Hash | "", message: Prompt.Mes
   })
 }
 
-/** The name of each beginning, by number of messages minus one. Those before `from` are left out. */
-export const namesOf = Effect.fnUntraced(function* (names: Names, content: Messages, from = 0, after: Hash | "" = "") {
+/** The name of each beginning, by number of messages minus one. */
+export const namesOf = Effect.fnUntraced(function* (names: Names, content: Messages) {
   const made: Array<Hash> = []
-  let last = after
-  for (let at = from; at < content.length; at += 1) {
-    const message = content[at]
-    if (message === undefined) continue
+  let last: Hash | "" = ""
+  for (const message of content) {
     const name = nameAfter(names, last, message)
     last = typeof name === "string" ? name : yield* name
-    made[at] = last
+    made.push(last)
   }
   return made
 })
@@ -114,9 +109,6 @@ export interface PromptMemory {
   /** Counts a message's tokens. */
   readonly count: (message: Prompt.Message) => Effect.Effect<number, AiError.AiError>
   readonly places: BoundedMap<Hash, Place>
-  /** The prompts sent last, as they were given, by where they end. */
-  readonly prompts: BoundedMap<Place, Messages>
-  readonly ends: WeakMap<Prompt.Message, Place>
   readonly sessions: BoundedMap<Head, Session>
 }
 
@@ -125,8 +117,6 @@ export const make = (names: Names, count: PromptMemory["count"], bounds: Bounds)
   names,
   count,
   places: new BoundedMap(bounds.remembered * placesEach),
-  prompts: new BoundedMap(bounds.whole),
-  ends: new WeakMap(),
   sessions: new BoundedMap(bounds.whole)
 })
 
@@ -142,31 +132,10 @@ export const marked = Effect.fnUntraced(function* (count: PromptMemory["count"],
   return { spoken, system, standing }
 })
 
-/** The place at which the same message objects ended before. Callers that keep a history keep its message objects. */
-const continued = ({ ends, prompts }: PromptMemory, content: Messages): Place | undefined => {
-  for (let at = content.length - 1; at >= 0; at -= 1) {
-    const message = content[at]
-    const place = message === undefined ? undefined : ends.get(message)
-    if (place?.length !== at + 1) continue
-    const before = prompts.get(place)
-    if (before !== undefined && isBeginning(before, content)) return place
-  }
-  return undefined
-}
-
 /** The longest known beginning. */
 const deepestPlace = ({ places }: PromptMemory, beginnings: ReadonlyArray<Hash>): Place | undefined => {
   const name = beginnings.findLast((each) => places.get(each) !== undefined)
   return name === undefined ? undefined : places.get(name)
-}
-
-const keep = ({ ends, places, prompts }: PromptMemory, place: Place, content: Messages): Place => {
-  const last = content.at(-1)
-  if (place.name === undefined || last === undefined) return place
-  places.set(place.name, place)
-  prompts.set(place, content)
-  ends.set(last, place)
-  return place
 }
 
 /** Finds the place of a prompt, or makes one. Nothing changes before everything is counted. */
@@ -174,33 +143,33 @@ export const placeOf = Effect.fnUntraced(function* (
   memory: PromptMemory,
   content: Messages
 ): Effect.fn.Return<Place, AiError.AiError> {
-  const { count, names, places, prompts } = memory
-  const same = continued(memory, content)
-  const beginnings = yield* namesOf(names, content, same?.length ?? 0, same?.name ?? "")
-  const from = same ?? deepestPlace(memory, beginnings)
+  const { count, names, places } = memory
+  const beginnings = yield* namesOf(names, content)
+  const from = deepestPlace(memory, beginnings)
   const length = from?.length ?? 0
-  if (from !== undefined && length === content.length) return keep(memory, from, content)
+  if (from !== undefined && length === content.length) return keep(memory, from)
   const mark = yield* marked(count, from?.mark ?? noMark, content.slice(length))
   const name = beginnings[content.length - 1]
   // Another fiber may have added the same prompt meanwhile.
   const other = name === undefined ? undefined : places.get(name)
-  if (other !== undefined) return keep(memory, other, content)
+  if (other !== undefined) return keep(memory, other)
   const isHead = from === undefined || from.head?.at === length
-  const made: Place = {
+  // A prompt that was continued is not looked up again. At a compression, conversations may branch.
+  if (!isHead && from.name !== undefined) places.delete(from.name)
+  return keep(memory, {
     name,
     length: content.length,
     mark,
     head: from?.head,
     measured: from?.measured,
     turn: isHead ? Semaphore.makeUnsafe(1) : from.turn
-  }
-  // A prompt that was continued is not looked up again. At a compression, conversations may branch.
-  if (!isHead && from.name !== undefined) {
-    places.delete(from.name)
-    prompts.delete(from)
-  }
-  return keep(memory, made, content)
+  })
 })
+
+const keep = ({ places }: PromptMemory, place: Place): Place => {
+  if (place.name !== undefined) places.set(place.name, place)
+  return place
+}
 
 /** Uses a compression by another caller if it covers a longer beginning of this prompt than the place's own. */
 export const catchUp = Effect.fnUntraced(function* ({ names, places }: PromptMemory, place: Place, content: Messages) {

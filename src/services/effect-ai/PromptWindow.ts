@@ -11,14 +11,16 @@ import {
   defaultPolicy,
   type Policy,
   policyProblem,
-  shareProblem,
+  thresholdProblem,
   tokensProblem
 } from "../../domain/compression/strategies/Policy.ts"
+import { triggerTokens } from "../../domain/compression/strategies/Threshold.ts"
 import { type Part, text } from "../../domain/content/Content.ts"
 import { countedParts } from "../../domain/effect-ai/PromptContent.ts"
 import { defaultReserve, modelLimits, assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import * as WindowGuard from "../chat/WindowGuard.ts"
+import { Compression } from "../compression/Compression.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 
 /** How much of a model's window prompts may take, and how they are compressed. */
@@ -30,7 +32,7 @@ export interface WindowOptions {
   readonly window?: number | undefined
   /** The model's name, for its window and its calibration. */
   readonly model?: string | undefined
-  /** The share of the window that triggers a compression (default 0.5). */
+  /** The share of the window that triggers a compression. Default: that of the strategy, which is 0.5 for `palimpsest`. */
   readonly threshold?: number | undefined
   /**
    * Tokens of the window that are reserved for the answer. Default: 0 for models with a separate limit for answers,
@@ -149,15 +151,17 @@ export const make = Effect.fnUntraced(function* (options: WindowOptions) {
   const problem =
     tokensProblem("window", size, 1) ??
     tokensProblem("reserve", options.reserve) ??
-    shareProblem("threshold", options.threshold) ??
+    thresholdProblem(options.threshold) ??
     policyProblem(options.policy ?? {})
   if (problem !== undefined) return yield* new InvalidOption({ message: problem })
+  const { runner } = yield* Compression
+  const { strategy } = yield* runner(options.policy?.strategy ?? defaultPolicy.strategy)
   const guard = yield* WindowGuard.make({
     model,
     window: size,
     reserve: options.reserve ?? (limits?.sharesWindow === false ? 0 : defaultReserve(size)),
-    trigger: (options.threshold ?? defaultPolicy.threshold) * size,
-    policy: options.policy
+    trigger: triggerTokens(strategy, size, options.threshold),
+    policy: { ...strategy.defaults, ...options.policy }
   })
   return { name, guard, counter: yield* TokenCounter, counted: new WeakMap() } satisfies PromptWindow
 })

@@ -2,14 +2,15 @@ import { Context, Effect, Schema } from "effect"
 import * as Prompt from "effect/ai/Prompt"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import { type Handle, isHandle } from "../../domain/content/Handle.ts"
+import type { Handle } from "../../domain/content/Handle.ts"
+import { empty } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
-import { markStart, redacting } from "../../domain/text/Redaction.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import { select, type TempStoreError } from "../session/TempStore.ts"
+import type { TempStoreError } from "../session/TempStore.ts"
+import { recall as recallWith } from "../tools/builtin/Recall.ts"
+import { unwatchedCall } from "../tools/Tool.ts"
 import * as PromptRecall from "./PromptRecall.ts"
 
 /** Reads content that a compression removed from a prompt. */
@@ -45,9 +46,6 @@ export class Recall extends Context.Service<
       Effect.updateContext(effect, PromptRecall.within(Prompt.make(prompt)))
 }
 
-/** The maximum number of tokens that one call of the tool returns, so that recalling does not fill the window again. */
-const maxRecallTokens = 4_000
-
 /** The tool by which a model reads content that it sees only as a handle. */
 export const recallTool = Tool.make("recall", {
   description:
@@ -71,50 +69,24 @@ export const recallToolkit = Toolkit.make(recallTool)
 /** The handler of the tool. */
 export type RecallHandler = Tool.HandlersFor<typeof recallToolkit.tools>
 
-/** Appended to a text from which secrets were removed. */
-const secretsNote = "\n(secrets in this text are removed; the program that stores it can read them)"
-
-const searchRemoved = Effect.fnUntraced(function* (
-  service: Recall["Service"],
-  pattern: string | undefined,
-  isRedacted: boolean
-) {
-  if (pattern === undefined) return yield* Effect.fail("pass a handle, or grep to search everything")
-  const { text } = yield* service
-    .search({ pattern, maxTokens: maxRecallTokens, isRedacted })
-    .pipe(Effect.mapError((error) => error.message))
-  return isRedacted && text.includes(markStart) ? `${text}${secretsNote}` : text
-})
-
 /**
  * Runs the tool by the `Recall` service of the context. Failures go to the model as text. Secrets are removed from what the model receives, unless
  * `redactSecrets` is false; a program that calls `Recall` itself gets everything exactly.
  */
 export const layerRecallToolWith = ({ redactSecrets }: { readonly redactSecrets: boolean }) =>
   recallToolkit.toLayer(
-    Effect.map(Recall, (service) =>
-      recallToolkit.of({
-        recall: Effect.fnUntraced(function* ({ from, grep, handle, to }) {
-          if (handle === undefined || handle.trim() === "") return yield* searchRemoved(service, grep, redactSecrets)
-          if (!isHandle(handle)) return yield* Effect.fail(`${handle} is not a handle`)
-          const selection: Selection = {
-            maxTokens: maxRecallTokens,
-            ...(from === undefined && to === undefined ? {} : { lines: [from ?? 1, to ?? Number.MAX_SAFE_INTEGER] }),
-            ...(grep === undefined ? {} : { grep })
-          }
-          const { omittedLines, text } = yield* Effect.gen(function* () {
-            if (!redactSecrets) return yield* service.recall(handle, selection)
-            // The whole text is read: a selection before redaction could separate secrets from their names.
-            const whole = yield* service.recall(handle)
-            return yield* select((yield* Work.run(redacting(whole.text))).text, selection)
-          }).pipe(Effect.mapError((error) => error.message))
-          const note = redactSecrets && text.includes(markStart) ? secretsNote : ""
-          return omittedLines === 0
-            ? `${text}${note}`
-            : `${text}\n(${omittedLines} more lines; request them by number)${note}`
-        })
+    Effect.map(Recall, (service) => {
+      const settings = Effect.succeed({ model: "", policy: { redactSecrets } })
+      const source = { ...service, conversation: Effect.succeed(empty), settings }
+      const tool = recallWith(source, Effect.succeed([]), () => "the program that stores them can read them")
+      return recallToolkit.of({
+        recall: (args) =>
+          tool.call(args, unwatchedCall("", "effect-ai")).pipe(
+            Effect.flatMap(({ run }) => run),
+            Effect.mapBoth({ onFailure: ({ message }) => message, onSuccess: ({ value }) => String(value) })
+          )
       })
-    )
+    })
   )
 
 /** The tool, with secrets removed from its results. */

@@ -4,30 +4,25 @@ import type * as Prompt from "effect/ai/Prompt"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { handleOf, type Hash } from "../../domain/content/Handle.ts"
+import { arrangedMessages, type MessageRange } from "../../domain/conversation/ArrangedMessages.ts"
 import { type Conversation, entries, type Entry, view, viewTokens } from "../../domain/conversation/Conversation.ts"
-import { projectMessages } from "../../domain/conversation/Projection.ts"
+import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { awaitedFrom, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
-import { arrange, viewMessage } from "../../domain/effect-ai/PromptView.ts"
-import { applyEvent, emptySession, logVersion, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, type Session, type SessionEvent, startedWith } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
-import { estimatorVersion, TokenCount } from "../../domain/tokens/Tokens.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { HookSystem } from "../hooks/HookSystem.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import type { OpenedSession } from "../session/OpenedSession.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
-import {
-  beginSession,
-  firstSession,
-  type HashesOf,
-  type KeyedConversation,
-  type OpenedSession
-} from "./KeyedConversations.ts"
-import { toMessages } from "./LanguageModelBridge.ts"
+import { beginNumbered, firstSession, type HashesOf, type KeyedConversation } from "./KeyedConversations.ts"
+import { itemMessages } from "./LanguageModelBridge.ts"
 import {
   catchUp,
   type Head,
@@ -61,9 +56,6 @@ export interface BoundedModel {
 }
 
 type Messages = ReadonlyArray<Prompt.Message>
-
-/** Growth after which a compression that changed nothing is retried, as in FailureMemory.ts. */
-const growthMark = 1.1
 
 /** Estimated tokens of a prompt as it is sent. */
 export const tokensOf = ({ head, mark: { spoken, system } }: Place): number =>
@@ -99,32 +91,15 @@ const goneFrom = (conversation: Conversation): number => {
 
 const isSystem = (message: Prompt.Message | undefined): boolean => message?.role === "system"
 
+/** Where the messages of a prompt stand that are entries of a conversation. */
+const rangesOf = (content: Messages): ReadonlyArray<MessageRange | undefined> =>
+  content.map((message, at) => (isSystem(message) ? undefined : { from: at, to: at + 1 }))
+
 /** The items sent for the first `at` messages, by the view of the session. */
-const itemsOf = (conversation: Conversation, content: Messages, at: number): ReadonlyArray<number | Prompt.Message> => {
-  const inserted = new Map(projectMessages(conversation).map((sent) => [sent.entry, sent.content]))
-  const indexes = Array.from({ length: at }, (_, index) => index)
-  const spoken = content.findIndex((message) => !isSystem(message))
-  const first = spoken < 0 ? at : Math.min(spoken, at)
-  /** The system messages directly before `index`. */
-  const before = (index: number): ReadonlyArray<number> => {
-    let from = index
-    while (isSystem(content[from - 1])) from -= 1
-    return indexes.slice(from, index)
-  }
-  return arrange<number | Prompt.Message>(conversation, {
-    leading: before(first),
-    before: (entry) => (indexOf(entry) <= first ? [] : before(indexOf(entry))),
-    shown: (item) => {
-      const index = indexOf(item.entry)
-      if (index >= 0 && item.shortened.size === 0) return [index]
-      const rebuilt = viewMessage(item)
-      if (rebuilt !== undefined) return [rebuilt]
-      const made = inserted.get(item.entry.id)
-      return made === undefined ? [] : toMessages([made]).flat()
-    },
-    trailing: first === at ? [] : before(at)
-  })
-}
+const itemsOf = (conversation: Conversation, content: Messages, at: number): ReadonlyArray<number | Prompt.Message> =>
+  arrangedMessages(conversation, rangesOf(content.slice(0, at)), at).flatMap(
+    (item): ReadonlyArray<number | Prompt.Message> => (typeof item === "number" ? [item] : itemMessages(item))
+  )
 
 /** Adds messages of a prompt to a session. */
 const withMessages = Effect.fnUntraced(function* (chat: Chat["Service"], content: Messages, from: number, end: number) {
@@ -144,17 +119,10 @@ const grown = Effect.fnUntraced(function* (session: Session, content: Messages, 
 })
 
 /** A session without messages. */
-const newSession = Effect.fnUntraced(function* (model: string | undefined) {
-  if (model === undefined) return emptySession
-  return applyEvent(emptySession, {
-    _tag: "Started",
-    version: logVersion,
-    session: sessionName,
-    at: yield* Clock.currentTimeMillis,
-    estimator: estimatorVersion,
-    model
-  })
-})
+const newSession = (model: string | undefined) =>
+  model === undefined
+    ? Effect.succeed(emptySession)
+    : Effect.map(Clock.currentTimeMillis, (at) => applyEvent(emptySession, startedWith({ model }, sessionName, at)))
 
 /** The session behind a compression: still in memory, or rebuilt from the history and the events of compressions. */
 const sessionOf = Effect.fnUntraced(function* (
@@ -174,11 +142,17 @@ const sessionOf = Effect.fnUntraced(function* (
   return yield* grown(session, content, from, head?.at ?? 0)
 })
 
-/** A compression of one prompt, in progress. */
-interface Shrinking {
+/** A prompt that may have to be compressed, and the call that sends it. */
+export interface PromptCall {
   readonly model: BoundedModel
+  readonly method: string
   readonly place: Place
   readonly content: Messages
+  readonly declared: Declarations
+}
+
+/** A compression of one prompt, in progress. */
+interface Shrinking extends PromptCall {
   /** The names of the prompt's beginnings. */
   readonly beginnings: ReadonlyArray<Hash>
   /** The compression of this conversation so far. */
@@ -198,12 +172,10 @@ interface Shrinking {
 }
 
 const beginShrinking = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  place: Place,
-  content: Messages,
-  declared: Declarations,
+  call: PromptCall,
   opened: OpenedSession | undefined
 ): Effect.fn.Return<Shrinking, AiError.AiError> {
+  const { content, declared, model, place } = call
   const { count, names } = model.memory
   const began = place.head
   const from = began?.at ?? 0
@@ -212,9 +184,7 @@ const beginShrinking = Effect.fnUntraced(function* (
   const mark = yield* marked(count, began?.mark ?? noMark, content.slice(from, end))
   const rest = place.mark.system + declared.tokens + place.mark.spoken - mark.spoken
   return {
-    model,
-    place,
-    content,
+    ...call,
     beginnings: yield* namesOf(names, content),
     began,
     end,
@@ -232,7 +202,7 @@ const beginShrinking = Effect.fnUntraced(function* (
 const logOf = Effect.fnUntraced(function* (shrinking: Shrinking) {
   const { began, content, end, model, opened } = shrinking
   const { recording, window } = model
-  if (recording !== undefined) return opened ?? (yield* beginSession(recording, window.name))
+  if (recording !== undefined) return opened ?? (yield* beginNumbered(recording, window.name))
   const append = (event: SessionEvent) =>
     Effect.sync(() => {
       if (event._tag === "Appended") return
@@ -276,7 +246,7 @@ const nextHead = (
     mark,
     items: isPatched || head?.items !== undefined ? itemsOf(conversation, content, end) : undefined,
     tokens,
-    waiting: isPatched ? waiting : Math.ceil((overhead + tokens) * growthMark),
+    waiting: isPatched ? waiting : retryFrom(overhead + tokens),
     events,
     stored: model.recording === undefined ? undefined : storedAt(started, conversation)
   }
@@ -369,23 +339,25 @@ export const readRecorded = Effect.fnUntraced(
 /** The prompt has to be compressed. */
 class CompressionDue extends Data.TaggedError("CompressionDue") {}
 
+/** The request of a prompt with this compression. */
+const requestWith = ({ content, declared, place }: PromptCall, head: Head | undefined) => ({
+  messages: sentOf(place, head, content),
+  tokens: tokensOf({ ...place, head }) + declared.tokens
+})
+
 /**
  * Returns the prompt as its last compression left it, if that fits. Undefined if it has to be compressed. Reads no
  * session.
  */
 const fitting = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  method: string,
-  place: Place,
-  content: Messages,
-  declared: Declarations
+  call: PromptCall
 ): Effect.fn.Return<Messages | undefined, AiError.AiError> {
+  const { declared, method, model, place } = call
   const { head } = place
-  const request = { messages: sentOf(place, head, content), tokens: tokensOf(place) + declared.tokens }
   const fits = yield* fit(
     model.window,
     method,
-    { request: Effect.succeed(request), compress: () => new CompressionDue() },
+    { request: Effect.succeed(requestWith(call, head)), compress: () => new CompressionDue() },
     declared,
     head?.waiting ?? 0
   ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
@@ -395,18 +367,15 @@ const fitting = Effect.fnUntraced(function* (
 
 /** Compresses until the prompt fits, and remembers the outcome. Needs the place's `turn`. */
 export const shrink = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  method: string,
-  place: Place,
-  content: Messages,
-  declared: Declarations
+  call: PromptCall
 ): Effect.fn.Return<Messages, AiError.AiError, Requirements> {
-  const { recording } = model
+  const { content, method, model, place } = call
+  const { memory, recording } = model
   if (recording === undefined) {
-    yield* catchUp(model.memory, place, content)
-    return yield* Effect.scoped(shrinkOpened(model, method, place, content, declared, undefined))
+    yield* catchUp(memory, place, content)
+    return yield* Effect.scoped(shrinkOpened(call, undefined))
   }
-  const asItIs = yield* fitting(model, method, place, content, declared)
+  const asItIs = yield* fitting(call)
   if (asItIs !== undefined) return asItIs
   return yield* Effect.gen(function* () {
     const recorded = yield* Effect.mapError(openRecorded(model, recording, content, place.head), (error) =>
@@ -414,27 +383,21 @@ export const shrink = Effect.fnUntraced(function* (
     )
     // Only what another process recorded counts, because the session begins with what was appended to it.
     place.head = recorded?.head
-    return yield* shrinkOpened(model, method, place, content, declared, recorded?.opened)
+    return yield* shrinkOpened(call, recorded?.opened)
   }).pipe(Effect.scoped, recording.turn.withPermit)
 })
 
 const shrinkOpened = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  method: string,
-  place: Place,
-  content: Messages,
-  declared: Declarations,
+  call: PromptCall,
   opened: OpenedSession | undefined
 ): Effect.fn.Return<Messages, AiError.AiError, Requirements | Scope.Scope> {
-  const shrinking = yield* beginShrinking(model, place, content, declared, opened)
+  const { declared, method, model, place } = call
+  const shrinking = yield* beginShrinking(call, opened)
   const { measured, messages } = yield* fit(
     model.window,
     method,
     {
-      request: Effect.sync(() => ({
-        messages: sentOf(place, shrinking.head, content),
-        tokens: tokensOf({ ...place, head: shrinking.head }) + declared.tokens
-      })),
+      request: Effect.sync(() => requestWith(call, shrinking.head)),
       compress: (policy, forced) =>
         Effect.mapError(compressOnce(shrinking, policy, forced), (error) => aiError(method, error))
     },

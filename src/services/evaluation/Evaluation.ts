@@ -1,10 +1,8 @@
 import { Effect } from "effect"
-import { adopt, statusOf } from "../../domain/compression/Compression.ts"
+import { patchOf, statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { defaultStrategy, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { append, type Conversation, entries, entryId, inserted, view } from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { type CompactionPoint, compactionPoints, shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
 import type { MeasuredPoint, MeasuredRow } from "../../domain/evaluation/EvaluationReport.ts"
 import type { Figures, Measure, Replacement } from "../../domain/evaluation/Measure.ts"
@@ -14,7 +12,8 @@ import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.t
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
-import { Compression } from "../compression/Compression.ts"
+import type { Compression } from "../compression/Compression.ts"
+import { compress, type KnownConversation, withPatch } from "../conversation/KnownConversation.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
 
@@ -48,12 +47,11 @@ const compressAt = Effect.fnUntraced(function* (
   { compaction, session }: CompactionPoint,
   options: { readonly strategy: StrategyName; readonly preserve: number; readonly budget: number }
 ) {
-  const compression = yield* Compression
   const conversation = options.preserve === 0 ? answered(session.conversation) : session.conversation
   const held = new HandleIndex()
   held.restore([...compaction.log, ...inserted(conversation)])
-  const { dropped, outcome } = yield* compression.compress({
-    conversation,
+  const known: KnownConversation = { conversation, handles: held, ranges: [] }
+  const { dropped, outcome } = yield* compress(known, {
     policy: {
       ...defaultPolicy,
       strategy: options.strategy,
@@ -63,25 +61,18 @@ const compressAt = Effect.fnUntraced(function* (
       snapshotBudget: TokenCount.make(options.budget)
     },
     forced: true,
-    memory: freshMemory,
-    held,
     cwd: session.started?.cwd
   })
-  const next = adopt(conversation, outcome)
-  const drop = outcome._tag === "Compressed" ? outcome.patch.drop : undefined
+  const patch = patchOf(outcome)
+  const next = patch === undefined ? known : withPatch(known, patch, dropped)
   return {
     status: statusOf(outcome),
     isMeasured: outcome._tag === "Compressed",
     snapshot: outcome._tag === "Compressed" ? outcome.snapshot : "",
-    context: view(next)
+    context: view(next.conversation)
       .map((item) => entryText(shownEntry(item)))
       .join("\n"),
-    recall: recaller(
-      { ...session, conversation: next },
-      dropped === undefined
-        ? undefined
-        : { handle: dropped, entries: drop === undefined ? [] : droppedEntries(view(conversation), drop) }
-    )
+    recall: recaller({ ...session, conversation: next.conversation }, next.ranges[0])
   }
 })
 

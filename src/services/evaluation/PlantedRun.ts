@@ -1,11 +1,9 @@
 import { Effect } from "effect"
-import { adopt, patchOf } from "../../domain/compression/Compression.ts"
+import { patchOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { mentions } from "../../domain/content/Handle.ts"
-import { append, empty, entryId, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { droppedEntries, type DroppedRange, recall, recallable } from "../../domain/conversation/Recall.ts"
+import { view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
 import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
 import {
@@ -19,8 +17,15 @@ import {
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { Compression } from "../compression/Compression.ts"
-import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import type { Compression } from "../compression/Compression.ts"
+import {
+  compress,
+  emptyConversation,
+  entriesOf,
+  textBehind,
+  withEntries,
+  withPatch
+} from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 
@@ -63,7 +68,6 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
   TokenCountError,
   Compression | TempStore | TokenCounter
 > {
-  const compression = yield* Compression
   const { cwd, facts, rounds } = plantFacts(seed)
   const policy = {
     ...defaultPolicy,
@@ -73,38 +77,22 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
     ladder: false,
     snapshotBudget: TokenCount.make(budget)
   }
-  const held = new HandleIndex()
-  const ranges: Array<DroppedRange> = []
   const invented = new Set<(typeof facts)[number]>()
   const checks: Array<PlantedCheck> = []
-  let conversation = empty
+  let known = emptyConversation()
   for (const [round, drafts] of rounds.entries()) {
-    for (const draft of drafts) {
-      conversation = append(conversation, yield* makeEntry(draft, entryId(conversation.next), held))
-    }
-    const { dropped, outcome } = yield* compression.compress({
-      conversation,
-      policy,
-      forced: true,
-      memory: freshMemory,
-      held,
-      cwd
-    })
+    known = withEntries(known, yield* entriesOf(known, drafts))
+    const { dropped, outcome } = yield* compress(known, { policy, forced: true, cwd })
     const patch = patchOf(outcome)
-    if (dropped !== undefined && patch?.drop !== undefined) {
-      ranges.push({ handle: dropped, entries: droppedEntries(view(conversation), patch.drop) })
-    }
-    held.restore(patch?.insert ?? [])
-    conversation = adopt(conversation, outcome)
+    if (patch !== undefined) known = withPatch(known, patch, dropped)
     const snapshot = outcome._tag === "Compressed" ? outcome.snapshot : ""
     const planted = facts.filter(({ from, until = rounds.length }) => from <= round && round < until)
     for (const fact of planted) if (isForbidden(fact) && holdsForbidden(fact, snapshot)) invented.add(fact)
     if (!plantedChecks.includes(round + 1)) continue
-    const shown = view(conversation)
+    const shown = view(known.conversation)
     const context = textOf(shown)
-    const everything = recallable(conversation, ranges)
     const recalled = [...new Set(mentions(context))].flatMap(
-      (handle) => recall(everything, handle)?.text.slice(0, maxRecallChars) ?? []
+      (handle) => textBehind(known, handle)?.slice(0, maxRecallChars) ?? []
     )
     const kept = textOf(shown.filter(({ entry }) => entry.author !== "summary"))
     // A kept message may contain what a snapshot must not.

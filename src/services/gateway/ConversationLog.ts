@@ -1,179 +1,125 @@
 import { Effect } from "effect"
+import type { Part } from "../../domain/content/Content.ts"
 import {
-  append,
-  appendAll,
-  compressed,
-  type Conversation,
-  empty,
+  arrangedMessages,
+  type MessageRange,
+  rangeOf,
+  writtenMessages
+} from "../../domain/conversation/ArrangedMessages.ts"
+import {
+  type Draft,
   entries,
-  type EntryId,
-  entryId,
+  type Entry,
   type Patch,
   view,
   type ViewItem
 } from "../../domain/conversation/Conversation.ts"
-import { type DroppedRange, droppedEntries } from "../../domain/conversation/Recall.ts"
-import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import { droppedEntries } from "../../domain/conversation/Recall.ts"
+import type { SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { withoutCacheMarks } from "../../domain/gateway/MessageChain.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
-import { type MessageGroup, shortenedMessages } from "../../domain/wire/MessageCodec.ts"
-import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import type { MessageGroup } from "../../domain/wire/MessageCodec.ts"
+import { emptyConversation, entriesOf, type KnownConversation, withEntries } from "../conversation/KnownConversation.ts"
 
 /** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
 
-/** The messages behind an entry. */
-interface EntrySource {
-  /** Instructions directly before the entry, then its own messages. */
-  readonly before: ReadonlyArray<string>
-  readonly own: ReadonlyArray<string>
-  readonly values: ReadonlyArray<unknown>
-  readonly group: MessageGroup
-  /** The number of messages up to the last one of the entry, among those that were added together. */
-  readonly end: number
+/** A conversation, and the client's messages behind it. Immutable: adding messages makes a new value. */
+export interface ConversationLog extends KnownConversation {
+  readonly dialect: Dialect
+  /** All messages so far, as JSON. */
+  readonly messages: ReadonlyArray<string>
+  /** Those behind each entry, in the order of `origin.line`. */
+  readonly groups: ReadonlyArray<SentGroup>
 }
 
-/** A conversation, its messages and the ranges that left it. Immutable: adding messages makes a new value. */
-export interface ConversationLog {
-  readonly dialect: Dialect
-  readonly conversation: Conversation
-  readonly handles: HandleIndex
-  readonly sources: ReadonlyMap<EntryId, EntrySource>
-  /** Instructions after the last entry. */
-  readonly trailing: ReadonlyArray<string>
-  readonly ranges: ReadonlyArray<DroppedRange>
+/** Where the messages of an entry stand among those of the log, and how they were read: counted from the first that was read with them. */
+interface SentGroup extends MessageRange {
+  readonly read: MessageGroup
 }
 
 /** A conversation without messages. */
 export const emptyLog = (dialect: Dialect): ConversationLog => ({
+  ...emptyConversation(),
   dialect,
-  conversation: empty,
-  handles: new HandleIndex(),
-  sources: new Map(),
-  trailing: [],
-  ranges: []
+  messages: [],
+  groups: []
 })
 
 /** The tool has this name in all conversations, so that searches recognise its answers as copies. */
 const ownName = "recall"
 
-/** Adds messages. */
-export const withMessages = Effect.fnUntraced(function* (
-  log: ConversationLog,
-  messages: ReadonlyArray<SentMessage>,
-  isOwnTool: (name: string) => boolean
-) {
-  const { dialect, handles } = log
-  const values = messages.map(({ json }) => parsedOrUndefined(json))
-  const groups = wire[dialect].messages.read(values)
-  const sources = new Map(log.sources)
-  let { conversation } = log
-  let last = 0
-  const jsons = (from: number, to: number) => messages.slice(from, to).map(({ json }) => json)
-  for (const group of groups) {
-    const { content, from, to } = group
-    const parts = content.parts.map((part) => {
-      const { functionCall, functionResponse } = part
-      if (functionCall !== undefined && isOwnTool(functionCall.name)) {
-        return { ...part, functionCall: { ...functionCall, name: ownName } }
-      }
-      return functionResponse?.name !== undefined && isOwnTool(functionResponse.name)
-        ? { ...part, functionResponse: { ...functionResponse, name: ownName } }
-        : part
-    })
-    const draft = { content: { ...content, parts } }
-    const entry = yield* makeEntry(draft, entryId(conversation.next), handles)
-    conversation = append(conversation, entry)
-    const before = [...(last === 0 ? log.trailing : []), ...jsons(last, from)]
-    sources.set(entry.id, { before, own: jsons(from, to), values: values.slice(from, to), group, end: to })
-    last = to
+/** Whether a call is of our tool. Its name has a number where the client has a tool of the same name. */
+const isOwnTool = (name: string | undefined): boolean => /^palimpsest_recall(?:_\d+)?$/.test(name ?? "")
+
+/** A part of a message, with our own tool under its one name. */
+const withOwnName = (part: Part): Part => {
+  const { functionCall, functionResponse } = part
+  if (functionCall !== undefined && isOwnTool(functionCall.name)) {
+    return { ...part, functionCall: { ...functionCall, name: ownName } }
   }
-  const trailing = groups.length === 0 ? [...log.trailing, ...jsons(0, messages.length)] : jsons(last, messages.length)
-  return { ...log, conversation, sources, trailing } satisfies ConversationLog
+  return functionResponse !== undefined && isOwnTool(functionResponse.name)
+    ? { ...part, functionResponse: { ...functionResponse, name: ownName } }
+    : part
+}
+
+/** Adds messages. */
+export const withMessages = Effect.fnUntraced(function* (log: ConversationLog, messages: ReadonlyArray<SentMessage>) {
+  const added = messages.map(({ json }) => json)
+  const start = log.messages.length
+  const groups = wire[log.dialect].messages
+    .read(added.map(parsedOrUndefined))
+    .map((read): SentGroup => ({ from: start + read.from, to: start + read.to, read }))
+  const drafts = groups.map(({ read: { content } }, index): Draft => ({
+    content: { ...content, parts: content.parts.map(withOwnName) },
+    origin: { line: log.groups.length + index + 1, ids: [] }
+  }))
+  return {
+    ...withEntries(log, yield* entriesOf(log, drafts)),
+    messages: [...log.messages, ...added],
+    groups: [...log.groups, ...groups]
+  }
 })
 
-/** Returns the log with only the first `end` of the messages that `base` does not have. */
-export const cutAt = (
-  whole: ConversationLog,
-  base: ConversationLog,
-  messages: ReadonlyArray<SentMessage>,
-  end: number
-): ConversationLog => {
-  const added = entries(whole.conversation).filter(
-    ({ id }) => !base.sources.has(id) && (whole.sources.get(id)?.end ?? Infinity) <= end
-  )
-  const last = added.reduce((most, { id }) => Math.max(most, whole.sources.get(id)?.end ?? 0), 0)
-  const sources = new Map(base.sources)
-  for (const { id } of added) {
-    const source = whole.sources.get(id)
-    if (source !== undefined) sources.set(id, source)
-  }
-  const rest = messages.slice(last, end).map(({ json }) => json)
+/** Returns the entries that a log has and an earlier one does not. */
+export const addedSince = (log: ConversationLog, earlier: ConversationLog): ReadonlyArray<Entry> =>
+  entries(log.conversation).filter(({ origin }) => (origin?.line ?? 0) > earlier.groups.length)
+
+/** Returns the log with only the first `end` messages, where `base` has fewer. */
+export const cutAt = (whole: ConversationLog, base: ConversationLog, end: number): ConversationLog => {
+  const added = addedSince(whole, base).filter((entry) => (rangeOf(entry, whole.groups)?.to ?? 0) <= end)
   return {
-    ...base,
-    conversation: appendAll(base.conversation, added),
-    sources,
-    trailing: added.length === 0 ? [...base.trailing, ...rest] : rest
+    ...withEntries(base, added),
+    messages: whole.messages.slice(0, end),
+    groups: whole.groups.slice(0, base.groups.length + added.length)
   }
 }
 
-/** Returns the end of what a patch changes, among the messages that were added last. */
-export const changedEnd = (
-  { conversation, sources }: ConversationLog,
-  patch: Patch,
-  added: ReadonlySet<EntryId>
-): number => {
-  const dropped = patch.drop === undefined ? [] : droppedEntries(view(conversation), patch.drop).map(({ id }) => id)
-  const changed = [...dropped, ...patch.shorten.map(({ entry }) => entry)]
-  return changed.reduce((end, id) => Math.max(end, added.has(id) ? (sources.get(id)?.end ?? 0) : 0), 0)
+/** Returns the number of messages up to the last that a patch changes. */
+export const changedEnd = ({ conversation, groups }: ConversationLog, patch: Patch): number => {
+  const items = view(conversation)
+  const dropped = patch.drop === undefined ? [] : droppedEntries(items, patch.drop)
+  const shorter = new Set(patch.shorten.map(({ entry }) => entry))
+  const shortened = items.flatMap(({ entry }) => (shorter.has(entry.id) ? [entry] : []))
+  return [...dropped, ...shortened].reduce((end, entry) => Math.max(end, rangeOf(entry, groups)?.to ?? 0), 0)
 }
 
-/** Whether a cut among the messages that were added last separates messages that belong together. */
-export const isWithinGroup = ({ sources }: ConversationLog, added: ReadonlySet<EntryId>, at: number): boolean => {
-  for (const id of added) {
-    const source = sources.get(id)
-    if (source !== undefined && source.group.from < at && at < source.end) return true
-  }
-  return false
-}
+/** Whether a cut separates messages that belong together. */
+export const isWithinGroup = ({ groups }: ConversationLog, at: number): boolean =>
+  groups.some(({ from, to }) => from < at && at < to)
 
-/** Returns the ids of the entries that a log has and an earlier one does not. */
-export const addedSince = (log: ConversationLog, earlier: ConversationLog): ReadonlySet<EntryId> =>
-  new Set([...log.sources.keys()].filter((id) => !earlier.sources.has(id)))
-
-/** Applies a compression. */
-export const withPatch = (
-  log: ConversationLog,
-  { dropped, patch }: Pick<CompressedView, "dropped" | "patch">
-): ConversationLog => {
-  const range =
-    patch.drop === undefined || dropped === null
-      ? []
-      : [{ handle: dropped, entries: droppedEntries(view(log.conversation), patch.drop) }]
-  log.handles.restore(patch.insert)
-  return { ...log, conversation: compressed(log.conversation, patch), ranges: [...log.ranges, ...range] }
-}
-
-/** Returns the messages of an item as they are sent: the client's own, unless parts are shown shorter. */
-const itemMessages = ({ dialect, sources }: ConversationLog, { entry, shortened }: ViewItem): ReadonlyArray<string> => {
-  const source = sources.get(entry.id)
-  if (source === undefined) return [JSON.stringify(wire[dialect].messages.write(entry.content))]
-  if (shortened.size === 0) return source.own
-  const { group, values } = source
+/** Writes an item of the view that does not consist of messages of the client as they came. */
+const itemMessages = ({ dialect, groups, messages }: ConversationLog, item: ViewItem): ReadonlyArray<string> => {
+  const group = rangeOf(item.entry, groups)
+  const values = group === undefined ? [] : messages.slice(group.from, group.to).map(parsedOrUndefined)
   // The group counts from the first message that it was read with.
-  const padded = [...Array.from({ length: group.from }), ...values]
-  return shortenedMessages(padded, group, shortened).map((value) => JSON.stringify(value))
+  const padded = [...Array.from({ length: group?.read.from ?? 0 }), ...values]
+  return writtenMessages(wire[dialect].messages, item, group?.read, padded).map((value) => JSON.stringify(value))
 }
 
-/**
- * Returns the messages of the view as they are sent. Instructions are never left out; those among messages that left
- * come first.
- */
-export const viewMessages = (log: ConversationLog): ReadonlyArray<string> => {
-  const items = view(log.conversation)
-  const shown = new Set(items.map(({ entry }) => entry.id))
-  const left = [...log.sources].flatMap(([id, { before }]) => (shown.has(id) ? [] : before))
-  const own = items.flatMap((item) => [...(log.sources.get(item.entry.id)?.before ?? []), ...itemMessages(log, item)])
-  return [...left, ...own, ...log.trailing].map(withoutCacheMarks)
-}
+/** Returns the messages of the view as they are sent. */
+export const viewMessages = (log: ConversationLog): ReadonlyArray<string> =>
+  arrangedMessages(log.conversation, log.groups, log.messages.length)
+    .flatMap((each) => (typeof each === "number" ? (log.messages[each] ?? []) : itemMessages(log, each)))
+    .map(withoutCacheMarks)

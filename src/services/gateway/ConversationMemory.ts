@@ -6,9 +6,12 @@ import {
   sentMessages
 } from "../../domain/gateway/CompressedView.ts"
 import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
-import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import { type ConversationLog, emptyLog, withMessages, withPatch } from "./ConversationLog.ts"
+import { withPatch } from "../conversation/KnownConversation.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { type ConversationLog, emptyLog, withMessages } from "./ConversationLog.ts"
+import type { GatewayError, Preparable } from "./GatewayPlan.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 
 /** Conversations, views and items in memory. */
@@ -30,8 +33,8 @@ const encodeView = Schema.encodeEffect(CompressedViewJson)
 const decodeHidden = Schema.decodeUnknownEffect(HiddenExchangeJson)
 const encodeHidden = Schema.encodeEffect(HiddenExchangeJson)
 
-/** Whether a call is of our tool. Its name has a number where the client has a tool of the same name. */
-export const isOwnTool = (name: string): boolean => /^palimpsest_recall(?:_\d+)?$/.test(name)
+/** A conversation as a client sends it, with the names of all prefixes of its messages. */
+type SentConversation = Pick<Preparable, "body" | "names" | "owner">
 
 /** The views and hidden exchanges of conversations: a store, with the newest of its content in memory. */
 export interface ConversationMemory {
@@ -90,17 +93,17 @@ export const deepestView = Effect.fnUntraced(function* (
   return undefined
 })
 
-/** The hidden exchanges of a conversation, by the number of messages before them. */
-export const hiddenOf = Effect.fnUntraced(function* (
+/** The hidden exchanges of a conversation, by the number of messages before them: those from `from` up to `to`. */
+const hiddenBetween = Effect.fnUntraced(function* (
   memory: ConversationMemory,
-  owner: string,
-  names: ReadonlyArray<string>,
-  from: number
+  { names, owner }: SentConversation,
+  from: number,
+  to: number
 ) {
   const { hidden } = yield* namesOf(memory, owner)
   const exchanges = new Map<number, HiddenExchange>()
   if (hidden.size === 0) return exchanges
-  for (let at = from; at < names.length; at += 1) {
+  for (let at = from; at < to; at += 1) {
     const name = names[at]
     if (name === undefined || !hidden.has(name)) continue
     const text = yield* memory.store.get(owner, "hidden", name)
@@ -110,40 +113,32 @@ export const hiddenOf = Effect.fnUntraced(function* (
   return exchanges
 })
 
-/** The log of the nearest view that is in memory, and the views after it, the oldest first. */
-const nearestLog = Effect.fnUntraced(function* (
+/** The messages to send for those of a client from `from` up to `to`, with the exchanges that the client did not see. */
+export const messagesBetween = Effect.fnUntraced(function* (
   memory: ConversationMemory,
-  owner: string,
-  last: CompressedView | undefined
+  conversation: SentConversation,
+  from: number,
+  to = conversation.body.messages.length
 ) {
-  const later: Array<CompressedView> = []
-  let view = last
-  while (view !== undefined) {
-    const log = memory.logs.get(`${owner}/${view.name}`)
-    if (log !== undefined) return { log, from: view.messages, later }
-    later.unshift(view)
-    view = view.parent === null ? undefined : yield* viewOf(memory, owner, view.parent)
-  }
-  return { log: undefined, from: 0, later }
+  const { dialect, messages } = conversation.body
+  return sentMessages(dialect, messages.slice(0, to), from, yield* hiddenBetween(memory, conversation, from, to))
 })
 
 /** The log of a conversation up to a view, from memory or made from the client's messages. */
 export const logOf = Effect.fnUntraced(function* (
   memory: ConversationMemory,
-  owner: string,
-  { dialect, messages }: RequestBody,
-  names: ReadonlyArray<string>,
+  conversation: SentConversation,
   view: CompressedView | undefined
-) {
-  const nearest = yield* nearestLog(memory, owner, view)
-  let { from, log = emptyLog(dialect) } = nearest
-  for (const each of nearest.later) {
-    const hidden = yield* hiddenOf(memory, owner, names.slice(0, each.messages), from)
-    const sent = sentMessages(dialect, messages.slice(0, each.messages), from, hidden)
-    log = withPatch(yield* withMessages(log, sent, isOwnTool), each)
-    memory.logs.set(`${owner}/${each.name}`, log)
-    from = each.messages
-  }
+): Effect.fn.Return<ConversationLog, GatewayError, TempStore | TokenCounter> {
+  const { body, owner } = conversation
+  if (view === undefined) return emptyLog(body.dialect)
+  const inMemory = memory.logs.get(`${owner}/${view.name}`)
+  if (inMemory !== undefined) return inMemory
+  const parent = view.parent === null ? undefined : yield* viewOf(memory, owner, view.parent)
+  const base = yield* logOf(memory, conversation, parent)
+  const sent = yield* messagesBetween(memory, conversation, parent?.messages ?? 0, view.messages)
+  const log = withPatch(yield* withMessages(base, sent), view.patch, view.dropped ?? undefined)
+  memory.logs.set(`${owner}/${view.name}`, log)
   return log
 })
 

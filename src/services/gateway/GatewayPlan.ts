@@ -34,36 +34,31 @@ export interface GatewayRequest {
   readonly isTooLong?: boolean | undefined
 }
 
-/** A request that goes out with other messages than the client sent. */
-export interface SentView {
-  readonly owner: string
-  readonly body: RequestBody
-  /** The names of all prefixes of the client's messages. */
-  readonly names: ReadonlyArray<string>
-  readonly view: CompressedView
-  /** The messages after the view. */
-  readonly rest: ReadonlyArray<SentMessage>
-  readonly messages: ReadonlyArray<string>
-  readonly declaration: RecallDeclaration | undefined
-  /** The maximum number of tokens of a request, and the tokens of this one. */
-  readonly limit: number
-  readonly tokens: number
-}
-
-/** A conversation that can be compressed in advance, as it is in a request. */
+/** A conversation as it is in a request: it can be compressed. */
 export interface Preparable {
   readonly owner: string
   /** Names the conversation since its last compression. */
   readonly place: string
   readonly body: RequestBody
+  /** The names of all prefixes of the client's messages. */
   readonly names: ReadonlyArray<string>
+  /** What is sent in place of its longest beginning that was compressed before. */
   readonly view: CompressedView | undefined
+  /** The messages after the view. */
   readonly rest: ReadonlyArray<SentMessage>
   readonly declaration: RecallDeclaration | undefined
-  /** Tokens besides the messages, the maximum number of tokens of a request, and the tokens of this one. */
+  /** Tokens besides the messages. */
   readonly overhead: number
+  /** The maximum number of tokens of a request, those from which it is compressed, and the tokens of this one. */
   readonly limit: number
+  readonly trigger: number
   readonly tokens: number
+}
+
+/** A request that goes out with other messages than the client sent. */
+export interface SentView extends Preparable {
+  readonly view: CompressedView
+  readonly messages: ReadonlyArray<string>
 }
 
 /** The decision for a request. Token counts are estimates. */

@@ -1,18 +1,18 @@
 import { Effect } from "effect"
 import type { Handle } from "../../domain/content/Handle.ts"
-import { recall as recallRange } from "../../domain/conversation/Recall.ts"
 import { hiddenParts } from "../../domain/conversation/RecallSearch.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
 import type { RecallCall } from "../../domain/wire/RelayedAnswer.ts"
+import { textBehind } from "../conversation/KnownConversation.ts"
 import { HandleNotHeld, search, select, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { recall as recallTool } from "../tools/builtin/Recall.ts"
-import type { CallContext } from "../tools/Tool.ts"
+import { unwatchedCall } from "../tools/Tool.ts"
 import { emptyLog, withMessages } from "./ConversationLog.ts"
-import { type ConversationMemory, isOwnTool, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
+import { type ConversationMemory, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
 import type { Recalled, SentView } from "./GatewayPlan.ts"
 
 /**
@@ -23,14 +23,6 @@ import type { Recalled, SentView } from "./GatewayPlan.ts"
 /** Maximum tokens of one answer. */
 const maxRecallTokens = 4_000
 const minRecallTokens = 200
-
-/** The context of a call that no user watches. */
-const unwatched: Omit<CallContext, "id"> = {
-  agent: "gateway",
-  progress: () => Effect.void,
-  activity: () => Effect.void,
-  waiting: (work) => work
-}
 
 /** Finds the text of a handle in everything that left conversations of an owner. */
 const textElsewhere = Effect.fnUntraced(function* (
@@ -47,7 +39,7 @@ const textElsewhere = Effect.fnUntraced(function* (
     if (!Array.isArray(values)) continue
     if (view.dropped === handle) return original
     const sent = values.map((value) => ({ json: JSON.stringify(value), upTo: 0, isEnd: true }))
-    const log = yield* withMessages(emptyLog(dialect), sent, isOwnTool)
+    const log = yield* withMessages(emptyLog(dialect), sent)
     const text = log.handles.text(handle)
     if (text !== undefined) return text
   }
@@ -56,20 +48,20 @@ const textElsewhere = Effect.fnUntraced(function* (
 
 const recall = Effect.fnUntraced(function* (
   memory: ConversationMemory,
-  { body, names, owner, rest, view }: SentView,
+  sent: SentView,
   calls: ReadonlyArray<RecallCall>,
   room: number
 ) {
   const context = yield* Effect.context<TempStore | TokenCounter>()
-  const log = yield* withMessages(yield* logOf(memory, owner, body, names, view), rest, isOwnTool)
+  const { body, owner, rest, view } = sent
+  const log = yield* withMessages(yield* logOf(memory, sent, view), rest)
   const tool = recallTool({
     conversation: Effect.succeed(log.conversation),
     // The provider has seen all of it before: exactly that comes back.
     settings: Effect.succeed({ model: body.model, policy: { redactSecrets: false } }),
     recall: Effect.fnUntraced(function* (handle, selection = {}) {
       const text =
-        log.handles.text(handle) ??
-        recallRange({ entries: [], ranges: log.ranges }, handle)?.text ??
+        textBehind(log, handle) ??
         (yield* Effect.orElseSucceed(textElsewhere(memory, owner, body.dialect, handle), () => undefined))
       return text === undefined
         ? yield* new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy it as it is shown" }) })
@@ -80,7 +72,7 @@ const recall = Effect.fnUntraced(function* (
   const share = Math.floor(room / Math.max(1, calls.length))
   const maxTokens = Math.max(minRecallTokens, Math.min(maxRecallTokens, share))
   return yield* Effect.forEach(calls, ({ args, id }) =>
-    tool.call({ ...(isJson(args) ? args : {}), maxTokens }, { ...unwatched, id }).pipe(
+    tool.call({ ...(isJson(args) ? args : {}), maxTokens }, unwatchedCall(id, "gateway")).pipe(
       Effect.flatMap((call) => call.run),
       Effect.match({
         onFailure: ({ message }): Recalled => ({ text: message, media: [], isFailure: true }),

@@ -1,7 +1,8 @@
 import { Effect, Metric } from "effect"
+import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { compactedBy } from "../../domain/gateway/ClientCompaction.ts"
-import { type CompressedView, type SentMessage, sentMessages } from "../../domain/gateway/CompressedView.ts"
-import { compressFrom, requestLimit, retryAfter } from "../../domain/gateway/GatewayLimits.ts"
+import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import { compressFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import {
@@ -16,7 +17,7 @@ import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { withItems } from "./AnsweredItems.ts"
-import { addView, type ConversationMemory, deepestView, hiddenOf, namesOf } from "./ConversationMemory.ts"
+import { addView, type ConversationMemory, deepestView, messagesBetween, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
@@ -61,16 +62,6 @@ const countClientCompaction = Effect.fnUntraced(function* (
   if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
 })
 
-/** The messages after a view. */
-const messagesAfter = Effect.fnUntraced(function* (
-  memory: ConversationMemory,
-  { body, names, owner }: Pick<Preparable, "body" | "names" | "owner">,
-  view: CompressedView | undefined
-) {
-  const from = view?.messages ?? 0
-  return sentMessages(body.dialect, body.messages, from, yield* hiddenOf(memory, owner, names, from))
-})
-
 const tokensWith = (
   counts: MessageCounts,
   { body, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
@@ -80,20 +71,19 @@ const tokensWith = (
 
 /** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
 const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparable) {
-  const { counts, memory, options, prepared, retryAt } = planning
-  const { limit, owner, place, tokens } = next
-  const { threshold } = options
+  const { counts, memory, prepared, retryAt } = planning
+  const { owner, place, tokens, trigger } = next
   const ready = yield* prepared.take(next)
   const isSmall =
     ready !== undefined &&
-    tokensWith(counts, next, ready.view, yield* messagesAfter(memory, next, ready.view)) <=
-      maxPrepared * limit * threshold
-  const made = isSmall ? ready : yield* makeView(memory, threshold, next, "code")
+    tokensWith(counts, next, ready.view, yield* messagesBetween(memory, next, ready.view.messages)) <=
+      maxPrepared * trigger
+  const made = isSmall ? ready : yield* makeView(memory, next, "code")
   if (made === undefined) {
-    retryAt.set(place, retryAfter(tokens))
+    retryAt.set(place, retryFrom(tokens))
     return undefined
   }
-  const rest = yield* messagesAfter(memory, next, made.view)
+  const rest = yield* messagesBetween(memory, next, made.view.messages)
   const after = tokensWith(counts, next, made.view, rest)
   const view = { ...made.view, tokens: { before: Math.round(tokens), after: Math.round(after) } }
   yield* addView(memory, owner, view, made.original, made.log)
@@ -121,8 +111,8 @@ const plan = Effect.fnUntraced(function* (
   const { dialect, messages, model } = body
   const factor = Math.max(counts.factor(model), isTooLong ? refusedFactor : 0)
   const limit = Math.floor(requestLimit(options, model, body.maxAnswer) / factor)
-  const trigger = isTooLong ? 0 : limit * options.threshold
-  const isSmall = text.length < trigger
+  const trigger = triggerOf(options, limit)
+  const isSmall = !isTooLong && text.length < trigger
   const { views } = yield* namesOf(memory, owner, !isSmall)
   if (isSmall && views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
   const names = beginningsOf(dialect, messages, memory.store.hash)
@@ -131,17 +121,17 @@ const plan = Effect.fnUntraced(function* (
   if (last === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
   const headTokens = counts.head(headOf(body))
   const before = headTokens + messages.reduce((sum, json, at) => sum + counts.message(dialect, json, names[at + 1]), 0)
-  if (last === undefined && (before < trigger * prepareAt || route.asks === "count")) {
+  if (last === undefined && ((!isTooLong && before < trigger * prepareAt) || route.asks === "count")) {
     return { _tag: "Unchanged", model, tokens: before }
   }
   const declaration = declarationFor(options, request, body)
   const overhead = headTokens + (declaration === undefined ? 0 : counts.head(declaration.inDialect))
   const place = `${owner}/${last?.name ?? names[1] ?? ""}`
-  const conversation = { owner, place, body, names, view: last, declaration, overhead, limit }
-  const restNow = yield* messagesAfter(memory, conversation, last)
+  const conversation = { owner, place, body, names, view: last, declaration, overhead, limit, trigger }
+  const restNow = yield* messagesBetween(memory, conversation, last?.messages ?? 0)
   const tokensNow = tokensWith(counts, conversation, last, restNow)
   const next: Preparable = { ...conversation, rest: restNow, tokens: tokensNow }
-  const due = isTooLong ? 0 : compressFrom(limit, options.threshold, last?.tokens.after, planning.retryAt.get(place))
+  const due = isTooLong ? 0 : compressFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))
   const made = tokensNow >= due && route.asks === "answer" ? yield* compress(planning, next) : undefined
   const isNear = made === undefined && tokensNow >= prepareAt * due && route.asks === "answer"
   const soon = isNear ? { next } : {}
@@ -152,7 +142,7 @@ const plan = Effect.fnUntraced(function* (
     _tag: "Changed",
     model,
     text: bodyWith(body, all, declaration),
-    sent: { owner, body, names, view, rest, messages: all, declaration, limit, tokens },
+    sent: { ...next, view, rest, messages: all, tokens },
     before,
     after: tokens,
     isNew: made !== undefined,

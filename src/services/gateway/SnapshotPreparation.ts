@@ -1,5 +1,5 @@
 import { type Context, Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
-import { maxUnusable } from "../../domain/conversation/FailureMemory.ts"
+import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -21,9 +21,6 @@ export const prepareAt = 0.8
 const maxPrepared = 32
 /** Conversations of which it is known how their model failed to write snapshots. */
 const maxConversations = 10_000
-
-/** Growth of a conversation after which a preparation that found nothing to do is tried again. */
-const minRetryGrowth = 1.1
 
 interface Preparation {
   /** The name of the conversation when it started. */
@@ -55,7 +52,7 @@ const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is
 const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable): boolean => {
   if (earlier === undefined) return true
   if (earlier.state !== "done") return !names.includes(earlier.end)
-  return earlier.made === undefined ? tokens > earlier.tokens * minRetryGrowth : !isOf(earlier.made, names)
+  return earlier.made === undefined ? tokens >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
 }
 
 const run = Effect.fnUntraced(function* (
@@ -64,10 +61,10 @@ const run = Effect.fnUntraced(function* (
   next: Preparable,
   ask: AskUpstream
 ) {
-  const { snapshots = "code", threshold } = options
+  const { snapshots = "code" } = options
   const byCode = Effect.suspend(() => {
     preparation.state = "running"
-    return makeView(memory, threshold, next, "code")
+    return makeView(memory, next, "code")
   }).pipe(
     turn.withPermit,
     Effect.ensuring(
@@ -82,7 +79,7 @@ const run = Effect.fnUntraced(function* (
   const asked = `${next.owner}/${next.body.model}`
   const failures = unusable.get(asked) ?? 0
   if (snapshots === "code" || preparation.made === undefined || failures >= maxUnusable) return
-  const made = yield* makeView(memory, threshold, next, "model").pipe(
+  const made = yield* makeView(memory, next, "model").pipe(
     Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask)),
     Effect.provideContext(context)
   )

@@ -1,12 +1,10 @@
 import { Clock, Effect } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
-import { entries } from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
-import { Compression } from "../compression/Compression.ts"
+import { compress, withPatch } from "../conversation/KnownConversation.ts"
 import {
   addedSince,
   changedEnd,
@@ -14,10 +12,9 @@ import {
   cutAt,
   isWithinGroup,
   viewMessages,
-  withMessages,
-  withPatch
+  withMessages
 } from "./ConversationLog.ts"
-import { type ConversationMemory, isOwnTool, logOf } from "./ConversationMemory.ts"
+import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
 
@@ -49,33 +46,29 @@ export const viewTokens = (counts: MessageCounts, dialect: Dialect, view: Compre
 /** Compresses a conversation. Undefined when nothing could be made smaller. */
 export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   memory: ConversationMemory,
-  threshold: number,
-  { body, limit, names, overhead, owner, rest, tokens, view: parent }: Preparable,
+  next: Preparable,
   by: MadeView["by"]
 ) {
-  const compression = yield* Compression
-  const base = yield* logOf(memory, owner, body, names, parent)
-  const whole = yield* withMessages(base, rest, isOwnTool)
-  const policy = gatewayPolicy(limit, threshold, overhead)
-  const { dropped, outcome } = yield* compression.compress({
-    conversation: whole.conversation,
+  const { body, limit, names, overhead, rest, tokens, trigger, view: parent } = next
+  const base = yield* logOf(memory, next, parent)
+  const whole = yield* withMessages(base, rest)
+  const policy = gatewayPolicy(limit, trigger, overhead)
+  const { dropped, outcome } = yield* compress(whole, {
     policy: by === "code" ? policy : { ...policy, summarizer: "model" },
     forced: true,
     mustFit: true,
-    memory: freshMemory,
-    held: whole.handles,
     family: body.model
   })
   const patch = patchOf(outcome)
   if (patch === undefined || outcome._tag !== "Compressed") return undefined
-  const added = addedSince(whole, base)
-  let end = changedEnd(whole, patch, added)
-  while (end < rest.length && (rest[end - 1]?.isEnd !== true || isWithinGroup(whole, added, end))) end += 1
-  const messages = rest[end - 1]?.upTo
+  const start = base.messages.length
+  let end = Math.max(start, changedEnd(whole, patch))
+  while (end < whole.messages.length && (rest[end - start - 1]?.isEnd !== true || isWithinGroup(whole, end))) end += 1
+  const messages = rest[end - start - 1]?.upTo
   const name = messages === undefined ? undefined : names[messages]
   if (messages === undefined || name === undefined) return undefined
-  const cut = cutAt(whole, base, rest, end)
-  const log = withPatch(cut, { patch, dropped: dropped ?? null })
+  const cut = cutAt(whole, base, end)
+  const log = withPatch(cut, patch, dropped)
   const view: CompressedView = {
     version: 1,
     name,
@@ -84,15 +77,14 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
     sent: viewMessages(log),
     patch,
     dropped: dropped ?? null,
-    handles: entries(cut.conversation).flatMap(({ handles, id }) => (base.sources.has(id) ? [] : handles)),
+    handles: addedSince(cut, base).flatMap(({ handles }) => handles),
     model: body.model,
     at: yield* Clock.currentTimeMillis,
     tokens: { before: Math.round(tokens), after: 0 }
   }
-  const own = rest.slice(0, end).map(({ json }) => json)
   const made: MadeView = {
     view,
-    original: `[${own.join()}]`,
+    original: `[${cut.messages.slice(start).join()}]`,
     log,
     by: outcome.by === "model" ? "model" : "code"
   }

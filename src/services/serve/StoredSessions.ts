@@ -10,9 +10,9 @@ import {
   ledgerTotals,
   shownMessages
 } from "../../domain/serve/SessionLedger.ts"
-import { applyEvent, emptySession } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
-import { ChatDefaults, startedWith } from "../chat/ChatSettings.ts"
+import { ChatDefaults } from "../chat/ChatSettings.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"

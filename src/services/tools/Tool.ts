@@ -69,6 +69,15 @@ export interface CallContext {
   readonly waiting: <A, E, R>(work: Effect.Effect<A, E, R>) => Effect.Effect<A, E, R>
 }
 
+/** The context of a call that no user watches. */
+export const unwatchedCall = (id: string, agent: string): CallContext => ({
+  id,
+  agent,
+  progress: () => Effect.void,
+  activity: () => Effect.void,
+  waiting: (work) => work
+})
+
 /** A call with valid arguments. */
 export interface Call {
   /** The call on one line, for the user: `read_file src/main.ts`. */

@@ -1,25 +1,22 @@
 import { Effect, FileSystem, Layer, Path } from "effect"
-import { adopt, patchOf } from "../../domain/compression/Compression.ts"
+import { patchOf } from "../../domain/compression/Compression.ts"
 import type { Content } from "../../domain/content/Content.ts"
 import { wireContent } from "../../domain/content/WireContent.ts"
-import { view } from "../../domain/conversation/Conversation.ts"
-import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
-import { droppedEntries, recall, recallable } from "../../domain/conversation/Recall.ts"
+import { recallable } from "../../domain/conversation/Recall.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
-import { Compression } from "../compression/Compression.ts"
 import {
   type CompressedMessages,
   type CompressMessagesError,
   type CompressMessagesOptions,
   type CompressMessagesServices,
-  keepShown,
-  nameOfText,
+  compressOnce,
   policyOf
-} from "../compression/CompressMessages.ts"
-import { HandleIndex, RangeName } from "../session/EntryBuilder.ts"
+} from "../conversation/CompressMessages.ts"
+import { keepShown } from "../conversation/EarlierCompression.ts"
+import { HandleIndex } from "../session/EntryBuilder.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 
@@ -50,32 +47,12 @@ export const transcript = Effect.fn("Compress.transcript")(function* (
   const { format, session } = yield* Effect.andThen(reader.push(bytes), reader.end).pipe(Effect.provide(noFiles))
   const { conversation } = session
   const policy = yield* policyOf(changes)
-  yield* Compression.use(({ runner }) => runner(policy.strategy))
-  const index = new HandleIndex()
-  index.restore(recallable(conversation).entries)
-  const compressing = Compression.use((compression) =>
-    compression.compress({
-      conversation,
-      policy,
-      forced: changes.forced ?? false,
-      memory: freshMemory,
-      held: index,
-      cwd: changes.cwd ?? session.started?.cwd,
-      family: changes.for ?? session.model
-    })
-  )
-  const { dropped, outcome } = yield* Effect.provideService(compressing, RangeName, nameOfText)
-  const after = adopt(conversation, outcome)
+  const handles = new HandleIndex()
+  handles.restore(recallable(conversation).entries)
+  const known = { conversation, handles, ranges: PersistentList.toArray(session.ranges) }
+  const { cwd = session.started?.cwd, for: model = session.model } = changes
+  const { after = conversation, outcome, recall } = yield* compressOnce(known, policy, { ...changes, cwd, for: model })
   const patch = patchOf(outcome)
-  const drop = patch?.drop
-  const ranges = [
-    ...PersistentList.toArray(session.ranges),
-    ...(drop === undefined || dropped === undefined
-      ? []
-      : [{ handle: dropped, entries: droppedEntries(view(conversation), drop) }])
-  ]
-  const held = recallable(after, ranges)
-  const textOf = (handle: string) => recall(held, handle)?.text
   const changed = new Set([
     ...(patch?.insert ?? []).map(({ id }) => id),
     ...(patch?.shorten ?? []).map(({ entry }) => entry)
@@ -83,7 +60,7 @@ export const transcript = Effect.fn("Compress.transcript")(function* (
   const sent = projectMessages(after)
   yield* keepShown(
     sent.flatMap(({ content, entry }) => (changed.has(entry) ? [wireContent(content)] : [])),
-    textOf
+    recall
   )
-  return { format, outcome, messages: sent.map(({ content }) => wireContent(content)), recall: textOf }
+  return { format, outcome, messages: sent.map(({ content }) => wireContent(content)), recall }
 })

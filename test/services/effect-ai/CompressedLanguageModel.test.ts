@@ -18,7 +18,12 @@ import * as ModelSummarizer from "../../../src/services/compression/summary/Mode
 import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
 import { withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
-import { layerRecallTool, Recall, recallToolkit } from "../../../src/services/effect-ai/RecallTool.ts"
+import {
+  layerRecallTool,
+  layerRecallToolWith,
+  Recall,
+  recallToolkit
+} from "../../../src/services/effect-ai/RecallTool.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { select } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
@@ -848,6 +853,7 @@ describe("options", () => {
     ["window", { window: 0 }],
     ["reserve", { reserve: -1 }],
     ["threshold", { threshold: 1.1 }],
+    ["threshold", { threshold: 0 }],
     ["preserve", { policy: { preserve: 2 } }]
   ] as const)("out of their range fail each call, and name it: %s", function* ([name, options]) {
     const error = yield* Effect.flip(sentFor(options))
@@ -949,14 +955,22 @@ describe("recall", () => {
       const [failed, text] = yield* call({ handle })
       assert.isFalse(failed)
       assert.match(String(text), /^alpha question \d+/)
-      assert.deepStrictEqual(yield* call({ handle, grep: "nowhere" }), [false, ""])
-      assert.deepStrictEqual(yield* call({ handle: "nothing" }), [true, "nothing is not a handle"])
+      const nowhere = `${handle} has no line that matches; it has 1 line.`
+      assert.deepStrictEqual(yield* call({ handle, grep: "nowhere" }), [false, nowhere])
+      const [unknown, told] = yield* call({ handle: "nothing" })
+      assert.isTrue(unknown)
+      assert.match(String(told), /^nothing is kept under nothing here; copy a handle exactly/)
+      const [unasked, needed] = yield* call({})
+      assert.deepStrictEqual([unasked, needed], [true, "give a handle, or grep to search everything that left"])
       const [bad, why] = yield* call({ handle, grep: "(" })
       assert.isTrue(bad)
       assert.isNotEmpty(why)
-      assert.deepStrictEqual(yield* call({ handle, from: 2 }), [false, ""])
+      assert.deepStrictEqual(yield* call({ handle, from: 2 }), [
+        false,
+        `${handle} has none of the lines asked for; it has 1 line.`
+      ])
       const other = yield* LanguageModel.generateText({ prompt: `Recall ${JSON.stringify({ handle })}`, toolkit })
-      assert.match(String(other.toolResults[0]?.result), /^this conversation holds nothing under h_.*send the whole/)
+      assert.match(String(other.toolResults[0]?.result), /^nothing is kept under h_\w+ here; copy a handle/)
     }
   )
 })
@@ -1025,10 +1039,27 @@ describe("the recall tool", () => {
       toolkit.handle("recall", params).pipe(Stream.unwrap, Stream.runCollect)
     const [all] = yield* told({ handle: "h_aaaaaaaaaa" })
     assert.isBelow(String(all?.result).length, 40_000)
-    assert.match(String(all?.result), /\(\d+ more lines; request them by number\)$/)
+    assert.match(String(all?.result), /\(\d+ lines more of 3000; ask for them by number, or by grep\)$/)
     const [some] = yield* told({ handle: "h_aaaaaaaaaa", from: 2_001, to: 2_002 })
     assert.include(String(some?.result), "line 2000 of")
-    assert.notInclude(String(some?.result), "more lines")
+    assert.notInclude(String(some?.result), "lines more")
+  })
+
+  it.effect.each([true, false])("leaves secrets out unless it may not (%s)", function* (redactSecrets) {
+    const secret = "password = tr0ub4dor&3horse"
+    const recall = Layer.succeed(Recall, {
+      recall: (_, selection) => select(`before\n${secret}\nafter`, selection ?? {}),
+      search: () => Effect.die("not searched")
+    })
+    const tool = Layer.provide(layerRecallToolWith({ redactSecrets }), recall)
+    const toolkit = yield* recallToolkit.pipe(Effect.provide(tool))
+    const [told] = yield* toolkit.handle("recall", { handle: "h_aaaaaaaaaa" }).pipe(Stream.unwrap, Stream.runCollect)
+    const text = String(told?.result)
+    assert.strictEqual(text.includes(secret), !redactSecrets)
+    assert.strictEqual(
+      text.endsWith("(secrets in this text are left out; the program that stores them can read them)"),
+      redactSecrets
+    )
   })
 })
 

@@ -4,6 +4,7 @@ import { entries, entryId, type Patch } from "../../../src/domain/conversation/C
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
+import { withPatch } from "../../../src/services/conversation/KnownConversation.ts"
 import {
   addedSince,
   changedEnd,
@@ -11,10 +12,8 @@ import {
   emptyLog,
   isWithinGroup,
   viewMessages,
-  withMessages,
-  withPatch
+  withMessages
 } from "../../../src/services/gateway/ConversationLog.ts"
-import { isOwnTool } from "../../../src/services/gateway/ConversationMemory.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -38,8 +37,8 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     const sent = all.map((json, at) => ({ json, upTo: at + 1, isEnd: true }))
     // Added in two steps, as requests grow.
     const before = all.findIndex((json) => json.includes("Seen."))
-    const first = yield* withMessages(emptyLog(dialect), sent.slice(0, before), isOwnTool)
-    const log = yield* withMessages(first, sent.slice(before), isOwnTool)
+    const first = yield* withMessages(emptyLog(dialect), sent.slice(0, before))
+    const log = yield* withMessages(first, sent.slice(before))
     const found = entries(log.conversation).map(({ content, id }) => [
       id,
       content.role,
@@ -56,30 +55,30 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     ])
     assert.deepStrictEqual(viewMessages(log), all)
     const trailing = dialect === "chat" ? 1 : 0
-    assert.lengthOf(log.trailing, trailing)
+    assert.deepStrictEqual([log.messages, log.groups.at(-1)?.to], [all, all.length - trailing])
 
     // A part of what was added is what would have been added of that part alone.
-    const added = addedSince(log, first)
-    for (let end = 0; end <= sent.length - before; end += 1) {
-      if (isWithinGroup(log, added, end)) continue
-      const cut = cutAt(log, first, sent.slice(before), end)
-      const fresh = yield* withMessages(first, sent.slice(before, before + end), isOwnTool)
-      assert.deepStrictEqual(cut.conversation, fresh.conversation)
-      assert.deepStrictEqual([viewMessages(cut), cut.trailing], [all.slice(0, before + end), fresh.trailing])
-    }
-    const whole = addedSince(log, emptyLog(dialect))
-    const looked = all.findIndex((json) => json.includes("Look."))
-    assert.isFalse(isWithinGroup(first, whole, looked + 1))
-    assert.strictEqual(
-      isWithinGroup(first, whole, before - trailing - 1),
-      dialect === "chat" || dialect === "responses"
+    assert.deepStrictEqual(
+      addedSince(log, first).map(({ id }) => id),
+      [entryId(4), entryId(5)]
     )
+    for (let end = before; end <= sent.length; end += 1) {
+      if (isWithinGroup(log, end)) continue
+      const cut = cutAt(log, first, end)
+      const fresh = yield* withMessages(first, sent.slice(before, end))
+      const placesOf = ({ groups }: typeof cut) => groups.map(({ from, to }) => [from, to])
+      assert.deepStrictEqual([cut.conversation, placesOf(cut)], [fresh.conversation, placesOf(fresh)])
+      assert.deepStrictEqual([viewMessages(cut), cut.messages], [all.slice(0, end), fresh.messages])
+    }
+    const looked = all.findIndex((json) => json.includes("Look."))
+    assert.isFalse(isWithinGroup(first, looked + 1))
+    assert.strictEqual(isWithinGroup(first, before - trailing - 1), dialect === "chat" || dialect === "responses")
 
     // What was dropped leaves, but for instructions; what was shortened is the client's message with another output.
     const handle = Handle.make("h_aaaaaaaaaa")
     const summary = { id: entryId(99), content: user(text("They looked.")), tokens: [3], handles: [handle] }
     const drop: Patch = { drop: { from: entryId(1), to: entryId(3) }, insert: [summary], shorten: [] }
-    const left = withPatch(log, { patch: drop, dropped: handle })
+    const left = withPatch(log, drop, handle)
     const kept = all.slice(before - trailing)
     const sentLeft = viewMessages(left)
     assert.include(sentLeft[trailing], "They looked.")
@@ -93,7 +92,7 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
       functionResponse: { ...answers?.content.parts[1]?.functionResponse, response: { output: "short" } }
     }
     const shorten = [{ entry: entryId(3), part: 1, replacement, tokens: TokenCount.make(1) }]
-    const shorter = withPatch(log, { patch: { insert: [], shorten }, dropped: null })
+    const shorter = withPatch(log, { insert: [], shorten }, undefined)
     assert.deepStrictEqual(shorter.ranges, [])
     assert.deepStrictEqual(
       viewMessages(shorter).map((json) => JSON.parse(json)),
@@ -102,8 +101,8 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     // All other entries are as they came.
     assert.isAtMost(viewMessages(shorter).filter((json, at) => json !== all[at]).length, 2)
 
-    assert.strictEqual(changedEnd(log, drop, whole), before - trailing)
-    assert.strictEqual(changedEnd(log, { insert: [], shorten }, whole), before - trailing)
-    assert.strictEqual(changedEnd(log, drop, added), 0)
+    assert.strictEqual(changedEnd(log, drop), before - trailing)
+    assert.strictEqual(changedEnd(log, { insert: [], shorten }), before - trailing)
+    assert.strictEqual(changedEnd(log, { insert: [], shorten: [] }), 0)
   })
 })

@@ -1,4 +1,5 @@
 import { ConfigProvider, Effect, Layer, Logger, Stream } from "effect"
+import { OwnStrategyName, type StrategyName } from "../../../src/domain/compression/strategies/Strategies.ts"
 import { assumedWindow } from "../../../src/domain/model/ModelLimits.ts"
 import { emptySession } from "../../../src/domain/session/Session.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -146,6 +147,31 @@ describe("a bounded language model", () => {
     assert.deepStrictEqual(lines, ["the window of nope is not known: 32768 tokens are assumed; set the option window"])
     assert.strictEqual((yield* roomOf({})).lines.length, 1)
   })
+
+  it.effect(
+    "compresses from the size at which its strategy does, unless a threshold is set",
+    Offline.layer,
+    function* () {
+      const triggerOf = (strategy: StrategyName, threshold?: number) =>
+        Effect.map(
+          PromptWindow.make({ window: 40_000, policy: { strategy }, threshold }),
+          ({ guard: { trigger } }) => trigger
+        )
+      const triggers = yield* Effect.forEach(["palimpsest", "gemini", "pi", "openclaw"] as const, (name) =>
+        Effect.all([triggerOf(name), triggerOf(name, 0.25)])
+      )
+      assert.deepStrictEqual(triggers, [
+        [20_000, 10_000],
+        [20_000, 10_000],
+        [30_001, 10_000],
+        [30_000, 10_000]
+      ])
+      const failed = yield* Effect.flip(
+        PromptWindow.make({ window: 40_000, policy: { strategy: OwnStrategyName.make("none") } })
+      )
+      assert.include(failed.message, "no strategy is called none")
+    }
+  )
 
   it.effect("takes window and reserve from the table, without a warning", function* () {
     assert.deepStrictEqual(yield* roomOf({ model: "claude-opus-4-5" }), { room: 200_000 - 16_384, lines: [] })

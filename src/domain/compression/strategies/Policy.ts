@@ -32,7 +32,7 @@ export const tokenOptions = [
   "digestBudget",
   "promptTokens"
 ] as const
-const shareOptions = ["threshold", "preserve", "minGain"] as const
+const shareOptions = ["preserve", "minGain"] as const
 
 const isNumber = (value: unknown): value is number => typeof value === "number" && Number.isFinite(value)
 
@@ -48,11 +48,18 @@ export const shareProblem = (name: string, value: unknown): string | undefined =
     ? undefined
     : `${name} is ${String(value)}; expected a share from 0 to 1`
 
+/** Says what is wrong with a threshold; undefined: nothing, or it is absent. */
+export const thresholdProblem = (value: unknown): string | undefined =>
+  value === undefined || (isNumber(value) && value > 0 && value <= 1)
+    ? undefined
+    : `threshold is ${String(value)}; expected a share above 0, up to 1`
+
 /** Says what is wrong with the first of these options whose value no policy can have; undefined: nothing. */
 export const policyProblem = (options: { readonly [K in keyof Policy]?: unknown }): string | undefined => {
   const { summarizer } = options
   const problems = [
     ...tokenOptions.map((name) => tokensProblem(name, options[name], name === "limit" ? 1 : 0)),
+    thresholdProblem(options.threshold),
     ...shareOptions.map((name) => shareProblem(name, options[name])),
     summarizer === undefined || summarizer === "model" || summarizer === "extractive"
       ? undefined

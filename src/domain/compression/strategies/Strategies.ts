@@ -5,6 +5,7 @@ import { gemini } from "./gemini/Gemini.ts"
 import { openclaw } from "./openclaw/OpenClaw.ts"
 import { palimpsest } from "./palimpsest/Palimpsest.ts"
 import { pi } from "./pi/Pi.ts"
+import { triggerShare } from "./Threshold.ts"
 
 /** The registry of strategies, the default first. To add a strategy, add a folder beside this file and an entry here. */
 export const strategies = [palimpsest, gemini, pi, openclaw] as const satisfies ReadonlyArray<Strategy>
@@ -32,7 +33,7 @@ export const agentDefaultsOf = (name: StrategyName): AgentDefaults => strategyNa
 
 /** Returns the share of this window above which a strategy compresses when no threshold was set. */
 export const defaultThreshold = (name: string, window: number): number =>
-  Math.min(1, (strategyNamed(name) ?? defaultStrategy).trigger(window) / Math.max(1, window))
+  triggerShare(strategyNamed(name) ?? defaultStrategy, window, undefined)
 
 /** Returns the policy defaults of this strategy. */
 export const strategyDefaults = (name: string): Strategy["defaults"] & { readonly strategy: OwnStrategyName } => ({

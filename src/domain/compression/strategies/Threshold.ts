@@ -1,5 +1,7 @@
 import type { Strategy } from "../Strategy.ts"
 
+/** When a conversation is compressed: the same for chats, prompts of `effect/ai`, `Compress.*` and the gateway. */
+
 /**
  * Returns the share of the window above which a conversation is compressed: the local setting, else the experiment's. A 0
  * counts as unset. At 1, only `WindowGuard` keeps requests within the window. Undefined: the strategy decides
@@ -16,3 +18,10 @@ export const triggerTokens = (
   window: number,
   threshold: number | undefined
 ): number => (threshold === undefined ? strategy.trigger(window) : threshold * window)
+
+/** Returns `triggerTokens` as a share of the window, as a policy has it. */
+export const triggerShare = (
+  strategy: Pick<Strategy, "trigger">,
+  window: number,
+  threshold: number | undefined
+): number => Math.min(1, triggerTokens(strategy, window, threshold) / Math.max(1, window))

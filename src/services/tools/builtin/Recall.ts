@@ -4,6 +4,7 @@ import { type Handle, isHandle, mentions } from "../../../domain/content/Handle.
 import { mediaText, responseContent } from "../../../domain/content/MediaBlocks.ts"
 import type { Excerpt, Selection } from "../../../domain/conversation/Excerpt.ts"
 import { recallable, similarHandles } from "../../../domain/conversation/Recall.ts"
+import type { FoundParts, RecallSearch } from "../../../domain/conversation/RecallSearch.ts"
 import { parsedOrUndefined } from "../../../domain/text/JsonText.ts"
 import { markStart, redacting } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
@@ -37,10 +38,19 @@ const failed = (message: string, type: string): ToolFailure => new ToolFailure({
 
 /** The conversation whose agent recalls, and the agents it started. */
 interface RecallScope {
-  readonly chat: Pick<Chat["Service"], "recall" | "search" | "conversation"> &
-    Partial<Pick<Chat["Service"], "settings">>
+  readonly chat: Pick<Chat["Service"], "recall" | "conversation"> &
+    Partial<Pick<Chat["Service"], "settings">> & {
+      readonly search: (
+        request: RecallSearch
+      ) => Effect.Effect<FoundParts, BadPattern | SessionStoreError | TempStoreError>
+    }
   readonly others: Effect.Effect<ReadonlyArray<RecallSource>>
+  /** Says who can read the secrets that are left out of what is behind this handle; without one, of everything. */
+  readonly secretsReader: (handle: Handle | undefined) => string
 }
+
+const userWithCommand = (handle: Handle | undefined): string =>
+  `the user reads them with palimpsest recall${handle === undefined ? "" : ` SESSION ${handle}`}`
 
 const Parameters = Schema.Struct({
   handle: Schema.optionalKey(
@@ -109,7 +119,7 @@ const searchAll = Effect.fnUntraced(function* (scope: RecallScope, { grep, sessi
           : failed(error.message, "recall_failed")
       )
     )
-  const note = text.includes(markStart) ? "\n(secrets are left out; the user reads them with palimpsest recall)" : ""
+  const note = text.includes(markStart) ? `\n(secrets are left out; ${scope.secretsReader(undefined)})` : ""
   return {
     value: `${text}${note}`,
     display: textDisplay(matched === 1 ? "1 part matches" : `${matched} parts match`)
@@ -168,7 +178,7 @@ const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
     if (Result.isSuccess(read)) {
       const isWhole = grep === undefined && from === undefined && to === undefined
       const media = isWhole ? yield* recalledMedia(source, handle, read.success.found) : undefined
-      return media ?? recallAnswer(handle, read.success, selection)
+      return media ?? recallAnswer(scope, handle, read.success, selection)
     }
     const error = read.failure
     if (isMissing(error)) continue
@@ -183,7 +193,11 @@ const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
  * The `recall` tool: reads back anything that left the window, by handle, lines or pattern, or searches all of it, within a token
  * budget. Secrets are left out unless the chat's policy says otherwise (`redactSecrets`); the user reads them with `palimpsest recall`.
  */
-export const recall = (chat: RecallScope["chat"], others: RecallScope["others"] = Effect.succeed([])): Tool =>
+export const recall = (
+  chat: RecallScope["chat"],
+  others: RecallScope["others"] = Effect.succeed([]),
+  secretsReader: RecallScope["secretsReader"] = userWithCommand
+): Tool =>
   make({
     name: "recall",
     description:
@@ -192,14 +206,10 @@ export const recall = (chat: RecallScope["chat"], others: RecallScope["others"] 
     result: Schema.String,
     kind: "read",
     title: ({ grep, handle }) => [handle, grep].filter((each) => each !== undefined).join(" "),
-    run: (args) => run({ chat, others }, args)
+    run: (args) => run({ chat, others, secretsReader }, args)
   })
 
 const lines = (count: number): string => (count === 1 ? "1 line" : `${count} lines`)
-
-/** The note below a text from which secrets were left out. */
-const omittedSecretsNote = (handle: Handle): string =>
-  `(secrets in this text are left out; the user reads them with palimpsest recall SESSION ${handle})`
 
 interface RecalledText {
   readonly found: Excerpt
@@ -207,12 +217,14 @@ interface RecalledText {
 }
 
 const recallAnswer = (
+  { secretsReader }: RecallScope,
   handle: Handle,
   { found: { omittedLines, text, totalLines }, secrets }: RecalledText,
   { grep, lines: range }: Selection
 ) => {
   const display = textDisplay(`${lines(totalLines)} behind ${handle}`)
-  const note = secrets > 0 && text.includes(markStart) ? `\n${omittedSecretsNote(handle)}` : ""
+  const note =
+    secrets > 0 && text.includes(markStart) ? `\n(secrets in this text are left out; ${secretsReader(handle)})` : ""
   if (omittedLines > 0) {
     return {
       value: `${text}\n(${lines(omittedLines)} more of ${totalLines}; ask for them by number, or by grep)${note}`,

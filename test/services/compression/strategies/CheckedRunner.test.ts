@@ -18,7 +18,7 @@ import {
 import { recall, recallable } from "../../../../src/domain/conversation/Recall.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
-import { applyWith, Compression, compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
+import { applyWith, Compression, compressWith } from "../../../../src/services/compression/Compression.ts"
 import { checkedRunner } from "../../../../src/services/compression/strategies/CheckedRunner.ts"
 import type {
   CompressionResult,
@@ -32,6 +32,7 @@ import type {
 } from "../../../../src/services/compression/strategies/StrategyRunner.ts"
 import { OwnStrategies, runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter, TokenCountError } from "../../../../src/services/tokens/TokenCounter.ts"
 import { sizeOf } from "../../../support/runs.ts"

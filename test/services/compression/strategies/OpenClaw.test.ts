@@ -6,13 +6,14 @@ import { defaultPolicy, type Policy } from "../../../../src/domain/compression/s
 import { type Content, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { view } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import { compressWith, requestFor } from "../../../../src/services/compression/Compression.ts"
+import { compressWith } from "../../../../src/services/compression/Compression.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import {
   type AskRequest,
   contextLength,
   SummarizerError
 } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"
 import { type Answer, limited, scripted, servicesWith, turns } from "../../../support/compressing.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 

@@ -5,12 +5,13 @@ import { defaultPolicy } from "../../../../src/domain/compression/strategies/Pol
 import { model, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
-import { Compression, requestFor } from "../../../../src/services/compression/Compression.ts"
+import { Compression } from "../../../../src/services/compression/Compression.ts"
 import {
   extractiveSummary,
   Summarizer,
   SummarizerError
 } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"

@@ -1,3 +1,4 @@
+import { pendingFrom } from "../../../conversation/CleanCuts.ts"
 import { type Conversation, type Pin, type ViewItem, viewTokens } from "../../../conversation/Conversation.ts"
 import type { FailureMemory } from "../../../conversation/FailureMemory.ts"
 import { type IndexedView, indexedView } from "../../../conversation/IndexedView.ts"
@@ -9,7 +10,7 @@ import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
 import { outputsBeyond, rungAt, type Shortening, shortenings, shortenStep, shortenedToShare } from "./Shortening.ts"
-import { pendingFrom, splitIndex } from "./Split.ts"
+import { splitIndex } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
 const headroom = 0.9

@@ -193,6 +193,24 @@ describe("Compress", () => {
     })
   }
 
+  it.effect.each([
+    ["palimpsest", "Compressed"],
+    ["pi", "Noop"],
+    ["openclaw", "Noop"]
+  ] as const)(
+    "compresses from the size at which the strategy %s does, unless a threshold is set",
+    Palimpsest.layer(),
+    function* ([name, above]) {
+      const strategy = Compression.StrategyName.make(name)
+      // More than half of the window, and less than what the others leave free.
+      const options = { limit: 12_500, strategy }
+      const { outcome } = yield* Compress.openAi(dialects.openAi, options)
+      assert.strictEqual(outcome._tag, above, JSON.stringify(outcome).slice(0, 200))
+      const earlier = yield* Compress.openAi(dialects.openAi, { ...options, threshold: 0.5 })
+      assert.strictEqual(earlier.outcome._tag, "Compressed")
+    }
+  )
+
   it.effect("takes the window of the conversation's model", Palimpsest.layer(), function* () {
     const { outcome } = yield* Compress.openAi(dialects.openAi, { for: "no-such-model", forced: true })
     assert.notStrictEqual(outcome._tag, "FailedTokenCountError")
@@ -217,7 +235,8 @@ describe("Compress", () => {
     [{ limit: Number.NaN }, "limit is NaN; expected a number of tokens, 1 or more"],
     [{ limit: 0 }, "limit is 0; expected a number of tokens, 1 or more"],
     [{ overhead: -1 }, "overhead is -1; expected a number of tokens, 0 or more"],
-    [{ threshold: 1.7 }, "threshold is 1.7; expected a share from 0 to 1"],
+    [{ threshold: 1.7 }, "threshold is 1.7; expected a share above 0, up to 1"],
+    [{ threshold: 0 }, "threshold is 0; expected a share above 0, up to 1"],
     [{ preserve: 4 }, "preserve is 4; expected a share from 0 to 1"],
     [{ summarizer: "modle" }, "summarizer is modle; expected model or extractive"],
     [{ strategy: "none" }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
@@ -370,6 +389,7 @@ describe("a compression of what another one returned", () => {
         function* () {
           const store = yield* Session.TempStore
           let messages: ReadonlyArray<Json> = dialects[name]
+          const left: Array<string> = []
           for (let round = 1; round <= rounds; round += 1) {
             const result = yield* compressors[name]([...messages, ...more(name, round)], { limit: 8_000, strategy })
             messages = result.messages
@@ -390,12 +410,21 @@ describe("a compression of what another one returned", () => {
               }
             )
             yield* follow(JSON.stringify(messages))
-            const all = behind.join() + JSON.stringify(messages)
+            const shown = JSON.stringify(messages)
+            const all = behind.join() + shown
+            // The snapshot names what it stands for, and what left before, newest first.
+            const opening = /recall (h_\w+) for all of it(?: \(([^)]*) for what left before\))?/.exec(shown)
+            const [, range, earlier = ""] = opening ?? []
+            if (range !== undefined && range !== left[0]) {
+              assert.strictEqual(earlier, left.join(", "))
+              left.unshift(range)
+            }
             // Strategy gemini shows no handle of what it replaced.
             if (strategy === "gemini") continue
             for (let told = 1; told <= round; told += 1) assert.include(all, secretWord(told))
             assert.include(all, "0.59 src/module0.ts")
           }
+          if (strategy !== "gemini") assert.isAbove(left.length, 1)
           // The first request of the user is that of the first call.
           if (strategy !== "gemini") {
             assert.match(JSON.stringify(messages), /original request:.{0,40}Read module 0\.|Read module 0\./)

@@ -1,22 +1,13 @@
 import { Effect } from "effect"
 import { type Content, payload } from "../../domain/content/Content.ts"
 import { type Handle, type Hash, mentions } from "../../domain/content/Handle.ts"
-import {
-  append,
-  compressed,
-  type Conversation,
-  type Draft,
-  empty,
-  type Entry,
-  entryId,
-  view
-} from "../../domain/conversation/Conversation.ts"
+import { type Draft, view } from "../../domain/conversation/Conversation.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { type HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
+import { acknowledgement, rangeIn } from "../compression/strategies/CarryOutPlan.ts"
 import { TempStore, type TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
-import { acknowledgement, rangeIn } from "./strategies/CarryOutPlan.ts"
+import { emptyConversation, entriesOf, type KnownConversation, withEntries, withPatch } from "./KnownConversation.ts"
 
 /**
  * What earlier calls wrote into messages that are compressed again. The `TempStore` keeps the text behind each handle that they show, and a seal for each
@@ -26,13 +17,15 @@ import { acknowledgement, rangeIn } from "./strategies/CarryOutPlan.ts"
 const sealed = "palimpsest shows "
 const sealOf = (text: Hash, handle: Handle) => `${sealed}${handle} in ${text}`
 
-/** Stores the text behind each handle that a message of ours shows, and that the message is ours. */
-export const keep = Effect.fnUntraced(function* (
-  written: ReadonlyArray<string>,
+const textsOf = ({ parts }: Content): ReadonlyArray<string> => parts.map((part) => payload(part).text)
+
+/** Stores the text behind each handle that these messages of ours show, and that they are ours, so that a later call reads it. */
+export const keepShown = Effect.fnUntraced(function* (
+  written: ReadonlyArray<Content>,
   textOf: (handle: Handle) => string | undefined
 ): Effect.fn.Return<void, TempStoreError, TempStore> {
   const { hash, put } = yield* TempStore
-  for (const text of written) {
+  for (const text of written.flatMap(textsOf)) {
     const name = yield* hash(text)
     for (const handle of new Set(mentions(text))) {
       const behind = textOf(handle)
@@ -59,8 +52,6 @@ const readShown = Effect.fnUntraced(function* (
   )
 })
 
-const textsOf = ({ parts }: Content): ReadonlyArray<string> => parts.map((part) => payload(part).text)
-
 const isAcknowledgement = ({ content }: Draft): boolean =>
   content.role === "model" && content.parts.length === 1 && content.parts[0]?.text === acknowledgement
 
@@ -73,18 +64,18 @@ const linesOf = (text: string): ReadonlyArray<Draft> =>
 
 /** Messages with an earlier snapshot at their beginning: what it stands for, and the messages after it. */
 interface Segment {
-  /** The snapshot and its acknowledgement. Empty: the oldest messages. */
+  /** The handle of what the snapshot stands for. Undefined: these are the oldest messages. */
+  readonly range: Handle | undefined
+  /** The snapshot and its acknowledgement. */
   readonly inserted: ReadonlyArray<Draft>
   readonly messages: ReadonlyArray<Draft>
 }
 
 /** A conversation that earlier calls compressed, as it was before this call. */
 export interface Continued {
-  readonly conversation: Conversation
+  readonly known: KnownConversation
   /** The texts behind the handles that earlier calls show. */
   readonly texts: ReadonlyMap<Handle, string>
-  /** The handles of the ranges that left before, newest first. */
-  readonly ranges: ReadonlyArray<Handle>
 }
 
 /** Reads what our texts among these messages show. */
@@ -104,48 +95,38 @@ const readTexts = Effect.fnUntraced(function* (messages: ReadonlyArray<Draft>, t
 /** Splits messages at the snapshot that they begin with, and reads what is behind it, back to the first message. */
 const segmentsOf = Effect.fnUntraced(function* (messages: ReadonlyArray<Draft>, texts: Map<Handle, string>) {
   const segments: Array<Segment> = []
-  const ranges: Array<Handle> = []
   for (let rest = messages; ;) {
     yield* readTexts(rest, texts)
     const [first, second] = rest
     const range = first?.content.role === "user" ? rangeIn(textsOf(first.content)[0] ?? "") : undefined
     const behind = range === undefined ? undefined : texts.get(range)
-    if (range === undefined || behind === undefined || ranges.includes(range)) {
-      segments.unshift({ inserted: [], messages: rest })
-      return { ranges, segments }
+    if (behind === undefined || segments.some((segment) => segment.range === range)) {
+      return [{ range: undefined, inserted: [], messages: rest }, ...segments]
     }
     const size = second !== undefined && isAcknowledgement(second) ? 2 : 1
-    segments.unshift({ inserted: rest.slice(0, size), messages: rest.slice(size) })
-    ranges.push(range)
+    segments.unshift({ range, inserted: rest.slice(0, size), messages: rest.slice(size) })
     rest = linesOf(behind)
   }
 })
 
 /** Rebuilds the conversation of these messages: those that left, the snapshots that stand for them, and the ones that are there. */
 export const continued = Effect.fnUntraced(function* (
-  messages: ReadonlyArray<Draft>,
-  held: HandleIndex
+  messages: ReadonlyArray<Draft>
 ): Effect.fn.Return<Continued, TempStoreError | TokenCountError, TempStore | TokenCounter> {
   const texts = new Map<Handle, string>()
-  const { ranges, segments } = yield* segmentsOf(messages, texts)
-  let conversation = empty
-  for (const [index, segment] of segments.entries()) {
-    const isLast = index === segments.length - 1
+  const segments = yield* segmentsOf(messages, texts)
+  let known = emptyConversation()
+  for (const [index, { inserted, messages, range }] of segments.entries()) {
     // What has left is not counted again.
-    const entryOf = (draft: Draft, sequence: number) =>
-      makeEntry(draft, entryId(sequence), held, isLast ? undefined : draft.content.parts.map(() => 0))
-    const shown = view(conversation)
+    const isCounted = index === segments.length - 1
+    const shown = view(known.conversation)
     const [from, to] = [shown[0]?.entry.id, shown.at(-1)?.entry.id]
-    const insert: Array<Entry> = []
-    for (const draft of segment.inserted) {
-      insert.push(yield* entryOf({ ...draft, author: "summary" }, conversation.next + insert.length))
-    }
+    const summaries = inserted.map((draft): Draft => ({ ...draft, author: "summary" }))
+    const insert = yield* entriesOf(known, summaries, isCounted)
     if (from !== undefined && to !== undefined) {
-      conversation = compressed(conversation, { drop: { from, to }, insert, shorten: [] })
+      known = withPatch(known, { drop: { from, to }, insert, shorten: [] }, range)
     }
-    for (const draft of segment.messages) {
-      conversation = append(conversation, yield* entryOf(draft, conversation.next))
-    }
+    known = withEntries(known, yield* entriesOf(known, messages, isCounted))
   }
-  return { conversation, texts, ranges }
+  return { known, texts }
 })
