@@ -1,13 +1,13 @@
-import type { Draft } from "../conversation/Conversation.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { answerPiece, callPiece, draftOf, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
-import { instant, isJson, type Json, textAt } from "./JsonRecord.ts"
-import { type Problem, problemAt, recordProblem } from "./Problem.ts"
-import { readMarks, Steps } from "./RecordMarks.ts"
-import { opencodeUsage } from "./RecordUsage.ts"
-import { Skipped } from "./Skipped.ts"
-import type { LineReader, Transcript } from "./Transcript.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { answerPiece, callPiece, draftOf, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
+import { instant, isJson, type Json, textAt } from "../JsonRecord.ts"
+import { type Problem, problemAt, recordProblem } from "../Problem.ts"
+import { readMarks, Steps } from "../RecordMarks.ts"
+import { opencodeUsage } from "../RecordUsage.ts"
+import { Skipped } from "../Skipped.ts"
+import type { LineReader, Transcript } from "../Transcript.ts"
 
 /**
  * Reads opencode's sessions: the rows of its database, one a line (`kind` is the table: session, message or part), or the document

@@ -1,7 +1,7 @@
-import { isCall, isErrorResponse, isResponse, isText } from "../content/Content.ts"
-import { type Draft, placeKey } from "../conversation/Conversation.ts"
-import { foreignNote } from "../conversation/Projection.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
+import { isCall, isErrorResponse, isResponse, isText } from "../../content/Content.ts"
+import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { foreignNote } from "../../conversation/Projection.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import {
   callIdOf,
   clock,
@@ -20,17 +20,17 @@ import {
   type Stretch,
   stretchesOf,
   uuidOf
-} from "./CompactionLayout.ts"
-import { exactLine, type LineContent } from "./ExactLine.ts"
-import { type Piece, piecesOf } from "./ExactParts.ts"
-import type { Json } from "./JsonRecord.ts"
+} from "../CompactionLayout.ts"
+import { exactLine, type LineContent } from "../ExactLine.ts"
+import { type Piece, piecesOf } from "../ExactParts.ts"
+import type { Json } from "../JsonRecord.ts"
+import { recordLine } from "../RecordLine.ts"
+import { type Marks } from "../RecordMarks.ts"
+import { countsOf } from "../RecordUsage.ts"
+import { Skipped } from "../Skipped.ts"
+import type { Transcript, Writer } from "../Transcript.ts"
 import { blocksOf, modelBlock, resultContent, userBlock } from "./PiBlocks.ts"
 import { nativeEntry, unknownModel } from "./PiReader.ts"
-import { recordLine } from "./RecordLine.ts"
-import { type Marks } from "./RecordMarks.ts"
-import { countsOf } from "./RecordUsage.ts"
-import { Skipped } from "./Skipped.ts"
-import type { Transcript, Writer } from "./Transcript.ts"
 
 /** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 

@@ -1,8 +1,8 @@
-import { isCall, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
-import type { NativeCall } from "./CompactionLayout.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
-import { listedBlocks } from "./ListedBlocks.ts"
-import type { Skipped } from "./Skipped.ts"
+import { isCall, isResponse, isText, isThought, outputText, type Part } from "../../content/Content.ts"
+import type { NativeCall } from "../CompactionLayout.ts"
+import { isJson, type Json } from "../JsonRecord.ts"
+import { listedBlocks } from "../ListedBlocks.ts"
+import type { Skipped } from "../Skipped.ts"
 
 /** Writes parts as blocks of Pi's messages. */
 

@@ -1,18 +1,25 @@
-import { isCall, isText, isThought, type Part } from "../content/Content.ts"
-import type { Draft } from "../conversation/Conversation.ts"
-import { missingResponse } from "../conversation/Projection.ts"
-import { withoutHiddenText } from "../text/HiddenText.ts"
-import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
-import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
-import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "./ExactParts.ts"
+import { isCall, isText, isThought, type Part } from "../../content/Content.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
+import { missingResponse } from "../../conversation/Projection.ts"
+import { withoutHiddenText } from "../../text/HiddenText.ts"
+import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
+import { runSync, type SlicedWork } from "../../text/SlicedWork.ts"
+import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { isJson, type Json, textAt, natural } from "../JsonRecord.ts"
+import {
+  isRecordProblem,
+  type Problem,
+  problemAt,
+  problemUnder,
+  recordProblem,
+  type RecordProblem
+} from "../Problem.ts"
+import { marksOf } from "../RecordLine.ts"
+import { readMarks } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import type { LineReader, Step, Transcript } from "../Transcript.ts"
 import { isSummary } from "./GeminiContext.ts"
-import { readMessage, type MessageRecord, ignoredKinds } from "./GeminiRecord.ts"
-import { isJson, type Json, textAt, natural } from "./JsonRecord.ts"
-import { isRecordProblem, type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
-import { marksOf } from "./RecordLine.ts"
-import { readMarks } from "./RecordMarks.ts"
-import { Skipped } from "./Skipped.ts"
-import type { LineReader, Step, Transcript } from "./Transcript.ts"
+import { readMessage, type MessageRecord, ignoredKinds } from "./GeminiMessage.ts"
 
 /**
  * Reads Gemini CLI sessions: one JSON document in older versions, records, one a line, in newer ones.

@@ -8,19 +8,19 @@ import {
   type Part,
   PartShape,
   plainText
-} from "../content/Content.ts"
-import type { Author } from "../conversation/Conversation.ts"
-import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { splitAuthorNote } from "./AuthorNote.ts"
-import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
+} from "../../content/Content.ts"
+import type { Author } from "../../conversation/Conversation.ts"
+import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
+import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
+import { isJson, type Json, textAt, timeAt, natural } from "../JsonRecord.ts"
+import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
+import { exactPieces } from "../RecordLine.ts"
+import { markedAuthor, readMarks } from "../RecordMarks.ts"
+import { authorOf } from "../voice/Voice.ts"
+import { geminiEnvironments } from "../voice/VoiceForms.ts"
 import { snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
-import { isJson, type Json, textAt, timeAt, natural } from "./JsonRecord.ts"
-import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
-import { exactPieces } from "./RecordLine.ts"
-import { markedAuthor, readMarks } from "./RecordMarks.ts"
-import { authorOf } from "./voice/Voice.ts"
-import { geminiEnvironments } from "./voice/VoiceForms.ts"
 
 /**
  * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one

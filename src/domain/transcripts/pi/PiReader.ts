@@ -1,7 +1,7 @@
-import type { Author, Draft } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { splitAuthorNote } from "./AuthorNote.ts"
+import type { Author, Draft } from "../../conversation/Conversation.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   answerPiece,
   callPiece,
@@ -11,16 +11,16 @@ import {
   type Piece,
   textPiece,
   thoughtPiece
-} from "./ExactParts.ts"
-import { isJson, type Json, textAt, timeAt } from "./JsonRecord.ts"
-import { readBlocks } from "./ListedBlocks.ts"
-import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
-import { exactPieces } from "./RecordLine.ts"
-import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "./RecordMarks.ts"
-import { piUsage } from "./RecordUsage.ts"
-import { Skipped } from "./Skipped.ts"
-import type { LineReader, Transcript } from "./Transcript.ts"
-import { authorOf } from "./voice/Voice.ts"
+} from "../ExactParts.ts"
+import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { readBlocks } from "../ListedBlocks.ts"
+import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { exactPieces } from "../RecordLine.ts"
+import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "../RecordMarks.ts"
+import { piUsage } from "../RecordUsage.ts"
+import { Skipped } from "../Skipped.ts"
+import type { LineReader, Transcript } from "../Transcript.ts"
+import { authorOf } from "../voice/Voice.ts"
 
 /**
  * Reads Pi sessions: a header, then entries, one a line. Version 1 is a list, versions 2 and 3 are a tree whose last entry

@@ -1,20 +1,28 @@
-import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../content/Content.ts"
-import { type Author, type Draft, placeKey } from "../conversation/Conversation.ts"
-import { missingResponse } from "../conversation/Projection.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { withAuthorNote } from "./AuthorNote.ts"
-import { owedCalls } from "./CompactionLayout.ts"
-import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
+import {
+  type Content,
+  isCall,
+  isErrorResponse,
+  isResponse,
+  isText,
+  isThought,
+  type Part
+} from "../../content/Content.ts"
+import { type Author, type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { missingResponse } from "../../conversation/Projection.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { withAuthorNote } from "../AuthorNote.ts"
+import { owedCalls } from "../CompactionLayout.ts"
+import { type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import type { Json } from "../JsonRecord.ts"
+import { isRecordProblem } from "../Problem.ts"
+import { recordLine } from "../RecordLine.ts"
+import type { Marks } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import { VisibleMessages, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
+import { geminiEnvironments } from "../voice/VoiceForms.ts"
+import { leadingJunkNote, readMessage } from "./GeminiMessage.ts"
 import { Flow } from "./GeminiReader.ts"
-import { leadingJunkNote, readMessage } from "./GeminiRecord.ts"
-import type { Json } from "./JsonRecord.ts"
-import { isRecordProblem } from "./Problem.ts"
-import { recordLine } from "./RecordLine.ts"
-import type { Marks } from "./RecordMarks.ts"
-import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Transcript, type Writer, draftsOf } from "./Transcript.ts"
-import { geminiEnvironments } from "./voice/VoiceForms.ts"
 
 /**
  * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same

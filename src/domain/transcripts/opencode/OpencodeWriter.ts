@@ -1,11 +1,11 @@
-import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
-import { type Draft, placeKey } from "../conversation/Conversation.ts"
-import { foreignNote, missingResponse } from "../conversation/Projection.ts"
-import { callIdOf, clock, nativeCalls, nothingInPlace, type Row } from "./CompactionLayout.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
-import { isBareCommand, promptTitle } from "./PromptTitle.ts"
-import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Writer } from "./Transcript.ts"
+import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../../content/Content.ts"
+import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
+import { callIdOf, clock, nativeCalls, nothingInPlace, type Row } from "../CompactionLayout.ts"
+import { isJson, type Json } from "../JsonRecord.ts"
+import { isBareCommand, promptTitle } from "../PromptTitle.ts"
+import { Skipped } from "../Skipped.ts"
+import { VisibleMessages, type Writer } from "../Transcript.ts"
 
 /**
  * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
