@@ -1,5 +1,4 @@
-import type { Part } from "../../content/Content.ts"
-import { blockMedia } from "../../content/MediaBlocks.ts"
+import { messageMedia } from "../../content/MediaBlocks.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { type Exact, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
@@ -10,23 +9,6 @@ import { readAnswer, readCall, readProviderAnswer, readProviderCall, readShellCa
 import { exactAt, type ItemMessage, type ItemSource, listAt, messageOf, objectOf } from "./ItemMessage.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
-
-const dataUrl = /^data:([^,]*);base64,/
-
-/** Returns an image: its bytes if the address contains them, else the address. */
-const image = (url: string): Piece => {
-  const [head, mimeType] = dataUrl.exec(url) ?? []
-  const part: Part =
-    head === undefined
-      ? { fileData: { fileUri: url } }
-      : {
-          inlineData: {
-            ...(mimeType === undefined || mimeType === "" ? {} : { mimeType }),
-            data: url.slice(head.length)
-          }
-        }
-  return { part, source: undefined }
-}
 
 const readBlocks = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | RecordProblem => {
   const { content } = item
@@ -46,13 +28,8 @@ const readBlocks = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyA
           return recordProblem(`${name}.text`, `expected a text in a block of type ${block.type}`)
         found.push(textPiece(block.text, locator.under(index, "text")))
         break
-      case "input_image":
-        if (typeof block.image_url !== "string")
-          return recordProblem(`${name}.image_url`, "expected a text, the address of the image")
-        found.push(image(block.image_url))
-        break
       default: {
-        const media = blockMedia(block)
+        const media = messageMedia(block)
         if (media === undefined) skipped.add(`block: ${block.type}`)
         else found.push({ part: media, source: undefined })
       }

@@ -5,7 +5,17 @@ import { instant, isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
 import { opencodeUsage, piUsage } from "../RecordUsage.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { scanCodex } from "./CodexFacts.ts"
-import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanState, wordsOf } from "./ScanState.ts"
+import {
+  addChange,
+  countOrZero,
+  noteValue,
+  noUsage,
+  addPrompt,
+  addRequest,
+  noteTime,
+  type ScanState,
+  wordsOf
+} from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -16,16 +26,16 @@ import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanSt
 const scanGemini = (state: ScanState, record: Json): void => {
   const { facts } = state
   if (isJson(record.$set)) {
-    if (Array.isArray(record.$set.messages)) changed(state, "compaction")
+    if (Array.isArray(record.$set.messages)) addChange(state, "compaction")
     const summary = textAt(record.$set, "summary")
     if (summary !== undefined) facts.title = titleOf(summary)
     return
   }
-  if ("$rewindTo" in record) return changed(state, "rewind")
+  if ("$rewindTo" in record) return addChange(state, "rewind")
   if (typeof record.sessionId === "string") {
     facts.session ??= record.sessionId
     const started = textAt(record, "startTime")
-    saw(state, started === undefined ? undefined : timeAt({ timestamp: started }))
+    noteTime(state, started === undefined ? undefined : timeAt({ timestamp: started }))
     const summary = textAt(record, "summary")
     if (summary !== undefined) facts.title = titleOf(summary)
     const { directories } = record
@@ -33,17 +43,17 @@ const scanGemini = (state: ScanState, record: Json): void => {
     return
   }
   const at = timeAt(record)
-  saw(state, at)
-  if (record.type === "user" || record.role === "user") prompted(state, wordsOf(record.content ?? record.parts))
+  noteTime(state, at)
+  if (record.type === "user" || record.role === "user") addPrompt(state, wordsOf(record.content ?? record.parts))
   const { tokens } = record
   if (record.type !== "gemini" || !isJson(tokens)) return
   const usage = {
-    prompt: natural(tokens.input),
-    answer: natural(tokens.output),
-    thoughts: natural(tokens.thoughts),
-    cached: natural(tokens.cached)
+    prompt: countOrZero(tokens.input),
+    answer: countOrZero(tokens.output),
+    thoughts: countOrZero(tokens.thoughts),
+    cached: countOrZero(tokens.cached)
   }
-  requested(state, {
+  addRequest(state, {
     id: textAt(record, "id") ?? String(at),
     at: at ?? 0,
     model: textAt(record, "model") ?? "unknown",
@@ -54,7 +64,7 @@ const scanGemini = (state: ScanState, record: Json): void => {
 const scanPi = (state: ScanState, record: Json): void => {
   const { facts, last } = state
   const at = timeAt(record)
-  saw(state, at)
+  noteTime(state, at)
   const { message, type } = record
   if (type === "session") {
     facts.session ??= textAt(record, "id")
@@ -63,14 +73,14 @@ const scanPi = (state: ScanState, record: Json): void => {
     if (model !== undefined) facts.model ??= model
     last.level = textAt(record, "thinkingLevel") ?? "off"
   } else if (type === "session_info") facts.title = titleOf(textAt(record, "name") ?? "") || facts.title
-  else if (type === "compaction") changed(state, "compaction")
-  else if (type === "branch_summary") changed(state, "rewind")
-  else if (type === "thinking_level_change") noted(state, "level", record.thinkingLevel, "thinking")
+  else if (type === "compaction") addChange(state, "compaction")
+  else if (type === "branch_summary") addChange(state, "rewind")
+  else if (type === "thinking_level_change") noteValue(state, "level", record.thinkingLevel, "thinking")
   else if (type === "message" && isJson(message)) {
-    if (message.role === "user") prompted(state, wordsOf(message.content))
+    if (message.role === "user") addPrompt(state, wordsOf(message.content))
     const { usage } = message
     if (message.role !== "assistant" || !isJson(usage)) return
-    requested(state, {
+    addRequest(state, {
       id: textAt(record, "id") ?? `${facts.session ?? ""} ${String(message.timestamp ?? at)}`,
       at: at ?? 0,
       model: textAt(message, "model") ?? "unknown",
@@ -83,12 +93,12 @@ const scanPi = (state: ScanState, record: Json): void => {
 const ownUsage = (value: unknown): Usage | undefined =>
   isJson(value) && typeof value.prompt === "number"
     ? {
-        prompt: natural(value.prompt),
-        answer: natural(value.answer),
-        thoughts: natural(value.thoughts),
-        cached: natural(value.cached),
-        ...(typeof value.cacheWrite === "number" ? { cacheWrite: natural(value.cacheWrite) } : {}),
-        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: natural(value.cacheWriteHour) } : {}),
+        prompt: countOrZero(value.prompt),
+        answer: countOrZero(value.answer),
+        thoughts: countOrZero(value.thoughts),
+        cached: countOrZero(value.cached),
+        ...(typeof value.cacheWrite === "number" ? { cacheWrite: countOrZero(value.cacheWrite) } : {}),
+        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: countOrZero(value.cacheWriteHour) } : {}),
         ...(typeof value.cost === "number" ? { cost: value.cost } : {})
       }
     : undefined
@@ -96,15 +106,15 @@ const ownUsage = (value: unknown): Usage | undefined =>
 const scanOwnEntry = (state: ScanState, entry: unknown): void => {
   if (!isJson(entry) || !isJson(entry.content)) return
   const at = typeof entry.at === "number" ? entry.at : undefined
-  saw(state, at)
-  if (entry.content.role === "user" && entry.author === undefined) prompted(state, wordsOf(entry.content.parts))
+  noteTime(state, at)
+  if (entry.content.role === "user" && entry.author === undefined) addPrompt(state, wordsOf(entry.content.parts))
   const usage = ownUsage(entry.usage)
   const { facts, last } = state
   // What was imported was paid in the session that it comes from, and what a recording answered was paid when it was made.
   if (usage === undefined || entry.origin !== undefined || usage.cost === 0) return
   const model = textAt(entry, "model") ?? last.model ?? "unknown"
   const time = at ?? facts.updatedAt ?? 0
-  requested(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
+  addRequest(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
 }
 
 const scanOwn = (state: ScanState, record: Json): void => {
@@ -118,10 +128,11 @@ const scanOwn = (state: ScanState, record: Json): void => {
     if (model !== undefined) last.model = facts.model = model
   }
   const at = typeof record.at === "number" ? record.at : undefined
-  saw(state, at)
+  noteTime(state, at)
   if (record._tag === "ModelSwitched") last.model = textAt(record, "model") ?? "unknown"
-  if (record._tag === "Compressed" || record._tag === "Masked" || record._tag === "Undone") changed(state, "compaction")
-  if (record._tag === "Branched") changed(state, "rewind")
+  if (record._tag === "Compressed" || record._tag === "Masked" || record._tag === "Undone")
+    addChange(state, "compaction")
+  if (record._tag === "Branched") addChange(state, "rewind")
   scanOwnEntry(state, record.entry)
   scanOwnEntry(state, record.message)
   scanOwnEntry(state, record.answer)
@@ -130,7 +141,7 @@ const scanOwn = (state: ScanState, record: Json): void => {
     if (usage === undefined) continue
     const id = `${facts.session ?? ""} ${String(record._tag)} ${at ?? 0} ${index}`
     const model = textAt(call, "model") ?? "unknown"
-    requested(state, { id, at: at ?? facts.updatedAt ?? 0, model, usage, thread: "compression" })
+    addRequest(state, { id, at: at ?? facts.updatedAt ?? 0, model, usage, thread: "compression" })
   }
 }
 
@@ -158,11 +169,11 @@ const scanOpencode = (state: ScanState, element: Json): void => {
   }
   const { data } = record
   const at = instant(record.time_created)
-  saw(state, at)
+  noteTime(state, at)
   if (!isJson(data) || record.kind !== "message") return
   if (data.role === "user") facts.prompts += 1
   if (data.role !== "assistant") return
-  requested(state, {
+  addRequest(state, {
     id: textAt(record, "id") ?? String(at),
     at: at ?? 0,
     model: textAt(data, "modelID") ?? "unknown",

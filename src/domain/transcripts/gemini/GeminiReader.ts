@@ -5,7 +5,7 @@ import { withoutHiddenText } from "../../text/HiddenText.ts"
 import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
 import { runSync, type SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
-import { isJson, type Json, textAt, natural } from "../JsonRecord.ts"
+import { isJson, type Json, natural } from "../JsonRecord.ts"
 import {
   isRecordProblem,
   type Problem,
@@ -19,7 +19,8 @@ import { readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import type { LineReader, Step, Transcript } from "../Transcript.ts"
 import { isSummary } from "./GeminiContext.ts"
-import { readMessage, type MessageRecord, ignoredKinds } from "./GeminiMessage.ts"
+import { messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
+import { decodeGemini, type GeminiRecord, ignoredKinds } from "./Record.ts"
 
 /**
  * Reads Gemini CLI sessions: one JSON document in older versions, records, one a line, in newer ones.
@@ -271,6 +272,8 @@ const sameMessage = (left: Draft, right: Draft): boolean =>
   left.author === right.author &&
   samePieces(piecesOf(left), piecesOf(right))
 
+type SessionRecord = GeminiRecord & { readonly _tag: "Session" }
+
 /** The session read so far. */
 class Recording {
   private readonly before: Array<Stretch> = []
@@ -288,16 +291,13 @@ class Recording {
   }
 
   /** Counts a record of a kind that no one reads. */
-  unread(record: Json): void {
-    this.skipped.addRecord(textAt(record, "type") ?? "unknown record")
+  unread(kind: string): void {
+    this.skipped.addRecord(kind)
   }
 
-  metadata(record: Json): void {
-    this.session = textAt(record, "sessionId") ?? this.session
-    // Gemini CLI does not record its folder. A subagent records those of the workspace, other sessions those added later.
-    const folders: ReadonlyArray<unknown> = Array.isArray(record.directories) ? record.directories : []
-    const [first] = record.kind === "subagent" ? folders : []
-    this.cwd = textAt(record, "cwd") ?? (typeof first === "string" ? first : this.cwd)
+  describe({ folder, id }: SessionRecord): void {
+    this.session = id ?? this.session
+    this.cwd = folder ?? this.cwd
   }
 
   /** Continues the conversation: messages that were not loaded again by now are no longer in the agent's view. */
@@ -476,51 +476,55 @@ function* readMessages(
   return messages
 }
 
-const isMessage = (record: Json): boolean =>
-  ["user", "gemini", "info", "error", "warning"].some((type) => record.type === type) && "content" in record
-
-const isMetadata = (record: Json): boolean => "sessionId" in record || "projectHash" in record
-
 const compactionOf = (record: Json): Stretch["checkpoint"] => {
   const { trigger } = readMarks(record)
   return trigger === undefined ? undefined : { trigger, tokensBefore: natural(marksOf(record).tokensBefore) }
 }
 
-/** Reads the metadata under a path of a record, and the messages in it. */
-const readMetadata = (recording: Recording, record: Json, text: string, path: ReadonlyArray<string>, line: number) => {
-  const metadata = path.reduce<unknown>((value, key) => (isJson(value) ? value[key] : undefined), record)
-  if (!isJson(metadata)) return recordProblem(`${path.join(".")}`, "expected an object")
-  const { messages } = metadata
+/** Reads what a record says of the session, and the messages in it. */
+const readSession = (
+  recording: Recording,
+  decoded: SessionRecord,
+  record: Json,
+  text: string,
+  line: number
+): RecordProblem | undefined => {
+  const { messages, root } = decoded
   if (messages !== undefined) {
-    const place = [...path, "messages"]
+    const place = [...root, "messages"]
     if (!Array.isArray(messages)) return recordProblem(`${place.join(".")}`, "expected a list of messages")
     const slices = arraySlices(sliceAt(text, place) ?? "")
     const read = runSync(readMessages(messages, slices, () => line, place.join(".")))
     if (isRecordProblem(read)) return read
     recording.checkpoint(read, compactionOf(record))
   }
-  recording.metadata(metadata)
+  recording.describe(decoded)
   return undefined
 }
 
 const readRecord = (recording: Recording, record: unknown, text: string, line: number): RecordProblem | undefined => {
   if (!isJson(record)) return recordProblem("", 'expected a record: metadata, a message, {"$set":…} or {"$rewindTo":…}')
-  if ("$rewindTo" in record) {
-    if (typeof record.$rewindTo !== "string") return recordProblem("$rewindTo", "expected a text, the id of a message")
-    recording.rewind(record.$rewindTo)
-    return undefined
+  const decoded = decodeGemini(record)
+  switch (decoded._tag) {
+    case "Rewound":
+      recording.rewind(decoded.to)
+      return undefined
+    case "Message":
+    case "Note": {
+      if (decoded.id === undefined) return recordProblem("id", "expected a text, the id of the message")
+      const message = messageOf(decoded, record, text, line)
+      if (isRecordProblem(message)) return message
+      recording.message(message)
+      return undefined
+    }
+    case "Session":
+      return readSession(recording, decoded, record, text, line)
+    case "Other":
+      recording.unread(decoded.kind)
+      return undefined
+    case "Broken":
+      return decoded.problem
   }
-  if (typeof record.id === "string") {
-    const message = readMessage(record, text, line)
-    if (isRecordProblem(message)) return message
-    recording.message(message)
-    return undefined
-  }
-  if (isMessage(record)) return recordProblem("id", "expected a text, the id of the message")
-  if ("$set" in record) return readMetadata(recording, record, text, ["$set"], line)
-  if (isMetadata(record)) return readMetadata(recording, record, text, [], line)
-  recording.unread(record)
-  return undefined
 }
 
 /**
@@ -553,7 +557,8 @@ export function* readGeminiDocument(value: unknown, text: string): SlicedWork<Tr
   const read = yield* readMessages(value.messages, slices, (index) => lines[index] ?? 1, "messages")
   if (isRecordProblem(read)) return problemAt(0, read)
   const recording = new Recording()
-  recording.metadata(value)
+  const session = decodeGemini(value)
+  if (session._tag === "Session") recording.describe(session)
   for (const message of read) recording.add(message)
   return yield* recording.end()
 }

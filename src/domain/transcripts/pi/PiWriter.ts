@@ -30,7 +30,8 @@ import { countsOf } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
 import { blocksOf, modelBlock, resultContent, userBlock } from "./PiBlocks.ts"
-import { nativeEntry, unknownModel } from "./PiReader.ts"
+import { nativeEntry } from "./PiReader.ts"
+import { unknownModel } from "./Record.ts"
 
 /** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 
