@@ -5,7 +5,7 @@ import { shownAttachments } from "../../../src/domain/transcripts/claude/Attachm
 import { decodeClaude, ignoredKinds as claudeKinds } from "../../../src/domain/transcripts/claude/Record.ts"
 import { decodeCodex, ignoredKinds as codexKinds } from "../../../src/domain/transcripts/codex/Record.ts"
 import { ignoredKinds as gemini } from "../../../src/domain/transcripts/gemini/Record.ts"
-import { ignoredKinds as opencode } from "../../../src/domain/transcripts/opencode/OpencodeReader.ts"
+import { ignoredKinds as opencode } from "../../../src/domain/transcripts/opencode/Record.ts"
 import { ignoredKinds as pi } from "../../../src/domain/transcripts/pi/Record.ts"
 import { root } from "../../support/paths.ts"
 

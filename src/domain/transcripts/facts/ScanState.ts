@@ -73,9 +73,6 @@ export const wordsOf = (content: unknown): string => {
 /** The usage of a request whose counts are invalid. */
 export const noUsage: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
 
-/** Returns a count; 0 for any other value. */
-export const countOrZero = (value: unknown): number => (typeof value === "number" && value >= 0 ? Math.floor(value) : 0)
-
 /** Notes that something happened at a time. */
 export const noteTime = ({ facts }: ScanState, at: number | undefined): void => {
   if (at === undefined) return

@@ -1,21 +1,14 @@
+import { Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
+import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
-import { instant, isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { opencodeUsage, piUsage } from "../RecordUsage.ts"
+import { decodeGemini } from "../gemini/Record.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { decodeOpencode } from "../opencode/Record.ts"
+import { decodePi } from "../pi/Record.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { scanCodex } from "./CodexFacts.ts"
-import {
-  addChange,
-  countOrZero,
-  noteValue,
-  noUsage,
-  addPrompt,
-  addRequest,
-  noteTime,
-  type ScanState,
-  wordsOf
-} from "./ScanState.ts"
+import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, type ScanState, wordsOf } from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -23,85 +16,58 @@ import {
  * The facts of Claude Code and of Codex are in files of their own. The texts that a search looks through are read here, too.
  */
 
-const scanGemini = (state: ScanState, record: Json): void => {
+const scanGemini = (state: ScanState, json: Json): void => {
+  const record = decodeGemini(json)
   const { facts } = state
-  if (isJson(record.$set)) {
-    if (Array.isArray(record.$set.messages)) addChange(state, "compaction")
-    const summary = textAt(record.$set, "summary")
-    if (summary !== undefined) facts.title = titleOf(summary)
-    return
+  noteTime(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      facts.session ??= record.id
+      facts.folder ??= record.folder
+      if (record.title !== undefined) facts.title = titleOf(record.title)
+      if (record.messages !== undefined) addChange(state, "compaction")
+      return
+    case "Rewound":
+      return addChange(state, "rewind")
+    case "Message": {
+      if (record.role === "user") return addPrompt(state, wordsOf(record.content))
+      const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
+      return addRequest(state, { id, at, model, usage })
+    }
   }
-  if ("$rewindTo" in record) return addChange(state, "rewind")
-  if (typeof record.sessionId === "string") {
-    facts.session ??= record.sessionId
-    const started = textAt(record, "startTime")
-    noteTime(state, started === undefined ? undefined : timeAt({ timestamp: started }))
-    const summary = textAt(record, "summary")
-    if (summary !== undefined) facts.title = titleOf(summary)
-    const { directories } = record
-    if (Array.isArray(directories) && typeof directories[0] === "string") facts.folder ??= directories[0]
-    return
-  }
-  const at = timeAt(record)
-  noteTime(state, at)
-  if (record.type === "user" || record.role === "user") addPrompt(state, wordsOf(record.content ?? record.parts))
-  const { tokens } = record
-  if (record.type !== "gemini" || !isJson(tokens)) return
-  const usage = {
-    prompt: countOrZero(tokens.input),
-    answer: countOrZero(tokens.output),
-    thoughts: countOrZero(tokens.thoughts),
-    cached: countOrZero(tokens.cached)
-  }
-  addRequest(state, {
-    id: textAt(record, "id") ?? String(at),
-    at: at ?? 0,
-    model: textAt(record, "model") ?? "unknown",
-    usage
-  })
 }
 
-const scanPi = (state: ScanState, record: Json): void => {
+const scanPi = (state: ScanState, json: Json): void => {
+  const record = decodePi(json)
   const { facts, last } = state
-  const at = timeAt(record)
-  noteTime(state, at)
-  const { message, type } = record
-  if (type === "session") {
-    facts.session ??= textAt(record, "id")
-    facts.folder ??= textAt(record, "cwd")
-    const model = textAt(record, "modelId")
-    if (model !== undefined) facts.model ??= model
-    last.level = textAt(record, "thinkingLevel") ?? "off"
-  } else if (type === "session_info") facts.title = titleOf(textAt(record, "name") ?? "") || facts.title
-  else if (type === "compaction") addChange(state, "compaction")
-  else if (type === "branch_summary") addChange(state, "rewind")
-  else if (type === "thinking_level_change") noteValue(state, "level", record.thinkingLevel, "thinking")
-  else if (type === "message" && isJson(message)) {
-    if (message.role === "user") addPrompt(state, wordsOf(message.content))
-    const { usage } = message
-    if (message.role !== "assistant" || !isJson(usage)) return
-    addRequest(state, {
-      id: textAt(record, "id") ?? `${facts.session ?? ""} ${String(message.timestamp ?? at)}`,
-      at: at ?? 0,
-      model: textAt(message, "model") ?? "unknown",
-      // Answers that were carried to Pi cost 0: they were paid where they were given.
-      usage: { ...(isJson(usage.cost) && usage.cost.total === 0 ? { cost: 0 } : {}), ...(piUsage(usage) ?? noUsage) }
-    })
+  noteTime(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      facts.session ??= record.id
+      facts.folder ??= record.folder
+      facts.model ??= record.model
+      last.level = record.level ?? "off"
+      return
+    case "Titled":
+      facts.title = titleOf(record.title) || facts.title
+      return
+    case "Compacted":
+      return addChange(state, "compaction")
+    case "Summary":
+      return addChange(state, record.of === "branch" ? "rewind" : "compaction")
+    case "LevelChanged":
+      return noteValue(state, "level", record.level, "thinking")
+    case "Message": {
+      if (record.by === "user") return addPrompt(state, wordsOf(record.content))
+      if (record.by !== "model") return
+      const { at = 0, id = `${facts.session ?? ""} ${at}`, isFree, model = "unknown", usage = noUsage } = record
+      return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
+    }
   }
 }
 
-const ownUsage = (value: unknown): Usage | undefined =>
-  isJson(value) && typeof value.prompt === "number"
-    ? {
-        prompt: countOrZero(value.prompt),
-        answer: countOrZero(value.answer),
-        thoughts: countOrZero(value.thoughts),
-        cached: countOrZero(value.cached),
-        ...(typeof value.cacheWrite === "number" ? { cacheWrite: countOrZero(value.cacheWrite) } : {}),
-        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: countOrZero(value.cacheWriteHour) } : {}),
-        ...(typeof value.cost === "number" ? { cost: value.cost } : {})
-      }
-    : undefined
+const isUsage = Schema.is(Usage)
+const ownUsage = (value: unknown): Usage | undefined => (isUsage(value) ? value : undefined)
 
 const scanOwnEntry = (state: ScanState, entry: unknown): void => {
   if (!isJson(entry) || !isJson(entry.content)) return
@@ -145,40 +111,21 @@ const scanOwn = (state: ScanState, record: Json): void => {
   }
 }
 
-/** A row of opencode's database for an element of a document that `opencode export` writes. */
-const opencodeRow = (record: Json): Json => {
-  const { info } = record
-  if (!isJson(info)) return record
-  const time = isJson(info.time) ? info.time : {}
-  return "role" in info
-    ? { kind: "message", id: info.id, time_created: time.created, data: info }
-    : { ...info, kind: "session", parent_id: info.parentID }
-}
-
-/** Adds a row of opencode's database, or an element of its export, to a scan. */
-const scanOpencode = (state: ScanState, element: Json): void => {
+const scanOpencode = (state: ScanState, json: Json): void => {
+  const record = decodeOpencode(json)
   const { facts } = state
-  const record = opencodeRow(element)
-  if (record.kind === "session") {
-    facts.session ??= textAt(record, "id")
-    facts.folder ??= textAt(record, "directory")
-    facts.title = titleOf(textAt(record, "title") ?? "") || facts.title
-    const parent = textAt(record, "parent_id")
-    if (parent !== undefined) facts.parent = parent
-    return
+  if (record._tag === "Session") {
+    facts.session ??= record.id
+    facts.folder ??= record.folder
+    facts.title = titleOf(record.title ?? "") || facts.title
+    facts.parent = record.parent ?? facts.parent
   }
-  const { data } = record
-  const at = instant(record.time_created)
-  noteTime(state, at)
-  if (!isJson(data) || record.kind !== "message") return
-  if (data.role === "user") facts.prompts += 1
-  if (data.role !== "assistant") return
-  addRequest(state, {
-    id: textAt(record, "id") ?? String(at),
-    at: at ?? 0,
-    model: textAt(data, "modelID") ?? "unknown",
-    usage: opencodeUsage(data) ?? noUsage
-  })
+  if (record._tag !== "Message") return
+  noteTime(state, record.at)
+  if (record.role === "user") facts.prompts += 1
+  if (record.role !== "assistant") return
+  const { at = 0, id, model = "unknown", usage = noUsage } = record
+  addRequest(state, { id, at, model, usage })
 }
 
 const scans: Readonly<Record<AgentName, (state: ScanState, record: Json) => void>> = {

@@ -41,7 +41,12 @@ type Body =
   /** A command that the user ran, with its output. */
   | { readonly _tag: "Command"; readonly text: string }
   /** The summary of a branch that was left, or of a compaction within a list of messages. */
-  | { readonly _tag: "Summary"; readonly text: string; readonly path: ReadonlyArray<string> }
+  | {
+      readonly _tag: "Summary"
+      readonly of: "branch" | "compaction"
+      readonly text: string
+      readonly path: ReadonlyArray<string>
+    }
   | {
       readonly _tag: "Compacted"
       readonly text: string
@@ -99,9 +104,9 @@ const commandText = (message: Json): string => {
   ].join("\n")
 }
 
-const summaryOf = ({ summary }: Json, root: ReadonlyArray<string>): Body =>
+const summaryOf = (of: "branch" | "compaction", { summary }: Json, root: ReadonlyArray<string>): Body =>
   typeof summary === "string"
-    ? { _tag: "Summary", text: summary, path: [...root, "summary"] }
+    ? { _tag: "Summary", of, text: summary, path: [...root, "summary"] }
     : broken("summary", "expected a text")
 
 const said = (by: Speaker, record: Json, root: ReadonlyArray<string>): Body => {
@@ -140,8 +145,9 @@ const messageOf = (message: Json): Body => {
     case "hookMessage":
       return said("program", message, root)
     case "branchSummary":
+      return summaryOf("branch", message, root)
     case "compactionSummary":
-      return summaryOf(message, root)
+      return summaryOf("compaction", message, root)
     default:
       return { _tag: "Other", kind: `message: ${String(message.role)}` }
   }
@@ -176,7 +182,7 @@ const bodyOf = (record: Json): Body => {
     case "compaction":
       return compactionOf(record)
     case "branch_summary":
-      return summaryOf(record, [])
+      return summaryOf("branch", record, [])
     case "custom_message":
       return said("program", record, [])
     case "model_change":
