@@ -7,6 +7,7 @@ import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { readAnswer, readCall, readProviderAnswer, readProviderCall, readShellCall } from "./CallItems.ts"
 import { exactAt, type ItemMessage, type ItemSource, listAt, messageOf, objectOf } from "./ItemMessage.ts"
+import { agentMessage } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
@@ -53,19 +54,6 @@ const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): I
     return messageOf("user", list, "summary")
   return messageOf("user", list, authorOf(list.map(({ part }) => part)))
 }
-
-/** A message that one agent sent to another, as the item that the model was shown. */
-export const agentMessage = ({ author, content, encrypted_content: encrypted, id, recipient }: Json): Json => ({
-  type: "agent_message",
-  ...(id === undefined ? {} : { id }),
-  author,
-  recipient,
-  content: [
-    encrypted === undefined || encrypted === null
-      ? { type: "input_text", text: content }
-      : { type: "encrypted_content", encrypted_content: encrypted }
-  ]
-})
 
 /** Reads a message of another agent. One that only its provider can read is counted as skipped. */
 const readAgentMessage = (

@@ -1,5 +1,5 @@
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, natural, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
 
 /**
@@ -98,7 +98,7 @@ const bodyOf = (record: Json): Body => {
   if (role === "user" || role === "model") {
     return { _tag: "Message", id: undefined, role, content: record.parts, model: undefined, usage: undefined }
   }
-  return { _tag: "Other", kind: textAt(record, "type") ?? "unknown record" }
+  return { _tag: "Other", kind: kindAt(record) }
 }
 
 /** Decodes a line, or an element of a document. */

@@ -3,7 +3,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { answerPiece, draftOf, locate, type Piece, textPiece } from "../ExactParts.ts"
-import { isJson, type Json } from "../JsonRecord.ts"
+import { isJson, type Json, kindAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -325,7 +325,7 @@ export const piReader = (isLenient = false): LineReader => {
       marks,
       said,
       compaction: decoded._tag === "Compacted" ? { firstKept: decoded.firstKept, tokens: decoded.tokens } : undefined,
-      kind: decoded._tag === "Other" ? decoded.kind : String(record.type)
+      kind: decoded._tag === "Other" ? decoded.kind : kindAt(record)
     })
     return undefined
   }

@@ -1,5 +1,5 @@
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
 import { piUsage } from "../RecordUsage.ts"
 
@@ -192,7 +192,7 @@ const bodyOf = (record: Json): Body => {
     case "session_info":
       return { _tag: "Titled", title: textAt(record, "name") ?? "" }
     default:
-      return { _tag: "Other", kind: textAt(record, "type") ?? "unknown" }
+      return { _tag: "Other", kind: kindAt(record) }
   }
 }
 

@@ -575,7 +575,7 @@ describe("counts records that are not part of the conversation", () => {
   it.each<readonly [string, object]>([
     ["event_msg: agent_message", event({ type: "agent_message", message: "a" })],
     ["event_msg: turn_aborted", event({ type: "turn_aborted", reason: "interrupted" })],
-    ["event_msg: unknown", event({})],
+    ["event_msg: unknown record", event({})],
     ["response_item: ghost_snapshot", item({ type: "ghost_snapshot" })],
     ["response_item: other", item({ type: "other", role: "user" })],
     ["message: tool", item(message("tool", text("x")))],
