@@ -181,6 +181,29 @@ export const answerPiece = (answer: Answer, exact: Exact): Piece => {
   })
 }
 
+/** A result that waits for the name of its call. */
+export interface OpenAnswer {
+  readonly answer: Answer
+  readonly exact: Exact
+  /** Whether a result of a tool of this name failed, where the record does not say. */
+  readonly failsAs?: (name: string | undefined) => boolean
+}
+
+/** Whether a part of a message is a result that waits for the name of its call. */
+export const isOpenAnswer = (part: Piece | OpenAnswer): part is OpenAnswer => "answer" in part
+
+/** Returns parts of a message with each result named after its call. */
+export const namedPieces = (
+  parts: ReadonlyArray<Piece | OpenAnswer>,
+  nameOf: (call: string, part: OpenAnswer) => string | undefined
+): ReadonlyArray<Piece> =>
+  parts.map((part) => {
+    if (!isOpenAnswer(part)) return part
+    const { answer, exact, failsAs } = part
+    const name = nameOf(answer.id ?? "", part)
+    return answerPiece({ ...answer, name, failed: answer.failed || failsAs?.(name) === true }, exact)
+  })
+
 /** Makes a message from these pieces and the data of its record. */
 export const draftOf = (
   role: Content["role"],

@@ -36,7 +36,9 @@ const readBlock = (
     recordProblem(`content[${index}].${key}`, `expected a text in a block of type ${String(block.type)}`)
   const exact = (key: string) => locator.under(index, key)
   switch (block.type) {
-    case "text": {
+    case "text":
+    case "input_text":
+    case "output_text": {
       const said = text("text")
       return typeof said === "string" ? textPiece(said, exact("text")) : said
     }

@@ -1,6 +1,6 @@
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { draftOf, locate } from "../ExactParts.ts"
+import { draftOf, isOpenAnswer, locate } from "../ExactParts.ts"
 import { isJson } from "../JsonRecord.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
@@ -19,16 +19,7 @@ import {
   sameContent,
   copiesOf
 } from "./Line.ts"
-import {
-  callsOf,
-  type LineMessage,
-  isAnswer,
-  wordsIn,
-  writtenBy,
-  messageIn,
-  userMessage,
-  piecesOf
-} from "./LineMessage.ts"
+import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
 import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
 import { decodeClaude, ignoredKinds, kindName, synthetic } from "./Record.ts"
 import { Tree } from "./Tree.ts"
@@ -95,7 +86,7 @@ const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSe
       continue
     }
     dropBoundary()
-    const answers = message.role === "user" && message.blocks.some(isAnswer)
+    const answers = message.role === "user" && message.blocks.some(isOpenAnswer)
     const last = segments.at(-1)
     const apart = message.marks.message === "new"
     const same = message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last) ? last : undefined

@@ -2,12 +2,12 @@ import type { Author } from "../../conversation/Conversation.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
-  type Answer,
-  answerPiece,
-  type Exact,
+  isOpenAnswer,
   locate,
   type Locator,
+  namedPieces,
   needsExact,
+  type OpenAnswer,
   type Piece,
   thoughtPiece
 } from "../ExactParts.ts"
@@ -23,14 +23,8 @@ import { type ClaudeRecord, decodeClaude, type MessageKind } from "./Record.ts"
 
 /** Reads the message of a record: its blocks as parts, and its author. */
 
-/** A tool result, which waits for the name of its call. */
-interface AnswerBlock {
-  readonly answer: Answer
-  readonly exact: Exact
-}
-
 /** A block of a message. */
-export type Block = Piece | AnswerBlock
+export type Block = Piece | OpenAnswer
 
 /** A message line. */
 export interface LineMessage {
@@ -47,9 +41,7 @@ export interface LineMessage {
   readonly marks: Marks
 }
 
-/** Whether a block is the result of a call. */
-export const isAnswer = (block: Block): block is AnswerBlock => "answer" in block
-const isPiece = (block: Block): block is Piece => !isAnswer(block)
+const isPiece = (block: Block): block is Piece => !isOpenAnswer(block)
 
 /** Returns the calls in blocks, with their names. */
 export const callsOf = (blocks: ReadonlyArray<Block>): ReadonlyArray<readonly [id: string, name: string]> =>
@@ -91,7 +83,7 @@ export const readContent = (
     const slice = needsExact(result) ? locator.under(index, "content")() : undefined
     return { answer, exact: () => slice }
   }
-  const blocks = readBlocks<AnswerBlock>(content, locator, path, blockForm, skipped, readOther)
+  const blocks = readBlocks<OpenAnswer>(content, locator, path, blockForm, skipped, readOther)
   return isRecordProblem(blocks) ? problemUnder("message", blocks) : blocks
 }
 
@@ -186,10 +178,7 @@ export const userMessage = (blocks: ReadonlyArray<Block>, uuid: string, author: 
 
 /** Returns the pieces of a line. `names`: of calls, by id. */
 export const piecesOf = (message: LineMessage | undefined, names: ReadonlyMap<string, string>): ReadonlyArray<Piece> =>
-  message?.exact ??
-  (message?.blocks ?? []).map((block) =>
-    isPiece(block) ? block : answerPiece({ ...block.answer, name: names.get(block.answer.id ?? "") }, block.exact)
-  )
+  message?.exact ?? namedPieces(message?.blocks ?? [], (call) => names.get(call))
 
 /** Reads a line by its own form, without exact parts and marks, for the writer to compare. */
 export const nativeMessage = (record: Json, text: string, names: ReadonlyMap<string, string>): Native => {

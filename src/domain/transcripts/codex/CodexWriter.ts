@@ -14,7 +14,7 @@ import { sliceAt } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { partTokens, type Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
-import { type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { isOpenAnswer, namedPieces, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { isRecordProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
@@ -22,7 +22,7 @@ import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, type Step, type Transcript, type Writer, type Written, draftsOf } from "../Transcript.ts"
 import { carrier, escapedPiece, type Layout } from "./CarriedItems.ts"
-import { continuesMessage, type ItemMessage, namedPieces, objectOf } from "./ItemMessage.ts"
+import { continuesMessage, type ItemMessage, objectOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
 
 /**
@@ -547,7 +547,7 @@ class Rollout {
       isForeign && noteFirst.length > pieces.length ? wellFormed(messageItem("user", noteFirst) ?? item) : item
     const read = withNote === item && summary === undefined ? message : (readBack(withNote, summary) ?? message)
     // A call that comes later would also name the result.
-    const isNamed = read.parts.every((part) => part._tag === "Piece" || this.names.has(part.call))
+    const isNamed = read.parts.every((part) => !isOpenAnswer(part) || this.names.has(part.answer.id ?? ""))
     const list = namedPieces(read.parts, (call) => this.names.get(call))
     return { item: withNote, message: read, same: isNamed && samePieces(list, pieces) }
   }

@@ -87,6 +87,12 @@ const folderAt = (record: Json): string | undefined => {
   return path === "" ? undefined : path
 }
 
+/** Returns the folder that the environment names in a text: files of 2025 have it nowhere else. */
+export const folderIn = (text: string): string | undefined => {
+  const [, element, line] = /<cwd>([^<\n]+)<\/cwd>|^Current working directory: (.+)$/m.exec(text) ?? []
+  return element ?? line
+}
+
 const sessionOf = (meta: Json, name: string): BodyOf<"Session" | "Broken"> => {
   if (typeof meta.id !== "string") return broken(`${name}id`, "expected a text, the id of the session")
   const started = isJson(meta.source) ? meta.source.subagent : undefined

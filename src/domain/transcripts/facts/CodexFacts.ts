@@ -1,4 +1,4 @@
-import { type CodexRecord, decodeCodex } from "../codex/Record.ts"
+import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
 import type { Json } from "../JsonRecord.ts"
 import { addChange, noteValue, noUsage, addPrompt, addRequest, noteTime, type ScanState, wordsOf } from "./ScanState.ts"
 
@@ -13,10 +13,6 @@ const scanSession = (state: ScanState, record: Extract<CodexRecord, { readonly _
   if (record.parent !== undefined) facts.parent ??= record.parent
   noteValue(state, "instructions", record.instructions, "instructions")
 }
-
-/** The folder in the environment that files of 2025 name only in a message. */
-const folderIn = (content: unknown): string | undefined =>
-  /<cwd>([^<\n]+)<\/cwd>/.exec(JSON.stringify(content) ?? "")?.[1]
 
 const scan = (state: ScanState, record: CodexRecord): void => {
   const { facts, last } = state
@@ -33,7 +29,7 @@ const scan = (state: ScanState, record: CodexRecord): void => {
       return noteValue(state, "cwd", record.folder, "folder")
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
-      facts.folder ??= folderIn(record.item.content)
+      facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
       return addPrompt(state, wordsOf(record.item.content))
     case "Compacted":
       return addChange(state, "compaction")
