@@ -1,11 +1,11 @@
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, isOpenAnswer, locate } from "../ExactParts.ts"
-import { isJson } from "../JsonRecord.ts"
-import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem } from "../Problem.ts"
+import type { Json } from "../JsonRecord.ts"
+import { isProblem, isRecordProblem, type Problem, type RecordProblem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import {
   type Line,
   type Moment,
@@ -433,46 +433,33 @@ export const claudeReader = (isLenient = false): LineReader => {
   const queue = new Queue()
   let cwd: string | undefined
   let version: string | undefined
-  return {
-    line: (record, text, number) => {
-      if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
-      const decoded = decodeClaude(record)
-      const uuid = decoded.uuid ?? `line ${number}`
-      if (tree.lines.has(uuid)) {
-        skipped.add("repeated line")
-        return undefined
-      }
-      if (decoded._tag === "Queued") {
-        queue.add(decoded, locate(record, text, ["content"]), number, skipped)
-        return undefined
-      }
-      const isOwed = readMarks(record).owed === true
-      const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
-      if (isRecordProblem(message)) return problemAt(number, message)
-      const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
-      version = decoded.version ?? version
-      if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
-      const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
-      cwd ??= folder
-      if (message === undefined && decoded.uuid === undefined) return undefined
-      tree.add({
-        number,
-        uuid,
-        named: decoded.uuid !== undefined,
-        parent,
-        logicalParent,
-        sidechain,
-        at,
-        session,
-        message,
-        boundary,
-        previous: tree.previous(sidechain)
-      })
+  const read = (record: Json, text: string, number: number): RecordProblem | undefined => {
+    const decoded = decodeClaude(record)
+    const uuid = decoded.uuid ?? `line ${number}`
+    if (tree.lines.has(uuid)) {
+      skipped.add("repeated line")
       return undefined
-    },
-    end: function* () {
-      const read = yield* transcript(tree, queue, cwd, skipped, isLenient)
-      return isProblem(read) ? read : { ...read, unknown: skipped.unknown("Claude Code", version) }
     }
+    if (decoded._tag === "Queued") {
+      queue.add(decoded, locate(record, text, ["content"]), number, skipped)
+      return undefined
+    }
+    const isOwed = readMarks(record).owed === true
+    const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
+    if (isRecordProblem(message)) return message
+    const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
+    version = decoded.version ?? version
+    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
+    const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
+    cwd ??= folder
+    if (message === undefined && decoded.uuid === undefined) return undefined
+    const named = decoded.uuid !== undefined
+    const previous = tree.previous(sidechain)
+    tree.add({ number, uuid, named, parent, logicalParent, sidechain, at, session, message, boundary, previous })
+    return undefined
   }
+  return recordReader("expected a record: an object with a type", read, function* () {
+    const whole = yield* transcript(tree, queue, cwd, skipped, isLenient)
+    return isProblem(whole) ? whole : { ...whole, unknown: skipped.unknown("Claude Code", version) }
+  })
 }

@@ -5,11 +5,11 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { draftOf, isOpenAnswer, locate, namedPieces, type OpenAnswer, type Piece, textPiece } from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
 import { marksOf } from "../RecordLine.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Step, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { carriedBy, carrier, type PlacedItem, readExact, readLayout, withMarks } from "./CarriedItems.ts"
 import { continuesMessage, type ItemMessage, type ItemSource, messageOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
@@ -68,8 +68,7 @@ class Rollout {
   private totals: string | undefined
   private tokens: number | undefined
 
-  record(record: unknown, text: string, line: number): RecordProblem | undefined {
-    if (!isJson(record)) return recordProblem("", "expected a record: an object with timestamp, type and payload")
+  record(record: Json, text: string, line: number): RecordProblem | undefined {
     const decoded = decodeCodex(record)
     switch (decoded._tag) {
       case "Session":
@@ -355,11 +354,9 @@ class Rollout {
  */
 export const codexReader = (): LineReader => {
   const rollout = new Rollout()
-  return {
-    line: (value, text, number): Problem | undefined => {
-      const problem = rollout.record(value, text, number)
-      return problem === undefined ? undefined : problemAt(number, problem)
-    },
-    end: () => rollout.transcript()
-  }
+  return recordReader(
+    "expected a record: an object with timestamp, type and payload",
+    (record, text, line) => rollout.record(record, text, line),
+    () => rollout.transcript()
+  )
 }

@@ -17,7 +17,7 @@ import {
 import { marksOf } from "../RecordLine.ts"
 import { readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Step, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { isSummary } from "./GeminiContext.ts"
 import { messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
 import { decodeGemini, type GeminiRecord, ignoredKinds } from "./Record.ts"
@@ -502,8 +502,7 @@ const readSession = (
   return undefined
 }
 
-const readRecord = (recording: Recording, record: unknown, text: string, line: number): RecordProblem | undefined => {
-  if (!isJson(record)) return recordProblem("", 'expected a record: metadata, a message, {"$set":…} or {"$rewindTo":…}')
+const readRecord = (recording: Recording, record: Json, text: string, line: number): RecordProblem | undefined => {
   const decoded = decodeGemini(record)
   switch (decoded._tag) {
     case "Rewound":
@@ -534,13 +533,11 @@ const readRecord = (recording: Recording, record: unknown, text: string, line: n
  */
 export const geminiReader = (): LineReader => {
   const recording = new Recording()
-  return {
-    line: (record, text, number) => {
-      const problem = readRecord(recording, record, text, number)
-      return problem === undefined ? undefined : problemAt(number, problem)
-    },
-    end: () => recording.end()
-  }
+  return recordReader(
+    'expected a record: metadata, a message, {"$set":…} or {"$rewindTo":…}',
+    (record, text, line) => readRecord(recording, record, text, line),
+    () => recording.end()
+  )
 }
 
 /**

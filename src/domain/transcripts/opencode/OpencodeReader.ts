@@ -1,11 +1,11 @@
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { answerPiece, callPiece, draftOf, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
+import { draftOf, type Piece, textPiece } from "../ExactParts.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
-import { type Problem, problemAt, problemUnder, recordProblem } from "../Problem.ts"
+import { type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
 import { readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import { decodeOpencode, decodePart, ignoredKinds, type OpencodePart, type OpencodeRecord } from "./Record.ts"
 
 /** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
@@ -20,8 +20,6 @@ interface Message {
   readonly parts: Array<Json>
 }
 
-/** The database holds values; there is no other spelling of them to keep. */
-const noText = () => undefined
 const unmarked = readMarks({})
 
 /** Makes the conversation of messages in the order in which they were said. */
@@ -85,18 +83,21 @@ class Conversation {
       this.compactionRequests.set(message.record.id, compaction)
       return
     }
-    let author: Draft["author"] = parts.some((part) => part._tag === "Text" && part.isTyped) ? undefined : "program"
+    const isTyped = parts.some((part) => part._tag === "Said" && part.by === "user")
+    let author: Draft["author"] = isTyped ? undefined : "program"
     let pieces: Array<Piece> = []
     for (const part of parts) {
-      const by: Draft["author"] = part._tag !== "Text" ? author : part.isTyped ? undefined : "program"
+      if (part._tag !== "Said") {
+        this.unread(part)
+        continue
+      }
+      const by: Draft["author"] = part.by === undefined ? author : part.by === "user" ? undefined : part.by
       if (by !== author) {
         this.say(message, "user", pieces, author)
         pieces = []
         author = by
       }
-      if (part._tag === "Text") pieces.push(textPiece(part.text, noText))
-      else if (part._tag === "Media") pieces.push({ part: part.part, source: undefined })
-      else this.unread(part)
+      pieces.push(part.piece)
     }
     this.say(message, "user", pieces, author)
   }
@@ -125,31 +126,20 @@ class Conversation {
     for (const part of parts) {
       // What is said after results is the next answer of the model.
       if (answers.length > 0 && part._tag !== "Call") flush()
-      switch (part._tag) {
-        case "Text":
-          spoken.push(textPiece(part.text, noText))
-          break
-        case "Thought":
-          spoken.push(thoughtPiece(part.text, undefined, noText))
-          break
-        case "Media":
-          spoken.push({ part: part.part, source: undefined })
-          break
-        case "Call":
-          spoken.push(callPiece({ id: part.id, name: part.name ?? "unknown", args: part.args }, noText))
-          if (part.result !== undefined) answers.push(answerPiece(part.result, noText))
-          for (const media of part.media) answers.push({ part: media, source: undefined })
-          break
-        default:
-          this.unread(part)
-      }
+      if (part._tag === "Said") spoken.push(part.piece)
+      else if (part._tag === "Call") {
+        spoken.push(part.call)
+        answers.push(...part.answers)
+      } else this.unread(part)
     }
     flush()
   }
 
   private compact(message: Message, parts: ReadonlyArray<OpencodePart>, { firstKept, trigger }: Compaction): void {
-    const text = parts.flatMap((part) => (part._tag === "Text" ? part.text : [])).join("\n\n")
-    const insert = text === "" ? [] : [this.draft(message, "user", [textPiece(text, noText)], "summary")]
+    const text = parts
+      .flatMap((part) => (part._tag === "Said" && part.by !== undefined ? (part.piece.part.text ?? []) : []))
+      .join("\n\n")
+    const insert = text === "" ? [] : [this.draft(message, "user", [textPiece(text, () => undefined)], "summary")]
     this.steps.compact({ insert, trigger, tokensBefore: undefined }, unmarked, firstKept)
   }
 }
@@ -179,26 +169,23 @@ export const opencodeReader = (): LineReader => {
   const messages = new Map<string, Message>()
   const parts: Array<OpencodeRecord & { readonly _tag: "Part" }> = []
   let session: Session | undefined
-  return {
-    line: (row, _text, number) => {
-      if (!isJson(row)) return problemAt(number, recordProblem("", "expected a row: an object with a kind"))
-      const record = decodeOpencode(row)
-      if (record._tag === "Broken") return problemAt(number, record.problem)
-      if (record._tag === "Session") session ??= record
-      else if (record._tag === "Part") parts.push(record)
-      else if (record._tag === "Message") messages.set(record.id, { record, number, parts: [...record.parts] })
-      else skipped.addRecord(record.kind)
-      return undefined
-    },
-    *end() {
-      for (const { data, message } of parts) {
-        const owner = messages.get(message)
-        if (owner === undefined) skipped.add("part without a message")
-        else owner.parts.push(data)
-      }
-      return yield* conversationOf(session, [...messages.values()].sort(order), skipped)
-    }
+  const read = (row: Json, _text: string, number: number): RecordProblem | undefined => {
+    const record = decodeOpencode(row)
+    if (record._tag === "Broken") return record.problem
+    if (record._tag === "Session") session ??= record
+    else if (record._tag === "Part") parts.push(record)
+    else if (record._tag === "Message") messages.set(record.id, { record, number, parts: [...record.parts] })
+    else skipped.addRecord(record.kind)
+    return undefined
   }
+  return recordReader("expected a row: an object with a kind", read, function* () {
+    for (const { data, message } of parts) {
+      const owner = messages.get(message)
+      if (owner === undefined) skipped.add("part without a message")
+      else owner.parts.push(data)
+    }
+    return yield* conversationOf(session, [...messages.values()].sort(order), skipped)
+  })
 }
 
 /** Reads the document that `opencode export` writes; `value` is the parsed text. */

@@ -1,8 +1,7 @@
-import type { Part } from "../../content/Content.ts"
 import { messageMedia } from "../../content/MediaBlocks.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import type { Answer } from "../ExactParts.ts"
+import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
 import { instant, isJson, type Json, textAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
 import { opencodeUsage } from "../RecordUsage.ts"
@@ -14,18 +13,14 @@ import { opencodeUsage } from "../RecordUsage.ts"
 
 /** A part of a message. */
 export type OpencodePart =
-  | { readonly _tag: "Text"; readonly text: string; readonly isTyped: boolean }
-  | { readonly _tag: "Thought"; readonly text: string }
-  | { readonly _tag: "Media"; readonly part: Part }
   | {
-      readonly _tag: "Call"
-      readonly id: string | undefined
-      readonly name: string | undefined
-      readonly args: unknown
-      /** Undefined for a call that never ended. */
-      readonly result: Answer | undefined
-      readonly media: ReadonlyArray<Part>
+      readonly _tag: "Said"
+      readonly piece: Piece
+      /** Whose text it is in a message of the user. A file belongs to the text before it. */
+      readonly by: "user" | "program" | undefined
     }
+  /** A call with its result and the files of that; without them, it never ended. */
+  | { readonly _tag: "Call"; readonly call: Piece; readonly answers: ReadonlyArray<Piece> }
   /** The user asks for a compaction. */
   | { readonly _tag: "Compaction"; readonly trigger: "manual" | "auto"; readonly firstKept: string | undefined }
   | { readonly _tag: "Other"; readonly kind: string }
@@ -68,44 +63,48 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   )
 )
 
+/** The database holds values; there is no other spelling of them to keep. */
+const noText = () => undefined
+
+const saidOf = (piece: Piece, by?: "user" | "program"): OpencodePart => ({ _tag: "Said", piece, by })
+
 /** A file: its bytes, or its name where it lies elsewhere. */
-const fileOf = (part: Json): Part => {
+const fileOf = (part: Json): Piece => {
   const media = messageMedia({ ...part, type: "file" })
   return media?.inlineData === undefined
-    ? { text: `[file ${textAt(part, "filename") ?? textAt(part, "url") ?? ""}]` }
-    : media
+    ? textPiece(`[file ${textAt(part, "filename") ?? textAt(part, "url") ?? ""}]`, noText)
+    : { part: media, source: undefined }
 }
 
-/** The result of a tool; undefined for a call that never ended. */
-const resultOf = (part: Json, state: Json): Answer | undefined => {
-  const about = { id: textAt(part, "callID"), name: textAt(part, "tool") }
-  if (state.status === "error") return { ...about, failed: true, content: textAt(state, "error") ?? "" }
-  if (state.status !== "completed") return undefined
+const callOf = (part: Json, state: Json): OpencodePart => {
+  const [id, name] = [textAt(part, "callID"), textAt(part, "tool")]
+  const call = callPiece({ id, name: name ?? "unknown", args: state.input }, noText)
   // The exit code of a command stands beside its output alone.
   const exit = isJson(state.metadata) ? state.metadata.exit : undefined
-  return { ...about, failed: typeof exit === "number" && exit !== 0, content: textAt(state, "output") ?? "" }
+  const failed = state.status === "error" || (typeof exit === "number" && exit !== 0)
+  const content = textAt(state, state.status === "error" ? "error" : "output") ?? ""
+  const files: ReadonlyArray<unknown> = Array.isArray(state.attachments) ? state.attachments : []
+  const hasEnded = state.status === "error" || state.status === "completed"
+  return {
+    _tag: "Call",
+    call,
+    answers: [
+      ...(hasEnded ? [answerPiece({ id, name, failed, content }, noText)] : []),
+      ...files.filter(isJson).map(fileOf)
+    ]
+  }
 }
 
 /** Decodes a part of a message. */
 export const decodePart = (part: Json): OpencodePart => {
   const { state, text, type } = part
   if (type === "text" && typeof text === "string" && part.ignored !== true) {
-    return { _tag: "Text", text, isTyped: part.synthetic !== true }
+    return saidOf(textPiece(text, noText), part.synthetic === true ? "program" : "user")
   }
-  if (type === "reasoning" && typeof text === "string") return { _tag: "Thought", text }
-  if (type === "file") return { _tag: "Media", part: fileOf(part) }
-  if (type === "subtask") return { _tag: "Media", part: { text: textAt(part, "prompt") ?? "" } }
-  if (type === "tool" && isJson(state)) {
-    const files: ReadonlyArray<unknown> = Array.isArray(state.attachments) ? state.attachments : []
-    return {
-      _tag: "Call",
-      id: textAt(part, "callID"),
-      name: textAt(part, "tool"),
-      args: state.input,
-      result: resultOf(part, state),
-      media: files.filter(isJson).map(fileOf)
-    }
-  }
+  if (type === "reasoning" && typeof text === "string") return saidOf(thoughtPiece(text, undefined, noText))
+  if (type === "file") return saidOf(fileOf(part))
+  if (type === "subtask") return saidOf(textPiece(textAt(part, "prompt") ?? "", noText))
+  if (type === "tool" && isJson(state)) return callOf(part, state)
   if (type !== "compaction") return { _tag: "Other", kind: `part: ${String(type)}` }
   return {
     _tag: "Compaction",

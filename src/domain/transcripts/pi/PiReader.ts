@@ -3,13 +3,13 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { answerPiece, draftOf, locate, type Piece, textPiece } from "../ExactParts.ts"
-import { isJson, type Json, kindAt } from "../JsonRecord.ts"
+import { type Json, kindAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { decodePi, ignoredKinds, type PiRecord } from "./Record.ts"
 
@@ -291,8 +291,7 @@ export const piReader = (isLenient = false): LineReader => {
   const ids = new Set<string>()
   let header: Header | undefined
   let records = 0
-  const read = (record: unknown, text: string, number: number): RecordProblem | undefined => {
-    if (!isJson(record)) return recordProblem("", "expected an entry: an object with a type")
+  const read = (record: Json, text: string, number: number): RecordProblem | undefined => {
     const index = records
     records += 1
     const decoded = decodePi(record)
@@ -329,11 +328,6 @@ export const piReader = (isLenient = false): LineReader => {
     })
     return undefined
   }
-  return {
-    line: (record, text, number) => {
-      const problem = read(record, text, number)
-      return problem === undefined ? undefined : problemAt(number, problem)
-    },
-    end: () => transcript(entries, header, skipped, isLenient)
-  }
+  const end = () => transcript(entries, header, skipped, isLenient)
+  return recordReader("expected an entry: an object with a type", read, end)
 }
