@@ -3,7 +3,8 @@ import type { PartPlace } from "../conversation/CallPairs.ts"
 import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Step } from "./Transcript.ts"
+import type { Skipped } from "./Skipped.ts"
+import { draftsOf, type Step, type Transcript, type Writer } from "./Transcript.ts"
 
 /**
  * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
@@ -39,7 +40,7 @@ export const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
 /** A stretch of the file that an agent sees at once. It sees at least the last one. */
-export type Stretch = ReadonlyArray<Row | Cut>
+type Stretch = ReadonlyArray<Row | Cut>
 
 /** The text for a compaction that inserted nothing, in formats that require one. */
 export const nothingInPlace = `${runtimeMark} What was said before this point is no longer part of this context.`
@@ -58,7 +59,7 @@ export const isSummary = ({ author, content }: Draft): boolean =>
  * own record can hold the first inserted message. `keepsById`: when the record holds everything that was inserted, the
  * format can name the first kept message, and nothing is written again.
  */
-export function* stretchesOf(
+function* stretchesOf(
   steps: ReadonlyArray<Step>,
   holds: (first: Draft) => boolean,
   keepsById: boolean
@@ -112,6 +113,14 @@ const hash = (text: string, seed: number): number => {
   for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0
   return value
 }
+
+/** Derives hexadecimal digits from a text, eight at a time. They have no security purpose: they only need to be the same for the same text. */
+export const digitsOf = (text: string, count: number): string =>
+  Array.from({ length: count / 8 }, (_, n) => hex(hash(text, Math.imul(n, 0x9e3779b1)), 8)).join("")
+
+/** Whether an id is a UUID. */
+export const isUuid = (id: string | undefined): id is string =>
+  id !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(id)
 
 /** Returns the n-th UUID (version 8, by our own rule) of a session, the same every time. */
 export const uuidOf =
@@ -263,15 +272,74 @@ export function* owedCalls(
   return owed
 }
 
+// --- writing ------------------------------------------------------------------------------------------------------------
+
+/** Writes the records of a session. */
+export interface SessionLines {
+  readonly lines: ReadonlyArray<string>
+  readonly unheld: Skipped
+  /** Keeps the ids that a message had. */
+  readonly claim: (item: Row | Cut) => void
+  /** Writes a message. `index`: its place among the messages of its stretch. */
+  readonly row: (item: Row, calls: NativeCalls, index: number) => void
+  readonly cut: (item: Cut) => void
+  /** Writes results for calls that got none, for an agent that needs them. */
+  readonly answer?: (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls) => void
+  readonly close?: () => void
+}
+
+/** Makes a writer for an agent that sees what follows the last compaction. `isFit`: whether its API accepts the id of a call. */
+export const layoutWriter = (
+  format: {
+    readonly holds: (first: Draft) => boolean
+    readonly keepsById: boolean
+    readonly isFit: (id: string) => boolean
+  },
+  begin: (transcript: Transcript, session: string) => SessionLines
+): Writer =>
+  function* (transcript) {
+    const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
+    const stretches = yield* stretchesOf(transcript.steps, format.holds, format.keepsById)
+    const written = begin(transcript, session)
+    for (const item of stretches.flat()) {
+      yield 100
+      written.claim(item)
+    }
+    for (const [number, stretch] of stretches.entries()) {
+      const rows = stretch.filter(isRow)
+      const contents = rows.map(({ draft }) => draft.content)
+      const calls = yield* nativeCalls(rows, format.isFit, callIdOf(session))
+      const owed =
+        written.answer === undefined ? undefined : yield* owedCalls(contents, number === stretches.length - 1)
+      let index = 0
+      for (const item of stretch) {
+        const from = written.lines.length
+        if (isRow(item)) {
+          written.row(item, calls, index)
+          const places = owed?.get(index)
+          if (places !== undefined) written.answer?.(places, rows, calls)
+          index += 1
+        } else written.cut(item)
+        yield written.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
+      }
+    }
+    written.close?.()
+    return { lines: written.lines, unheld: written.unheld.counts }
+  }
+
 // --- what every record says ---------------------------------------------------------------------------------------------
 
-/** Returns times in order. A message without a time gets the last known one; before all of them, the first. */
-export const clock = (steps: ReadonlyArray<Step>) => {
-  const inRange = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= 8.64e15
-  const first = steps
-    .flatMap((step) => (step._tag === "Message" ? step.draft : step.insert))
-    .find(({ at }) => inRange(at))?.at
-  let now = first ?? 0
+/** The first time after those that have a year of four digits. */
+const year10000 = 253_402_300_800_000
+
+/**
+ * Returns times in order. A message without a time gets the last known one; before all of them, the first. `hasShortYears`: a time
+ * needs a year of four digits.
+ */
+export const clock = (steps: ReadonlyArray<Step>, hasShortYears = false) => {
+  const inRange = (at: number | undefined): at is number =>
+    at !== undefined && (hasShortYears ? at >= 0 && at < year10000 : Math.abs(at) <= 8.64e15)
+  let now = steps.flatMap(draftsOf).find(({ at }) => inRange(at))?.at ?? 0
   return {
     /** Milliseconds since 1970. A repeated message keeps its time and does not affect others. */
     at: (draft: Draft | undefined, isAgain = false): number => {

@@ -12,7 +12,7 @@ import { missingResponse } from "../../conversation/Projection.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
-import { owedCalls } from "../CompactionLayout.ts"
+import { clock, digitsOf, isoTime, owedCalls, uuidOf } from "../CompactionLayout.ts"
 import { type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import type { Json } from "../JsonRecord.ts"
 import { isRecordProblem } from "../Problem.ts"
@@ -31,7 +31,7 @@ import { Flow } from "./GeminiReader.ts"
  * One file: the ids, records and checkpoints of one format and direction.
  */
 
-// --- ids, times, names ----------------------------------------------------------------------------------------------------
+// --- ids ----------------------------------------------------------------------------------------------------
 
 /** Assigns ids to messages: the agent's own when it is free in the file, else `m1`, `m2`, … */
 class Ids {
@@ -70,30 +70,6 @@ class Ids {
     while (this.reservedIds.has(`m${this.made}`))
     return `m${this.made}`
   }
-}
-
-/** The largest distance of a date from 1970, in milliseconds. */
-const farthest = 8.64e15
-const isDate = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= farthest
-const iso = (at: number): string => new Date(at).toISOString()
-
-/**
- * Derives hexadecimal digits from a text, eight at a time (FNV-1a with several seeds). They have no security purpose: Gemini
- * CLI has a SHA-256 of the folder or random ids in these places, and the digits only need to be the same for the same text.
- */
-const digits = (text: string, count: number): string => {
-  let all = ""
-  for (let seed = 0; all.length < count; seed += 1) {
-    let hash = 0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)
-    for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-    all += (hash >>> 0).toString(16).padStart(8, "0")
-  }
-  return all.slice(0, count)
-}
-
-const uuid = (text: string): string => {
-  const hex = digits(text, 32)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
 }
 
 // --- records ----------------------------------------------------------------------------------------------------------
@@ -252,8 +228,9 @@ class Writing {
   private readonly ids: Ids
   private readonly counted = new Set<Draft>()
   private readonly model: string | undefined
-  /** The latest known time, for messages without one. */
-  private now: number
+  private readonly time: ReturnType<typeof clock>
+  /** When the first message was said, as ISO text. */
+  readonly started: string
   private environments: ReadonlyArray<Draft> = []
   /** The calls that a reader knows as owed at this point. */
   private readonly owed = new Set<string>()
@@ -264,11 +241,13 @@ class Writing {
     const drafts = steps.flatMap(draftsOf)
     this.model = model
     this.ids = new Ids(drafts)
-    this.now = drafts.map(({ at }) => at).find(isDate) ?? 0
+    this.time = clock(steps)
+    this.started = this.now
   }
 
-  get time(): string {
-    return iso(this.now)
+  /** The latest known time, as ISO text. */
+  get now(): string {
+    return isoTime(this.time.now)
   }
 
   /** Begins a checkpoint: all messages follow again. */
@@ -312,16 +291,11 @@ class Writing {
     return lines
   }
 
-  private stamp({ at }: Draft): string {
-    if (isDate(at)) this.now = at
-    return this.time
-  }
-
   private user(draft: Draft, from: number, stays: boolean): string {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
     const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
-    const record = { id: this.ids.of(draft), timestamp: this.stamp(draft), type: "user", content: native }
+    const record = { id: this.ids.of(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
     const expected = stays ? [] : [{ ...expectedOf(draft), pieces }]
     const base: Marks = stays ? { again: record.id } : {}
     const author: Marks = { ...base, author: draft.author ?? null }
@@ -347,11 +321,11 @@ class Writing {
     const pieces = piecesOf(draft)
     const parts = partsOf(pieces)
     const calls = parts.filter(isCall)
-    const timestamp = this.stamp(draft)
+    const timestamp = isoTime(this.time.at(draft))
     const answered = next === undefined || count === 0 ? [] : piecesOf(next).slice(0, count)
     const thoughts = parts.filter(isThought)
     const about = { tokens: tokensOf(draft.usage), model: draft.model ?? this.model }
-    const later = next !== undefined && isDate(next.at) ? iso(next.at) : timestamp
+    const later = isoTime(this.time.at(next, true))
     // Gemini CLI sends a call without a response unchanged, which the API refuses.
     const owed = (call: Part, index: number) =>
       open[index] === true && call.functionCall !== undefined ? missingResponse(call.functionCall) : undefined
@@ -431,19 +405,16 @@ class Writing {
   }
 }
 
-/** Returns the metadata besides the messages. `last`: the time of the last message. */
-const metadataOf = (transcript: Transcript, last: string, lines: ReadonlyArray<string>) => {
-  const first = transcript.steps.flatMap(draftsOf).find(({ at }) => isDate(at))?.at
-  const { cwd, session } = transcript
-  return {
-    sessionId: session ?? uuid([lines.length, lines[0], lines.at(-1)].join("\n")),
-    projectHash: digits(cwd ?? "", 64),
-    startTime: iso(first ?? 0),
-    lastUpdated: last,
-    kind: "main",
-    ...(cwd === undefined ? {} : { cwd })
-  }
-}
+/** Returns the metadata besides the messages. */
+const metadataOf = ({ cwd, session }: Transcript, { now, started }: Writing, lines: ReadonlyArray<string>) => ({
+  sessionId: session ?? uuidOf([lines.length, lines[0], lines.at(-1)].join("\n"))(0),
+  // Gemini CLI has a SHA-256 of the folder here.
+  projectHash: digitsOf(cwd ?? "", 64),
+  startTime: started,
+  lastUpdated: now,
+  kind: "main",
+  ...(cwd === undefined ? {} : { cwd })
+})
 
 /**
  * Writes records, one a line. A compaction becomes a checkpoint of the agent's whole view from then on. The hash of the
@@ -468,12 +439,12 @@ export const writeGemini: Writer = function* (transcript) {
     writing.checkpoint()
     const messages = yield* writing.records(shown.drafts, index === transcript.steps.length - 1, staying)
     const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
-    const updated = JSON.stringify(writing.time)
+    const updated = JSON.stringify(writing.now)
     lines.push(`{"$set":{"messages":[${messages.join(",")}],"lastUpdated":${updated}},"palimpsest":${marks}}`)
   }
   for (const line of yield* writing.records(group, true)) lines.push(line)
   return {
-    lines: [recordLine(metadataOf(transcript, writing.time, lines)), ...lines],
+    lines: [recordLine(metadataOf(transcript, writing, lines)), ...lines],
     unheld: writing.unheld.counts
   }
 }
@@ -490,7 +461,7 @@ export const writeGeminiDocument: Writer = function* (transcript) {
   }
   const lines = yield* writing.records(shown.drafts, true)
   for (let gone = messages - shown.drafts.length; gone > 0; gone -= 1) writing.unheld.add("message before a compaction")
-  const { kind, ...metadata } = metadataOf(transcript, writing.time, lines)
+  const { kind, ...metadata } = metadataOf(transcript, writing, lines)
   const head = recordLine(metadata).slice(0, -1)
   return {
     lines: [`${head},"messages":[${lines.join(",")}],"kind":${JSON.stringify(kind)}}`],

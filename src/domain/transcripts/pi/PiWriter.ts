@@ -1,25 +1,21 @@
 import { isCall, isErrorResponse, isResponse, isText } from "../../content/Content.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote } from "../../conversation/Projection.ts"
-import type { SlicedWork } from "../../text/SlicedWork.ts"
 import {
-  callIdOf,
   clock,
   type Cut,
   Ids,
   isoTime,
   isRow,
   isSummary,
+  layoutWriter,
   messageOf,
   type NativeCall,
   type NativeCalls,
-  nativeCalls,
   nothingInPlace,
   type Row,
-  shortIdOf,
-  type Stretch,
-  stretchesOf,
-  uuidOf
+  type SessionLines,
+  shortIdOf
 } from "../CompactionLayout.ts"
 import { exactLine, type LineContent } from "../ExactLine.ts"
 import { type Piece, piecesOf } from "../ExactParts.ts"
@@ -143,7 +139,7 @@ const userEntries = (
 const holds = (draft: Draft): boolean => draft.content.parts.length === 1 && isSummary(draft)
 
 /** The entries of a session while they are written. */
-class SessionEntries {
+class SessionEntries implements SessionLines {
   readonly lines: Array<string>
   readonly unheld = new Skipped()
   private readonly ids: Ids
@@ -155,11 +151,9 @@ class SessionEntries {
   /** Whether the last message was a result, so that a reader would join the next one to it. */
   private isResult = false
   private readonly transcript: Transcript
-  private readonly session: string
 
   constructor(transcript: Transcript, session: string) {
     this.transcript = transcript
-    this.session = session
     this.ids = new Ids(shortIdOf(session))
     this.time = clock(transcript.steps)
     const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
@@ -259,20 +253,6 @@ class SessionEntries {
     this.isResult = false
   }
 
-  /** Writes what stands between two compactions. */
-  *stretch(stretch: Stretch): SlicedWork<void> {
-    const calls = yield* nativeCalls(stretch.filter(isRow), (id) => id !== "", callIdOf(this.session))
-    let index = 0
-    for (const item of stretch) {
-      const from = this.lines.length
-      if (isRow(item)) {
-        this.row(item, calls, index)
-        index += 1
-      } else this.cut(item)
-      yield this.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
-    }
-  }
-
   /** Names the model with which the session goes on. */
   close(): void {
     this.changeModel(this.transcript.model, this.time.now)
@@ -283,15 +263,7 @@ class SessionEntries {
  * Writes a Pi session of version 3. A compaction that replaced messages by one text names the first entry that it kept. Any
  * other compaction is followed by everything that Pi should see. A reader returns each message once.
  */
-export const writePi: Writer = function* (transcript) {
-  const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
-  const stretches = yield* stretchesOf(transcript.steps, holds, true)
-  const written = new SessionEntries(transcript, session)
-  for (const item of stretches.flat()) {
-    yield 100
-    written.claim(item)
-  }
-  for (const stretch of stretches) yield* written.stretch(stretch)
-  written.close()
-  return { lines: written.lines, unheld: written.unheld.counts }
-}
+export const writePi: Writer = layoutWriter(
+  { holds, keepsById: true, isFit: (id) => id !== "" },
+  (transcript, session) => new SessionEntries(transcript, session)
+)

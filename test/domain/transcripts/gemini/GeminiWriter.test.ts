@@ -58,7 +58,7 @@ describe("the form Gemini CLI writes", () => {
   it("is deterministic without a session, a folder, messages or times", () => {
     const bare = transcriptOf([], { session: undefined, cwd: undefined, model: undefined })
     const [metadata, ...rest] = recordsIn(written(bare))
-    assert.match(String(metadata?.sessionId), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+    assert.match(String(metadata?.sessionId), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
     assert.deepStrictEqual(rest, [])
     assert.deepStrictEqual(written(bare), written(bare))
     assert.strictEqual(metadata?.startTime, "1970-01-01T00:00:00.000Z")
