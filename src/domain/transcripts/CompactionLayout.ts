@@ -1,4 +1,4 @@
-import { type Content, isCall, isResponse, isText } from "../content/Content.ts"
+import { type Content, isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
 import type { PartPlace } from "../conversation/CallPairs.ts"
 import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
@@ -41,6 +41,15 @@ export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? 
 
 /** A stretch of the file that an agent sees at once. It sees at least the last one. */
 type Stretch = ReadonlyArray<Row | Cut>
+
+/** Returns the kind of a part that a message of this role has no place for, as it is counted. */
+export const unheldKind = (role: Content["role"], part: Part): string => {
+  if (isCall(part)) return "calls of the user"
+  if (isResponse(part)) return role === "model" ? "results of the model" : "results without a call"
+  if (isThought(part)) return "thoughts"
+  if (!isMedia(part)) return "unknown parts"
+  return role === "user" && part.fileData !== undefined ? "files" : "media"
+}
 
 /** The text for a compaction that inserted nothing, in formats that require one. */
 export const nothingInPlace = `${runtimeMark} What was said before this point is no longer part of this context.`
@@ -352,6 +361,15 @@ export const clock = (steps: ReadonlyArray<Step>, hasShortYears = false) => {
     }
   }
 }
+
+const providers: ReadonlyArray<readonly [model: RegExp, provider: string]> = [
+  [/claude/i, "anthropic"],
+  [/^(gpt|o\d|codex)/i, "openai"],
+  [/gemini/i, "google"]
+]
+
+/** Returns the provider of a model, as agents name it. */
+export const providerOf = (model = ""): string => providers.find(([name]) => name.test(model))?.[1] ?? "unknown"
 
 /** Milliseconds since 1970 as ISO text. */
 export const isoTime = (at: number): string => new Date(at).toISOString()

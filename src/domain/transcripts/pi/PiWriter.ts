@@ -13,6 +13,7 @@ import {
   type NativeCall,
   type NativeCalls,
   nothingInPlace,
+  providerOf,
   type Row,
   type SessionLines,
   shortIdOf
@@ -25,22 +26,22 @@ import { type Marks } from "../RecordMarks.ts"
 import { countsOf } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
-import { blocksOf, modelBlock, resultContent, userBlock } from "./PiBlocks.ts"
+import { blocksOf, resultContent } from "./PiBlocks.ts"
 import { nativeEntry } from "./PiReader.ts"
 import { unknownModel } from "./Record.ts"
 
 /** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 
-/** The provider and the protocol of a model, as Pi names them. */
-const providers: ReadonlyArray<readonly [model: RegExp, provider: string, api: string]> = [
-  [/claude/i, "anthropic", "anthropic-messages"],
-  [/^(gpt|o\d|codex)/i, "openai", "openai-responses"],
-  [/gemini/i, "google", "google-generative-ai"]
-]
+/** The protocols of providers, as Pi names them. */
+const apis: Readonly<Record<string, string>> = {
+  anthropic: "anthropic-messages",
+  openai: "openai-responses",
+  google: "google-generative-ai"
+}
 
 const servedBy = (model: string | undefined) => {
-  const [, provider = unknownModel, api = unknownModel] = providers.find(([name]) => name.test(model ?? "")) ?? []
-  return { api, provider, model: model ?? unknownModel }
+  const provider = providerOf(model)
+  return { api: apis[provider] ?? provider, provider, model: model ?? unknownModel }
 }
 
 /** The type under which Pi stores messages that a program added. */
@@ -80,10 +81,7 @@ const modelEntry = (
 ): Entry => {
   const { parts } = draft.content
   for (const part of parts) if (isText(part) && part.thoughtSignature !== undefined) unheld.add("signatures")
-  const content = blocksOf(
-    parts.map((part, index) => modelBlock(part, call(index))),
-    unheld
-  )
+  const content = blocksOf("model", parts, call, unheld)
   const about = { ...servedBy(model), usage: usageRecord(draft), stopReason: stopReason(draft), timestamp: at }
   return { record: message({ role: "assistant", content, ...about }), pieces: piecesOf(draft), isResult: false }
 }
@@ -104,10 +102,8 @@ const resultEntry = (piece: Piece, call: NativeCall, at: number, unheld: Skipped
 
 /** Returns the entry of a user message. Text of a program or a model in the user's role becomes a custom message. */
 const userEntry = (draft: Draft, pieces: ReadonlyArray<Piece>, at: number, unheld: Skipped, alone: boolean): Entry => {
-  const content = blocksOf(
-    pieces.map(({ part }) => userBlock(part)),
-    unheld
-  )
+  const parts = pieces.map(({ part }) => part)
+  const content = blocksOf("user", parts, () => undefined, unheld)
   if (draft.author === undefined) {
     return { record: message({ role: "user", content, timestamp: at }), pieces, isResult: false }
   }
