@@ -60,7 +60,8 @@ const scanPi = (state: ScanState, json: Json): void => {
     case "Message": {
       if (record.by === "user") return addPrompt(state, wordsOf(record.content))
       if (record.by !== "model") return
-      const { at = 0, id = `${facts.session ?? ""} ${at}`, isFree, model = "unknown", usage = noUsage } = record
+      const { at = 0, beganAt = at, isFree, model = "unknown", usage = noUsage } = record
+      const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
       return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
     }
   }

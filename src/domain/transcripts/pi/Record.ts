@@ -28,6 +28,8 @@ type Body =
       readonly path: ReadonlyArray<string>
       readonly model: string | undefined
       readonly usage: Usage | undefined
+      /** When it began. A copy of the message keeps that. */
+      readonly beganAt: number | undefined
       /** Whether it costs nothing here: an answer that was carried to Pi was paid where it was given. */
       readonly isFree: boolean
     }
@@ -118,6 +120,7 @@ const said = (by: Speaker, record: Json, root: ReadonlyArray<string>): Body => {
     path: [...root, "content"],
     model: by === "model" ? modelAt(record, "model") : undefined,
     usage: usage === undefined ? undefined : piUsage(usage),
+    beganAt: timeAt(record),
     isFree: isJson(usage?.cost) && usage.cost.total === 0
   }
 }

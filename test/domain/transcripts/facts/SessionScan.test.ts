@@ -275,6 +275,18 @@ describe("what happened since the request before", () => {
     assert.deepStrictEqual([request?.id, request?.at, request?.usage.cost], ["m", 5, 0.25])
   })
 
+  it("a copy of an answer of Pi's first version has the id of the original: when it began", () => {
+    const message = { role: "assistant", model: "m", timestamp: 5, usage: { input: 1, output: 1 } }
+    const ids = ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"].map(
+      (timestamp) =>
+        requestsOf("pi", [
+          { type: "session", id: "s" },
+          { type: "message", timestamp, message }
+        ])[0]?.id
+    )
+    assert.deepStrictEqual(ids, ["s 5", "s 5"])
+  })
+
   it("what was imported, and what a recording answers, costs nothing", () => {
     const usage = { prompt: 9, answer: 1, thoughts: 0, cached: 0 }
     const entry = (more: object) => ({
