@@ -99,7 +99,7 @@ try {
   for (let round = 0; round < rounds; round += 1) {
     starts.push((await find(homes.empty)).ms)
     listed.push((await find(homes.all)).ms)
-    searched.push((await find(homes.all, "please", "test")).ms)
+    searched.push((await find(homes.all, "cache", "retry")).ms)
     appendFileSync(first, '{"type":"user","message":{"role":"user","content":"one more"}}\n')
     grown.push((await find(homes.all)).ms)
   }
