@@ -39,8 +39,8 @@ export const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 /** Returns the message that a row or a compaction writes. */
 export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
-/** A stretch of the file that an agent sees at once. It sees at least the last one. */
-type Stretch = ReadonlyArray<Row | Cut>
+/** A part of the file that an agent sees at once. It sees at least the last one. */
+type VisibleSegment = ReadonlyArray<Row | Cut>
 
 /** Returns the kind of a part that a message of this role has no place for, as it is counted. */
 export const unheldKind = (role: Content["role"], part: Part): string => {
@@ -64,23 +64,23 @@ export const isSummary = ({ author, content }: Draft): boolean =>
   !content.parts.some((part) => isCall(part) || isResponse(part))
 
 /**
- * Splits the steps into stretches, of which each but the first begins with a compaction. `holds`: whether the compaction's
+ * Splits the steps into segments, of which each but the first begins with a compaction. `holds`: whether the compaction's
  * own record can hold the first inserted message. `keepsById`: when the record holds everything that was inserted, the
  * format can name the first kept message, and nothing is written again.
  */
-function* stretchesOf(
+function* segmentsOf(
   steps: ReadonlyArray<Step>,
   holds: (first: Draft) => boolean,
   keepsById: boolean
-): SlicedWork<ReadonlyArray<Stretch>> {
-  let stretch: Array<Row | Cut> = []
-  const stretches = [stretch]
+): SlicedWork<ReadonlyArray<VisibleSegment>> {
+  let segment: Array<Row | Cut> = []
+  const segments = [segment]
   let environment: ReadonlyArray<Row> = []
   let shown: Array<{ readonly row: Row; readonly number: number }> = []
   let messages = 0
   const write = (draft: Draft, inserted: boolean, again: Row | undefined): Row => {
     const row: Row = { _tag: "Row", draft, inserted, again }
-    stretch.push(row)
+    segment.push(row)
     return row
   }
   for (const step of steps) {
@@ -98,18 +98,18 @@ function* stretchesOf(
     const summary = first !== undefined && holds(first) ? first : undefined
     const cut = (row: Row | undefined): Cut => ({ _tag: "Cut", compaction: step, summary, kept: row })
     if (keepsById && summary !== undefined && insert.length === 1 && environment.length === 0) {
-      stretch.push(cut(kept[0]?.row))
+      segment.push(cut(kept[0]?.row))
       shown = kept
       continue
     }
-    stretch = [cut(undefined)]
-    stretches.push(stretch)
+    segment = [cut(undefined)]
+    segments.push(segment)
     environment = environment.map((row) => write(row.draft, false, row))
     for (const draft of summary === undefined ? insert : insert.slice(1)) write(draft, true, undefined)
     shown = kept.map(({ number, row }) => ({ row: write(row.draft, false, row), number }))
     yield shown.length * 100
   }
-  return stretches
+  return segments
 }
 
 // --- ids ----------------------------------------------------------------------------------------------------------------
@@ -186,7 +186,7 @@ export interface NativeCall {
   readonly name: string
 }
 
-/** By place in a stretch: each call of the model, and for each result the call that it answers. */
+/** By place in a segment: each call of the model, and for each result the call that it answers. */
 export type NativeCalls = ReadonlyMap<string, NativeCall>
 
 /**
@@ -227,7 +227,7 @@ function* named(
 }
 
 /**
- * Pairs the calls and results of a stretch by the rules of a model's API: ids are unique and in an accepted form (`isFit`),
+ * Pairs the calls and results of a segment by the rules of a model's API: ids are unique and in an accepted form (`isFit`),
  * and results are in the run of messages right after their call's. A result without such a call is left out.
  */
 export function* nativeCalls(
@@ -289,7 +289,7 @@ export interface SessionLines {
   readonly unheld: Skipped
   /** Keeps the ids that a message had. */
   readonly claim: (item: Row | Cut) => void
-  /** Writes a message. `index`: its place among the messages of its stretch. */
+  /** Writes a message. `index`: its place among the messages of its segment. */
   readonly row: (item: Row, calls: NativeCalls, index: number) => void
   readonly cut: (item: Cut) => void
   /** Writes results for calls that got none, for an agent that needs them. */
@@ -308,20 +308,19 @@ export const layoutWriter = (
 ): Writer =>
   function* (transcript) {
     const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
-    const stretches = yield* stretchesOf(transcript.steps, format.holds, format.keepsById)
+    const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById)
     const written = begin(transcript, session)
-    for (const item of stretches.flat()) {
+    for (const item of segments.flat()) {
       yield 100
       written.claim(item)
     }
-    for (const [number, stretch] of stretches.entries()) {
-      const rows = stretch.filter(isRow)
+    for (const [number, segment] of segments.entries()) {
+      const rows = segment.filter(isRow)
       const contents = rows.map(({ draft }) => draft.content)
       const calls = yield* nativeCalls(rows, format.isFit, callIdOf(session))
-      const owed =
-        written.answer === undefined ? undefined : yield* owedCalls(contents, number === stretches.length - 1)
+      const owed = written.answer === undefined ? undefined : yield* owedCalls(contents, number === segments.length - 1)
       let index = 0
-      for (const item of stretch) {
+      for (const item of segment) {
         const from = written.lines.length
         if (isRow(item)) {
           written.row(item, calls, index)

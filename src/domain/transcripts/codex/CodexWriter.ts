@@ -9,6 +9,7 @@ import {
   type Part,
   plainText
 } from "../../content/Content.ts"
+import { messageMedia } from "../../content/MediaBlocks.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { sliceAt } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
@@ -193,12 +194,8 @@ const callItem = (piece: Piece, name: string, id: string | undefined, calls: Cal
 /** Writes a block of another agent's result as a content item of Codex. */
 const contentItem = (block: Json): Json => {
   if (typeof block.text === "string") return { type: "input_text", text: block.text }
-  const source = isJson(block.source) ? block.source : block
-  const data = textAt(source, "data")
-  const mimeType = textAt(source, "media_type") ?? textAt(source, "mimeType")
-  const url =
-    textAt(block, "image_url") ?? (data === undefined ? textAt(source, "url") : `data:${mimeType ?? ""};base64,${data}`)
-  return url === undefined || (mimeType !== undefined && !mimeType.startsWith("image/"))
+  const url = imageUrl(messageMedia(block) ?? {})
+  return url === undefined
     ? { type: "input_text", text: JSON.stringify(block) }
     : { type: "input_image", image_url: url }
 }

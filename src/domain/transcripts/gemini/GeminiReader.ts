@@ -113,7 +113,7 @@ const owedJson = JSON.stringify(missingResponse({ name: "" }).functionResponse?.
 /** A record in its place. */
 interface Held {
   readonly message: MessageRecord
-  /** Whether it is part of the checkpoint at the beginning of its stretch. */
+  /** Whether it is part of the checkpoint at the beginning of its segment. */
   readonly inserted: boolean
 }
 
@@ -124,9 +124,9 @@ const keyOf = (message: MessageRecord): string | MessageRecord => message.id ?? 
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
 /** The records that the agent saw from a checkpoint on, or from the beginning. */
-interface Stretch {
+interface ViewSegment {
   records: Records
-  /** Environment messages of earlier stretches. */
+  /** Environment messages of earlier segments. */
   readonly known: ReadonlyArray<Draft>
   readonly checkpoint: Pick<Compaction, "trigger" | "tokensBefore"> | undefined
 }
@@ -267,7 +267,8 @@ function* kept(inserted: ReadonlyArray<Draft>, seen: ReadonlyArray<Seen>): Slice
   return count
 }
 
-const sameMessage = (left: Draft, right: Draft): boolean =>
+/** Whether two messages say the same in the same voice. */
+export const sameMessage = (left: Draft, right: Draft): boolean =>
   left.content.role === right.content.role &&
   left.author === right.author &&
   samePieces(piecesOf(left), piecesOf(right))
@@ -276,10 +277,10 @@ type SessionRecord = GeminiRecord & { readonly _tag: "Session" }
 
 /** The session read so far. */
 class Recording {
-  private readonly before: Array<Stretch> = []
-  /** Owed calls of earlier stretches. */
+  private readonly before: Array<ViewSegment> = []
+  /** Owed calls of earlier segments. */
   private readonly owed = new Set<string>()
-  private now: Stretch = { records: new Map(), known: [], checkpoint: undefined }
+  private now: ViewSegment = { records: new Map(), known: [], checkpoint: undefined }
   /** A checkpoint with only the environment, until it is known whether the other messages are loaded again. */
   private unloaded: Records | undefined
   private readonly skipped = new Skipped(ignoredKinds)
@@ -336,7 +337,7 @@ class Recording {
    * Replaces all messages. When the new ones only repeat the earlier ones, and possibly continue them, the conversation did
    * not change; otherwise the agent sees something else from here on.
    */
-  checkpoint(messages: ReadonlyArray<MessageRecord>, ours: Stretch["checkpoint"]): void {
+  checkpoint(messages: ReadonlyArray<MessageRecord>, ours: ViewSegment["checkpoint"]): void {
     const { known, records } = this.now
     const next: Records = new Map(messages.map((message) => [keyOf(message), { message, inserted: false }]))
     this.unloaded = undefined
@@ -358,8 +359,8 @@ class Recording {
     this.replace(next, ours)
   }
 
-  /** Begins a new stretch: the agent sees something else from here on. */
-  private replace(next: Records, checkpoint: Stretch["checkpoint"]): void {
+  /** Begins a new segment: the agent sees something else from here on. */
+  private replace(next: Records, checkpoint: ViewSegment["checkpoint"]): void {
     const { known, records } = this.now
     const shown = shownBy(records, known, this.owed)
     const environments = shown.flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
@@ -476,7 +477,7 @@ function* readMessages(
   return messages
 }
 
-const compactionOf = (record: Json): Stretch["checkpoint"] => {
+const compactionOf = (record: Json): ViewSegment["checkpoint"] => {
   const { trigger } = readMarks(record)
   return trigger === undefined ? undefined : { trigger, tokensBefore: natural(marksOf(record).tokensBefore) }
 }

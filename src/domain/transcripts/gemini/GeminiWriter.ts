@@ -13,7 +13,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
 import { clock, digitsOf, isoTime, owedCalls, uuidOf } from "../CompactionLayout.ts"
-import { type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { draftOf, type Piece, piecesOf } from "../ExactParts.ts"
 import type { Json } from "../JsonRecord.ts"
 import { isRecordProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
@@ -22,7 +22,7 @@ import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
 import { geminiEnvironments } from "../voice/VoiceForms.ts"
 import { leadingJunkNote, readMessage } from "./GeminiMessage.ts"
-import { Flow } from "./GeminiReader.ts"
+import { Flow, sameMessage } from "./GeminiReader.ts"
 
 /**
  * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
@@ -74,13 +74,6 @@ class Ids {
 
 // --- records ----------------------------------------------------------------------------------------------------------
 
-/** A message that a reader has to return for a record. */
-interface ExpectedDraft {
-  readonly role: Content["role"]
-  readonly author: Author | undefined
-  readonly pieces: ReadonlyArray<Piece>
-}
-
 /** A record, and the data it carries besides its own form. */
 interface Attempt {
   readonly record: Json
@@ -88,22 +81,15 @@ interface Attempt {
   readonly marks: Marks
 }
 
-const expectedOf = (draft: Draft): ExpectedDraft => ({
-  role: draft.content.role,
-  author: draft.author,
-  pieces: piecesOf(draft)
-})
+/** A message that a reader has to return for a record. */
+const expected = (role: Content["role"], author: Author | undefined, pieces: ReadonlyArray<Piece>): Draft =>
+  draftOf(role, pieces, { at: undefined, author, line: 0, ids: [] })
 
-const isSame = (drafts: ReadonlyArray<Draft>, expected: ReadonlyArray<ExpectedDraft>): boolean =>
-  drafts.length === expected.length &&
+const areSame = (drafts: ReadonlyArray<Draft>, others: ReadonlyArray<Draft>): boolean =>
+  drafts.length === others.length &&
   drafts.every((draft, index) => {
-    const one = expected[index]
-    return (
-      one !== undefined &&
-      draft.content.role === one.role &&
-      draft.author === one.author &&
-      samePieces(piecesOf(draft), one.pieces)
-    )
+    const other = others[index]
+    return other !== undefined && sameMessage(draft, other)
   })
 
 const partsOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => pieces.map(({ part }) => part)
@@ -296,11 +282,11 @@ class Writing {
     const isEnvironment = draft.author === "environment"
     const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
     const record = { id: this.ids.of(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
-    const expected = stays ? [] : [{ ...expectedOf(draft), pieces }]
+    const messages = stays ? [] : [expected("user", draft.author, pieces)]
     const base: Marks = stays ? { again: record.id } : {}
     const author: Marks = { ...base, author: draft.author ?? null }
     const exact = { parts: pieces }
-    const made = this.made(expected, [
+    const made = this.made(messages, [
       { record, exact: {}, marks: base },
       { record, exact: {}, marks: author },
       { record, exact, marks: base },
@@ -354,14 +340,14 @@ class Writing {
       ...(draft.author === undefined ? {} : { author: draft.author }),
       ...(draft.usage?.cacheWrite === undefined ? {} : { usage: draft.usage })
     }
-    const expected = [
-      ...(stays ? [] : [{ ...expectedOf(draft), pieces }]),
-      ...(answered.length === 0 ? [] : [{ role: "user" as const, author: undefined, pieces: answered }])
+    const messages = [
+      ...(stays ? [] : [expected("model", draft.author, pieces)]),
+      ...(answered.length === 0 ? [] : [expected("user", undefined, answered)])
     ]
     const inOrder = isInOrder(parts)
     const own = inOrder ? recorded : whole
     const lists = answered.length === 0 ? [{}] : [{}, { answers: answered }]
-    const made = this.made(expected, [
+    const made = this.made(messages, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
       ...lists.slice(1).map((exact) => ({ record: own, exact, marks })),
@@ -375,7 +361,7 @@ class Writing {
   }
 
   /** Returns the first attempt that a reader reads as the wanted messages, else the last one. */
-  private made(expected: ReadonlyArray<ExpectedDraft>, attempts: ReadonlyArray<Attempt>) {
+  private made(messages: ReadonlyArray<Draft>, attempts: ReadonlyArray<Attempt>) {
     let line = ""
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
@@ -385,7 +371,7 @@ class Writing {
       const isOpen =
         message.gives._tag === "User" && (message.gives.whose === "bare" || message.gives.whose === "marked")
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
-      if ((isOpen || !isSame(this.flow.drafts(message), expected)) && index < attempts.length - 1) continue
+      if ((isOpen || !areSame(this.flow.drafts(message), messages)) && index < attempts.length - 1) continue
       this.flow.take(message)
       return { line, exact: Object.keys(exact).length > 0 }
     }

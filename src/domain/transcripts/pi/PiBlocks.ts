@@ -1,4 +1,5 @@
 import { type Content, isCall, isText, isThought, outputText, type Part } from "../../content/Content.ts"
+import { messageMedia } from "../../content/MediaBlocks.ts"
 import { type NativeCall, unheldKind } from "../CompactionLayout.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
@@ -9,13 +10,13 @@ import type { Skipped } from "../Skipped.ts"
 const signature = (key: string, { thoughtSignature }: Part) =>
   thoughtSignature === undefined ? {} : { [key]: thoughtSignature }
 
+const imageBlock = ({ inlineData: { data, mimeType } = {} }: Part): Json | undefined =>
+  data !== undefined && mimeType?.startsWith("image/") === true ? { type: "image", data, mimeType } : undefined
+
 /** Returns the block of a part of a message; undefined when Pi has none for it. */
 const blockOf = (role: Content["role"], part: Part, call: NativeCall | undefined): Json | undefined => {
   if (isText(part)) return { type: "text", text: part.text }
-  if (role === "user") {
-    const { data, mimeType } = part.inlineData ?? {}
-    return data !== undefined && mimeType?.startsWith("image/") === true ? { type: "image", data, mimeType } : undefined
-  }
+  if (role === "user") return imageBlock(part)
   if (isCall(part)) {
     const { args, name } = part.functionCall
     const block = { type: "toolCall", id: call?.id, name, arguments: isJson(args) ? args : {} }
@@ -29,12 +30,8 @@ const blockOf = (role: Content["role"], part: Part, call: NativeCall | undefined
 /** Returns a block of another agent's result in Pi's form. */
 const resultBlock = (block: unknown): Json => {
   if (isJson(block) && block.type === "text" && typeof block.text === "string") return block
-  if (isJson(block) && block.type === "image") {
-    if (typeof block.data === "string") return block
-    const source = isJson(block.source) ? block.source : {}
-    if (typeof source.data === "string") return { type: "image", data: source.data, mimeType: source.media_type }
-  }
-  return { type: "text", text: JSON.stringify(block) }
+  const media = messageMedia(block)
+  return (media === undefined ? undefined : imageBlock(media)) ?? { type: "text", text: JSON.stringify(block) }
 }
 
 /** Returns the content of a result as blocks. */
