@@ -1,19 +1,19 @@
 import { Schema } from "effect"
-import {
-  isCall,
-  isResponse,
-  isText,
-  isThought,
-  needsSource,
-  type Part,
-  PartShape,
-  plainText
-} from "../../content/Content.ts"
+import { isCall, isResponse, isText, isThought, type Part, PartShape, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
 import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
-import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
+import {
+  answerPiece,
+  callPiece,
+  locate,
+  type Locator,
+  type Piece,
+  textPiece,
+  thoughtPiece,
+  wirePiece
+} from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -83,10 +83,8 @@ const wirePieces = (
   const pieces: Array<Piece> = []
   for (const [index, item] of list.entries()) {
     if (typeof item === "string") pieces.push(textPiece(item, () => slice(index)))
-    else if (isPart(item)) {
-      const own = slice(index)
-      pieces.push({ part: item, source: own !== undefined && needsSource(item, own) ? own : undefined })
-    } else
+    else if (isPart(item)) pieces.push(wirePiece(item, slice(index)))
+    else
       return recordProblem(
         `${place}[${index}]`,
         "expected a text or a part (an object with text, functionCall, inlineData, …)"
