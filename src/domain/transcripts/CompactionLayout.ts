@@ -291,9 +291,11 @@ export interface SessionLines {
   readonly claim: (item: Row | Cut) => void
   /** Writes a message. `index`: its place among the messages of its segment. */
   readonly row: (item: Row, calls: NativeCalls, index: number) => void
+  /** Writes a compaction. */
   readonly cut: (item: Cut) => void
   /** Writes results for calls that got none, for an agent that needs them. */
   readonly answer?: (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls) => void
+  /** Writes what follows the last message. */
   readonly close?: () => void
 }
 
