@@ -15,46 +15,15 @@ import { globSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { fileURLToPath } from "node:url"
 import { parseArgs } from "node:util"
-import { parseSync, Visitor } from "oxc-parser"
 import { strategies as registry } from "../src/domain/compression/strategies/Strategies.ts"
+import { testTitles } from "./testTitles.ts"
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)))
 const page = path.join(root, "docs", "strategies.md")
 const strategies = registry.map(({ name }) => name)
 const prefixed = new RegExp(`^(${strategies.join("|")}): (.+)$`, "s")
 
-/** The text of a title. What a table of cases puts into it is shown as an ellipsis. */
-const textOf = (node) => {
-  const text =
-    node?.type === "Literal"
-      ? node.value
-      : node?.type === "TemplateLiteral"
-        ? node.quasis.map(({ value }) => value.cooked).join("…")
-        : undefined
-  return typeof text === "string" ? text.replace(/%[sdj]|\$\w+/g, "…").replaceAll("%%", "%") : undefined
-}
-
-/** Whether a call defines a test: `it(…)`, `it.effect(…)`, `it.effect.each(…)(…)`. */
-const isTest = ({ callee }) => {
-  let node = callee
-  while (node.type === "MemberExpression" || node.type === "CallExpression") {
-    node = node.type === "MemberExpression" ? node.object : node.callee
-  }
-  return node.type === "Identifier" && node.name === "it"
-}
-
-const titlesIn = (file) => {
-  const source = readFileSync(path.join(root, file), "utf8")
-  if (!strategies.some((name) => source.includes(`${name}: `))) return []
-  const titles = []
-  new Visitor({
-    CallExpression: (node) => {
-      const title = isTest(node) ? textOf(node.arguments[0]) : undefined
-      if (title !== undefined && prefixed.test(title)) titles.push(title)
-    }
-  }).visit(parseSync(file, source).program)
-  return titles
-}
+const titlesIn = (file) => testTitles(path.join(root, file)).tests.filter((title) => prefixed.test(title))
 
 /** What the sources in titles are called on the page. */
 const sourceNames = { ours: "—", seed: "design" }

@@ -8,6 +8,7 @@ import { root } from "../support/paths.ts"
 import { sessionFile } from "../support/sessions.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
+import * as Scene from "./scene.ts"
 
 /** The commands that work on the sessions of other agents, on a machine with three of them. */
 
@@ -226,5 +227,31 @@ describe("the sessions of other agents", () => {
       / && opencode import (\S+) && opencode --session ses_/.exec(String(elsewhere.stdout)) ?? []
     assert.include(readFileSync(document, "utf8"), "Go on.")
     assert.strictEqual(path.dirname(document), path.join(`${home}-own`, "opencode"))
+  })
+})
+
+describe("a rated compression", () => {
+  it.live("stands in inspect and cost, and is a question of eval", function* () {
+    const fake = yield* Scene.serve(Scene.says(Array.from({ length: 900 }, (_, at) => `word_${at}`).join(" ")))
+    const where = yield* Scene.place("rated")
+    const told = Array.from({ length: 8 }, (_, at) => `mend part ${at} of src/app.ts please\n`)
+    const lines = [...told, "/compress\n", "/rate bad it lost `src/app.ts`\n"].join("")
+    const chat = yield* Scene.runs(where, fake, ["chat"], { input: lines })
+    assert.include(chat.stderr, "Rated bad")
+    const list = yield* Scene.runs(where, fake, ["sessions", "list", "--json"])
+    const [{ id = "" } = {}] = JSON.parse(String(list.stdout))
+    const rating = /e\d+ +rated bad: it lost `src\/app\.ts`/
+    for (const args of [
+      ["inspect", id],
+      ["cost", id]
+    ]) {
+      assert.match(String((yield* Scene.runs(where, fake, args)).stdout), rating)
+    }
+    const questions = yield* Scene.runs(where, fake, ["inspect", id, "--questions"])
+    assert.include(String(questions.stdout), '"answer":["src/app.ts"]')
+    const file = path.join(where.cwd, "questions.jsonl")
+    writeFileSync(file, questions.stdout)
+    const asked = yield* Scene.runs(where, fake, ["eval", "--questions", file, example, "--strategy", "palimpsest"])
+    assert.deepStrictEqual([asked.status, /questions/.test(String(asked.stdout))], [0, true])
   })
 })

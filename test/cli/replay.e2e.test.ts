@@ -2,7 +2,7 @@ import { Effect, Schema } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { Report } from "../../src/cli/output/ReplayReport.ts"
-import { describe as text } from "../../src/cli/output/ReplayTable.ts"
+import { describe as text } from "../../src/cli/output/ReplaySections.ts"
 import { strategies as allStrategies } from "../../src/domain/compression/strategies/Strategies.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
@@ -184,39 +184,44 @@ describe("the replay report", () => {
       shown,
       `talk\\u{1b}.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed at 4,000
 
+Figures
+  figure                                gemini
+  turns                                     30
+  requests                                   2
+    larger than the window                   0
+    refused before sending                   4
+  compressed at                          4,000
+  largest request                        7,000
+  tokens sent in total                  10,000
+    a request, on average                5,000
+    shared with the previous request      25 %
+  unchanged between compressions          83 %
+    least of one request                  83 %
+  cost                                   $1.50
+  compressions                               4
+    COMPRESSED                               1
+    FAILED                                   3
+    rescued by the guard                     1
+    again without progress                   2
+  actions that need what was before          4
+    grounded in the context               25 %
+    or one recall away                    75 %
+  facts used again after a compression       4
+    still in the context                  25 %
+    behind a handle                       50 %
+    lost                                  25 %
+  Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the
+  same for all that the agent wrote.
+  cost: claude-opus-4-5, built in; a cache serves what a request shares with the one before.
+
 gemini
   ▄█
   2 requests, first to last; the largest has 7,000 tokens
-  turn 6–8  9,006  to  9,008  FAILED, 3 times  forced by the guard
-  turn 9    9,500  →   2,000  COMPRESSED       rescued by the guard
-  refused, too large even after compression: turn 6–8, 12
 
-                                      gemini
-turns                                     30
-requests                                   2
-  larger than the window                   0
-  refused before sending                   4
-compressed at                          4,000
-largest request                        7,000
-tokens sent in total                  10,000
-  a request, on average                5,000
-  shared with the previous request      25 %
-unchanged between compressions          83 %
-  least of one request                  83 %
-cost                                   $1.50
-compressions                               4
-  COMPRESSED                               1
-  FAILED                                   3
-  rescued by the guard                     1
-  again without progress                   2
-actions that need what was before          4
-  grounded in the context               25 %
-  or one recall away                    75 %
-facts used again after a compression       4
-  still in the context                  25 %
-  behind a handle                       50 %
-  lost                                  25 %
-
-cost: claude-opus-4-5, built in; a cache serves what a request shares with the one before`
+  Compressions
+  turn       before  after  actions  with one recall  facts  status
+  6–8   9,006–9,008      –        –                –      –  FAILED, forced by the guard, 3 times
+  9           9,500  2,000     25 %             75 %      –  COMPRESSED, rescued by the guard
+  refused, too large even after compression: turn 6–8, 12`
     ))
 })

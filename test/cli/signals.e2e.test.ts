@@ -104,7 +104,7 @@ describe("a signal", () => {
     )
   })
 
-  it.effect.each(signals)("%s during `compress --json` prints the outcome", function* ([signal, status]) {
+  it.effect.each(signals)("%s during `compress` says so, with --json by the outcome", function* ([signal, status]) {
     const fake = yield* FakeGemini.make(({ method }) =>
       method === "countTokens" ? FakeGemini.tokens(900) : [FakeGemini.stall]
     )
@@ -113,7 +113,10 @@ describe("a signal", () => {
       role: at % 2 === 0 ? "user" : "model",
       parts: [{ text: `Part ${at} of the build of src/legacy is red.`.repeat(20) }]
     }))
-    const ended = yield* cut(JSON.stringify(contents), 0, signal, ["compress", "-", "--force", "--json"])
+    const text = yield* cut(JSON.stringify(contents), 0, signal, ["compress", "-", "--force"])
+    assert.deepStrictEqual([text.status, String(text.stdout)], [status, ""])
+    assert.strictEqual(text.stderr, "palimpsest: cancelled; nothing was written\n")
+    const ended = yield* cut(JSON.stringify(contents), 1, signal, ["compress", "-", "--force", "--json"])
     assert.deepStrictEqual([ended.status, ended.stderr], [status, ""])
     const report = JSON.parse(String(ended.stdout))
     const { after, before } = report.tokens

@@ -4,6 +4,7 @@ import { Stubborn } from "../../domain/chat/ChatEvent.ts"
 import {
   AuditResult,
   Cancelled,
+  type Compressed,
   type Decision,
   Degraded,
   Outcome,
@@ -346,6 +347,14 @@ const recallHint = (report: Report, dropped: Handle | undefined, written: string
     : `palimpsest recall ${printableLine(written)} ${dropped}   (everything that left the window)`
 }
 
+/** Who wrote a snapshot. */
+const writerTexts: Readonly<Record<(typeof Compressed.Type)["by"], string>> = {
+  model: "by a model",
+  extractive: "without a model",
+  ladder: "without a model (stronger than requested)",
+  hook: "by a hook"
+}
+
 const describe = (
   report: Report,
   { conversation }: Session,
@@ -365,7 +374,7 @@ const describe = (
     const rows = [
       [
         "summarized",
-        `${step === undefined ? "" : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)}, ${outcome.by === "ladder" ? `by ${outcome.by} (stronger than requested)` : outcome.by === "extractive" ? "without a model" : outcome.by === "hook" ? "by a hook" : "by a model"}`
+        `${step === undefined ? "" : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)}, ${writerTexts[outcome.by]}`
       ],
       [
         "kept",
@@ -424,7 +433,7 @@ const describePlan = (plan: Plan): string =>
           case "Summarize":
             return [
               "",
-              "summarise",
+              "summarize",
               `${step.from} to ${step.to}`,
               `at most ${Output.number(step.budget)} tokens, ${step.prompt}`
             ]
@@ -560,7 +569,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         Effect.onInterrupt(() =>
           input.json
             ? printJson(reportOf(Cancelled.make({ before: sizeBefore }), []), session.conversation)
-            : Effect.void
+            : Output.notice("cancelled; nothing was written")
         ),
         Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
       )

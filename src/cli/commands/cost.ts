@@ -13,24 +13,27 @@ import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { CostReport, reportOf, type Reread } from "../output/CostReport.ts"
-import { costText } from "../output/CostTable.ts"
+import { costText } from "../output/CostSections.ts"
 import * as Output from "../output/Output.ts"
 import { renderCostPage } from "../page/CostPage.ts"
 
-/** Returns the files that a session read more than once. A session that cannot be loaded has none. */
-const rereadsOf = Effect.fnUntraced(function* (session: FoundSession, model: string | undefined, prices: Prices) {
+/** Returns the files that a session read more than once, and its rated compressions. A session that cannot be loaded has none. */
+const insideOf = Effect.fnUntraced(function* (session: FoundSession, model: string | undefined, prices: Prices) {
   const transcripts = yield* Transcripts
   const loaded = yield* Effect.option(transcripts.load(session.path, { lenient: true }))
-  if (loaded._tag === "None") return []
-  const { conversation } = loaded.value.session
-  const { reads } = yield* Work.run(inspect(conversation, { cwd: session.folder, prices }))
+  if (loaded._tag === "None") return { reads: [], ratings: [] }
+  const { events, session: read } = loaded.value
+  const { compactions, reads } = yield* Work.run(inspect(read.conversation, { cwd: session.folder, events, prices }))
   const price = model === undefined ? undefined : priceOf(prices.table, model)
-  return reads.map(({ path, reads: times, repeated }): Reread => ({
-    path,
-    reads: times,
-    repeated,
-    cost: price === undefined ? null : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
-  }))
+  return {
+    reads: reads.map(({ path, reads: times, repeated }): Reread => ({
+      path,
+      reads: times,
+      repeated,
+      cost: price === undefined ? null : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
+    })),
+    ratings: compactions.flatMap(({ after, rating }) => (rating === null ? [] : [{ after, rating }]))
+  }
 })
 
 /** The command `palimpsest cost [session]`. */
@@ -63,12 +66,12 @@ export const cost = Command.make(
       day,
       since: filter.since
     }).pipe(Output.progress("adding up"))
-    const reads =
+    const { ratings, reads } =
       one === undefined
-        ? null
-        : yield* Output.progress("reading the session")(rereadsOf(one, accounts.by.model[0]?.name, prices))
+        ? { ratings: null, reads: null }
+        : yield* Output.progress("reading the session")(insideOf(one, accounts.by.model[0]?.name, prices))
     const problems = one === undefined ? list.problems : []
-    const report = reportOf(accounts, { prices: prices.source, reads, problems })
+    const report = reportOf(accounts, { prices: prices.source, reads, ratings, problems })
     if (input.html !== undefined) yield* PageFlag.write(input.html, renderCostPage(report, name))
     if (input.json) return yield* Output.json(CostReport, report)
     yield* SessionFlags.tellProblems(problems)

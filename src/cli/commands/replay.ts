@@ -19,7 +19,7 @@ import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { Report, resultOf } from "../output/ReplayReport.ts"
-import { describe } from "../output/ReplayTable.ts"
+import { describe } from "../output/ReplaySections.ts"
 import { renderReplayPage } from "../page/ReplayPage.ts"
 
 const flags = {

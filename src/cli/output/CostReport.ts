@@ -1,4 +1,6 @@
 import { Schema } from "effect"
+import { EntryId } from "../../domain/conversation/Conversation.ts"
+import { Rating } from "../../domain/session/Rating.ts"
 import type { Account, Accounts, SessionBreak } from "../../services/transcripts/SessionAccounts.ts"
 import { iso } from "./TimeText.ts"
 
@@ -69,6 +71,8 @@ export const CostReport = Schema.Struct({
   breaks: Schema.Array(Break),
   /** For one session; null for several. */
   reads: Schema.NullOr(Schema.Array(Reread)),
+  /** The user's ratings of compressions in force, oldest first, each after an entry. For one session; null for several. */
+  ratings: Schema.NullOr(Schema.Array(Schema.Struct({ after: Schema.NullOr(EntryId), rating: Rating }))),
   /** Requests that several files record, counted once. */
   repeated: Schema.Natural,
   problems: Schema.Array(Schema.Struct({ path: Schema.String, message: Schema.String }))
@@ -103,7 +107,7 @@ const breakOf = ({ at, cost, session, ...rest }: SessionBreak): typeof Break.Typ
 /** Makes a report of accounts. */
 export const reportOf = (
   { breaks, by, repeated, sessions, total }: Accounts,
-  about: Pick<CostReport, "prices" | "reads" | "problems">
+  about: Pick<CostReport, "prices" | "ratings" | "reads" | "problems">
 ): CostReport => ({
   currency: "USD",
   prices: about.prices,
@@ -116,6 +120,7 @@ export const reportOf = (
   agent: by.agent.map(sumsOf),
   breaks: breaks.map(breakOf),
   reads: about.reads,
+  ratings: about.ratings,
   repeated,
   problems: about.problems
 })

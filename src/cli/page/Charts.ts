@@ -117,14 +117,22 @@ export const draw = (chart: Chart, size: Size): string => {
       }),
       Plot.ruleY([0], { className: "ground" }),
       Plot.ruleX(chart.cuts, { x: "message", title: "title", className: "cut" }),
-      Plot.text(chart.cuts.length > labels ? [] : chart.cuts, {
-        x: "message",
-        text: ({ after, before }: Cut) => `${short.format(before)} → ${short.format(after)}`,
-        frameAnchor: "top",
-        textAnchor: "start",
-        dx: 5,
-        className: "told"
-      }),
+      // At the right edge a label stands before its line.
+      ...(["start", "end"] as const).map((textAnchor) =>
+        Plot.text(
+          chart.cuts.filter(
+            ({ message }) => chart.cuts.length <= labels && message > chart.messages * 0.85 === (textAnchor === "end")
+          ),
+          {
+            x: "message",
+            text: ({ after, before }: Cut) => `${short.format(before)} → ${short.format(after)}`,
+            frameAnchor: "top",
+            textAnchor,
+            dx: textAnchor === "start" ? 5 : -5,
+            className: "told"
+          }
+        )
+      ),
       Plot.dot(chart.marks.filter(isDrawn), { ...at, r: 3.5, title: "title", href: "href", className: "mark" })
     ]
   })

@@ -3,10 +3,13 @@ import { type Conversation, entries, type EntryId } from "../../domain/conversat
 import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
+import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
-import { kindNames, type Report } from "../output/InspectReport.ts"
+import { namesOf } from "../output/InspectComparison.ts"
+import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
+import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
 import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
@@ -14,7 +17,7 @@ import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart, maxOf } from "./PageCharts.ts"
-import * as Sections from "./Sections.ts"
+import { type Drawn, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {
@@ -163,20 +166,55 @@ const nameOf = ({ file }: Report): string => {
   return file === "-" ? "standard input" : last || "conversation"
 }
 
-const contents: ReadonlyArray<readonly [id: string, name: string]> = [
-  ["beside", "Side by side"],
-  ["tokens", "Tokens"],
-  ["growth", "Growth"],
-  ["turns", "Turns"],
-  ["usage", "Recorded use"],
-  ["cost", "Cost"],
-  ["largest", "Largest parts"],
-  ["reads", "Read again"],
-  ["compactions", "Compactions"],
-  ["next", "Next compression"],
-  ["rest", "Oddities"],
-  ["conversation", "Conversation"]
-]
+/** The main figures of the page. */
+const numbers = (report: Report): Html => {
+  const calls = report.tools.reduce((total, tool) => total + tool.calls, 0)
+  const all: ReadonlyArray<readonly [value: string, name: string]> = [
+    [number(report.tokens.all), "tokens in all"],
+    [number(report.tokens.view), "tokens in view"],
+    [number(report.messages), report.messages === 1 ? "message" : "messages"],
+    [number(report.turns), report.turns === 1 ? "turn" : "turns"],
+    [number(calls), calls === 1 ? "tool call" : "tool calls"],
+    [number(report.compactions.length), report.compactions.length === 1 ? "compaction" : "compactions"],
+    ...(report.cost.total === null
+      ? []
+      : [[dollars(report.cost.total), report.cost.estimated ? "cost, estimated" : "cost, by recorded use"] as const])
+  ]
+  return markup`<dl class="numbers">
+    ${all.map(
+      ([value, name]) =>
+        markup`<div>
+          <dt>${name}</dt>
+          <dd>${value}</dd>
+        </div>`
+    )}
+  </dl> `
+}
+
+/** Facts about the file. */
+const facts = (all: ReadonlyArray<readonly [name: string, value: string]>): Html =>
+  markup`<dl class="facts">
+    ${all.map(
+      ([name, value]) =>
+        markup`<dt>${name}</dt>
+            <dd>${clipped(value, 1_000)}</dd>`
+    )}
+  </dl> `
+
+/** The caption of the chart of the view's growth. */
+const growthCaption = ({ compactions, tokens }: Report, largest: number): Html =>
+  markup`Tokens in the view after each message; at most ${number(largest)}, ${number(tokens.view)}
+  now.${compactions.length > 0 ? markup` Dashed: ${plural(compactions.length, "compaction")}.` : none}
+  Circles mark the largest messages and link to them.`
+
+const usageCaption = markup`<span class="keyed"><i class="key"></i>sent, by our count</span>
+<span class="keyed"><i class="key recorded"></i>sent, by the provider's count</span>`
+
+const besideCaption = (one: Report, other: Report): Html =>
+  markup`${namesOf(one, other).map(
+    (file, at) => markup`<span class="keyed"><i class="key series-${at}"></i>${clipped(file, 60)}</span>
+`
+  )}Tokens in the view after each message.`
 
 /**
  * Renders one self-contained HTML page about a conversation: where its tokens went, and all of its messages.
@@ -199,7 +237,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   yield* Effect.yieldNow
   const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
-  const link: Sections.Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
+  const link: Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
   const recall = `palimpsest recall ${word(report.file)}`
   const about = { model: report.model ?? undefined, prices }
   const turnList = measured === undefined ? turnCosts(conversation, about) : []
@@ -212,7 +250,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     tellsNames: !hidesTexts
   })
 
-  const draw = Effect.fnUntraced(function* (chart: Chart): Effect.fn.Return<Sections.Drawn> {
+  const draw = Effect.fnUntraced(function* (chart: Chart): Effect.fn.Return<Drawn> {
     const wide = charts.draw(chart, "wide")
     yield* Effect.yieldNow
     return { wide, narrow: charts.draw(chart, "narrow") }
@@ -249,31 +287,34 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
       ? undefined
       : yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
 
-  const sections = [
-    beside === undefined || other === undefined ? none : Sections.comparison(report, beside.report, other),
-    Sections.composition(report),
-    Sections.growth(report, grown, maxOf(sizes)),
-    Sections.turns(turnList, report, link, hidesTexts),
-    Sections.usage(report, used),
-    Sections.cost(report),
-    Sections.largest(report, link, hidesTexts),
-    Sections.reads(report, link, hidesTexts),
-    Sections.compactions(report, link, recall),
-    Sections.next(report),
-    Sections.oddities(report, link),
-    conversationSection(report, listed.markup, listed.extent, { hidesTexts, isLong: measured !== undefined })
+  const drawings: ReadonlyArray<readonly [id: string, drawn: Drawn | undefined, caption: Html]> = [
+    ["growth", grown, growthCaption(report, maxOf(sizes))],
+    ["usage", used, usageCaption],
+    ["beside", other, beside === undefined ? none : besideCaption(report, beside.report)]
   ]
-  const present = contents.filter((_, index) => sections[index] !== none)
+  const charted = new Map(
+    drawings.flatMap(([id, drawn, caption]) => (drawn === undefined ? [] : [[id, figure(drawn, caption)] as const]))
+  )
+  const sections = reportPage(
+    [
+      ...(beside === undefined ? [] : [comparisonSection(report, beside.report)]),
+      ...inspectSections(report, { sizes, turns: turnList, recall, hidesTexts })
+    ],
+    { link, charts: charted }
+  )
   const name = printableLine(title ?? nameOf(report))
   return yield* renderDocument({
     title: `${name}: where the tokens went`,
     header: markup`<p class="over">Palimpsest · inspect</p>
 <h1>${name}</h1>
-${Sections.verdict(verdict, link)}
-${Sections.facts(report, span(spanOf(measured ?? conversation)), hidesTexts)}
-${Sections.numbers(report)}`,
-    contents: present,
-    main: sections,
+${verdict.map((text) => markup`<p class="lead">${sentence(text, link)}</p>`)}
+${facts(inspectFacts(report, { time: span(spanOf(measured ?? conversation)), hidesTexts }))}
+${numbers(report)}`,
+    contents: [...sections.contents, ["conversation", "Conversation"]],
+    main: [
+      ...sections.main,
+      conversationSection(report, listed.markup, listed.extent, { hidesTexts, isLong: measured !== undefined })
+    ],
     footer: markup`Tokens are estimates of palimpsest unless the page says that they were recorded.
 <code>${recall} HANDLE</code> prints the exact bytes behind a handle.`
   })

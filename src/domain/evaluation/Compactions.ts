@@ -15,6 +15,7 @@ import {
   viewTokens
 } from "../conversation/Conversation.ts"
 import { currentPath } from "../session/CurrentPath.ts"
+import { Rating, ratingOf } from "../session/Rating.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
@@ -37,6 +38,8 @@ export const Compaction = Schema.Struct({
   /** The strategy that decided it; null when only the conversation is known and not its log. */
   strategy: Schema.NullOr(Schema.String),
   trigger: Schema.NullOr(Schema.Literals(["manual", "auto"])),
+  /** The user's rating of its snapshot (`/rate`); null without one. */
+  rating: Schema.NullOr(Rating),
   /** The messages as they were in the view before it. */
   dropped: Share,
   kept: Share,
@@ -121,6 +124,12 @@ const inForce = (events: ReadonlyArray<SessionEvent>): ReadonlyArray<Decided> =>
   }
   return held
 }
+
+/** Returns the ratings in force, by the snapshot's message. */
+const ratingsIn = (events: ReadonlyArray<SessionEvent>): ReadonlyMap<EntryId, Rating | undefined> =>
+  new Map(
+    events.flatMap((event) => (event._tag === "Labelled" ? [[event.entry, ratingOf(event.label ?? "")] as const] : []))
+  )
 
 /** Splits a view into the items that a patch drops and those that it leaves, without the environment message. */
 const parted = (items: ReadonlyArray<ViewItem>, { drop }: Patch) => {
@@ -264,6 +273,7 @@ export function* compactionsOf(
 ): SlicedWork<ReadonlyArray<Compaction>> {
   const layers = PersistentList.toArray(conversation.undoable)
   const decided = inForce(events)
+  const ratings = ratingsIn(events)
   const found: Array<Compaction> = []
   let left = searched.tokens
   // The latest come first, so that when there is too much to search, the oldest are skipped.
@@ -280,6 +290,7 @@ export function* compactionsOf(
       tokens: { before: sizes.before, after: sizes.after },
       strategy: decided[index]?.strategy ?? null,
       trigger: decided[index]?.trigger ?? null,
+      rating: layer.patch.insert.map(({ id }) => ratings.get(id)).find((rating) => rating !== undefined) ?? null,
       ...shares,
       inserted: {
         messages: layer.patch.insert.filter(({ author }) => author !== "environment").length,

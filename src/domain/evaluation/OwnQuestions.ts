@@ -1,7 +1,10 @@
 import { Result, Schema, SchemaIssue } from "effect"
+import { eachAnchor } from "../compression/Anchors.ts"
 import { EntryId, sequenceOf } from "../conversation/Conversation.ts"
+import { ratingLabel } from "../session/Rating.ts"
 import { faultIn } from "../text/JsonFault.ts"
 import { parseJson } from "../text/JsonText.ts"
+import type { Compaction } from "./Compactions.ts"
 import type { Measure } from "./Measure.ts"
 import { hasWords, plain, readContext } from "./Statements.ts"
 
@@ -77,6 +80,22 @@ export const parseQuestions = (text: string): Result.Result<ReadonlyArray<OwnQue
     ? Result.fail({ line: 1, message: `no question in the file; an example: ${example}` })
     : Result.succeed(questions)
 }
+
+/**
+ * Makes a question of each rating whose reason names something: what the user missed, or was glad of, has to be in the contexts
+ * from there on. Names are found by their shape, or stand in quotes.
+ */
+export const questionsOf = (compactions: ReadonlyArray<Compaction>): ReadonlyArray<OwnQuestion> =>
+  compactions.flatMap(({ after, rating }) => {
+    if (rating === null) return []
+    const names = [...rating.why.matchAll(/["`\u201c]([^"`\u201d]+)["`\u201d]/g)].flatMap(([, quoted = ""]) =>
+      /\S/.test(quoted) ? [quoted.trim()] : []
+    )
+    eachAnchor(rating.why, (name) => names.push(name))
+    const [first, ...rest] = new Set(names)
+    if (first === undefined) return []
+    return [{ ...(after === null ? {} : { after }), question: ratingLabel(rating), answer: [first, ...rest] }]
+  })
 
 /** Answers a question from a text: `right`, `wrong` when it holds what it must not, `absent` otherwise. */
 export const answerOwn = (

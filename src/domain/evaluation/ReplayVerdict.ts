@@ -47,7 +47,9 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
   const [best, ...others] = [...tested].sort((a, b) => kept(b) - kept(a))
   if (best === undefined) return []
   const { behindHandle, inContext, lost, used } = best.facts
-  const rest = others.map((one) => `${share(one.facts.inContext, one.facts.used)} with ${named(one)}`).join(", ")
+  // Each strategy is tested by the facts that it dropped, so their numbers differ.
+  const stays = ({ facts }: PlayedStrategy) => `${share(facts.inContext, facts.used)} of ${number(facts.used)}`
+  const rest = others.map((one) => `${stays(one)} with ${named(one)}`).join(", ")
   const gone = tested.reduce((sum, { facts }) => sum + facts.lost, 0)
   const isComplete = tested.every(({ facts }) => facts.inContext === facts.used)
   const missing = isComplete
@@ -58,7 +60,9 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
         ? `; ${number(behindHandle)} are one recall away, ${number(lost)} are lost`
         : `; lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
   return [
-    `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${rest === "" ? "" : `, ${rest}`}${missing}.`
+    others.length === 0
+      ? `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${missing}.`
+      : `Of the facts that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${missing}.`
   ]
 }
 

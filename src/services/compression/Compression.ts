@@ -74,7 +74,7 @@ const withHookDecision = Effect.fnUntraced(function* (
     : { ...request, hookDecision }
 })
 
-/** Fires PostCompress at the end of a compression that fires PreCompress itself. A chat fires both. */
+/** Fires PostCompress however the work ends, which fires PreCompress itself. A chat fires both. */
 const withPostCompress = <E, R>(
   request: CompressRequest,
   work: Effect.Effect<CompressionResult, E, R>
@@ -103,21 +103,18 @@ const trusted = (runner: StrategyRunner): StrategyRunner =>
  * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
  * program with its own strategy calls this function with its runner.
  */
-export const compressWith = Effect.fn("Compression.compress")(
-  function* (
-    strategyRunner: StrategyRunner,
-    original: CompressRequest
-  ): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
-    const runner = trusted(strategyRunner)
-    const { conversation, forced } = original
-    yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-    return yield* compressBy(runner, original).pipe(
-      Effect.updateService(Summarizer, bounded),
-      Effect.tap(annotateResult(runner))
-    )
-  },
-  (work, _, request) => withPostCompress(request, work)
-)
+export const compressWith = Effect.fn("Compression.compress")(function* (
+  strategyRunner: StrategyRunner,
+  original: CompressRequest
+): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
+  const runner = trusted(strategyRunner)
+  const { conversation, forced } = original
+  yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
+  return yield* withPostCompress(original, compressBy(runner, original)).pipe(
+    Effect.updateService(Summarizer, bounded),
+    Effect.tap(annotateResult(runner))
+  )
+})
 
 /** Says in the span what came of a compression: names and numbers, no text. */
 const annotateResult =
@@ -146,25 +143,27 @@ const compressBy = Effect.fnUntraced(function* (runner: StrategyRunner, original
 })
 
 /** Carries out an existing plan of this strategy. */
-export const applyWith = Effect.fn("Compression.apply")(
-  function* (
-    strategyRunner: StrategyRunner,
-    original: CompressRequest,
-    plan: Domain.Plan
-  ): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
-    const runner = trusted(strategyRunner)
-    const { version } = original.conversation
-    if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
-    // Only a user's request leads to carrying out a plan.
-    const { forced } = original
-    const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
-    const veto = vetoOf(runner, request)
-    const result =
-      veto === undefined ? runner.apply(request, plan) : Effect.succeed(noop("vetoed by a hook", plan.before, veto))
-    return yield* result.pipe(Effect.updateService(Summarizer, bounded), Effect.tap(annotateResult(runner)))
-  },
-  (work, _, request) => withPostCompress(request, work)
-)
+export const applyWith = Effect.fn("Compression.apply")(function* (
+  strategyRunner: StrategyRunner,
+  original: CompressRequest,
+  plan: Domain.Plan
+): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
+  const runner = trusted(strategyRunner)
+  const { version } = original.conversation
+  if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
+  return yield* withPostCompress(original, applyBy(runner, original, plan)).pipe(
+    Effect.updateService(Summarizer, bounded),
+    Effect.tap(annotateResult(runner))
+  )
+})
+
+const applyBy = Effect.fnUntraced(function* (runner: StrategyRunner, original: CompressRequest, plan: Domain.Plan) {
+  // Only a user's request leads to carrying out a plan.
+  const { forced } = original
+  const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
+  const veto = vetoOf(runner, request)
+  return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
+})
 
 /**
  * The compression workflow: hooks, plan, summary, audit, outcome.

@@ -157,6 +157,18 @@ describe("strategy palimpsest", () => {
     assert.strictEqual(done.outcome._tag, "Compressed")
   })
 
+  it.effect("a plan of another version of the conversation is refused without a hook", function* () {
+    const { compression, request, told } = yield* compressing({}, { forced: true })
+    const decision = yield* compression.plan(request)
+    if (decision._tag !== "Go") return assert.fail(decision.reason)
+    const before = told.length
+    const plan = { ...decision.plan, version: decision.plan.version + 1 }
+    yield* Effect.flip(compression.apply(request, plan))
+    assert.deepStrictEqual(brief(told.slice(before)), [])
+    yield* compression.apply(request, decision.plan)
+    assert.deepStrictEqual(brief(told.slice(before)), ["PreCompress manual", "PostCompress manual"])
+  })
+
   for (const [rule, change, expected] of [
     ["a focus is taken from a hook where the user gave none", {}, "error texts"],
     ["the user's own focus comes first", { focus: "paths" }, "paths"]

@@ -25,7 +25,10 @@ const askedFocus = Effect.fnUntraced(function* (session: ChatSession, numbers: s
   yield* say(session, "This conversation is about:")
   const rows = choices.map((choice, index) => [`${index + 1}`, printableLine(choice)] as const)
   yield* session.terminal.write(`${definitions(rows, yield* tableColumns(session))}\n`)
-  yield* say(session, "Name what the snapshot keeps above all, for example: /compress ? 1 3")
+  yield* say(
+    session,
+    "Name what the snapshot keeps above all, and with a minus what may go, for example: /compress ? 1 3 -2"
+  )
   return undefined
 })
 

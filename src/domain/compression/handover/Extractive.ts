@@ -22,6 +22,7 @@ import {
   touchesFocus,
   fullScale
 } from "./Budget.ts"
+import { focusSides } from "./FocusQuestion.ts"
 import {
   type IndexedName,
   indexedNames,
@@ -75,12 +76,24 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
   }
 }
 
+/** Returns the evidence without the files and items that the user lets go. The user's messages stay. */
+const withoutReleased = (evidence: Evidence, released: ReadonlySet<string>): Evidence => {
+  const { todos } = evidence
+  return {
+    ...evidence,
+    files: new Map([...evidence.files].filter(([path]) => !released.has(path))),
+    todos: todos && { ...todos, todos: todos.todos.filter(({ text }) => !released.has(text)) }
+  }
+}
+
 /** Returns what a snapshot of this evidence is written from. */
 const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
-  const evidence = latestOf(whole, options.budget)
-  const focus = focusWords(options.focus)
+  const { goes, kept } = focusSides(options.focus ?? "")
+  const released = new Set(goes)
+  const evidence = latestOf(released.size === 0 ? whole : withoutReleased(whole, released), options.budget)
+  const focus = focusWords(kept)
   const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
-  const names = rankedNames(evidence, isWanted, options.cwd)
+  const names = rankedNames(evidence, isWanted, options.cwd).filter((name) => !released.has(name))
   const messages = options.messages ?? evidence.requests
   // A message that was shown whole before may be clipped now, so its constraints are looked for again.
   const constraints = options.messages?.flatMap(constraintsIn) ?? evidence.constraints

@@ -8,6 +8,9 @@ import type { Evidence } from "../evidence/Evidence.ts"
 const maxChoices = 6
 const maxChars = 100
 
+/** A message that does not say what the conversation is about: "hello", "thanks!". */
+const oneWord = /^[a-z]+[.!]*$/i
+
 /** Returns the open items, the files that were changed, and the latest requests, newest first. */
 export const focusChoices = ({
   files,
@@ -16,18 +19,30 @@ export const focusChoices = ({
 }: Pick<Evidence, "files" | "requests" | "todos">): ReadonlyArray<string> => {
   const open = (todos?.todos ?? []).filter(isOpenTodo)
   const changed = [...files].filter(([, { state }]) => state !== "read").map(([path]) => path)
-  const asked = requests.filter(({ question }) => question === undefined).map(({ text }) => text)
+  const asked = requests
+    .filter(({ question }) => question === undefined)
+    .map(({ text }) => text.trim())
+    .filter((text) => !oneWord.test(text))
   const kinds = [open.map(({ text }) => text), changed.reverse(), asked.reverse()]
   return [
     ...new Set(kinds.flatMap((kind) => kind.slice(0, maxChoices)).map((text) => shortLine(text, maxChars)))
   ].filter((text) => text !== "")
 }
 
-/** Returns the focus for these numbers of the list, from 1; undefined where one is not on it. */
+/**
+ * Returns the focus for these numbers of the list, from 1: what is kept above all, and with a minus what may go. Undefined where
+ * one is not on the list.
+ */
 export const chosenFocus = (choices: ReadonlyArray<string>, typed: string): string | undefined => {
-  const chosen = typed
-    .split(/[\s,]+/)
-    .filter((word) => word !== "")
-    .map((word) => (/^\d+$/.test(word) ? choices[Number(word) - 1] : undefined))
-  return chosen.length === 0 || chosen.includes(undefined) ? undefined : chosen.join("; ")
+  const words = typed.split(/[\s,]+/).filter((word) => word !== "")
+  const chosen = words.map((word) => (/^-?\d+$/.test(word) ? choices[Math.abs(Number(word)) - 1] : undefined))
+  if (chosen.length === 0 || chosen.includes(undefined)) return undefined
+  const of = (goes: boolean) => chosen.filter((_, at) => words[at]?.startsWith("-") === goes).join("; ")
+  return of(true) === "" ? of(false) : `${of(false)} (may go: ${of(true)})`.trim()
+}
+
+/** Returns what a focus keeps above all, and what it lets go: `the parser (may go: src/a.ts; src/b.ts)`. */
+export const focusSides = (focus: string): { readonly kept: string; readonly goes: ReadonlyArray<string> } => {
+  const [, kept = focus, goes] = /^(.*?) ?\(may go: (.+)\)$/s.exec(focus) ?? []
+  return { kept, goes: goes?.split("; ") ?? [] }
 }

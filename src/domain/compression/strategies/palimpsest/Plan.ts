@@ -81,7 +81,7 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   // The threshold is a wish and the window a limit: what the model has not answered yet gives way to the limit alone.
   const isGentle = options.rung === 0 || before <= policy.limit
   const sizeAt = (index: number) => (isGentle && index >= pending ? view.tokens(index, index + 1) : large.size(index))
-  const split = splitIndex(view, start, sizeAt, pending, tailBudget)
+  const split = yield* splitIndex(view, start, sizeAt, pending, tailBudget)
   yield (view.length - split) * 40
 
   /** The shortened outputs from an index on. `added`: tokens that the plan adds. */

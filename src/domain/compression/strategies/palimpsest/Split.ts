@@ -1,11 +1,13 @@
 import { isCall } from "../../../content/Content.ts"
-import { beginsTurn, type ViewItem } from "../../../conversation/Conversation.ts"
+import type { ViewItem } from "../../../conversation/Conversation.ts"
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
+import type { SlicedWork } from "../../../text/SlicedWork.ts"
+import { WorkEnd, WorkEnds } from "./WorkEnds.ts"
 
 /** Finds the index that splits a conversation: messages before it are summarised, the others are kept. */
 
-/** Share of the tail's budget that has to be used before a cut moves to the beginning of a turn. */
-const turnPreference = 0.6
+/** Share of the tail's budget that has to be used before a cut moves to the end of a piece of work. */
+const minUsedBudget = 0.6
 
 const isUser = (item: ViewItem | undefined): boolean => item?.entry.content.role === "user"
 
@@ -25,27 +27,30 @@ export const pendingFrom = (view: IndexedView, start: number): number => {
 }
 
 /**
- * Returns the index from `start` on at which the kept tail begins: the earliest clean cut with a tail within the budget, moved
- * to the beginning of a turn unless that gives away too much. A pending message stays whatever its size.
+ * Returns the index from `start` on at which the kept tail begins: a clean cut with a tail within the budget, where a piece of
+ * work ends most clearly, and of equal ones the earliest. A pending message stays whatever its size.
  */
-export const splitIndex = (
+export function* splitIndex(
   view: IndexedView,
   start: number,
   size: (index: number) => number,
   pending: number,
   budget: number
-): number => {
+): SlicedWork<number> {
+  const ends = new WorkEnds(view)
   let tail = 0
-  let earliest = pending
-  let atTurn: number | undefined
+  let split = pending
+  let strongest: WorkEnd = WorkEnd.none
   for (let index = view.length - 1; index >= start; index -= 1) {
     tail += size(index)
     if (index >= pending) continue
     if (tail > budget) break
-    if (!view.isClean(index)) continue
-    earliest = index
-    const item = view.at(index)
-    if (item !== undefined && beginsTurn(item.entry) && tail >= budget * turnPreference) atTurn = index
+    const hasUsedBudget = tail >= budget * minUsedBudget
+    if (hasUsedBudget) yield 300
+    const end = hasUsedBudget ? ends.before(index) : WorkEnd.none
+    if (!view.isClean(index) || end < strongest) continue
+    split = index
+    strongest = end
   }
-  return atTurn ?? earliest
+  return split
 }

@@ -127,6 +127,38 @@ describe("what stays", () => {
     assert.strictEqual(keptOf(6), 25)
   })
 
+  it("palimpsest: within a turn the cut moves to a commit or a closed item, else to where another file is changed (ours)", () => {
+    const edits = (path: string, id: string) => [
+      model(call("replace", { file_path: path, old_string: "a", new_string: "b" }, id)),
+      user(response("replace", { output: "done" }, id))
+    ]
+    const commits = (output: object) => [
+      model(call("run_shell_command", { command: "git add -A && git commit -m 'Mend it'" }, "c")),
+      user(response("run_shell_command", output, "c"))
+    ]
+    const closes = [
+      model(call("write_todos", { todos: [{ content: "mend", status: "completed" }] }, "t")),
+      user(response("write_todos", { output: "ok" }, "t"))
+    ]
+    const readOnly = steps(80, 1)
+    // Of 65 messages 19 may stay, and the cut may move where 12 stay. `piece` ends 17 messages before the end.
+    const keptOf = (piece: ReadonlyArray<Content>, then: ReadonlyArray<Content> = readOnly) => {
+      const rest = [...then, ...steps(50, 7)]
+      const contents = [asks(), ...steps(0, (63 - rest.length - piece.length) / 2), ...piece, ...rest, says()]
+      return (
+        contents.length - keptFrom(decided(conversationOf(contents, 100), { toolBudget: tokens(1e6) }), contents.length)
+      )
+    }
+    const nowhere = keptOf(readOnly)
+    assert.isAbove(nowhere, 17)
+    assert.strictEqual(keptOf(commits({ output: "[main 1a2b3c4] Mend it", exit_code: 0 })), 17)
+    assert.strictEqual(keptOf(commits({ error: "nothing to commit" })), nowhere)
+    assert.strictEqual(keptOf(closes), 17)
+    assert.strictEqual(keptOf(edits("a.ts", "e1"), edits("b.ts", "e2")), 17)
+    assert.strictEqual(keptOf(edits("a.ts", "e1"), edits("a.ts", "e2")), nowhere)
+    assert.strictEqual(keptOf([...closes, ...edits("a.ts", "e1")], edits("b.ts", "e2")), 19)
+  })
+
   it("palimpsest: a message that has no answer yet stays, however large (ours)", () => {
     const conversation = changedAt([...turns(10), asks()], 20, { tokens: [90_000] })
     assert.strictEqual(keptFrom(decided(conversation, { limit: tokens(100_000) }), 21), 20)

@@ -1,25 +1,29 @@
-import type { Ratio } from "../../domain/evaluation/Measure.ts"
+import type { Array as Arr } from "effect"
+import { type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
+import { type Cell, column, figures, note, type Section, table } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { plural } from "../../domain/text/NumberText.ts"
 import { dollars } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 import { isChange, isRescue, type Report, type Result } from "./ReplayReport.ts"
+import { reportText, textLimits } from "./ReportText.ts"
 
-/** The text of `replay`: a timeline of each strategy, then the table of figures. */
+/** What `replay` says, as sections of a report: the figures of all strategies, then the requests and compressions of each. */
 
-const { number, share, table } = Output
+const { number, share } = Output
 
 type Compression = Result["compressions"][number]
+type Run = Arr.NonEmptyReadonlyArray<Compression>
 
-/** Maximum rows of a timeline and ranges of refused turns. `--json` has all of them. */
+/** Ranges of refused turns that are shown. `--json` has all of them. */
 const rowsShown = 20
 
 /** Groups consecutive compressions that failed in the same way into one row. */
-const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<ReadonlyArray<Compression>> => {
-  const runs: Array<Array<Compression>> = []
+const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<Run> => {
+  const runs: Array<Arr.NonEmptyArray<Compression>> = []
   for (const one of compressions) {
     const run = runs.at(-1)
-    const isAlike = run?.[0]?.status === one.status && run[0].trigger === one.trigger && !isChange(one)
+    const isAlike = run?.[0].status === one.status && run[0].trigger === one.trigger && !isChange(one)
     if (isAlike) run.push(one)
     else runs.push([one])
   }
@@ -28,19 +32,17 @@ const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<Readonl
 
 const span = (from: number, to: number): string => (from === to ? number(from) : `${number(from)}–${number(to)}`)
 
-const runRow = (run: ReadonlyArray<Compression>, refused: ReadonlyArray<number>): ReadonlyArray<string> => {
+const percent = (ratio: Ratio | undefined): string =>
+  ratio === undefined || valueOf(ratio) === undefined ? "–" : share(ratio.part, ratio.whole)
+
+const statusOf = (run: Run, refused: ReadonlyArray<number>): string => {
   const [first] = run
-  const last = run.at(-1)
-  if (first === undefined || last === undefined) return []
-  const by = isRescue(first, refused) ? "rescued by the guard" : first.trigger === "guard" ? "forced by the guard" : ""
-  return [
-    `turn ${span(first.turn, last.turn)}`,
-    number(first.before),
-    isChange(first) ? "→" : run.length > 1 ? "to" : "",
-    isChange(first) ? number(first.after) : run.length > 1 ? number(last.before) : "",
-    run.length > 1 ? `${first.status}, ${number(run.length)} times` : first.status,
-    by
-  ]
+  const by = isRescue(first, refused)
+    ? ", rescued by the guard"
+    : first.trigger === "guard"
+      ? ", forced by the guard"
+      : ""
+  return `${first.status}${by}${run.length > 1 ? `, ${number(run.length)} times` : ""}`
 }
 
 /** Formats turns as ranges, such as `6–24, 30`. */
@@ -55,33 +57,49 @@ const spansOf = (turns: ReadonlyArray<number>): string => {
   return shown.join(", ") + (spans.length > rowsShown ? ", …" : "")
 }
 
-const timeline = ({ compressions, largest, refused, sizes, strategy }: Result, style: Output.Style): string => {
-  const runs = runsOf(compressions)
-  const more = Math.max(0, runs.length - rowsShown)
-  const lines = [
-    Output.sparkline(
-      sizes.map(({ tokens }) => tokens),
-      80
-    ),
-    `${plural(sizes.length, "request")}, first to last; the largest has ${plural(largest, "token")}`,
-    ...(runs.length === 0
-      ? ["no compression was needed"]
-      : table(
-          runs.slice(0, rowsShown).map((run) => runRow(run, refused)),
-          "lrlrll"
-        ).split("\n")),
-    ...(more > 0 ? [`and ${number(more)} more (--json has them all)`] : []),
-    ...(refused.length > 0 ? [style.warn(`refused, too large even after compression: turn ${spansOf(refused)}`)] : [])
+/** The requests of a strategy, and its compressions. */
+const strategySection = ({ compressions, largest, refused, sizes, strategy }: Result, index: number): Section => ({
+  id: `strategy-${index}`,
+  title: strategy,
+  blocks: [
+    {
+      _tag: "Chart",
+      id: `strategy-${index}`,
+      values: sizes.map(({ tokens }) => tokens),
+      caption: `${plural(sizes.length, "request")}, first to last; the largest has ${plural(largest, "token")}`
+    },
+    ...(compressions.length === 0
+      ? [note("no compression was needed")]
+      : [
+          table(
+            "Compressions",
+            runsOf(compressions),
+            [
+              column("turn", (run) => span(run[0].turn, (run.at(-1) ?? run[0]).turn)),
+              figures("before", (run) => span(run[0].before, (run.at(-1) ?? run[0]).before)),
+              figures("after", ([first]) => (isChange(first) ? first.after : "–")),
+              figures("actions", ([first]) => percent(first.figures?.["actionsGrounded"])),
+              figures("with one recall", ([first]) => percent(first.figures?.["actionsReachable"]), { isExtra: true }),
+              figures("facts", ([first]) => percent(first.figures?.["factsKept"])),
+              column("status", (run) => statusOf(run, refused), { isExtra: true })
+            ],
+            50
+          )
+        ]),
+    ...(refused.length > 0
+      ? [
+          {
+            _tag: "Text",
+            form: "warning",
+            text: `refused, too large even after compression: turn ${spansOf(refused)}`
+          } as const
+        ]
+      : [])
   ]
-  return [style.bold(strategy), ...lines.map((line) => `  ${line}`)].join("\n")
-}
+})
 
-/** A row of the table: the name of a figure, whether it belongs to the one above, and its value for each strategy. */
-export interface FigureRow {
-  readonly name: string
-  readonly isPart: boolean
-  readonly values: ReadonlyArray<string>
-}
+/** A row of the table: the name of a figure, and its value for each strategy. */
+type FigureRow = readonly [name: Cell, ...values: ReadonlyArray<string>]
 
 const noRatio: Ratio = { part: 0, whole: 0 }
 
@@ -90,12 +108,12 @@ const noRatio: Ratio = { part: 0, whole: 0 }
  * for all strategies.
  */
 export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<FigureRow> => {
-  const row = (name: string, value: (result: Result) => string): FigureRow => ({
-    name,
-    isPart: false,
-    values: results.map(value)
-  })
-  const part = (name: string, value: (result: Result) => string): FigureRow => ({ ...row(name, value), isPart: true })
+  const row = (name: string, value: (result: Result) => string): FigureRow => [name, ...results.map(value)]
+  /** A figure that belongs to the one above. */
+  const part = (name: string, value: (result: Result) => string): FigureRow => [
+    { _tag: "Within", text: name },
+    ...results.map(value)
+  ]
   const any = (figure: (result: Result) => number, ...rows: ReadonlyArray<FigureRow>) =>
     results.some((result) => figure(result) > 0) ? rows : []
   const kept = (name: string, located: (facts: Result["facts"]) => number) =>
@@ -142,15 +160,6 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
   ]
 }
 
-const figures = (results: ReadonlyArray<Result>, style: Output.Style): string =>
-  table(
-    [
-      ["", ...results.map(({ strategy }) => style.bold(strategy))],
-      ...figureRows(results).map(({ isPart, name, values }) => [isPart ? `  ${name}` : name, ...values])
-    ],
-    `l${"r".repeat(results.length)}`
-  )
-
 /** Says at how many tokens the strategies compress: one number when all agree. */
 export const triggersText = (results: ReadonlyArray<Result>): string => {
   const triggers = [...new Set(results.map(({ trigger }) => trigger))]
@@ -166,13 +175,45 @@ export const costNote = ({ model, prices, strategies }: Report): string | undefi
     ? undefined
     : `cost: ${printableLine(model)}, ${printableLine(prices)}; a cache serves what a request shares with the one before`
 
-/** The report as text. It omits durations, so that the same file gives the same text. */
-export const describe = (report: Report, style: Output.Style = Output.plain): string => {
-  const note = costNote(report)
-  return [
-    `${printableLine(report.file)} (${report.format}, ${number(report.messages)} messages) in a window of ${number(report.window)} tokens, compressed at ${triggersText(report.strategies)}`,
-    ...report.strategies.map((result) => timeline(result, style)),
-    figures(report.strategies, style),
-    ...(note === undefined ? [] : [note])
-  ].join("\n\n")
+const figuresSection = (report: Report): Section => {
+  const cost = costNote(report)
+  return {
+    id: "figures",
+    title: "Figures",
+    blocks: [
+      table("Figures", figureRows(report.strategies), [
+        column("figure", ([name]) => name),
+        ...report.strategies.map(({ strategy }, at) =>
+          figures<FigureRow>(strategy, ([, ...values]) => values[at] ?? "")
+        )
+      ]),
+      ...(report.strategies.some(({ compressions }) => compressions.length > 0)
+        ? [
+            note(
+              "Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the same for all that the agent wrote."
+            )
+          ]
+        : []),
+      ...(cost === undefined ? [] : [note(`${cost}.`)])
+    ]
+  }
 }
+
+/** Returns the sections of a replay. A page draws the requests of all strategies in one chart. */
+export const replaySections = (report: Report): ReadonlyArray<Section> => [
+  {
+    id: "requests",
+    title: "Tokens of each request",
+    short: "Requests",
+    blocks: [{ _tag: "Chart", id: "requests", values: [], caption: "" }]
+  },
+  figuresSection(report),
+  ...report.strategies.map(strategySection)
+]
+
+/** The report as text. It omits durations, so that the same file gives the same text. */
+export const describe = (report: Report, style: Output.Style = Output.plain): string =>
+  [
+    `${printableLine(report.file)} (${report.format}, ${number(report.messages)} messages) in a window of ${number(report.window)} tokens, compressed at ${triggersText(report.strategies)}`,
+    reportText(replaySections(report), style, { ...textLimits, rows: 40 })
+  ].join("\n\n")

@@ -1,0 +1,169 @@
+import {
+  type Block,
+  type Cell,
+  column,
+  figures,
+  name,
+  type Section,
+  sentence,
+  table
+} from "../../domain/evaluation/Report.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { truncate } from "./Columns.ts"
+import type { CostReport } from "./CostReport.ts"
+import { dollars } from "./InspectReport.ts"
+import { ratingsTable } from "./InspectSections.ts"
+import * as Output from "./Output.ts"
+import { reportText, textLimits } from "./ReportText.ts"
+
+/** What sessions cost, as sections of a report. */
+
+/** Formats a count of tokens: `950`, `12k`, `3.4M`. */
+export const tokensText = (tokens: number): string =>
+  tokens < 1_000
+    ? String(tokens)
+    : tokens < 999_500
+      ? `${Math.round(tokens / 1_000)}k`
+      : `${(tokens / 1e6).toFixed(tokens < 99.5e6 ? 1 : 0)}M`
+
+type Sums = CostReport["total"]
+export type Dimension = "session" | "folder" | "day" | "model" | "agent"
+
+const maxNameChars = 80
+
+/** Shortens a path from its beginning, and any other name from its end. */
+export const shortName = (text: string, columns: number): string => {
+  const line = printableLine(text)
+  return line.length > columns && /[/\\]/.test(line) ? `…${line.slice(1 - columns)}` : truncate(line, columns)
+}
+
+/** The name of a row: a session by the beginning of its id and its title. */
+const rowName = ({ name: full, title }: Sums): Cell => {
+  const [id = ""] = /[^/\\#]+$/.exec(full) ?? []
+  return title === undefined
+    ? name(shortName(full, maxNameChars), /[/\\]/.test(full) ? "end" : "start")
+    : name(`${id.replace(/^[^_]*_(?=.)|\.\w+$/g, "").slice(0, 8)} ${truncate(printableLine(title), maxNameChars)}`)
+}
+
+const costOf = ({ cost, requests, unpriced }: Sums): string =>
+  unpriced === requests ? "no price" : `${dollars(cost)}${unpriced > 0 ? " +" : ""}`
+
+const sumsSection = (by: Dimension, rows: ReadonlyArray<Sums>): Section => ({
+  id: by,
+  title: `By ${by}`,
+  blocks: [
+    table(
+      `By ${by}`,
+      rows,
+      [
+        column(by, rowName),
+        figures("requests", ({ requests }) => requests, { isExtra: true }),
+        figures("sent", ({ sent }) => tokensText(sent)),
+        figures("cached", ({ cached, sent }) => Output.share(cached, sent), { isExtra: true }),
+        figures("answered", ({ answered }) => tokensText(answered), { isExtra: true }),
+        figures("cost", costOf),
+        figures("by cache breaks", ({ breakCost, breaks }) => (breaks === 0 ? "" : dollars(breakCost)))
+      ],
+      200
+    )
+  ]
+})
+
+/** Breaks added up by cause: how many, what they cost, and what would have avoided them. */
+const causesOf = (breaks: CostReport["breaks"]) => {
+  const causes = new Map<string, { count: number; cost: number; avoid: string }>()
+  for (const { avoid, cause, cost } of breaks) {
+    const sum = causes.get(cause) ?? { count: 0, cost: 0, avoid }
+    causes.set(cause, { count: sum.count + 1, cost: sum.cost + (cost ?? 0), avoid: sum.avoid })
+  }
+  return [...causes].map(([cause, sums]) => ({ cause, ...sums })).sort((a, b) => b.cost - a.cost)
+}
+
+const priceText = (cost: number | null): string => (cost === null ? "?" : dollars(cost))
+
+/** Of several sessions only the causes are shown. */
+const breaksSection = ({ breaks, reads }: CostReport): Section => {
+  const blocks: Array<Block> = []
+  if (breaks.length > 0) {
+    const sum = breaks.reduce((total, { cost }) => total + (cost ?? 0), 0)
+    blocks.push(
+      sentence(`It broke ${Output.plural(breaks.length, "time")}, for ${dollars(sum)}.`),
+      table("By cause", causesOf(breaks), [
+        column("cause", ({ cause }) => cause),
+        figures("times", ({ count }) => count),
+        figures("cost", ({ cost }) => dollars(cost)),
+        column("what avoids it", ({ avoid }) => avoid, { form: "prose", isExtra: true })
+      ])
+    )
+  }
+  if (breaks.length > 0 && reads !== null) {
+    const list = table(
+      "Most expensive first",
+      breaks,
+      [
+        column("when", ({ at }) => at.slice(0, 16).replace("T", " ")),
+        figures("served", ({ served }) => tokensText(served)),
+        figures("of", ({ expected }) => tokensText(expected)),
+        figures("cost", ({ cost }) => priceText(cost)),
+        column("what changed before", ({ detail }) => detail, { form: "prose" })
+      ],
+      200
+    )
+    blocks.push(list)
+  }
+  return { id: "breaks", title: "Where the prompt cache broke", short: "Cache breaks", blocks }
+}
+
+const readsSection = ({ reads }: CostReport): Section => {
+  const files = table(
+    "Files by tokens in repeated reads",
+    reads ?? [],
+    [
+      column("file", ({ path }) => name(shortName(path, maxNameChars), "end")),
+      figures("reads", (read) => read.reads),
+      figures("tokens again", ({ repeated }) => repeated),
+      figures("cost", ({ cost }) => priceText(cost))
+    ],
+    200
+  )
+  const blocks = reads === null || reads.length === 0 ? [] : [files]
+  return { id: "reads", title: "Files read more than once", short: "Files read again", blocks }
+}
+
+const ratingsSection = ({ ratings }: CostReport): Section => ({
+  id: "ratings",
+  title: "Rated compressions",
+  short: "Ratings",
+  blocks: ratings === null || ratings.length === 0 ? [] : [ratingsTable(ratings)]
+})
+
+/** Returns the sections of a report: the sums by each of these, and what is known of the inside of sessions. */
+export const costSections = (report: CostReport, by: ReadonlyArray<Dimension>): ReadonlyArray<Section> => [
+  ...by.flatMap((one) => (report[one].length > 1 || one === "model" ? [sumsSection(one, report[one])] : [])),
+  breaksSection(report),
+  readsSection(report),
+  ratingsSection(report)
+]
+
+/** The first line of a report. */
+export const costHeading = ({ sessions, total }: CostReport): string =>
+  `${total.unpriced === total.requests ? "no price" : dollars(total.cost)} for ${Output.plural(total.requests, "request")} in ${Output.plural(sessions, "session")}`
+
+/** Rows of a table in a text, and of one that was asked for by itself. */
+const textRows = { several: 10, one: 100 }
+
+/** The report as text: everything, or only one table. */
+export const costText = (report: CostReport, by: Dimension | undefined, style: Output.Style): string => {
+  if (by !== undefined) {
+    return reportText([sumsSection(by, report[by])], style, { ...textLimits, rows: textRows.one })
+  }
+  const { recorded, unpriced } = report.total
+  return [
+    style.bold(costHeading(report)) +
+      (unpriced > 0 ? `\n${Output.plural(unpriced, "request")} without a price; add it with --prices` : ""),
+    reportText(costSections(report, ["agent", "model", "session"]), style, { ...textLimits, rows: textRows.several }),
+    style.dim(
+      `Prices: ${report.prices}${recorded > 0 ? `; ${Output.plural(recorded, "request")} as the agent recorded` : ""}`
+    )
+  ].join("\n\n")
+}

@@ -1,0 +1,67 @@
+import { type Action, isOpenTodo } from "../../../actions/Action.ts"
+import { actionsOf } from "../../../actions/Actions.ts"
+import { isCall, isResponse } from "../../../content/Content.ts"
+import { beginsTurn } from "../../../conversation/Conversation.ts"
+import type { IndexedView } from "../../../conversation/IndexedView.ts"
+
+/** Finds where pieces of work end: a conversation that is cut there keeps each piece on one side. */
+
+/** How clearly a piece of work ends before a message. */
+export const WorkEnd = {
+  none: 0,
+  /** The agent goes on with another file. */
+  file: 1,
+  /** A commit was made, or an item of the agent's list was closed. */
+  step: 2,
+  /** The user asks for something else. */
+  turn: 3
+} as const
+export type WorkEnd = (typeof WorkEnd)[keyof typeof WorkEnd]
+
+const commit = /\bgit\s+(?:-\S+\s+(?:\S+\s+)?)?commit\b/
+
+/** Whether an action ends a step of the work. */
+const endsStep = (action: Action): boolean =>
+  (action._tag === "Command" && action.exit === 0 && commit.test(action.command)) ||
+  (action._tag === "Todos" && action.todos.some((todo) => !isOpenTodo(todo)))
+
+/** Returns what the calls that are answered by the message before this index did. */
+const actionsBefore = (view: IndexedView, index: number): ReadonlyArray<Action> => {
+  const responses = view.at(index - 1)?.entry.content.parts.filter(isResponse) ?? []
+  const calls = responses.length === 0 ? [] : (view.at(index - 2)?.entry.content.parts.filter(isCall) ?? [])
+  return calls.flatMap((call) => {
+    const { id, name } = call.functionCall
+    return actionsOf(
+      call,
+      responses.find(({ functionResponse: response }) => response.id === id && response.name === name)
+    )
+  })
+}
+
+const changedFiles = (actions: ReadonlyArray<Action>): ReadonlyArray<string> =>
+  actions.flatMap((action) =>
+    action._tag === "Edit" || action._tag === "Write" || action._tag === "Delete" ? [action.path] : []
+  )
+
+/** Finds the ends of pieces of work from the end of a view to its beginning. Mutable. */
+export class WorkEnds {
+  private readonly view: IndexedView
+  /** The files of the change that comes next. */
+  private next: ReadonlyArray<string> = []
+
+  constructor(view: IndexedView) {
+    this.view = view
+  }
+
+  /** Returns what ends before this index. Indexes are asked for from the last one back. */
+  before(index: number): WorkEnd {
+    const actions = actionsBefore(this.view, index)
+    const files = changedFiles(actions)
+    const isOther = files.length > 0 && this.next.length > 0 && !files.some((file) => this.next.includes(file))
+    if (files.length > 0) this.next = files
+    const item = this.view.at(index)
+    if (item !== undefined && beginsTurn(item.entry)) return WorkEnd.turn
+    if (actions.some(endsStep)) return WorkEnd.step
+    return isOther ? WorkEnd.file : WorkEnd.none
+  }
+}
