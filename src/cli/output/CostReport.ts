@@ -106,12 +106,12 @@ const breakOf = ({ at, cost, session, ...rest }: SessionBreak): typeof Break.Typ
 
 /** Makes a report of accounts. */
 export const reportOf = (
-  { breaks, by, repeated, total }: Accounts,
+  { breaks, by, repeated, sessions, total }: Accounts,
   about: Pick<CostReport, "prices" | "ratings" | "reads" | "problems">
 ): CostReport => ({
   currency: "USD",
   prices: about.prices,
-  sessions: by.session.length,
+  sessions,
   total: sumsOf(total),
   session: by.session.map(sumsOf),
   folder: by.folder.map(sumsOf),

@@ -14,16 +14,19 @@ const textAt = (value: Json, key: string): string => {
   return typeof held === "string" ? held : ""
 }
 
-/** The media at an address: the bytes of a data URL, or a file. */
-export const mediaAt = (url: string, mimeType = "image/*"): Part => {
-  const inline = /^data:([^;,]*)(?:;[^,]*)?,(.*)$/s.exec(url)
-  return inline === null
+/** The type of an image whose block does not name it. */
+const anyImage = "image/*"
+
+/** The media at an address: the bytes of a data URL in base64, or a file. */
+const mediaAt = (url: string, mimeType = anyImage): Part => {
+  const [head, type] = /^data:([^;,]*)(?:;[^;,]*)*;base64,/.exec(url) ?? []
+  return head === undefined
     ? { fileData: { fileUri: url, mimeType } }
-    : { inlineData: { mimeType: inline[1] ?? mimeType, data: inline[2] ?? "" } }
+    : { inlineData: { mimeType: type || mimeType, data: url.slice(head.length) } }
 }
 
 const inlineOf = (mimeType: string, data: string): Part | undefined =>
-  data === "" ? undefined : { inlineData: { mimeType, data } }
+  data === "" ? undefined : { inlineData: { mimeType: mimeType || anyImage, data } }
 
 const addressed = (url: string, mimeType?: string): Part | undefined =>
   url === "" ? undefined : mediaAt(url, mimeType)
@@ -58,7 +61,7 @@ export const blockMedia = (block: unknown): Part | undefined => {
     case "image":
     case "audio":
     case "document":
-      if (isJson(source)) return sourced(source, block["type"] === "document" ? documentType : "image/*")
+      if (isJson(source)) return sourced(source, block["type"] === "document" ? documentType : anyImage)
       return inlineOf(textAt(block, "mimeType"), textAt(block, "data"))
     case "resource":
       return isJson(resource) ? inlineOf(textAt(resource, "mimeType"), textAt(resource, "blob")) : undefined
@@ -78,6 +81,15 @@ export const blockMedia = (block: unknown): Part | undefined => {
     default:
       return undefined
   }
+}
+
+/** The media that a block of a message holds, without a type that the block does not name. */
+export const messageMedia = (block: unknown): Part | undefined => {
+  const media = blockMedia(block)
+  const held = media?.inlineData ?? media?.fileData
+  if (held?.mimeType !== anyImage) return media
+  const { mimeType: _guessed, ...named } = held
+  return media?.inlineData === undefined ? { fileData: named } : { inlineData: named }
 }
 
 /** Lists of blocks stand no deeper than this in a result. */

@@ -1,9 +1,10 @@
-import { type Content, isCall, isResponse, isText } from "../content/Content.ts"
+import { type Content, isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
 import type { PartPlace } from "../conversation/CallPairs.ts"
 import { type Draft, pairing, placeKey } from "../conversation/Conversation.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Step } from "./Transcript.ts"
+import type { Skipped } from "./Skipped.ts"
+import { draftsOf, type Step, type Transcript, type Writer } from "./Transcript.ts"
 
 /**
  * Lays out a conversation as rows, for agents that see only what follows the last compaction in their file. Kept messages
@@ -38,8 +39,17 @@ export const isRow = (item: Row | Cut): item is Row => item._tag === "Row"
 /** Returns the message that a row or a compaction writes. */
 export const messageOf = (item: Row | Cut): Draft | undefined => (isRow(item) ? item.draft : item.summary)
 
-/** A stretch of the file that an agent sees at once. It sees at least the last one. */
-export type Stretch = ReadonlyArray<Row | Cut>
+/** A part of the file that an agent sees at once. It sees at least the last one. */
+type VisibleSegment = ReadonlyArray<Row | Cut>
+
+/** Returns the kind of a part that a message of this role has no place for, as it is counted. */
+export const unheldKind = (role: Content["role"], part: Part): string => {
+  if (isCall(part)) return "calls of the user"
+  if (isResponse(part)) return role === "model" ? "results of the model" : "results without a call"
+  if (isThought(part)) return "thoughts"
+  if (!isMedia(part)) return "unknown parts"
+  return role === "user" && part.fileData !== undefined ? "files" : "media"
+}
 
 /** The text for a compaction that inserted nothing, in formats that require one. */
 export const nothingInPlace = `${runtimeMark} What was said before this point is no longer part of this context.`
@@ -54,23 +64,23 @@ export const isSummary = ({ author, content }: Draft): boolean =>
   !content.parts.some((part) => isCall(part) || isResponse(part))
 
 /**
- * Splits the steps into stretches, of which each but the first begins with a compaction. `holds`: whether the compaction's
+ * Splits the steps into segments, of which each but the first begins with a compaction. `holds`: whether the compaction's
  * own record can hold the first inserted message. `keepsById`: when the record holds everything that was inserted, the
  * format can name the first kept message, and nothing is written again.
  */
-export function* stretchesOf(
+function* segmentsOf(
   steps: ReadonlyArray<Step>,
   holds: (first: Draft) => boolean,
   keepsById: boolean
-): SlicedWork<ReadonlyArray<Stretch>> {
-  let stretch: Array<Row | Cut> = []
-  const stretches = [stretch]
+): SlicedWork<ReadonlyArray<VisibleSegment>> {
+  let segment: Array<Row | Cut> = []
+  const segments = [segment]
   let environment: ReadonlyArray<Row> = []
   let shown: Array<{ readonly row: Row; readonly number: number }> = []
   let messages = 0
   const write = (draft: Draft, inserted: boolean, again: Row | undefined): Row => {
     const row: Row = { _tag: "Row", draft, inserted, again }
-    stretch.push(row)
+    segment.push(row)
     return row
   }
   for (const step of steps) {
@@ -88,18 +98,18 @@ export function* stretchesOf(
     const summary = first !== undefined && holds(first) ? first : undefined
     const cut = (row: Row | undefined): Cut => ({ _tag: "Cut", compaction: step, summary, kept: row })
     if (keepsById && summary !== undefined && insert.length === 1 && environment.length === 0) {
-      stretch.push(cut(kept[0]?.row))
+      segment.push(cut(kept[0]?.row))
       shown = kept
       continue
     }
-    stretch = [cut(undefined)]
-    stretches.push(stretch)
+    segment = [cut(undefined)]
+    segments.push(segment)
     environment = environment.map((row) => write(row.draft, false, row))
     for (const draft of summary === undefined ? insert : insert.slice(1)) write(draft, true, undefined)
     shown = kept.map(({ number, row }) => ({ row: write(row.draft, false, row), number }))
     yield shown.length * 100
   }
-  return stretches
+  return segments
 }
 
 // --- ids ----------------------------------------------------------------------------------------------------------------
@@ -112,6 +122,14 @@ const hash = (text: string, seed: number): number => {
   for (let i = 0; i < text.length; i += 1) value = Math.imul(value ^ text.charCodeAt(i), 0x01000193) >>> 0
   return value
 }
+
+/** Derives hexadecimal digits from a text, eight at a time. They have no security purpose: they only need to be the same for the same text. */
+export const digitsOf = (text: string, count: number): string =>
+  Array.from({ length: count / 8 }, (_, n) => hex(hash(text, Math.imul(n, 0x9e3779b1)), 8)).join("")
+
+/** Whether an id is a UUID. */
+export const isUuid = (id: string | undefined): id is string =>
+  id !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(id)
 
 /** Returns the n-th UUID (version 8, by our own rule) of a session, the same every time. */
 export const uuidOf =
@@ -168,7 +186,7 @@ export interface NativeCall {
   readonly name: string
 }
 
-/** By place in a stretch: each call of the model, and for each result the call that it answers. */
+/** By place in a segment: each call of the model, and for each result the call that it answers. */
 export type NativeCalls = ReadonlyMap<string, NativeCall>
 
 /**
@@ -209,7 +227,7 @@ function* named(
 }
 
 /**
- * Pairs the calls and results of a stretch by the rules of a model's API: ids are unique and in an accepted form (`isFit`),
+ * Pairs the calls and results of a segment by the rules of a model's API: ids are unique and in an accepted form (`isFit`),
  * and results are in the run of messages right after their call's. A result without such a call is left out.
  */
 export function* nativeCalls(
@@ -263,15 +281,75 @@ export function* owedCalls(
   return owed
 }
 
+// --- writing ------------------------------------------------------------------------------------------------------------
+
+/** Writes the records of a session. */
+export interface SessionLines {
+  readonly lines: ReadonlyArray<string>
+  readonly unheld: Skipped
+  /** Keeps the ids that a message had. */
+  readonly claim: (item: Row | Cut) => void
+  /** Writes a message. `index`: its place among the messages of its segment. */
+  readonly row: (item: Row, calls: NativeCalls, index: number) => void
+  /** Writes a compaction. */
+  readonly cut: (item: Cut) => void
+  /** Writes results for calls that got none, for an agent that needs them. */
+  readonly answer?: (places: ReadonlyArray<PartPlace>, rows: ReadonlyArray<Row>, calls: NativeCalls) => void
+  /** Writes what follows the last message. */
+  readonly close?: () => void
+}
+
+/** Makes a writer for an agent that sees what follows the last compaction. `isFit`: whether its API accepts the id of a call. */
+export const layoutWriter = (
+  format: {
+    readonly holds: (first: Draft) => boolean
+    readonly keepsById: boolean
+    readonly isFit: (id: string) => boolean
+  },
+  begin: (transcript: Transcript, session: string) => SessionLines
+): Writer =>
+  function* (transcript) {
+    const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
+    const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById)
+    const written = begin(transcript, session)
+    for (const item of segments.flat()) {
+      yield 100
+      written.claim(item)
+    }
+    for (const [number, segment] of segments.entries()) {
+      const rows = segment.filter(isRow)
+      const contents = rows.map(({ draft }) => draft.content)
+      const calls = yield* nativeCalls(rows, format.isFit, callIdOf(session))
+      const owed = written.answer === undefined ? undefined : yield* owedCalls(contents, number === segments.length - 1)
+      let index = 0
+      for (const item of segment) {
+        const from = written.lines.length
+        if (isRow(item)) {
+          written.row(item, calls, index)
+          const places = owed?.get(index)
+          if (places !== undefined) written.answer?.(places, rows, calls)
+          index += 1
+        } else written.cut(item)
+        yield written.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
+      }
+    }
+    written.close?.()
+    return { lines: written.lines, unheld: written.unheld.counts }
+  }
+
 // --- what every record says ---------------------------------------------------------------------------------------------
 
-/** Returns times in order. A message without a time gets the last known one; before all of them, the first. */
-export const clock = (steps: ReadonlyArray<Step>) => {
-  const inRange = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= 8.64e15
-  const first = steps
-    .flatMap((step) => (step._tag === "Message" ? step.draft : step.insert))
-    .find(({ at }) => inRange(at))?.at
-  let now = first ?? 0
+/** The first time after those that have a year of four digits. */
+const year10000 = 253_402_300_800_000
+
+/**
+ * Returns times in order. A message without a time gets the last known one; before all of them, the first. `hasShortYears`: a time
+ * needs a year of four digits.
+ */
+export const clock = (steps: ReadonlyArray<Step>, hasShortYears = false) => {
+  const inRange = (at: number | undefined): at is number =>
+    at !== undefined && (hasShortYears ? at >= 0 && at < year10000 : Math.abs(at) <= 8.64e15)
+  let now = steps.flatMap(draftsOf).find(({ at }) => inRange(at))?.at ?? 0
   return {
     /** Milliseconds since 1970. A repeated message keeps its time and does not affect others. */
     at: (draft: Draft | undefined, isAgain = false): number => {
@@ -284,6 +362,15 @@ export const clock = (steps: ReadonlyArray<Step>) => {
     }
   }
 }
+
+const providers: ReadonlyArray<readonly [model: RegExp, provider: string]> = [
+  [/claude/i, "anthropic"],
+  [/^(gpt|o\d|codex)/i, "openai"],
+  [/gemini/i, "google"]
+]
+
+/** Returns the provider of a model, as agents name it. */
+export const providerOf = (model = ""): string => providers.find(([name]) => name.test(model))?.[1] ?? "unknown"
 
 /** Milliseconds since 1970 as ISO text. */
 export const isoTime = (at: number): string => new Date(at).toISOString()

@@ -54,12 +54,17 @@ export const locate = (value: unknown, text: string, list: ReadonlyArray<string>
 /** The exact texts of one record, located on request. */
 export type Locator = ReturnType<typeof locate>
 
+/** Makes a piece of a part in wire shape, with its exact text. */
+export const wirePiece = (part: Part, slice: SourceText | undefined): Piece => ({
+  part,
+  source: slice !== undefined && needsSource(part, slice) ? slice : undefined
+})
+
 /** Makes a piece. `build` wraps the exact inner text into the text of the whole part. */
 const piece = (part: Part, exact: Exact, build: (inner: SourceText) => SourceText): Piece => {
   const inner = exact()
   if (inner === undefined) return { part, source: undefined }
-  const slice = build(inner)
-  return { part, source: needsSource(part, slice) ? slice : undefined }
+  return wirePiece(part, build(inner))
 }
 
 /** Returns the text of an object with these members in this order. Members without a text are left out. */
@@ -181,6 +186,29 @@ export const answerPiece = (answer: Answer, exact: Exact): Piece => {
   })
 }
 
+/** A result that waits for the name of its call. */
+export interface OpenAnswer {
+  readonly answer: Answer
+  readonly exact: Exact
+  /** Whether a result of a tool of this name failed, where the record does not say. */
+  readonly failsAs?: (name: string | undefined) => boolean
+}
+
+/** Whether a part of a message is a result that waits for the name of its call. */
+export const isOpenAnswer = (part: Piece | OpenAnswer): part is OpenAnswer => "answer" in part
+
+/** Returns parts of a message with each result named after its call. */
+export const namedPieces = (
+  parts: ReadonlyArray<Piece | OpenAnswer>,
+  nameOf: (call: string, part: OpenAnswer) => string | undefined
+): ReadonlyArray<Piece> =>
+  parts.map((part) => {
+    if (!isOpenAnswer(part)) return part
+    const { answer, exact, failsAs } = part
+    const name = nameOf(answer.id ?? "", part)
+    return answerPiece({ ...answer, name, failed: answer.failed || failsAs?.(name) === true }, exact)
+  })
+
 /** Makes a message from these pieces and the data of its record. */
 export const draftOf = (
   role: Content["role"],
@@ -206,17 +234,17 @@ export const draftOf = (
   }
 }
 
-/** Returns the pieces of a message: the inverse of `draftOf`. */
+/** Returns exact texts by the number of their part; undefined when there is none. */
 export const sourcesOf = (sources: ReadonlyArray<SourceText | undefined>): Record<string, string> | undefined => {
   const kept = sources.flatMap((source, index) => (source === undefined ? [] : [[String(index), source] as const]))
   return kept.length === 0 ? undefined : Object.fromEntries(kept)
 }
 
-/** Whether two lists of pieces are the same parts with the same bytes under their handles. */
+/** Returns the pieces of a message: the inverse of `draftOf`. */
 export const piecesOf = ({ content, source }: Draft): ReadonlyArray<Piece> =>
   content.parts.map((part, index) => ({ part, source: source?.[String(index)] }))
 
-/** Returns the number of the line on which each slice begins, in order. */
+/** Whether two lists of pieces are the same parts with the same bytes under their handles. */
 export const samePieces = (left: ReadonlyArray<Piece>, right: ReadonlyArray<Piece>): boolean =>
   left.length === right.length &&
   left.every((one, index) => {

@@ -25,3 +25,6 @@ export const timeAt = ({ timestamp }: Json): number | undefined =>
 /** Returns a count; undefined for any other value. */
 export const natural = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
+
+/** Returns the kind under a key of a record; a record without one is of an unknown kind. */
+export const kindAt = (record: Json, key = "type"): string => textAt(record, key) ?? "unknown record"

@@ -1,5 +1,7 @@
 import type { Part } from "../content/Content.ts"
-import { isJson } from "./JsonRecord.ts"
+import { messageMedia } from "../content/MediaBlocks.ts"
+import { callPiece, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
+import { isJson, type Json, textAt } from "./JsonRecord.ts"
 import { isRecordProblem, recordProblem, type RecordProblem } from "./Problem.ts"
 import type { Skipped } from "./Skipped.ts"
 
@@ -13,20 +15,74 @@ export const listedBlocks = (part: Part): ReadonlyArray<unknown> | undefined => 
   return Array.isArray(blocks) ? blocks : undefined
 }
 
-/** Reads the content of a message: a text, or a list of blocks. Unknown blocks are counted. */
-export const readBlocks = <Block>(
+/** What an agent calls the blocks of a message, and their keys. */
+export interface BlockForm {
+  /** The type of a block with a call, and the keys of its arguments and of its signature, if it can have one. */
+  readonly call: string
+  readonly arguments: string
+  readonly callSignature?: string
+  /** The key of a thought's signature. */
+  readonly thoughtSignature: string
+}
+
+const readBlock = (
+  block: Json,
+  index: number,
+  locator: Locator,
+  form: BlockForm
+): Piece | RecordProblem | undefined => {
+  const text = (key: string) =>
+    textAt(block, key) ??
+    recordProblem(`content[${index}].${key}`, `expected a text in a block of type ${String(block.type)}`)
+  const exact = (key: string) => locator.under(index, key)
+  switch (block.type) {
+    case "text":
+    case "input_text":
+    case "output_text": {
+      const said = text("text")
+      return typeof said === "string" ? textPiece(said, exact("text")) : said
+    }
+    case "thinking": {
+      const thought = text("thinking")
+      return typeof thought === "string"
+        ? thoughtPiece(thought, textAt(block, form.thoughtSignature), exact("thinking"))
+        : thought
+    }
+    case form.call: {
+      const name = text("name")
+      if (typeof name !== "string") return name
+      const signature = form.callSignature === undefined ? undefined : textAt(block, form.callSignature)
+      const call = { id: textAt(block, "id"), name, args: block[form.arguments], signature }
+      return callPiece(call, exact(form.arguments))
+    }
+    default: {
+      const media = messageMedia(block)
+      return media === undefined ? undefined : { part: media, source: undefined }
+    }
+  }
+}
+
+/**
+ * Reads the content of a message, which stands under `path` in its record: a text, or a list of blocks. `readOther` reads the blocks
+ * that only one agent has. Unknown ones are counted.
+ */
+export const readBlocks = <Other = never>(
   content: unknown,
-  ofText: (text: string) => Block,
-  ofBlock: (block: unknown, index: number) => Block | RecordProblem | undefined,
-  skipped: Skipped
-): ReadonlyArray<Block> | RecordProblem => {
-  if (typeof content === "string") return [ofText(content)]
+  locator: Locator,
+  path: ReadonlyArray<string>,
+  form: BlockForm,
+  skipped: Skipped,
+  readOther: (block: Json, index: number) => Piece | Other | RecordProblem | undefined = () => undefined
+): ReadonlyArray<Piece | Other> | RecordProblem => {
+  if (typeof content === "string") return [textPiece(content, locator.at(path))]
   if (!Array.isArray(content)) return recordProblem("content", "expected a text or a list of blocks")
-  const blocks: Array<Block> = []
+  const blocks: Array<Piece | Other> = []
   for (const [index, item] of content.entries()) {
-    const block = ofBlock(item, index)
+    if (!isJson(item) || typeof item.type !== "string")
+      return recordProblem(`content[${index}]`, "expected a block, an object with a type")
+    const block = readOther(item, index) ?? readBlock(item, index, locator, form)
     if (isRecordProblem(block)) return block
-    if (block === undefined) skipped.add(`block: ${isJson(item) ? String(item.type) : "unknown"}`)
+    if (block === undefined) skipped.add(`block: ${item.type}`)
     else blocks.push(block)
   }
   return blocks

@@ -1,9 +1,9 @@
 import { Schema } from "effect"
-import { needsSource, PartShape, payload } from "../content/Content.ts"
+import { PartShape, payload } from "../content/Content.ts"
 import { decode, encode } from "../text/Bytes.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { Piece } from "./ExactParts.ts"
+import { type Piece, wirePiece } from "./ExactParts.ts"
 import { type Json, isJson } from "./JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "./Problem.ts"
 
@@ -66,8 +66,7 @@ const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | unde
     const part = parsedOrUndefined(value)
     return isPart(part) ? { part, source: value } : undefined
   }
-  if (!isPart(value)) return undefined
-  return { part: value, source: slice !== undefined && needsSource(value, slice) ? slice : undefined }
+  return isPart(value) ? wirePiece(value, slice) : undefined
 }
 
 /** Returns the exact parts that a record carries under a name; undefined when its own form is exact. */

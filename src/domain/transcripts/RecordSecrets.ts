@@ -156,17 +156,22 @@ export class SessionSecrets {
 
   /** Returns the secrets of a record, and remembers those that are recognizable without their surroundings. */
   *collect(json: string): SlicedWork<ReadonlyArray<RecordSecret>> {
-    const secrets: Array<RecordSecret> = []
     this.collectAccounts(json)
-    for (const holder of (yield* this.search(json)).holders) {
-      for (const { end, kind, start, value } of holder.places) {
-        const isPersonal = personalData.has(kind)
-        secrets.push({ kind, value, isPersonal })
-        const shown = holder.value.slice(start, end)
-        if (!isPersonal && shown === value) this.found.set(value, { kind, value })
-      }
-    }
-    return secrets
+    return (yield* this.search(json)).holders.flatMap(({ places, value }) => this.remember(value, places))
+  }
+
+  /** Returns the secrets of a text that is no JSON, and remembers them like `collect`. */
+  *collectText(text: string): SlicedWork<ReadonlyArray<RecordSecret>> {
+    this.collectAccounts(text)
+    return this.remember(text, yield* this.placesInText(text))
+  }
+
+  private remember(text: string, places: ReadonlyArray<Place>): ReadonlyArray<RecordSecret> {
+    return places.map(({ end, kind, start, value }) => {
+      const isPersonal = personalData.has(kind)
+      if (!isPersonal && text.slice(start, end) === value) this.found.set(value, { kind, value })
+      return { kind, value, isPersonal }
+    })
   }
 
   /** Ends the collecting: from here on, distinctive values are replaced wherever they stand. */
@@ -219,18 +224,6 @@ export class SessionSecrets {
     return text.replace(/\[(redacted): ([^\]]{1,80})\]/g, (_, mark: string, name: string) =>
       `${mark}-${name}`.replace(/[^\w.-]+/g, "-")
     )
-  }
-
-  /** Returns the secrets of a text that is no JSON, and remembers them like `collect`. */
-  *collectText(text: string): SlicedWork<ReadonlyArray<RecordSecret>> {
-    const secrets: Array<RecordSecret> = []
-    this.collectAccounts(text)
-    for (const { end, kind, start, value } of yield* this.placesInText(text)) {
-      const isPersonal = personalData.has(kind)
-      secrets.push({ kind, value, isPersonal })
-      if (!isPersonal && text.slice(start, end) === value) this.found.set(value, { kind, value })
-    }
-    return secrets
   }
 
   /** Whether a text still holds a value that was settled on. */

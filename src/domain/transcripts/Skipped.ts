@@ -20,7 +20,7 @@ export class Skipped {
   /** Adds a record that no fold reads. */
   addRecord(kind: string): void {
     this.add(kind)
-    if (kind !== "unknown" && !this.known.has(kind)) this.newKinds.add(kind)
+    if (!this.known.has(kind)) this.newKinds.add(kind)
   }
 
   /** Removes one of a kind, which was not skipped after all. */

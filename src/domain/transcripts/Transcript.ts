@@ -1,7 +1,8 @@
 import { Schema } from "effect"
 import type { Draft } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Problem } from "./Problem.ts"
+import { isJson, type Json } from "./JsonRecord.ts"
+import { type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
 
 /** A format in which a conversation can be read and written. */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])
@@ -59,6 +60,19 @@ export interface LineReader {
   /** Returns the transcript of all lines. */
   readonly end: () => SlicedWork<Transcript | Problem>
 }
+
+/** Makes a reader of lines with a record each, an object; `expected` says which. */
+export const recordReader = (
+  expected: string,
+  read: (record: Json, text: string, line: number) => RecordProblem | undefined,
+  end: LineReader["end"]
+): LineReader => ({
+  line: (value, text, line) => {
+    const problem = isJson(value) ? read(value, text, line) : recordProblem("", expected)
+    return problem === undefined ? undefined : problemAt(line, problem)
+  },
+  end
+})
 
 /** A conversation in another agent's format. */
 export interface Written {

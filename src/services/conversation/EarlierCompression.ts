@@ -1,5 +1,5 @@
-import { Effect } from "effect"
-import { type Content, payload } from "../../domain/content/Content.ts"
+import { Effect, Schema } from "effect"
+import { type Content, ContentShape, payload } from "../../domain/content/Content.ts"
 import { type Handle, type Hash, mentions } from "../../domain/content/Handle.ts"
 import { type Draft, view } from "../../domain/conversation/Conversation.ts"
 import { decode, encode } from "../../domain/text/Bytes.ts"
@@ -59,8 +59,10 @@ const isAcknowledgement = ({ content }: Draft): boolean =>
 const linesOf = (text: string): ReadonlyArray<Draft> =>
   text.split("\n").flatMap((line) => {
     const content = parsedOrUndefined(line)
-    return line === "" || content === undefined ? [] : [{ content: content as Content }]
+    return isContent(content) ? [{ content }] : []
   })
+
+const isContent = Schema.is(ContentShape)
 
 /** Messages with an earlier snapshot at their beginning: what it stands for, and the messages after it. */
 interface Segment {

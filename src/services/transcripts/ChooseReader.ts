@@ -1,16 +1,16 @@
 import { Context, Effect } from "effect"
 import { claudeReader } from "../../domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/codex/CodexReader.ts"
-import { readContents } from "../../domain/transcripts/ContentsReader.ts"
 import {
   compressedProblem,
   detectFormat,
   isGeminiDocument,
   isOpencodeRows
 } from "../../domain/transcripts/DetectFormat.ts"
-import { geminiReader, readGeminiDocument } from "../../domain/transcripts/GeminiReader.ts"
-import { opencodeReader, readOpencodeDocument } from "../../domain/transcripts/OpencodeReader.ts"
-import { piReader } from "../../domain/transcripts/PiReader.ts"
+import { readContents } from "../../domain/transcripts/gemini/ContentsReader.ts"
+import { geminiReader, readGeminiDocument } from "../../domain/transcripts/gemini/GeminiReader.ts"
+import { opencodeReader, readOpencodeDocument } from "../../domain/transcripts/opencode/OpencodeReader.ts"
+import { piReader } from "../../domain/transcripts/pi/PiReader.ts"
 import type { LineReader, SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { lineText } from "./LineSplitter.ts"
 import type { LoadOptions } from "./LoadedTranscript.ts"

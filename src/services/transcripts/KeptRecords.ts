@@ -1,5 +1,7 @@
 import { Effect } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
+import { arraySlices, sliceAt } from "../../domain/text/JsonSource.ts"
+import { isGeminiDocument } from "../../domain/transcripts/DetectFormat.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { draftsOf } from "../../domain/transcripts/Transcript.ts"
 import { chooseReader } from "./ChooseReader.ts"
@@ -20,35 +22,67 @@ const readText = (
 const stepsOf = ({ transcript }: ReadTranscript): string =>
   JSON.stringify(transcript?.steps.map((step) => draftsOf(step).map(({ author, content }) => [author, content])))
 
-const textOf = (lines: ReadonlyArray<string>): string => lines.map((line) => `${line}\n`).join("")
+/** How a file holds its records. */
+interface RecordForm {
+  /** Returns the records of a text that can stand beside the conversation. `said`: the lines that messages begin on. */
+  readonly split: (text: string, said: ReadonlySet<number | undefined>) => ReadonlyArray<string>
+  /** Returns a text with one record alone. */
+  readonly alone: (record: string) => string
+  /** Returns the written text with the kept records before its own. */
+  readonly join: (kept: ReadonlyArray<string>, written: string) => string
+}
 
-/** Whether a text has a record a line. */
-const isLines = (text: string): boolean => !/^\s*(?:\[|\{\s*\n)/.test(text)
+const lines: RecordForm = {
+  split: (text, said) => text.split("\n").filter((line, index) => !said.has(index + 1) && line.trim() !== ""),
+  alone: (line) => `${line}\n`,
+  join: (kept, written) => {
+    const end = written.indexOf("\n") + 1
+    return `${written.slice(0, end)}${kept.map((line) => `${line}\n`).join("")}${written.slice(end)}`
+  }
+}
+
+const messagesOf = (text: string): string => sliceAt(text, ["messages"]) ?? ""
+
+/** A session of Gemini CLI that is one document. */
+const document: RecordForm = {
+  split: (text) => arraySlices(messagesOf(text)),
+  alone: (message) => `{"sessionId":"","messages":[${message.replaceAll(/[\r\n]+/g, " ")}]}`,
+  join: (kept, written) => {
+    const own = `"messages":${messagesOf(written)}`
+    return written.replace(own, () => `"messages":[${[...kept, ...arraySlices(messagesOf(written))].join(",")}]`)
+  }
+}
+
+/** Returns the form of both texts; undefined for a document without records beside its messages, and for two forms. */
+const formOf = (original: string, written: string, format: SourceFormat): RecordForm | undefined => {
+  if (format === "gemini" && isGeminiDocument(original)) return isGeminiDocument(written) ? document : undefined
+  return /^\s*(?:\[|\{\s*\n)/.test(original) || !written.includes("\n") ? undefined : lines
+}
 
 /**
- * Returns the written lines with the records of the original that are not part of the conversation, after its first record: those
- * of the kinds that the written ones have none of. The conversation stays what it is.
+ * Returns the written lines with the records of the original that are not part of the conversation, after its first record, or before the
+ * messages of a document: those of the kinds that the written ones have none of. The conversation stays what it is.
  */
 export const withKeptRecords = Effect.fn("Transcripts.withKeptRecords")(function* (
   original: string,
   written: ReadonlyArray<string>,
   format: SourceFormat
 ): Effect.fn.Return<ReadonlyArray<string>, never, ReadRequirements> {
-  const [first] = written
-  const read = yield* Effect.option(Effect.all([readText(original, format), readText(textOf(written), format)]))
-  if (first === undefined || written.length === 1 || !isLines(original) || read._tag === "None") return written
+  const text = written.join("\n")
+  const form = formOf(original, text, format)
+  const read = yield* Effect.option(Effect.all([readText(original, format), readText(text, format)]))
+  if (form === undefined || read._tag === "None") return written
   const [before, after] = read.value
   const said = new Set(before.transcript?.steps.flatMap(draftsOf).map(({ origin }) => origin?.line))
   const kept: Array<string> = []
-  for (const [index, line] of original.split("\n").entries()) {
-    if (said.has(index + 1) || line.trim() === "") continue
-    const alone = yield* Effect.option(readText(`${line}\n`, format))
+  for (const record of form.split(original, said)) {
+    const alone = yield* Effect.option(readText(form.alone(record), format))
     if (alone._tag === "None" || (alone.value.transcript?.steps.length ?? 1) > 0) continue
     const kinds = Object.keys(alone.value.skipped)
-    if (kinds.length > 0 && kinds.every((kind) => after.skipped[kind] === undefined)) kept.push(line)
+    if (kinds.length > 0 && kinds.every((kind) => after.skipped[kind] === undefined)) kept.push(record)
   }
   if (kept.length === 0) return written
-  const whole = [first, ...kept, ...written.slice(1)]
-  const again = yield* Effect.option(readText(textOf(whole), format))
-  return again._tag === "Some" && stepsOf(again.value) === stepsOf(after) ? whole : written
+  const whole = form.join(kept, text)
+  const again = yield* Effect.option(readText(whole, format))
+  return again._tag === "Some" && stepsOf(again.value) === stepsOf(after) ? whole.split("\n") : written
 })

@@ -36,6 +36,8 @@ export interface Accounts {
   readonly by: Readonly<Record<Dimension, ReadonlyArray<Account>>>
   /** Most expensive first. */
   readonly breaks: ReadonlyArray<SessionBreak>
+  /** Sessions with requests. Those of a fork can all be repeated. */
+  readonly sessions: number
   /** Requests that a file repeats of another one, and that were counted once. */
   readonly repeated: number
 }
@@ -64,7 +66,7 @@ const answered = ({ usage }: RecordedRequest): number => usage.answer + usage.th
 const bookings = Effect.fnUntraced(function* (
   sessions: ReadonlyArray<FoundSession>,
   prices: Prices,
-  day: (at: number) => string
+  { day, since = 0 }: AccountOptions
 ) {
   const index = yield* SessionIndex
   const agents = yield* AgentSessions
@@ -77,6 +79,7 @@ const bookings = Effect.fnUntraced(function* (
   const booked = new Map<string, Booked>()
   const oldestFirst = [...sessions].sort((a, b) => (a.startedAt ?? a.updatedAt) - (b.startedAt ?? b.updatedAt))
   const report = yield* ReportProgress
+  const withRequests = new Set<FoundSession>()
   let repeated = 0
   for (const [at, session] of oldestFirst.entries()) {
     report({ done: at, total: oldestFirst.length, unit: "sessions" })
@@ -85,6 +88,7 @@ const bookings = Effect.fnUntraced(function* (
       const requests = files.get(file.path) ?? (yield* Effect.orElseSucceed(scanned(file), () => []))
       const lost = new Map(cacheBreaks(requests, prices, day).map((one) => [one.request, one]))
       for (const request of requests) {
+        if (request.at >= since) withRequests.add(session)
         const key = `${session.agent} ${request.id}`
         const known = booked.get(key)
         if (known === undefined) booked.set(key, { session, request, lost: lost.get(request.id) })
@@ -96,19 +100,27 @@ const bookings = Effect.fnUntraced(function* (
     }
     yield* Effect.yieldNow
   }
-  return { booked: booked.values(), repeated }
+  return { booked: booked.values(), sessions: withRequests.size, repeated }
 })
 
 const byCost = (a: Account, b: Account): number => b.cost - a.cost || b.sent - a.sent || (a.name < b.name ? -1 : 1)
 
-/** Adds up the requests of sessions between two times, in milliseconds since 1970. `day` names the day of a time. */
+/** What is added up. */
+export interface AccountOptions {
+  /** Names the day of a time, in milliseconds since 1970. */
+  readonly day: (at: number) => string
+  /** Requests before this time do not count. */
+  readonly since: number | undefined
+}
+
+/** Adds up the requests of sessions. */
 export const accountsOf = Effect.fn("SessionAccounts.accountsOf")(function* (
   sessions: ReadonlyArray<FoundSession>,
   prices: Prices,
-  options: { readonly day: (at: number) => string; readonly since: number | undefined }
+  options: AccountOptions
 ): Effect.fn.Return<Accounts, never, SessionIndex | AgentSessions> {
   const { day, since = 0 } = options
-  const { booked, repeated } = yield* bookings(sessions, prices, day)
+  const { booked, ...counts } = yield* bookings(sessions, prices, options)
   const rows = {
     session: new Map<string, Account>(),
     folder: new Map<string, Account>(),
@@ -149,6 +161,6 @@ export const accountsOf = Effect.fn("SessionAccounts.accountsOf")(function* (
       agent: listed("agent")
     },
     breaks: breaks.sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0)),
-    repeated
+    ...counts
   }
 })

@@ -15,7 +15,7 @@ import {
   textTokens
 } from "../../../src/domain/tokens/Tokens.ts"
 import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReader.ts"
-import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
+import { piReader } from "../../../src/domain/transcripts/pi/PiReader.ts"
 import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
 import { runsOf, sizeOf } from "../../support/runs.ts"
 import { type SessionName, sessionNames, sessionText } from "../../support/sessions.ts"

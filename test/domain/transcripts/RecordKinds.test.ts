@@ -4,9 +4,13 @@ import path from "node:path"
 import { shownAttachments } from "../../../src/domain/transcripts/claude/Attachments.ts"
 import { decodeClaude, ignoredKinds as claudeKinds } from "../../../src/domain/transcripts/claude/Record.ts"
 import { decodeCodex, ignoredKinds as codexKinds } from "../../../src/domain/transcripts/codex/Record.ts"
-import { ignoredKinds as gemini } from "../../../src/domain/transcripts/GeminiRecord.ts"
-import { ignoredKinds as opencode } from "../../../src/domain/transcripts/OpencodeReader.ts"
-import { ignoredKinds as pi } from "../../../src/domain/transcripts/PiReader.ts"
+import { decodeGemini, ignoredKinds as gemini } from "../../../src/domain/transcripts/gemini/Record.ts"
+import {
+  decodeOpencode,
+  decodePart,
+  ignoredKinds as opencode
+} from "../../../src/domain/transcripts/opencode/Record.ts"
+import { decodePi, ignoredKinds as pi } from "../../../src/domain/transcripts/pi/Record.ts"
 import { root } from "../../support/paths.ts"
 
 /** The kinds of records of an agent. */
@@ -107,7 +111,7 @@ describe("the kinds of records", () => {
     assert.include(readFileSync(path.join(root, "docs/formats.md"), "utf8"), kindsTable())
   })
 
-  const [claude, codex] = recordKinds
+  const [claude, codex, geminiKinds, piKinds, opencodeKinds] = recordKinds
   it.each(claude?.read ?? [])("Claude Code's %s is decoded", (kind) => {
     const [type, subtype] = kind.split(": ")
     const relayed = { type: "assistant", message: { content: [] } }
@@ -125,5 +129,24 @@ describe("the kinds of records", () => {
     const [type, inner] = kind.split(": ")
     const payload = { id: "s", type: inner, info: { last_token_usage: {} }, num_turns: 1 }
     assert.notInclude(["Other", "Broken"], decodeCodex({ type, payload })._tag)
+  })
+
+  it.each(geminiKinds?.read ?? [])("Gemini CLI's %s is decoded", (kind) => {
+    const special = kind === "metadata" ? { sessionId: "s" } : { [kind]: kind === "$set" ? {} : "m" }
+    const record = kind === "metadata" || kind.startsWith("$") ? special : { type: kind, content: "" }
+    assert.notInclude(["Other", "Note", "Broken"], decodeGemini(record)._tag)
+  })
+
+  it.each(piKinds?.read ?? [])("Pi's %s is decoded", (type) => {
+    assert.notInclude(["Other", "Broken"], decodePi({ type, summary: "", message: { role: "user" } })._tag)
+  })
+
+  it.each(opencodeKinds?.read ?? [])("opencode's %s is decoded", (kind) => {
+    const [table, type] = kind.split(": ")
+    const decoded =
+      table === "row"
+        ? decodeOpencode({ kind: type, id: "s", data: {} })
+        : decodePart({ type, text: "", state: {}, url: "data:image/png;base64,aGk=" })
+    assert.notInclude(["Other", "Broken"], decoded._tag)
   })
 })

@@ -1,4 +1,5 @@
 import {
+  type Content,
   isCall,
   isErrorResponse,
   isResponse,
@@ -10,7 +11,7 @@ import {
 } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
 import type { Draft } from "../../conversation/Conversation.ts"
-import type { NativeCall } from "../CompactionLayout.ts"
+import { type NativeCall, unheldKind } from "../CompactionLayout.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import type { Skipped } from "../Skipped.ts"
@@ -22,22 +23,15 @@ export const noContent = "(no content)"
 
 const images = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"])
 
-/** A block, or the kind of a part that the API refuses. */
-type Native = { readonly block: Json } | { readonly left: string | undefined }
-
-const left = (kind?: string): Native => ({ left: kind })
-
-const mediaBlock = (part: Part): Native => {
-  const { fileData: file, inlineData: data } = part
+const mediaBlock = ({ fileData: file, inlineData: data }: Part): Json | undefined => {
   const mime = data?.mimeType ?? file?.mimeType ?? ""
   const type = images.has(mime) ? "image" : mime === "application/pdf" ? "document" : undefined
+  if (type === undefined) return undefined
   if (data !== undefined) {
-    return type === undefined || data.data === undefined
-      ? left("media")
-      : { block: { type, source: { type: "base64", media_type: mime, data: data.data } } }
+    return data.data === undefined ? undefined : { type, source: { type: "base64", media_type: mime, data: data.data } }
   }
   const isWeb = /^https?:\/\//.test(file?.fileUri ?? "")
-  return type === undefined || !isWeb ? left("files") : { block: { type, source: { type: "url", url: file?.fileUri } } }
+  return isWeb ? { type, source: { type: "url", url: file?.fileUri } } : undefined
 }
 
 const resultTypes = new Set(["text", "image", "document", "search_result", "tool_reference"])
@@ -46,7 +40,7 @@ const resultTypes = new Set(["text", "image", "document", "search_result", "tool
 const resultBlock = (block: unknown): Json => {
   const media = isJson(block) && "source" in block ? undefined : blockMedia(block)
   const native = media === undefined ? undefined : mediaBlock(media)
-  if (native !== undefined && "block" in native) return native.block
+  if (native !== undefined) return native
   const known = isJson(block) && resultTypes.has(String(block.type))
   return known && (block.type !== "text" || typeof block.text === "string")
     ? block
@@ -75,32 +69,25 @@ const noteMediaInResult = ({ functionResponse }: Part, unheld: Skipped): void =>
 
 const isForeign = (model: string | undefined): boolean => model !== undefined && !/claude/i.test(model)
 
-/** Writes a thought. The API refuses thoughts without a signature that it can check. */
-const thoughtBlock = (part: Part, model: string | undefined): Native =>
-  part.thoughtSignature === undefined || isForeign(model)
-    ? left("thoughts")
-    : { block: { type: "thinking", thinking: part.text ?? "", signature: part.thoughtSignature } }
-
-const textBlock = (part: Part): Native =>
-  part.text === undefined || part.text === "" ? left() : { block: { type: "text", text: part.text } }
-
-const modelBlock = (part: Part, call: NativeCall | undefined, model: string | undefined): Native => {
+/** Returns the block of a part; undefined for one that the API refuses, such as a thought without a signature that it can check. */
+const blockOf = (
+  role: Content["role"],
+  part: Part,
+  call: NativeCall | undefined,
+  model: string | undefined
+): Json | undefined => {
+  if (isText(part)) return { type: "text", text: part.text }
+  if (role === "user") {
+    if (isResponse(part)) return call === undefined ? undefined : resultOf(part, call)
+    return isMedia(part) ? mediaBlock(part) : undefined
+  }
   if (isCall(part)) {
     const { args, name } = part.functionCall
-    return { block: { type: "tool_use", id: call?.id, name, input: isJson(args) ? args : {} } }
+    return { type: "tool_use", id: call?.id, name, input: isJson(args) ? args : {} }
   }
-  if (isResponse(part)) return left("results of the model")
-  if (isThought(part)) return thoughtBlock(part, model)
-  if (isText(part)) return textBlock(part)
-  return left(isMedia(part) ? "media" : "unknown parts")
-}
-
-const userBlock = (part: Part, call: NativeCall | undefined): Native => {
-  if (isCall(part)) return left("calls of the user")
-  if (isResponse(part)) return call === undefined ? left("results without a call") : { block: resultOf(part, call) }
-  if (isThought(part)) return left("thoughts")
-  if (isText(part)) return textBlock(part)
-  return isMedia(part) ? mediaBlock(part) : left("unknown parts")
+  return !isThought(part) || part.thoughtSignature === undefined || isForeign(model)
+    ? undefined
+    : { type: "thinking", thinking: part.text ?? "", signature: part.thoughtSignature }
 }
 
 /** Returns the blocks of a message in the order that the API requires: results first. */
@@ -113,15 +100,16 @@ export const blocksOf = (
   const results: Array<Json> = []
   const others: Array<Json> = []
   for (const [index, part] of content.parts.entries()) {
-    const native = content.role === "model" ? modelBlock(part, call(index), model) : userBlock(part, call(index))
-    if ("left" in native) {
-      if (native.left !== undefined) unheld.add(native.left)
+    if (isText(part) && part.text === "") continue
+    const block = blockOf(content.role, part, call(index), model)
+    if (block === undefined) {
+      unheld.add(unheldKind(content.role, part))
       continue
     }
     noteMediaInResult(part, unheld)
     if (part.thoughtSignature !== undefined && !isThought(part)) unheld.add("signatures")
-    if (isResponse(part)) results.push(native.block)
-    else others.push(native.block)
+    if (isResponse(part)) results.push(block)
+    else others.push(block)
   }
   return [...results, ...others]
 }

@@ -1,11 +1,11 @@
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { draftOf, locate } from "../ExactParts.ts"
-import { isJson } from "../JsonRecord.ts"
-import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem } from "../Problem.ts"
+import { draftOf, isOpenAnswer, locate } from "../ExactParts.ts"
+import type { Json } from "../JsonRecord.ts"
+import { isProblem, isRecordProblem, type Problem, type RecordProblem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import {
   type Line,
   type Moment,
@@ -19,7 +19,7 @@ import {
   sameContent,
   copiesOf
 } from "./Line.ts"
-import { type LineMessage, isAnswer, wordsIn, writtenBy, messageIn, queuedMessage, piecesOf } from "./LineMessage.ts"
+import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
 import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
 import { decodeClaude, ignoredKinds, kindName, synthetic } from "./Record.ts"
 import { Tree } from "./Tree.ts"
@@ -35,7 +35,7 @@ interface Turn {
   readonly _tag: "Model" | "Answers" | "Other"
   readonly lines: Array<Line>
 }
-type Stretch =
+type ChainSegment =
   | Turn
   | { readonly _tag: "Queued"; readonly by: Moment; readonly lines: ReadonlyArray<Line> }
   | {
@@ -46,14 +46,14 @@ type Stretch =
     }
 
 /** Whether a line of the agent may join this turn. */
-const isOpenTurn = (turn: Stretch | undefined): turn is Turn => {
+const isOpenTurn = (turn: ChainSegment | undefined): turn is Turn => {
   const marks = turn?._tag === "Answers" ? turn.lines[0]?.message?.marks : undefined
   return marks !== undefined && !isClosed(marks)
 }
 
 /** Splits the chain into turns. Lines of one API message form one turn, and so do consecutive tool results. */
-const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretch> => {
-  const stretches: Array<Stretch> = []
+const segmentsOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<ChainSegment> => {
+  const segments: Array<ChainSegment> = []
   let open = new Map<string, Turn>()
   let boundary: Line | undefined
   /** What was shown beside the last message. Results follow their calls at once, so it stands after them. */
@@ -63,7 +63,7 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     boundary = undefined
   }
   const attach = () => {
-    if (attached.length > 0) stretches.push({ _tag: "Other", lines: attached })
+    if (attached.length > 0) segments.push({ _tag: "Other", lines: attached })
     attached = []
   }
   for (const line of chain) {
@@ -80,14 +80,14 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     }
     if (message.kind === "summary") {
       attach()
-      stretches.push({ _tag: "Compaction", summary: line, boundary, message })
+      segments.push({ _tag: "Compaction", summary: line, boundary, message })
       boundary = undefined
       open = new Map()
       continue
     }
     dropBoundary()
-    const answers = message.role === "user" && message.blocks.some(isAnswer)
-    const last = stretches.at(-1)
+    const answers = message.role === "user" && message.blocks.some(isOpenAnswer)
+    const last = segments.at(-1)
     const apart = message.marks.message === "new"
     const same = message.role === "model" ? open.get(message.messageId) : answers && isOpenTurn(last) ? last : undefined
     if (same !== undefined && !apart) {
@@ -97,11 +97,11 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
     if (!answers) attach()
     const turn: Turn = { _tag: message.role === "model" ? "Model" : answers ? "Answers" : "Other", lines: [line] }
     if (message.role === "model" && !isClosed(message.marks)) open.set(message.messageId, turn)
-    stretches.push(turn)
+    segments.push(turn)
   }
   dropBoundary()
   attach()
-  return stretches
+  return segments
 }
 
 /**
@@ -109,10 +109,10 @@ const stretchesOf = (chain: ReadonlyArray<Line>, skipped: Skipped): Array<Stretc
  * of which only one is on the chain. The others are lines with the turn's message id, and results of its calls that no line
  * on the chain holds.
  */
-const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
+const gather = (segments: Array<ChainSegment>, aside: ReadonlyArray<Line>): ReadonlySet<Line> => {
   const used = new Set<Line>()
   const byMessage = new Map<string, Turn>()
-  for (const turn of stretches) {
+  for (const turn of segments) {
     const message = turn._tag === "Model" ? turn.lines[0]?.message?.messageId : undefined
     if (turn._tag === "Model" && message !== undefined && !byMessage.has(message)) byMessage.set(message, turn)
   }
@@ -122,16 +122,16 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
     turn.lines.push(line)
     used.add(line)
   }
-  const callers = new Map<string, Stretch>()
+  const callers = new Map<string, ChainSegment>()
   const answered = new Set<string>()
-  for (const turn of stretches) {
+  for (const turn of segments) {
     if (turn._tag === "Compaction") continue
     for (const line of turn.lines) {
       for (const call of callsIn(line)) callers.set(call, turn)
       for (const answer of answersIn(line)) answered.add(answer)
     }
   }
-  const late = new Map<Stretch, Array<Line>>()
+  const late = new Map<ChainSegment, Array<Line>>()
   for (const line of aside) {
     const ids = answersIn(line)
     const caller = ids.flatMap((id) => callers.get(id) ?? [])[0]
@@ -141,22 +141,22 @@ const gather = (stretches: Array<Stretch>, aside: ReadonlyArray<Line>): Readonly
     used.add(line)
   }
   for (const [caller, lines] of late) {
-    const at = stretches.indexOf(caller) + 1
-    const next = stretches[at]
+    const at = segments.indexOf(caller) + 1
+    const next = segments[at]
     if (isOpenTurn(next)) next.lines.push(...lines)
-    else stretches.splice(at, 0, { _tag: "Answers", lines })
+    else segments.splice(at, 0, { _tag: "Answers", lines })
   }
   // What was shown with a result that is not on the chain, or whose next result is.
-  const holders = new Map<string, Stretch>()
-  for (const turn of stretches) if (turn._tag === "Answers") for (const { uuid } of turn.lines) holders.set(uuid, turn)
+  const holders = new Map<string, ChainSegment>()
+  for (const turn of segments) if (turn._tag === "Answers") for (const { uuid } of turn.lines) holders.set(uuid, turn)
   for (const line of aside.filter(isAttached).sort(byTime)) {
     const holder = holders.get(line.parent ?? "")
     if (holder === undefined || holder._tag === "Compaction") continue
-    const next = holder._tag === "Answers" ? stretches[stretches.indexOf(holder) + 1] : holder
+    const next = holder._tag === "Answers" ? segments[segments.indexOf(holder) + 1] : holder
     const [first] = next === undefined || next._tag !== "Other" ? [] : next.lines
     const shown: Turn =
       next?._tag === "Other" && first !== undefined && isAttached(first) ? next : { _tag: "Other", lines: [] }
-    if (shown !== next) stretches.splice(stretches.indexOf(holder) + 1, 0, shown)
+    if (shown !== next) segments.splice(segments.indexOf(holder) + 1, 0, shown)
     shown.lines.push(line)
     holders.set(line.uuid, shown)
     used.add(line)
@@ -171,7 +171,7 @@ const commandOf = (words: string): string | undefined => {
 }
 
 /** A message line of the user, and its text. */
-interface Standing {
+interface UserLine {
   readonly line: Line
   readonly words: string
 }
@@ -179,20 +179,20 @@ interface Standing {
 /** Returns the line that holds a queued message, so that it needs no place of its own. */
 const lineOf = (
   { by, isTurn, words, ...queued }: Delivered,
-  standing: ReadonlyArray<Standing>,
-  stretches: ReadonlyArray<Stretch>,
+  userLines: ReadonlyArray<UserLine>,
+  segments: ReadonlyArray<ChainSegment>,
   next: number
-): Standing | undefined => {
-  const since = standing.filter(({ line }) => !isBefore(line, queued))
+): UserLine | undefined => {
+  const since = userLines.filter(({ line }) => !isBefore(line, queued))
   // One that began the next turn is the next message with its words, or with its words among others.
   const arrival = isTurn ? since.find(({ line }) => !isBefore(line, by))?.line : undefined
   // Text that the user types after the agent's answer is a new message, even with the same words. A command stands where it
   // ran, which may be at the end of the turn.
   const answer = isTurn
     ? undefined
-    : momentOf(stretches.find((one) => one._tag === "Model" && !isBefore(momentOf(one), by)))
+    : momentOf(segments.find((one) => one._tag === "Model" && !isBefore(momentOf(one), by)))
   const command = commandOf(words)
-  const end = isTurn ? (arrival ?? never) : momentOf(stretches[next])
+  const end = isTurn ? (arrival ?? never) : momentOf(segments[next])
   return (
     since.find(
       (one) =>
@@ -211,7 +211,7 @@ const lineOf = (
  * conversation.
  */
 function* deliver(
-  stretches: Array<Stretch>,
+  segments: Array<ChainSegment>,
   queue: Queue,
   messages: ReadonlyArray<Line>,
   taken: ReadonlySet<Line>,
@@ -219,8 +219,8 @@ function* deliver(
 ): SlicedWork<number> {
   const { delivered, waiting } = queue.settle(messages)
   if (delivered.length + waiting.length === 0) return 0
-  const standing = messages
-    .flatMap((line): ReadonlyArray<Standing> => {
+  const userLines = messages
+    .flatMap((line): ReadonlyArray<UserLine> => {
       const message = messageOf(line)
       const isUser =
         message?.role === "user" && message.kind !== "summary" && message.kind !== "attachment" && !copies.has(line)
@@ -228,24 +228,24 @@ function* deliver(
       return words === "" ? [] : [{ line, words }]
     })
     .sort((one, other) => byTime(one.line, other.line))
-  const used = new Set<Standing>()
+  const used = new Set<UserLine>()
   let records = 0
   for (const one of delivered) {
     const after = one.after === undefined ? undefined : (copies.get(one.after) ?? one.after)
     if (after !== undefined && !taken.has(after)) continue
     // The record that put it into the queue, and the one that took it out.
     records += 2
-    yield (standing.length + stretches.length) * 4
-    const from = stretches.findIndex(
-      (stretch) => stretch._tag !== "Compaction" && after !== undefined && stretch.lines.includes(after)
+    yield (userLines.length + segments.length) * 4
+    const from = segments.findIndex(
+      (segment) => segment._tag !== "Compaction" && after !== undefined && segment.lines.includes(after)
     )
-    const next = stretches.findIndex(
-      (stretch, index) => index > from && stretch._tag !== "Answers" && !isBefore(momentOf(stretch), one.by)
+    const next = segments.findIndex(
+      (segment, index) => index > from && segment._tag !== "Answers" && !isBefore(momentOf(segment), one.by)
     )
     const held = lineOf(
       one,
-      standing.filter((known) => !used.has(known)),
-      stretches,
+      userLines.filter((known) => !used.has(known)),
+      segments,
       next
     )
     if (held !== undefined) {
@@ -262,30 +262,30 @@ function* deliver(
       sidechain: after?.sidechain ?? false,
       at: one.by.at,
       session: undefined,
-      message: queuedMessage(one.blocks, uuid, writtenBy(one.blocks)),
+      message: userMessage(one.blocks, uuid, writtenBy(one.blocks)),
       boundary: undefined,
       previous: after
     }
-    stretches.splice(next < 0 ? stretches.length : next, 0, { _tag: "Queued", by: one.by, lines: [line] })
+    segments.splice(next < 0 ? segments.length : next, 0, { _tag: "Queued", by: one.by, lines: [line] })
   }
   // Older versions wrote no second record for a message that began the next turn.
-  const isStanding = (queued: Queued) =>
+  const isInLine = (queued: Queued) =>
     queued.words !== "" &&
-    standing.some(({ line, words }) => !isBefore(line, queued) && taken.has(line) && words === queued.words)
+    userLines.some(({ line, words }) => !isBefore(line, queued) && taken.has(line) && words === queued.words)
   for (const queued of waiting) {
-    yield standing.length
-    if (isStanding(queued)) records += 1
+    yield userLines.length
+    if (isInLine(queued)) records += 1
   }
   return records
 }
 
 const never: Moment = { at: undefined, number: Infinity }
 
-/** Returns when a stretch began. */
-const momentOf = (stretch: Stretch | undefined): Moment => {
-  if (stretch === undefined) return never
-  if (stretch._tag === "Queued") return stretch.by
-  return firstBy(stretch._tag === "Compaction" ? [stretch.summary] : stretch.lines, byTime) ?? never
+/** Returns when a segment began. */
+const momentOf = (segment: ChainSegment | undefined): Moment => {
+  if (segment === undefined) return never
+  if (segment._tag === "Queued") return segment.by
+  return firstBy(segment._tag === "Compaction" ? [segment.summary] : segment.lines, byTime) ?? never
 }
 
 const isSynthetic = (model: string | undefined): boolean => model === undefined || model === synthetic
@@ -312,16 +312,11 @@ const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): 
   )
 }
 
-const callsOf = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
-  for (const line of lines) {
-    for (const block of line.message?.blocks ?? []) {
-      if (block._tag === "Piece" && block.call !== undefined && block.name !== undefined)
-        names.set(block.call, block.name)
-    }
-  }
+const addNames = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
+  for (const { message } of lines) for (const [id, name] of callsOf(message?.blocks ?? [])) names.set(id, name)
 }
 
-type Compaction = Extract<Stretch, { readonly _tag: "Compaction" }>
+type Compaction = Extract<ChainSegment, { readonly _tag: "Compaction" }>
 
 /**
  * Adds a compaction. The messages that it kept stay where they are when they were the last ones, and else are inserted with the
@@ -330,11 +325,11 @@ type Compaction = Extract<Stretch, { readonly _tag: "Compaction" }>
 const compact = (
   steps: Steps,
   { boundary, message, summary }: Compaction,
-  before: ReadonlyArray<Stretch>,
+  before: ReadonlyArray<ChainSegment>,
   kept: ReadonlySet<string>,
   names: ReadonlyMap<string, string>
 ): void => {
-  const turns = before.flatMap((stretch) => (stretch._tag === "Compaction" ? [] : [stretch]))
+  const turns = before.flatMap((segment) => (segment._tag === "Compaction" ? [] : [segment]))
   const isKept = ({ lines }: { readonly lines: ReadonlyArray<Line> }) => lines.some(({ uuid }) => kept.has(uuid))
   const from = kept.size === 0 ? -1 : turns.findIndex(isKept)
   const stands = boundary?.boundary?.kept?.anchor
@@ -390,12 +385,12 @@ function* transcript(
   const onChain = new Set(chain)
   const side = leaf?.sidechain ?? false
   const aside = tree.messages.filter((line) => !onChain.has(line) && line.sidechain === side)
-  const stretches = stretchesOf(lines, skipped)
-  const used = gather(stretches, aside)
+  const segments = segmentsOf(lines, skipped)
+  const used = gather(segments, aside)
   const taken = new Set([...lines, ...used])
   const left = aside.filter((line) => !used.has(line))
   const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
-  const delivered = yield* deliver(stretches, queue, tree.messages, taken, copies)
+  const delivered = yield* deliver(segments, queue, tree.messages, taken, copies)
   for (let n = delivered; n > 0; n -= 1) skipped.take("queue-operation")
   countRest(tree, side, taken, copies, skipped)
   for (const line of tree.lines.values()) {
@@ -403,17 +398,17 @@ function* transcript(
   }
   // A result is named after the nearest earlier call with its id, else after any other call with it.
   const names = new Map<string, string>()
-  callsOf(tree.messages, names)
+  addNames(tree.messages, names)
   yield tree.lines.size * 200
   const steps = new Steps()
-  for (const [index, stretch] of stretches.entries()) {
-    if (stretch._tag === "Compaction") {
-      const kept = stretch.boundary === undefined ? nothing : tree.kept(stretch.boundary)
-      compact(steps, stretch, stretches.slice(0, index), kept, names)
+  for (const [index, segment] of segments.entries()) {
+    if (segment._tag === "Compaction") {
+      const kept = segment.boundary === undefined ? nothing : tree.kept(segment.boundary)
+      compact(steps, segment, segments.slice(0, index), kept, names)
     } else {
-      callsOf(stretch.lines, names)
-      const uuids = stretch.lines.map((line) => line.uuid)
-      steps.message(draft(stretch.lines, names), uuids, stretch.lines[0]?.message?.marks ?? {})
+      addNames(segment.lines, names)
+      const uuids = segment.lines.map((line) => line.uuid)
+      steps.message(draft(segment.lines, names), uuids, segment.lines[0]?.message?.marks ?? {})
     }
     yield 1_000
   }
@@ -438,46 +433,33 @@ export const claudeReader = (isLenient = false): LineReader => {
   const queue = new Queue()
   let cwd: string | undefined
   let version: string | undefined
-  return {
-    line: (record, text, number) => {
-      if (!isJson(record)) return problemAt(number, recordProblem("", "expected a record: an object with a type"))
-      const decoded = decodeClaude(record)
-      const uuid = decoded.uuid ?? `line ${number}`
-      if (tree.lines.has(uuid)) {
-        skipped.add("repeated line")
-        return undefined
-      }
-      if (decoded._tag === "Queued") {
-        queue.add(decoded, locate(record, text, ["content"]), number, skipped)
-        return undefined
-      }
-      const isOwed = readMarks(record).owed === true
-      const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
-      if (isRecordProblem(message)) return problemAt(number, message)
-      const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
-      version = decoded.version ?? version
-      if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
-      const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
-      cwd ??= folder
-      if (message === undefined && decoded.uuid === undefined) return undefined
-      tree.add({
-        number,
-        uuid,
-        named: decoded.uuid !== undefined,
-        parent,
-        logicalParent,
-        sidechain,
-        at,
-        session,
-        message,
-        boundary,
-        previous: tree.previous(sidechain)
-      })
+  const read = (record: Json, text: string, number: number): RecordProblem | undefined => {
+    const decoded = decodeClaude(record)
+    const uuid = decoded.uuid ?? `line ${number}`
+    if (tree.lines.has(uuid)) {
+      skipped.add("repeated line")
       return undefined
-    },
-    end: function* () {
-      const read = yield* transcript(tree, queue, cwd, skipped, isLenient)
-      return isProblem(read) ? read : { ...read, unknown: skipped.unknown("Claude Code", version) }
     }
+    if (decoded._tag === "Queued") {
+      queue.add(decoded, locate(record, text, ["content"]), number, skipped)
+      return undefined
+    }
+    const isOwed = readMarks(record).owed === true
+    const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
+    if (isRecordProblem(message)) return message
+    const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
+    version = decoded.version ?? version
+    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
+    const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
+    cwd ??= folder
+    if (message === undefined && decoded.uuid === undefined) return undefined
+    const named = decoded.uuid !== undefined
+    const previous = tree.previous(sidechain)
+    tree.add({ number, uuid, named, parent, logicalParent, sidechain, at, session, message, boundary, previous })
+    return undefined
   }
+  return recordReader("expected a record: an object with a type", read, function* () {
+    const whole = yield* transcript(tree, queue, cwd, skipped, isLenient)
+    return isProblem(whole) ? whole : { ...whole, unknown: skipped.unknown("Claude Code", version) }
+  })
 }

@@ -1,23 +1,20 @@
 import type { PartPlace } from "../../conversation/CallPairs.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
-import type { SlicedWork } from "../../text/SlicedWork.ts"
 import {
-  callIdOf,
   clock,
   type Cut,
   Ids,
   isoTime,
   isRow,
   isSummary,
+  isUuid,
+  layoutWriter,
   messageOf,
   type NativeCalls,
-  nativeCalls,
   nothingInPlace,
-  owedCalls,
   type Row,
-  type Stretch,
-  stretchesOf,
+  type SessionLines,
   uuidOf
 } from "../CompactionLayout.ts"
 import { exactLine } from "../ExactLine.ts"
@@ -39,9 +36,6 @@ import { synthetic } from "./Record.ts"
 
 /** The version of Claude Code that the records imitate. */
 const version = "2.1.39"
-
-const isUuid = (id: string | undefined): id is string =>
-  id !== undefined && /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i.test(id)
 
 /** Whether the Anthropic API accepts the id of a call. */
 const isFit = (id: string): boolean => /^[a-zA-Z0-9_-]{1,128}$/.test(id)
@@ -120,7 +114,7 @@ const writtenAgain = ({ usage: _usage, ...draft }: Draft): Draft => draft
 const nothing: Draft = { content: { role: "user", parts: [] }, author: "summary" }
 
 /** The lines of a transcript while they are written. */
-class TranscriptLines {
+class TranscriptLines implements SessionLines {
   readonly lines: Array<string> = []
   readonly unheld = new Skipped()
   private readonly uuids: Ids
@@ -214,41 +208,13 @@ class TranscriptLines {
     this.lines.push(recordLine(record, {}, { owed: true }))
     this.last = uuid
   }
-
-  /** Writes what stands between two compactions. */
-  *stretch(stretch: Stretch, isLast: boolean): SlicedWork<void> {
-    const rows = stretch.filter(isRow)
-    const calls = yield* nativeCalls(rows, isFit, callIdOf(this.session))
-    const owed = yield* owedCalls(
-      rows.map(({ draft }) => draft.content),
-      isLast
-    )
-    let index = 0
-    for (const item of stretch) {
-      const from = this.lines.length
-      if (isRow(item)) {
-        this.row(item, calls, index)
-        const places = owed.get(index)
-        if (places !== undefined) this.answer(places, rows, calls)
-        index += 1
-      } else this.cut(item)
-      yield this.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
-    }
-  }
 }
 
 /**
  * Writes a Claude Code transcript. Claude Code sees only the messages after the last compact boundary: the summary, the
  * other inserted messages, and the kept ones, which are written again. A reader returns each message once.
  */
-export const writeClaude: Writer = function* (transcript) {
-  const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
-  const stretches = yield* stretchesOf(transcript.steps, isSummary, false)
-  const written = new TranscriptLines(transcript, session)
-  for (const item of stretches.flat()) {
-    yield 100
-    written.claim(item)
-  }
-  for (const [index, stretch] of stretches.entries()) yield* written.stretch(stretch, index === stretches.length - 1)
-  return { lines: written.lines, unheld: written.unheld.counts }
-}
+export const writeClaude: Writer = layoutWriter(
+  { holds: isSummary, keepsById: false, isFit },
+  (transcript, session) => new TranscriptLines(transcript, session)
+)

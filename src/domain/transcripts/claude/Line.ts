@@ -1,5 +1,6 @@
+import { isOpenAnswer } from "../ExactParts.ts"
 import { isClosed } from "../RecordMarks.ts"
-import type { Block, LineMessage } from "./LineMessage.ts"
+import { type Block, callsOf, type LineMessage } from "./LineMessage.ts"
 import type { Boundary } from "./Record.ts"
 
 /** The lines of a transcript: their place in the tree, in time and in the file, and which of them are copies. */
@@ -45,10 +46,9 @@ export const messageOf = (line: Line): LineMessage | undefined =>
   line.message?.kind === "api error" ? undefined : line.message
 /** Returns the ids of the calls that a line answers. */
 export const answersIn = (line: Line): ReadonlyArray<string> =>
-  (messageOf(line)?.blocks ?? []).flatMap((block) => (block._tag === "Answer" ? (block.answer.id ?? []) : []))
+  (messageOf(line)?.blocks ?? []).filter(isOpenAnswer).flatMap(({ answer }) => answer.id ?? [])
 /** Returns the ids of the calls in a line. */
-export const callsIn = (line: Line): ReadonlyArray<string> =>
-  (messageOf(line)?.blocks ?? []).flatMap((block) => (block._tag === "Piece" ? (block.call ?? []) : []))
+export const callsIn = (line: Line): ReadonlyArray<string> => callsOf(messageOf(line)?.blocks ?? []).map(([id]) => id)
 
 const sameBlock = (one: Block | undefined, other: Block): boolean => JSON.stringify(one) === JSON.stringify(other)
 

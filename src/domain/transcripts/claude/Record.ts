@@ -1,7 +1,7 @@
 import type { Usage } from "../../tokens/Tokens.ts"
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
-import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
 
 /**
@@ -59,24 +59,24 @@ export interface Boundary {
   readonly kept: KeptSegment | undefined
 }
 
+type Body =
+  | Message
+  /** A message without a message. */
+  | { readonly _tag: "Broken" }
+  /** A message that was sent while the agent worked, stored with the next request. */
+  | { readonly _tag: "Sent"; readonly prompt: unknown; readonly isProgram: boolean | undefined }
+  /** What the model is shown, or told of its tools, beside a message. */
+  | { readonly _tag: "Attached"; readonly kind: string; readonly attachment: Json }
+  /** A message enters the queue, or leaves it. */
+  | { readonly _tag: "Queued"; readonly operation: unknown; readonly content: unknown }
+  | { readonly _tag: "Compacted"; readonly boundary: Boundary }
+  | { readonly _tag: "Titled"; readonly title: string }
+  /** An answer to a subagent, in the record of the call that started it. */
+  | { readonly _tag: "Relayed"; readonly record: ClaudeRecord; readonly call: string | undefined }
+  | { readonly _tag: "Other" }
+
 /** A record of Claude Code. */
-export type ClaudeRecord = Envelope &
-  (
-    | Message
-    /** A message without a message. */
-    | { readonly _tag: "Broken" }
-    /** A message that was sent while the agent worked, stored with the next request. */
-    | { readonly _tag: "Sent"; readonly prompt: unknown; readonly isProgram: boolean | undefined }
-    /** What the model is shown, or told of its tools, beside a message. */
-    | { readonly _tag: "Attached"; readonly kind: string; readonly attachment: Json }
-    /** A message enters the queue, or leaves it. */
-    | { readonly _tag: "Queued"; readonly operation: unknown; readonly content: unknown }
-    | { readonly _tag: "Compacted"; readonly boundary: Boundary }
-    | { readonly _tag: "Titled"; readonly title: string }
-    /** An answer to a subagent, in the record of the call that started it. */
-    | { readonly _tag: "Relayed"; readonly record: ClaudeRecord; readonly call: string | undefined }
-    | { readonly _tag: "Other" }
-  )
+export type ClaudeRecord = Envelope & Body
 
 /** The model of lines that no model wrote. */
 export const synthetic = "<synthetic>"
@@ -107,7 +107,7 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
 
 /** Returns the name of a record's kind. */
 export const kindName = (record: Json): string => {
-  const type = textAt(record, "type") ?? "unknown"
+  const type = kindAt(record)
   const subtype = isJson(record.attachment) ? textAt(record.attachment, "type") : textAt(record, "subtype")
   return (type === "system" || type === "attachment") && subtype !== undefined ? `${type}: ${subtype}` : type
 }
@@ -163,47 +163,47 @@ const boundaryOf = (metadata: Json): Boundary => ({
   kept: keptSegment(metadata)
 })
 
-const attachmentOf = (attachment: Json) => {
+const attachmentOf = (attachment: Json): Body => {
   const kind = textAt(attachment, "type") ?? ""
-  if (kind !== "queued_command") return { _tag: "Attached", kind, attachment } as const
+  if (kind !== "queued_command") return { _tag: "Attached", kind, attachment }
   const { commandMode, prompt } = attachment
   const said = commandMode === undefined ? undefined : commandMode === "task-notification"
-  return { _tag: "Sent", prompt, isProgram: isProgram(attachment) ?? said } as const
+  return { _tag: "Sent", prompt, isProgram: isProgram(attachment) ?? said }
 }
 
-const bodyOf = (record: Json) => {
+const other: Body = { _tag: "Other" }
+
+const bodyOf = (record: Json): Body => {
   switch (record.type) {
     case "user":
     case "assistant":
-      return isJson(record.message) ? messageOf(record, record.message) : ({ _tag: "Broken" } as const)
+      return isJson(record.message) ? messageOf(record, record.message) : { _tag: "Broken" }
     case "attachment":
       return isJson(record.attachment) ? attachmentOf(record.attachment) : other
     case "queue-operation":
-      return { _tag: "Queued", operation: record.operation, content: record.content } as const
+      return { _tag: "Queued", operation: record.operation, content: record.content }
     case "summary":
     case "ai-title":
     case "custom-title": {
       const title = textAt(record, "customTitle") ?? textAt(record, "aiTitle") ?? textAt(record, "summary") ?? ""
-      return { _tag: "Titled", title } as const
+      return { _tag: "Titled", title }
     }
     case "progress": {
       const relayed = isJson(record.data) ? record.data.message : undefined
       // Most of these records only tell that a hook or a command runs.
       if (!isJson(relayed) || relayed.type !== "assistant") return other
-      return { _tag: "Relayed", record: decodeClaude(relayed), call: textAt(record, "parentToolUseID") } as const
+      return { _tag: "Relayed", record: decodeClaude(relayed), call: textAt(record, "parentToolUseID") }
     }
     case "system":
       if (record.subtype !== "compact_boundary") return other
       return {
         _tag: "Compacted",
         boundary: boundaryOf(isJson(record.compactMetadata) ? record.compactMetadata : {})
-      } as const
+      }
     default:
       return other
   }
 }
-const other = { _tag: "Other" } as const
-
 /** Decodes a record. The blocks of a message stay as they are: few folds read them. */
 export const decodeClaude = (record: Json): ClaudeRecord => ({
   uuid: textAt(record, "uuid"),

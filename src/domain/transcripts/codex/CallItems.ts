@@ -1,26 +1,18 @@
 import { exitCode } from "../../actions/ToolResults.ts"
 import { type SourceText, sliceAt } from "../../text/JsonSource.ts"
-import { answerPiece, callPiece, type Exact, locate, needsExact } from "../ExactParts.ts"
+import { answerPiece, callPiece, type Exact, locate, needsExact, type OpenAnswer, type Piece } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
-import {
-  exactAt,
-  type ItemMessage,
-  type ItemPart,
-  itemParts,
-  type ItemSource,
-  messageOf,
-  objectOf
-} from "./ItemMessage.ts"
+import { exactAt, type ItemMessage, type ItemSource, messageOf, objectOf } from "./ItemMessage.ts"
 
 /** Reads calls and results among the response items of Codex. */
 
 /** The message of a result. Consecutive results join. */
-const resultMessage = (parts: ReadonlyArray<ItemPart>): ItemMessage => ({
+const resultMessage = (part: Piece | OpenAnswer): ItemMessage => ({
   role: "user",
   author: undefined,
   joins: "answers",
-  parts,
+  parts: [part],
   call: undefined
 })
 
@@ -130,10 +122,8 @@ export const readAnswer = (item: Json, source: ItemSource): ItemMessage | Record
   const slice = needsExact(value) ? whole() : undefined
   const exact: SourceText | undefined =
     slice !== undefined && single !== undefined ? sliceAt(slice, [0, "text"]) : slice
-  const refused = wrapped && output.success === false
-  const build = (name: string | undefined) =>
-    answerPiece({ id, name, failed: refused || saysItFailed(name, firstText(value)), content: value }, () => exact)
-  return resultMessage([{ _tag: "Answer", call: id, build }])
+  const answer = { id, name: undefined, failed: wrapped && output.success === false, content: value }
+  return resultMessage({ answer, exact: () => exact, failsAs: (name) => saysItFailed(name, firstText(value)) })
 }
 
 const ownFields = new Set(["type", "id", "call_id", "status", "result", "results", "output", "outputs"])
@@ -171,7 +161,7 @@ export const readProviderCall = (item: Json, type: string, source: ItemSource): 
   return {
     ...made,
     call,
-    result: resultMessage(itemParts([result]))
+    result: resultMessage(result)
   }
 }
 
@@ -179,7 +169,6 @@ export const readProviderCall = (item: Json, type: string, source: ItemSource): 
 export const readProviderAnswer = (item: Json, id: string): ItemMessage => {
   const { output = Object.fromEntries(Object.entries(item).filter(([key]) => !ownFields.has(key))) } = item
   const content = typeof output === "string" ? output : JSON.stringify(output)
-  const build = (name: string | undefined) =>
-    answerPiece({ id, name, failed: item.status === "failed", content }, () => undefined)
-  return resultMessage([{ _tag: "Answer", call: id, build }])
+  const answer = { id, name: undefined, failed: item.status === "failed", content }
+  return resultMessage({ answer, exact: () => undefined })
 }

@@ -5,7 +5,7 @@ import { isJson, type Json, natural, textAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces, marksOf } from "../RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "../RecordMarks.ts"
-import { type ItemMessage, itemParts, messageOf, objectOf } from "./ItemMessage.ts"
+import { type ItemMessage, messageOf, objectOf } from "./ItemMessage.ts"
 
 /** What the records that this program writes for Codex carry beside their own form: exact parts, marks and the layout of a compaction. */
 
@@ -89,7 +89,7 @@ export const readLayout = (record: Json, exact: ReadonlyArray<Piece>): ReadonlyA
 export const withMarks = (found: ItemMessage, marks: Marks, exact: ReadonlyArray<Piece> | undefined): ItemMessage => ({
   ...found,
   author: markedAuthor(marks, found.author),
-  parts: exact === undefined ? found.parts : itemParts(exact)
+  parts: exact ?? found.parts
 })
 
 /** Reads an item that carries parts for which Codex has no form. */

@@ -3,24 +3,17 @@ import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { arraySlices, sliceAt } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { draftOf, locate, textPiece } from "../ExactParts.ts"
+import { draftOf, isOpenAnswer, locate, namedPieces, type OpenAnswer, type Piece, textPiece } from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
 import { marksOf } from "../RecordLine.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import type { LineReader, Step, Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { carriedBy, carrier, type PlacedItem, readExact, readLayout, withMarks } from "./CarriedItems.ts"
-import {
-  continuesMessage,
-  type ItemMessage,
-  type ItemPart,
-  type ItemSource,
-  messageOf,
-  namedPieces
-} from "./ItemMessage.ts"
+import { continuesMessage, type ItemMessage, type ItemSource, messageOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
-import { type CodexRecord, decodeCodex, ignoredKinds } from "./Record.ts"
+import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
 
 /** Reads Codex CLI rollouts: the conversation is a fold over their records. */
 
@@ -29,7 +22,7 @@ interface Turn {
   readonly role: Content["role"]
   readonly author: Author | undefined
   readonly joins: ItemMessage["joins"]
-  readonly parts: Array<ItemPart>
+  readonly parts: Array<Piece | OpenAnswer>
   readonly at: number | undefined
   readonly line: number
   readonly ids: Array<string>
@@ -52,8 +45,6 @@ const isTyped = ({ author, joins, role }: Turn): boolean =>
 
 const isTypedTurn = (one: TurnOrCompaction | undefined): boolean => one?._tag === "Turn" && isTyped(one.turn)
 
-const folder = /<cwd>([^<\n]+)<\/cwd>|^Current working directory: (.+)$/m
-
 /** Whether an item is a summary that only its provider can read (Codex with a ChatGPT login). */
 const isEncryptedSummary = ({ encrypted_content: content, type }: Json): boolean =>
   typeof content === "string" &&
@@ -73,12 +64,11 @@ class Rollout {
   private answered: Turn | undefined
   private readonly names = new Map<string, string>()
   /** Results by the name that their call had when they arrived. */
-  private readonly known = new Map<ItemPart, string>()
+  private readonly known = new Map<OpenAnswer, string>()
   private totals: string | undefined
   private tokens: number | undefined
 
-  record(record: unknown, text: string, line: number): RecordProblem | undefined {
-    if (!isJson(record)) return recordProblem("", "expected a record: an object with timestamp, type and payload")
+  record(record: Json, text: string, line: number): RecordProblem | undefined {
     const decoded = decodeCodex(record)
     switch (decoded._tag) {
       case "Session":
@@ -157,8 +147,8 @@ class Rollout {
   ): Turn {
     if (found.author === "program") this.findFolder(found)
     if (found.call !== undefined) this.names.set(found.call.id, found.call.name)
-    for (const part of found.parts) {
-      const name = part._tag === "Answer" ? this.names.get(part.call) : undefined
+    for (const part of found.parts.filter(isOpenAnswer)) {
+      const name = this.names.get(part.answer.id ?? "")
       if (name !== undefined) this.known.set(part, name)
     }
     const { author, joins, role } = found
@@ -186,8 +176,7 @@ class Rollout {
   /** Files of 2025 name the folder only in the message that tells it to the model. */
   private findFolder({ parts }: ItemMessage): void {
     for (const part of this.cwd === undefined ? parts : []) {
-      const [, element, line] = folder.exec(part._tag === "Piece" ? (part.piece.part.text ?? "") : "") ?? []
-      this.cwd ??= element ?? line
+      if (!isOpenAnswer(part)) this.cwd ??= folderIn(part.part.text ?? "")
     }
   }
 
@@ -365,11 +354,9 @@ class Rollout {
  */
 export const codexReader = (): LineReader => {
   const rollout = new Rollout()
-  return {
-    line: (value, text, number): Problem | undefined => {
-      const problem = rollout.record(value, text, number)
-      return problem === undefined ? undefined : problemAt(number, problem)
-    },
-    end: () => rollout.transcript()
-  }
+  return recordReader(
+    "expected a record: an object with timestamp, type and payload",
+    (record, text, line) => rollout.record(record, text, line),
+    () => rollout.transcript()
+  )
 }

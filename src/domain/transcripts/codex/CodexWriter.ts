@@ -9,20 +9,22 @@ import {
   type Part,
   plainText
 } from "../../content/Content.ts"
+import { messageMedia } from "../../content/MediaBlocks.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { sliceAt } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { partTokens, type Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
-import { type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { clock, isoTime, isUuid, uuidOf } from "../CompactionLayout.ts"
+import { isOpenAnswer, namedPieces, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { isRecordProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { VisibleMessages, type Step, type Transcript, type Writer, type Written, draftsOf } from "../Transcript.ts"
+import { VisibleMessages, type Step, type Transcript, type Writer, type Written } from "../Transcript.ts"
 import { carrier, escapedPiece, type Layout } from "./CarriedItems.ts"
-import { continuesMessage, type ItemMessage, namedPieces, objectOf } from "./ItemMessage.ts"
+import { continuesMessage, type ItemMessage, objectOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
 
 /**
@@ -192,12 +194,8 @@ const callItem = (piece: Piece, name: string, id: string | undefined, calls: Cal
 /** Writes a block of another agent's result as a content item of Codex. */
 const contentItem = (block: Json): Json => {
   if (typeof block.text === "string") return { type: "input_text", text: block.text }
-  const source = isJson(block.source) ? block.source : block
-  const data = textAt(source, "data")
-  const mimeType = textAt(source, "media_type") ?? textAt(source, "mimeType")
-  const url =
-    textAt(block, "image_url") ?? (data === undefined ? textAt(source, "url") : `data:${mimeType ?? ""};base64,${data}`)
-  return url === undefined || (mimeType !== undefined && !mimeType.startsWith("image/"))
+  const url = imageUrl(messageMedia(block) ?? {})
+  return url === undefined
     ? { type: "input_text", text: JSON.stringify(block) }
     : { type: "input_image", image_url: url }
 }
@@ -298,29 +296,6 @@ const unheldIn = (kind: Kind, role: Content["role"], part: Part): ReadonlyArray<
 
 // --- the rollout --------------------------------------------------------------------------------------------------------
 
-const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
-
-/** Hashes a text to 32 bits (FNV-1a), in hexadecimal, with a different result for every seed. */
-const hash32 = (text: string, seed: number): string => {
-  let hash = 0x811c9dc5 ^ seed
-  for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  return (hash >>> 0).toString(16).padStart(8, "0")
-}
-
-/** Returns the UUID that Codex needs as an id, always the same for the same session. */
-const sessionId = (session: string): string => {
-  const hex = [1, 2, 3, 4].map((seed) => hash32(session, seed)).join("")
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
-}
-
-/** Whether a time can be written with a year of four digits. */
-const isTime = (at: number | undefined): at is number => at !== undefined && at >= 0 && at < 253_402_300_800_000
-
-const firstTime = (steps: ReadonlyArray<Step>): number => {
-  for (const step of steps) for (const { at } of draftsOf(step)) if (isTime(at)) return at
-  return 0
-}
-
 const nothing: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
 
 const countsOf = (usage: Usage) => ({
@@ -358,17 +333,17 @@ class Rollout {
   private readonly names = new Map<string, string>()
   private model: string | undefined
   private total = nothing
-  private at: number
+  private readonly time: ReturnType<typeof clock>
   private readonly transcript: Transcript
 
   constructor(transcript: Transcript) {
     this.transcript = transcript
-    this.at = firstTime(transcript.steps)
+    this.time = clock(transcript.steps, true)
   }
 
   /** `payload` is well-formed already. */
   private record(type: string, payload: Json): Json {
-    return { timestamp: new Date(this.at).toISOString(), type, payload }
+    return { timestamp: isoTime(this.time.now), type, payload }
   }
 
   private write(type: string, payload: Json): void {
@@ -377,10 +352,10 @@ class Rollout {
 
   meta(): void {
     const { cwd = "", session, steps } = this.transcript
-    const isOwn = session !== undefined && uuid.test(session)
+    const isOwn = isUuid(session)
     const payload = {
-      id: isOwn ? session : sessionId(session ?? `${this.at} ${steps.length}`),
-      timestamp: new Date(this.at).toISOString(),
+      id: isOwn ? session : uuidOf(session ?? `${this.time.now} ${steps.length}`)(0),
+      timestamp: isoTime(this.time.now),
       cwd,
       originator: "palimpsest",
       cli_version: "0.0.0",
@@ -405,7 +380,7 @@ class Rollout {
   }
 
   message(draft: Draft): void {
-    if (isTime(draft.at)) this.at = draft.at
+    this.time.at(draft)
     if (draft.content.role === "model") this.context(draft.model)
     this.shown.message(draft)
     const { open, units } = this.units(draft, this.open)
@@ -461,7 +436,7 @@ class Rollout {
     this.calls = new Calls()
     const summary = step.insert.find(({ author }) => author === "summary")
     const message = textAt(wellFormed({ message: summary === undefined ? "" : plainText(summary.content) }), "message")
-    if (isTime(summary?.at)) this.at = summary.at
+    this.time.at(summary)
     const items: Array<Json> = []
     const layout: Array<Layout> = []
     const carried: Array<Piece> = []
@@ -547,7 +522,7 @@ class Rollout {
       isForeign && noteFirst.length > pieces.length ? wellFormed(messageItem("user", noteFirst) ?? item) : item
     const read = withNote === item && summary === undefined ? message : (readBack(withNote, summary) ?? message)
     // A call that comes later would also name the result.
-    const isNamed = read.parts.every((part) => part._tag === "Piece" || this.names.has(part.call))
+    const isNamed = read.parts.every((part) => !isOpenAnswer(part) || this.names.has(part.answer.id ?? ""))
     const list = namedPieces(read.parts, (call) => this.names.get(call))
     return { item: withNote, message: read, same: isNamed && samePieces(list, pieces) }
   }

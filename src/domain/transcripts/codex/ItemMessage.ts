@@ -1,15 +1,10 @@
 import type { Content } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
-import { type Exact, locate, type Piece } from "../ExactParts.ts"
+import { type Exact, locate, type OpenAnswer, type Piece } from "../ExactParts.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 
 /** The message that a response item of Codex makes. */
-
-/** A part of an item. A tool result waits for the name of its call. */
-export type ItemPart =
-  | { readonly _tag: "Piece"; readonly piece: Piece }
-  | { readonly _tag: "Answer"; readonly call: string; readonly build: (name: string | undefined) => Piece }
 
 /** The message of a response item. */
 export interface ItemMessage {
@@ -17,7 +12,7 @@ export interface ItemMessage {
   readonly author: Author | undefined
   /** Consecutive items of the same kind form one message. */
   readonly joins: "model" | "answers" | undefined
-  readonly parts: ReadonlyArray<ItemPart>
+  readonly parts: ReadonlyArray<Piece | OpenAnswer>
   /** The call that the item makes. */
   readonly call: { readonly id: string; readonly name: string } | undefined
   /** The result of that call, when the item has it too. */
@@ -41,16 +36,12 @@ export const exactAt = ({ root, text, value }: ItemSource, key: string): Exact =
 /** Locates the elements of a list under a key of an item. */
 export const listAt = ({ root, text, value }: ItemSource, key: string) => locate(value, text, [...root, key])
 
-/** Returns pieces as parts of a message. */
-export const itemParts = (list: ReadonlyArray<Piece>): ReadonlyArray<ItemPart> =>
-  list.map((piece) => ({ _tag: "Piece", piece }))
-
 /** Makes the message of an item. Those of the model join each other. */
 export const messageOf = (role: Content["role"], list: ReadonlyArray<Piece>, author?: Author): ItemMessage => ({
   role,
   author,
   joins: role === "model" ? "model" : undefined,
-  parts: itemParts(list),
+  parts: list,
   call: undefined
 })
 
@@ -59,13 +50,6 @@ export const objectOf = (text: string): Json | undefined => {
   const value = parsedOrUndefined(text)
   return isJson(value) ? value : undefined
 }
-
-/** Returns the pieces of some parts, with each result named after its call. */
-export const namedPieces = (
-  parts: ReadonlyArray<ItemPart>,
-  nameOf: (call: string, part: ItemPart) => string | undefined
-): ReadonlyArray<Piece> =>
-  parts.map((part) => (part._tag === "Piece" ? part.piece : part.build(nameOf(part.call, part))))
 
 /** Whether an item joins the message before it: consecutive items of the model, and consecutive tool results. */
 export const continuesMessage = (before: ItemMessage["joins"], next: ItemMessage["joins"]): boolean =>

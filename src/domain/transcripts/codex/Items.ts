@@ -1,64 +1,23 @@
-import type { Part } from "../../content/Content.ts"
-import { blockMedia } from "../../content/MediaBlocks.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
-import { type Exact, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
+import { type Exact, type Piece, thoughtPiece } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { readBlocks } from "../ListedBlocks.ts"
 import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { readAnswer, readCall, readProviderAnswer, readProviderCall, readShellCall } from "./CallItems.ts"
-import { exactAt, type ItemMessage, type ItemSource, listAt, messageOf, objectOf } from "./ItemMessage.ts"
+import { type ItemMessage, type ItemSource, listAt, messageOf, objectOf } from "./ItemMessage.ts"
+import { agentMessage } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
-const dataUrl = /^data:([^,]*);base64,/
+/** A response item has its calls and thoughts beside its messages, not among their blocks. */
+const blockForm = { call: "", arguments: "", thoughtSignature: "" }
 
-/** Returns an image: its bytes if the address contains them, else the address. */
-const image = (url: string): Piece => {
-  const [head, mimeType] = dataUrl.exec(url) ?? []
-  const part: Part =
-    head === undefined
-      ? { fileData: { fileUri: url } }
-      : {
-          inlineData: {
-            ...(mimeType === undefined || mimeType === "" ? {} : { mimeType }),
-            data: url.slice(head.length)
-          }
-        }
-  return { part, source: undefined }
-}
-
-const readBlocks = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | RecordProblem => {
-  const { content } = item
-  if (typeof content === "string") return [textPiece(content, exactAt(source, "content"))]
-  if (!Array.isArray(content)) return recordProblem(`${source.name}content`, "expected a text or a list of blocks")
-  const locator = listAt(source, "content")
-  const found: Array<Piece> = []
-  for (const [index, block] of content.entries()) {
-    const name = `${source.name}content[${index}]`
-    if (!isJson(block) || typeof block.type !== "string")
-      return recordProblem(`${name}`, "expected a block, an object with a type")
-    switch (block.type) {
-      case "input_text":
-      case "output_text":
-      case "text":
-        if (typeof block.text !== "string")
-          return recordProblem(`${name}.text`, `expected a text in a block of type ${block.type}`)
-        found.push(textPiece(block.text, locator.under(index, "text")))
-        break
-      case "input_image":
-        if (typeof block.image_url !== "string")
-          return recordProblem(`${name}.image_url`, "expected a text, the address of the image")
-        found.push(image(block.image_url))
-        break
-      default: {
-        const media = blockMedia(block)
-        if (media === undefined) skipped.add(`block: ${block.type}`)
-        else found.push({ part: media, source: undefined })
-      }
-    }
-  }
-  return found
+const readContent = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | RecordProblem => {
+  const path = [...source.root, "content"]
+  const read = readBlocks(item.content, listAt(source, "content"), path, blockForm, skipped)
+  return isRecordProblem(read) ? recordProblem(`${source.name}${read.path}`, read.detail) : read
 }
 
 /** The beginning of a compaction's summary in Codex. */
@@ -77,26 +36,13 @@ const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): I
   return messageOf("user", list, authorOf(list.map(({ part }) => part)))
 }
 
-/** A message that one agent sent to another, as the item that the model was shown. */
-export const agentMessage = ({ author, content, encrypted_content: encrypted, id, recipient }: Json): Json => ({
-  type: "agent_message",
-  ...(id === undefined ? {} : { id }),
-  author,
-  recipient,
-  content: [
-    encrypted === undefined || encrypted === null
-      ? { type: "input_text", text: content }
-      : { type: "encrypted_content", encrypted_content: encrypted }
-  ]
-})
-
 /** Reads a message of another agent. One that only its provider can read is counted as skipped. */
 const readAgentMessage = (
   item: Json,
   source: ItemSource,
   skipped: Skipped
 ): ItemMessage | RecordProblem | undefined => {
-  const list = readBlocks(item, source, skipped)
+  const list = readContent(item, source, skipped)
   if (isRecordProblem(list)) return list
   return list.length === 0 ? undefined : messageOf("user", list, "program")
 }
@@ -113,7 +59,7 @@ const readMessage = (
     skipped.add(`message: ${role}`)
     return undefined
   }
-  const list = readBlocks(item, source, skipped)
+  const list = readContent(item, source, skipped)
   if (isRecordProblem(list)) return list
   if (role === "assistant") {
     const sent = item.phase === "commentary" && list.length === 1 ? objectOf(list[0]?.part.text ?? "") : undefined

@@ -1,7 +1,6 @@
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, natural, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
-import { agentMessage } from "./Items.ts"
 
 /**
  * Decodes a record of a Codex CLI rollout: `{timestamp, type, payload}`. Files of 2025 hold the session's record and the response
@@ -88,6 +87,12 @@ const folderAt = (record: Json): string | undefined => {
   return path === "" ? undefined : path
 }
 
+/** Returns the folder that the environment names in a text: files of 2025 have it nowhere else. */
+export const folderIn = (text: string): string | undefined => {
+  const [, element, line] = /<cwd>([^<\n]+)<\/cwd>|^Current working directory: (.+)$/m.exec(text) ?? []
+  return element ?? line
+}
+
 const sessionOf = (meta: Json, name: string): BodyOf<"Session" | "Broken"> => {
   if (typeof meta.id !== "string") return broken(`${name}id`, "expected a text, the id of the session")
   const started = isJson(meta.source) ? meta.source.subagent : undefined
@@ -128,7 +133,7 @@ const eventOf = (payload: Json): BodyOf<"RolledBack" | "Counted" | "Other" | "Br
       : { _tag: "RolledBack", turns }
   }
   const counts = type === "token_count" && isJson(info) ? info.last_token_usage : undefined
-  if (!isJson(info) || !isJson(counts)) return other(`event_msg: ${textAt(payload, "type") ?? "unknown"}`)
+  if (!isJson(info) || !isJson(counts)) return other(`event_msg: ${kindAt(payload)}`)
   const usage = usageOf(counts)
   return {
     _tag: "Counted",
@@ -137,6 +142,19 @@ const eventOf = (payload: Json): BodyOf<"RolledBack" | "Counted" | "Other" | "Br
     totals: JSON.stringify(info.total_token_usage ?? counts)
   }
 }
+
+/** A message that one agent sent to another, as the item that the model was shown. */
+export const agentMessage = ({ author, content, encrypted_content: encrypted, id, recipient }: Json): Json => ({
+  type: "agent_message",
+  ...(id === undefined ? {} : { id }),
+  author,
+  recipient,
+  content: [
+    encrypted === undefined || encrypted === null
+      ? { type: "input_text", text: content }
+      : { type: "encrypted_content", encrypted_content: encrypted }
+  ]
+})
 
 const bodyOf = (record: Json): Body => {
   const { payload, type } = record

@@ -3,12 +3,12 @@ import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
 import type { Json } from "../JsonRecord.ts"
 import {
   type CacheChange,
-  changed,
-  noted,
+  addChange,
+  noteValue,
   noUsage,
-  prompted,
-  requested,
-  saw,
+  addPrompt,
+  addRequest,
+  noteTime,
   type ScanState,
   wordsOf
 } from "./ScanState.ts"
@@ -33,7 +33,7 @@ const threadOf = ({ last }: ScanState, { agent, isSidechain, parent, uuid = "" }
 
 const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | undefined): void => {
   if (record._tag !== "Message" || !record.isCounted) return
-  requested(state, {
+  addRequest(state, {
     id: `${record.messageId ?? record.uuid ?? ""} ${record.request ?? ""}`.trim(),
     at: record.at ?? state.facts.updatedAt ?? 0,
     model: record.model ?? "unknown",
@@ -44,7 +44,7 @@ const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | und
 
 const scan = (state: ScanState, record: ClaudeRecord): void => {
   const { facts, last } = state
-  saw(state, record.at)
+  noteTime(state, record.at)
   facts.folder ??= record.folder
   if (record._tag === "Titled") {
     const title = titleOf(record.title)
@@ -54,19 +54,19 @@ const scan = (state: ScanState, record: ClaudeRecord): void => {
   facts.session ??= record.session
   const thread = threadOf(state, record)
   if (thread === undefined) {
-    noted(state, "version", record.version, "version")
-    noted(state, "cwd", record.folder, "folder")
+    noteValue(state, "version", record.version, "version")
+    noteValue(state, "cwd", record.folder, "folder")
   }
-  if (record._tag === "Compacted") changed(state, "compaction", thread)
+  if (record._tag === "Compacted") addChange(state, "compaction", thread)
   if (record._tag === "Attached") {
     const change = Object.hasOwn(attachmentChanges, record.kind) ? attachmentChanges[record.kind] : undefined
-    if (change !== undefined) changed(state, change, thread)
+    if (change !== undefined) addChange(state, change, thread)
   }
   if (record._tag === "Message" && record.role === "user" && thread === undefined) {
     const words = record.kind === "message" ? wordsOf(record.content) : ""
-    prompted(state, words)
+    addPrompt(state, words)
     if (words !== "" && last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid) {
-      changed(state, "rewind")
+      addChange(state, "rewind")
     }
   }
   if (record.uuid !== undefined && thread === undefined) last.uuid = record.uuid

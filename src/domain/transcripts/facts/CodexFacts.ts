@@ -1,6 +1,6 @@
-import { type CodexRecord, decodeCodex } from "../codex/Record.ts"
+import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
 import type { Json } from "../JsonRecord.ts"
-import { changed, noted, noUsage, prompted, requested, saw, type ScanState, wordsOf } from "./ScanState.ts"
+import { addChange, noteValue, noUsage, addPrompt, addRequest, noteTime, type ScanState, wordsOf } from "./ScanState.ts"
 
 /** The facts of a session of Codex. */
 
@@ -11,16 +11,12 @@ const scanSession = (state: ScanState, record: Extract<CodexRecord, { readonly _
   facts.session ??= record.id
   facts.folder ??= record.folder
   if (record.parent !== undefined) facts.parent ??= record.parent
-  noted(state, "instructions", record.instructions, "instructions")
+  noteValue(state, "instructions", record.instructions, "instructions")
 }
-
-/** The folder in the environment that files of 2025 name only in a message. */
-const folderIn = (content: unknown): string | undefined =>
-  /<cwd>([^<\n]+)<\/cwd>/.exec(JSON.stringify(content) ?? "")?.[1]
 
 const scan = (state: ScanState, record: CodexRecord): void => {
   const { facts, last } = state
-  saw(state, record.at)
+  noteTime(state, record.at)
   switch (record._tag) {
     case "Session":
       return scanSession(state, record)
@@ -28,22 +24,22 @@ const scan = (state: ScanState, record: CodexRecord): void => {
       facts.folder ??= record.folder
       last.model = record.model ?? last.model ?? "unknown"
       facts.model ??= last.model
-      noted(state, "effort", record.effort, "thinking")
-      noted(state, "policy", record.policies, "settings")
-      return noted(state, "cwd", record.folder, "folder")
+      noteValue(state, "effort", record.effort, "thinking")
+      noteValue(state, "policy", record.policies, "settings")
+      return noteValue(state, "cwd", record.folder, "folder")
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
-      facts.folder ??= folderIn(record.item.content)
-      return prompted(state, wordsOf(record.item.content))
+      facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
+      return addPrompt(state, wordsOf(record.item.content))
     case "Compacted":
-      return changed(state, "compaction")
+      return addChange(state, "compaction")
     case "RolledBack":
-      return changed(state, "rewind")
+      return addChange(state, "rewind")
     case "Counted":
       if (record.totals === last.totals) return
       last.totals = record.totals
       // A fork has the counts of its origin at another time: the totals are the same.
-      return requested(state, {
+      return addRequest(state, {
         id: `${last.family ?? facts.session ?? ""} ${record.totals}`,
         at: record.at ?? 0,
         model: last.model ?? "unknown",

@@ -73,18 +73,15 @@ export const wordsOf = (content: unknown): string => {
 /** The usage of a request whose counts are invalid. */
 export const noUsage: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
 
-/** Returns a count; 0 for any other value. */
-export const natural = (value: unknown): number => (typeof value === "number" && value >= 0 ? Math.floor(value) : 0)
-
 /** Notes that something happened at a time. */
-export const saw = ({ facts }: ScanState, at: number | undefined): void => {
+export const noteTime = ({ facts }: ScanState, at: number | undefined): void => {
   if (at === undefined) return
   facts.startedAt = Math.min(facts.startedAt ?? at, at)
   facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
 }
 
 /** Notes a message of the user. */
-export const prompted = ({ facts }: ScanState, words: string): void => {
+export const addPrompt = ({ facts }: ScanState, words: string): void => {
   const title = promptTitle(words)
   if (title === "") return
   facts.prompts += 1
@@ -94,24 +91,24 @@ export const prompted = ({ facts }: ScanState, words: string): void => {
 const mainThread = ""
 
 /** Notes a change since the last request of a conversation. */
-export const changed = (state: ScanState, change: CacheChange, thread = mainThread): void => {
+export const addChange = (state: ScanState, change: CacheChange, thread = mainThread): void => {
   const changes = (state.changes[thread] ??= [])
   if (!changes.includes(change)) changes.push(change)
 }
 
 /** Notes a value that the prompt depends on; a different one than before is a change. */
-export const noted = (state: ScanState, key: string, value: unknown, change: CacheChange): void => {
+export const noteValue = (state: ScanState, key: string, value: unknown, change: CacheChange): void => {
   const text = typeof value === "string" ? value : value === undefined || value === null ? "" : JSON.stringify(value)
   const before = state.last[key]
   if (text === "" || text === before) return
-  if (before !== undefined) changed(state, change)
+  if (before !== undefined) addChange(state, change)
   state.last[key] = text
 }
 
 const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thoughts
 
 /** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
-export const requested = (state: ScanState, request: RecordedRequest): void => {
+export const addRequest = (state: ScanState, request: RecordedRequest): void => {
   const { answer, prompt, thoughts } = request.usage
   if (prompt + answer + thoughts === 0 && (request.usage.cost ?? 0) === 0) return
   state.facts.model = request.thread === undefined ? request.model : (state.facts.model ?? request.model)

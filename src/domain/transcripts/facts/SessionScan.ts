@@ -1,11 +1,14 @@
+import { Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
+import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
-import { instant, isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { opencodeUsage, piUsage } from "../RecordUsage.ts"
+import { decodeGemini } from "../gemini/Record.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { decodeOpencode } from "../opencode/Record.ts"
+import { decodePi } from "../pi/Record.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { scanCodex } from "./CodexFacts.ts"
-import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanState, wordsOf } from "./ScanState.ts"
+import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, type ScanState, wordsOf } from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -13,98 +16,72 @@ import { changed, natural, noted, noUsage, prompted, requested, saw, type ScanSt
  * The facts of Claude Code and of Codex are in files of their own. The texts that a search looks through are read here, too.
  */
 
-const scanGemini = (state: ScanState, record: Json): void => {
+const scanGemini = (state: ScanState, json: Json): void => {
+  const record = decodeGemini(json)
   const { facts } = state
-  if (isJson(record.$set)) {
-    if (Array.isArray(record.$set.messages)) changed(state, "compaction")
-    const summary = textAt(record.$set, "summary")
-    if (summary !== undefined) facts.title = titleOf(summary)
-    return
+  noteTime(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      facts.session ??= record.id
+      facts.folder ??= record.folder
+      if (record.title !== undefined) facts.title = titleOf(record.title)
+      if (record.messages !== undefined) addChange(state, "compaction")
+      return
+    case "Rewound":
+      return addChange(state, "rewind")
+    case "Message": {
+      if (record.role === "user") return addPrompt(state, wordsOf(record.content))
+      const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
+      return addRequest(state, { id, at, model, usage })
+    }
   }
-  if ("$rewindTo" in record) return changed(state, "rewind")
-  if (typeof record.sessionId === "string") {
-    facts.session ??= record.sessionId
-    const started = textAt(record, "startTime")
-    saw(state, started === undefined ? undefined : timeAt({ timestamp: started }))
-    const summary = textAt(record, "summary")
-    if (summary !== undefined) facts.title = titleOf(summary)
-    const { directories } = record
-    if (Array.isArray(directories) && typeof directories[0] === "string") facts.folder ??= directories[0]
-    return
-  }
-  const at = timeAt(record)
-  saw(state, at)
-  if (record.type === "user" || record.role === "user") prompted(state, wordsOf(record.content ?? record.parts))
-  const { tokens } = record
-  if (record.type !== "gemini" || !isJson(tokens)) return
-  const usage = {
-    prompt: natural(tokens.input),
-    answer: natural(tokens.output),
-    thoughts: natural(tokens.thoughts),
-    cached: natural(tokens.cached)
-  }
-  requested(state, {
-    id: textAt(record, "id") ?? String(at),
-    at: at ?? 0,
-    model: textAt(record, "model") ?? "unknown",
-    usage
-  })
 }
 
-const scanPi = (state: ScanState, record: Json): void => {
+const scanPi = (state: ScanState, json: Json): void => {
+  const record = decodePi(json)
   const { facts, last } = state
-  const at = timeAt(record)
-  saw(state, at)
-  const { message, type } = record
-  if (type === "session") {
-    facts.session ??= textAt(record, "id")
-    facts.folder ??= textAt(record, "cwd")
-    const model = textAt(record, "modelId")
-    if (model !== undefined) facts.model ??= model
-    last.level = textAt(record, "thinkingLevel") ?? "off"
-  } else if (type === "session_info") facts.title = titleOf(textAt(record, "name") ?? "") || facts.title
-  else if (type === "compaction") changed(state, "compaction")
-  else if (type === "branch_summary") changed(state, "rewind")
-  else if (type === "thinking_level_change") noted(state, "level", record.thinkingLevel, "thinking")
-  else if (type === "message" && isJson(message)) {
-    if (message.role === "user") prompted(state, wordsOf(message.content))
-    const { usage } = message
-    if (message.role !== "assistant" || !isJson(usage)) return
-    requested(state, {
-      id: textAt(record, "id") ?? `${facts.session ?? ""} ${String(message.timestamp ?? at)}`,
-      at: at ?? 0,
-      model: textAt(message, "model") ?? "unknown",
-      // Answers that were carried to Pi cost 0: they were paid where they were given.
-      usage: { ...(isJson(usage.cost) && usage.cost.total === 0 ? { cost: 0 } : {}), ...(piUsage(usage) ?? noUsage) }
-    })
+  noteTime(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      facts.session ??= record.id
+      facts.folder ??= record.folder
+      facts.model ??= record.model
+      last.level = record.level ?? "off"
+      return
+    case "Titled":
+      facts.title = titleOf(record.title) || facts.title
+      return
+    case "Compacted":
+      return addChange(state, "compaction")
+    case "Summary":
+      return addChange(state, record.of === "branch" ? "rewind" : "compaction")
+    case "LevelChanged":
+      return noteValue(state, "level", record.level, "thinking")
+    case "Message": {
+      if (record.by === "user") return addPrompt(state, wordsOf(record.content))
+      if (record.by !== "model") return
+      const { at = 0, beganAt = at, isFree, model = "unknown", usage = noUsage } = record
+      const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
+      return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
+    }
   }
 }
 
-const ownUsage = (value: unknown): Usage | undefined =>
-  isJson(value) && typeof value.prompt === "number"
-    ? {
-        prompt: natural(value.prompt),
-        answer: natural(value.answer),
-        thoughts: natural(value.thoughts),
-        cached: natural(value.cached),
-        ...(typeof value.cacheWrite === "number" ? { cacheWrite: natural(value.cacheWrite) } : {}),
-        ...(typeof value.cacheWriteHour === "number" ? { cacheWriteHour: natural(value.cacheWriteHour) } : {}),
-        ...(typeof value.cost === "number" ? { cost: value.cost } : {})
-      }
-    : undefined
+const isUsage = Schema.is(Usage)
+const ownUsage = (value: unknown): Usage | undefined => (isUsage(value) ? value : undefined)
 
 const scanOwnEntry = (state: ScanState, entry: unknown): void => {
   if (!isJson(entry) || !isJson(entry.content)) return
   const at = typeof entry.at === "number" ? entry.at : undefined
-  saw(state, at)
-  if (entry.content.role === "user" && entry.author === undefined) prompted(state, wordsOf(entry.content.parts))
+  noteTime(state, at)
+  if (entry.content.role === "user" && entry.author === undefined) addPrompt(state, wordsOf(entry.content.parts))
   const usage = ownUsage(entry.usage)
   const { facts, last } = state
   // What was imported was paid in the session that it comes from, and what a recording answered was paid when it was made.
   if (usage === undefined || entry.origin !== undefined || usage.cost === 0) return
   const model = textAt(entry, "model") ?? last.model ?? "unknown"
   const time = at ?? facts.updatedAt ?? 0
-  requested(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
+  addRequest(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
 }
 
 const scanOwn = (state: ScanState, record: Json): void => {
@@ -118,10 +95,11 @@ const scanOwn = (state: ScanState, record: Json): void => {
     if (model !== undefined) last.model = facts.model = model
   }
   const at = typeof record.at === "number" ? record.at : undefined
-  saw(state, at)
+  noteTime(state, at)
   if (record._tag === "ModelSwitched") last.model = textAt(record, "model") ?? "unknown"
-  if (record._tag === "Compressed" || record._tag === "Masked" || record._tag === "Undone") changed(state, "compaction")
-  if (record._tag === "Branched") changed(state, "rewind")
+  if (record._tag === "Compressed" || record._tag === "Masked" || record._tag === "Undone")
+    addChange(state, "compaction")
+  if (record._tag === "Branched") addChange(state, "rewind")
   scanOwnEntry(state, record.entry)
   scanOwnEntry(state, record.message)
   scanOwnEntry(state, record.answer)
@@ -130,44 +108,25 @@ const scanOwn = (state: ScanState, record: Json): void => {
     if (usage === undefined) continue
     const id = `${facts.session ?? ""} ${String(record._tag)} ${at ?? 0} ${index}`
     const model = textAt(call, "model") ?? "unknown"
-    requested(state, { id, at: at ?? facts.updatedAt ?? 0, model, usage, thread: "compression" })
+    addRequest(state, { id, at: at ?? facts.updatedAt ?? 0, model, usage, thread: "compression" })
   }
 }
 
-/** A row of opencode's database for an element of a document that `opencode export` writes. */
-const opencodeRow = (record: Json): Json => {
-  const { info } = record
-  if (!isJson(info)) return record
-  const time = isJson(info.time) ? info.time : {}
-  return "role" in info
-    ? { kind: "message", id: info.id, time_created: time.created, data: info }
-    : { ...info, kind: "session", parent_id: info.parentID }
-}
-
-/** Adds a row of opencode's database, or an element of its export, to a scan. */
-const scanOpencode = (state: ScanState, element: Json): void => {
+const scanOpencode = (state: ScanState, json: Json): void => {
+  const record = decodeOpencode(json)
   const { facts } = state
-  const record = opencodeRow(element)
-  if (record.kind === "session") {
-    facts.session ??= textAt(record, "id")
-    facts.folder ??= textAt(record, "directory")
-    facts.title = titleOf(textAt(record, "title") ?? "") || facts.title
-    const parent = textAt(record, "parent_id")
-    if (parent !== undefined) facts.parent = parent
-    return
+  if (record._tag === "Session") {
+    facts.session ??= record.id
+    facts.folder ??= record.folder
+    facts.title = titleOf(record.title ?? "") || facts.title
+    facts.parent = record.parent ?? facts.parent
   }
-  const { data } = record
-  const at = instant(record.time_created)
-  saw(state, at)
-  if (!isJson(data) || record.kind !== "message") return
-  if (data.role === "user") facts.prompts += 1
-  if (data.role !== "assistant") return
-  requested(state, {
-    id: textAt(record, "id") ?? String(at),
-    at: at ?? 0,
-    model: textAt(data, "modelID") ?? "unknown",
-    usage: opencodeUsage(data) ?? noUsage
-  })
+  if (record._tag !== "Message") return
+  noteTime(state, record.at)
+  if (record.role === "user") facts.prompts += 1
+  if (record.role !== "assistant") return
+  const { at = 0, id, model = "unknown", usage = noUsage } = record
+  addRequest(state, { id, at, model, usage })
 }
 
 const scans: Readonly<Record<AgentName, (state: ScanState, record: Json) => void>> = {

@@ -116,8 +116,8 @@ describe("what breaks a provider's cache", () => {
 
 describe("what breaks a provider's cache in a session of Pi", () => {
   it.each([
-    [{ type: "compaction" }, ["compaction"]],
-    [{ type: "branch_summary" }, ["rewind"]],
+    [{ type: "compaction", summary: "s" }, ["compaction"]],
+    [{ type: "branch_summary", summary: "s" }, ["rewind"]],
     [{ type: "thinking_level_change", thinkingLevel: "high" }, ["thinking"]],
     [{ type: "label" }, undefined]
   ] as const)("%j is noted at the next request", (record, changes) => {
@@ -233,11 +233,11 @@ describe("what happened since the request before", () => {
     ["another folder", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/b" }), count(2)], ["folder"]],
     ["the same", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/a" }), count(2)], undefined],
     ["another level of thinking", "pi", [{ type: "session" }, piSaid("a"), level("high"), piSaid("b")], ["thinking"]],
-    ["a branch that was left", "pi", [piSaid("a"), { type: "branch_summary" }, piSaid("b")], ["rewind"]],
+    ["a branch that was left", "pi", [piSaid("a"), { type: "branch_summary", summary: "s" }, piSaid("b")], ["rewind"]],
     [
       "a checkpoint",
       "gemini",
-      [{ $set: { messages: [] } }, { id: "a", type: "gemini", tokens: { input: 1 } }],
+      [{ $set: { messages: [] } }, { id: "a", type: "gemini", tokens: { input: 1, output: 1 } }],
       ["compaction"]
     ]
   ])("%s of %s", (_, agent, records, changes) => {
@@ -273,6 +273,18 @@ describe("what happened since the request before", () => {
     const exported = { info: { id: "m", ...data, time: { created: 5 } }, parts: [] }
     const [request] = requestsOf("opencode", [{ info: { id: "s", directory: "/w" } }, exported])
     assert.deepStrictEqual([request?.id, request?.at, request?.usage.cost], ["m", 5, 0.25])
+  })
+
+  it("a copy of an answer of Pi's first version has the id of the original: when it began", () => {
+    const message = { role: "assistant", model: "m", timestamp: 5, usage: { input: 1, output: 1 } }
+    const ids = ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"].map(
+      (timestamp) =>
+        requestsOf("pi", [
+          { type: "session", id: "s" },
+          { type: "message", timestamp, message }
+        ])[0]?.id
+    )
+    assert.deepStrictEqual(ids, ["s 5", "s 5"])
   })
 
   it("what was imported, and what a recording answers, costs nothing", () => {

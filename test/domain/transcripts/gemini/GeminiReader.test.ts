@@ -1,18 +1,18 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { acknowledgement } from "../../../src/domain/compression/strategies/gemini/Conclusion.ts"
-import { type Part, payload } from "../../../src/domain/content/Content.ts"
-import { type Draft, sourceOf } from "../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes, missingResponse } from "../../../src/domain/conversation/Projection.ts"
-import { decode, encode } from "../../../src/domain/text/Bytes.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { detectFormat, isGeminiDocument } from "../../../src/domain/transcripts/DetectFormat.ts"
-import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/GeminiReader.ts"
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
-import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { bad, drafts, ok, reading } from "../../support/reading.ts"
-import { viewOf as view } from "../../support/transcripts.ts"
+import { acknowledgement } from "../../../../src/domain/compression/strategies/gemini/Conclusion.ts"
+import { type Part, payload } from "../../../../src/domain/content/Content.ts"
+import { type Draft, sourceOf } from "../../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes, missingResponse } from "../../../../src/domain/conversation/Projection.ts"
+import { decode, encode } from "../../../../src/domain/text/Bytes.ts"
+import { runtimeMark } from "../../../../src/domain/text/RuntimeMark.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { detectFormat, isGeminiDocument } from "../../../../src/domain/transcripts/DetectFormat.ts"
+import { geminiReader, readGeminiDocument } from "../../../../src/domain/transcripts/gemini/GeminiReader.ts"
+import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
+import { bad, drafts, ok, reading } from "../../../support/reading.ts"
+import { viewOf as view } from "../../../support/transcripts.ts"
 
 // --- reading ----------------------------------------------------------------------------------------------------------
 
@@ -893,8 +893,8 @@ describe("problems", () => {
 })
 
 describe("golden: two sessions, computed independently by gemini-session.py", () => {
-  const fixture = (name: string) => readFileSync(new URL(`../../fixtures/gemini/${name}`, import.meta.url), "utf8")
-  const golden = JSON.parse(readFileSync(new URL("../../golden/gemini-session.json", import.meta.url), "utf8"))
+  const fixture = (name: string) => readFileSync(new URL(`../../../fixtures/gemini/${name}`, import.meta.url), "utf8")
+  const golden = JSON.parse(readFileSync(new URL("../../../golden/gemini-session.json", import.meta.url), "utf8"))
   const documentText = fixture("session-2026-02-03T10-15-5f0c2d1a.json")
   const recordsText = fixture("session-2026-08-21T08-00-c0ffee00.jsonl")
 

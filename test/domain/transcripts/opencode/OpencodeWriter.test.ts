@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import type { Part } from "../../../src/domain/content/Content.ts"
-import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
-import { readOpencodeDocument } from "../../../src/domain/transcripts/OpencodeReader.ts"
-import { writeOpencode } from "../../../src/domain/transcripts/OpencodeWriter.ts"
-import { isProblem } from "../../../src/domain/transcripts/Problem.ts"
-import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import type { Part } from "../../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { readOpencodeDocument } from "../../../../src/domain/transcripts/opencode/OpencodeReader.ts"
+import { writeOpencode } from "../../../../src/domain/transcripts/opencode/OpencodeWriter.ts"
+import { isProblem } from "../../../../src/domain/transcripts/Problem.ts"
+import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
 
 const said = (role: "user" | "model", parts: ReadonlyArray<Part>, keys: Partial<Draft> = {}): Step => ({
   _tag: "Message",

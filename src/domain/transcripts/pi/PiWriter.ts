@@ -1,49 +1,47 @@
-import { isCall, isErrorResponse, isResponse, isText } from "../content/Content.ts"
-import { type Draft, placeKey } from "../conversation/Conversation.ts"
-import { foreignNote } from "../conversation/Projection.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
+import { isCall, isErrorResponse, isResponse, isText } from "../../content/Content.ts"
+import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { foreignNote } from "../../conversation/Projection.ts"
 import {
-  callIdOf,
   clock,
   type Cut,
   Ids,
   isoTime,
   isRow,
   isSummary,
+  layoutWriter,
   messageOf,
   type NativeCall,
   type NativeCalls,
-  nativeCalls,
   nothingInPlace,
+  providerOf,
   type Row,
-  shortIdOf,
-  type Stretch,
-  stretchesOf,
-  uuidOf
-} from "./CompactionLayout.ts"
-import { exactLine, type LineContent } from "./ExactLine.ts"
-import { type Piece, piecesOf } from "./ExactParts.ts"
-import type { Json } from "./JsonRecord.ts"
-import { blocksOf, modelBlock, resultContent, userBlock } from "./PiBlocks.ts"
-import { nativeEntry, unknownModel } from "./PiReader.ts"
-import { recordLine } from "./RecordLine.ts"
-import { type Marks } from "./RecordMarks.ts"
-import { countsOf } from "./RecordUsage.ts"
-import { Skipped } from "./Skipped.ts"
-import type { Transcript, Writer } from "./Transcript.ts"
+  type SessionLines,
+  shortIdOf
+} from "../CompactionLayout.ts"
+import { exactLine, type LineContent } from "../ExactLine.ts"
+import { type Piece, piecesOf } from "../ExactParts.ts"
+import type { Json } from "../JsonRecord.ts"
+import { recordLine } from "../RecordLine.ts"
+import { type Marks } from "../RecordMarks.ts"
+import { countsOf } from "../RecordUsage.ts"
+import { Skipped } from "../Skipped.ts"
+import type { Transcript, Writer } from "../Transcript.ts"
+import { blocksOf, resultContent } from "./PiBlocks.ts"
+import { nativeEntry } from "./PiReader.ts"
+import { unknownModel } from "./Record.ts"
 
 /** Writes Pi sessions of version 3: a header, then entries, each the child of the previous one. */
 
-/** The provider and the protocol of a model, as Pi names them. */
-const providers: ReadonlyArray<readonly [model: RegExp, provider: string, api: string]> = [
-  [/claude/i, "anthropic", "anthropic-messages"],
-  [/^(gpt|o\d|codex)/i, "openai", "openai-responses"],
-  [/gemini/i, "google", "google-generative-ai"]
-]
+/** The protocols of providers, as Pi names them. */
+const apis: Readonly<Record<string, string>> = {
+  anthropic: "anthropic-messages",
+  openai: "openai-responses",
+  google: "google-generative-ai"
+}
 
 const servedBy = (model: string | undefined) => {
-  const [, provider = unknownModel, api = unknownModel] = providers.find(([name]) => name.test(model ?? "")) ?? []
-  return { api, provider, model: model ?? unknownModel }
+  const provider = providerOf(model)
+  return { api: apis[provider] ?? provider, provider, model: model ?? unknownModel }
 }
 
 /** The type under which Pi stores messages that a program added. */
@@ -83,10 +81,7 @@ const modelEntry = (
 ): Entry => {
   const { parts } = draft.content
   for (const part of parts) if (isText(part) && part.thoughtSignature !== undefined) unheld.add("signatures")
-  const content = blocksOf(
-    parts.map((part, index) => modelBlock(part, call(index))),
-    unheld
-  )
+  const content = blocksOf("model", parts, call, unheld)
   const about = { ...servedBy(model), usage: usageRecord(draft), stopReason: stopReason(draft), timestamp: at }
   return { record: message({ role: "assistant", content, ...about }), pieces: piecesOf(draft), isResult: false }
 }
@@ -107,10 +102,8 @@ const resultEntry = (piece: Piece, call: NativeCall, at: number, unheld: Skipped
 
 /** Returns the entry of a user message. Text of a program or a model in the user's role becomes a custom message. */
 const userEntry = (draft: Draft, pieces: ReadonlyArray<Piece>, at: number, unheld: Skipped, alone: boolean): Entry => {
-  const content = blocksOf(
-    pieces.map(({ part }) => userBlock(part)),
-    unheld
-  )
+  const parts = pieces.map(({ part }) => part)
+  const content = blocksOf("user", parts, () => undefined, unheld)
   if (draft.author === undefined) {
     return { record: message({ role: "user", content, timestamp: at }), pieces, isResult: false }
   }
@@ -142,7 +135,7 @@ const userEntries = (
 const holds = (draft: Draft): boolean => draft.content.parts.length === 1 && isSummary(draft)
 
 /** The entries of a session while they are written. */
-class SessionEntries {
+class SessionEntries implements SessionLines {
   readonly lines: Array<string>
   readonly unheld = new Skipped()
   private readonly ids: Ids
@@ -154,11 +147,9 @@ class SessionEntries {
   /** Whether the last message was a result, so that a reader would join the next one to it. */
   private isResult = false
   private readonly transcript: Transcript
-  private readonly session: string
 
   constructor(transcript: Transcript, session: string) {
     this.transcript = transcript
-    this.session = session
     this.ids = new Ids(shortIdOf(session))
     this.time = clock(transcript.steps)
     const cwd = transcript.cwd === undefined ? {} : { cwd: transcript.cwd }
@@ -258,20 +249,6 @@ class SessionEntries {
     this.isResult = false
   }
 
-  /** Writes what stands between two compactions. */
-  *stretch(stretch: Stretch): SlicedWork<void> {
-    const calls = yield* nativeCalls(stretch.filter(isRow), (id) => id !== "", callIdOf(this.session))
-    let index = 0
-    for (const item of stretch) {
-      const from = this.lines.length
-      if (isRow(item)) {
-        this.row(item, calls, index)
-        index += 1
-      } else this.cut(item)
-      yield this.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
-    }
-  }
-
   /** Names the model with which the session goes on. */
   close(): void {
     this.changeModel(this.transcript.model, this.time.now)
@@ -282,15 +259,7 @@ class SessionEntries {
  * Writes a Pi session of version 3. A compaction that replaced messages by one text names the first entry that it kept. Any
  * other compaction is followed by everything that Pi should see. A reader returns each message once.
  */
-export const writePi: Writer = function* (transcript) {
-  const session = transcript.session ?? uuidOf(transcript.cwd ?? "")(0)
-  const stretches = yield* stretchesOf(transcript.steps, holds, true)
-  const written = new SessionEntries(transcript, session)
-  for (const item of stretches.flat()) {
-    yield 100
-    written.claim(item)
-  }
-  for (const stretch of stretches) yield* written.stretch(stretch)
-  written.close()
-  return { lines: written.lines, unheld: written.unheld.counts }
-}
+export const writePi: Writer = layoutWriter(
+  { holds, keepsById: true, isFit: (id) => id !== "" },
+  (transcript, session) => new SessionEntries(transcript, session)
+)

@@ -1,11 +1,20 @@
-import { isCall, isErrorResponse, isResponse, isText, isThought, outputText, type Part } from "../content/Content.ts"
-import { type Draft, placeKey } from "../conversation/Conversation.ts"
-import { foreignNote, missingResponse } from "../conversation/Projection.ts"
-import { callIdOf, clock, nativeCalls, nothingInPlace, type Row } from "./CompactionLayout.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
-import { isBareCommand, promptTitle } from "./PromptTitle.ts"
-import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Writer } from "./Transcript.ts"
+import {
+  type Content,
+  isCall,
+  isErrorResponse,
+  isResponse,
+  isText,
+  isThought,
+  outputText,
+  type Part
+} from "../../content/Content.ts"
+import { type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
+import { callIdOf, clock, nativeCalls, nothingInPlace, providerOf, type Row, unheldKind } from "../CompactionLayout.ts"
+import { isJson, type Json } from "../JsonRecord.ts"
+import { isBareCommand, promptTitle } from "../PromptTitle.ts"
+import { Skipped } from "../Skipped.ts"
+import { VisibleMessages, type Writer } from "../Transcript.ts"
 
 /**
  * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
@@ -15,29 +24,18 @@ import { VisibleMessages, type Writer } from "./Transcript.ts"
 /** The version of opencode whose form this is. */
 const version = "1.18.33"
 
-const providers: ReadonlyArray<readonly [model: RegExp, providerID: string]> = [
-  [/claude/i, "anthropic"],
-  [/^(gpt|o\d|codex)/i, "openai"],
-  [/gemini/i, "google"]
-]
-
 /** opencode asks for another model where it does not know this one. */
-const modelOf = (model = "unknown") => ({
-  providerID: providers.find(([name]) => name.test(model))?.[1] ?? "unknown",
-  modelID: model
-})
+const modelOf = (model = "unknown") => ({ providerID: providerOf(model), modelID: model })
 
 const noTokens = { input: 0, output: 0, reasoning: 0, cache: { read: 0, write: 0 } }
 
-/** Returns a part of the user as opencode's, or the kind of content that it has no part for. */
-const userPart = (part: Part): Json | string => {
+/** Returns a part of the user as opencode's; undefined for content that it has no part for. */
+const userPart = (part: Part): Json | undefined => {
   if (isText(part)) return { type: "text", text: part.text }
-  if (isCall(part)) return "calls of the user"
-  if (isResponse(part)) return "results without a call"
-  if (isThought(part)) return "thoughts"
   const { data, mimeType } = part.inlineData ?? {}
-  if (data === undefined || mimeType === undefined) return part.fileData === undefined ? "unknown parts" : "files"
-  return { type: "file", mime: mimeType, url: `data:${mimeType};base64,${data}` }
+  return data === undefined || mimeType === undefined
+    ? undefined
+    : { type: "file", mime: mimeType, url: `data:${mimeType};base64,${data}` }
 }
 
 const resultText = (part: Part): string => {
@@ -100,11 +98,15 @@ export const writeOpencode: Writer = function* (transcript) {
   const addUser = (parts: ReadonlyArray<Json>, at: number): void => {
     lastQuestion = add({ role: "user", time: { created: at }, agent: "build", model: modelOf(transcript.model) }, parts)
   }
-  const held = (parts: ReadonlyArray<Json | string>): ReadonlyArray<Json> =>
-    parts.flatMap((part) => {
-      if (typeof part !== "string") return isEmptyText(part) ? [] : [part]
-      unheld.add(part)
-      return []
+  const held = (
+    role: Content["role"],
+    parts: ReadonlyArray<Part>,
+    made: (part: Part, index: number) => Json | undefined
+  ): ReadonlyArray<Json> =>
+    parts.flatMap((part, index) => {
+      const own = made(part, index)
+      if (own === undefined) unheld.add(unheldKind(role, part))
+      return own === undefined || isEmptyText(own) ? [] : [own]
     })
 
   const user = (draft: Draft, item: number, at: number): void => {
@@ -113,7 +115,7 @@ export const writeOpencode: Writer = function* (transcript) {
       if (isResponse(part) && part.functionResponse.parts !== undefined) unheld.add("media in results")
       return !isResponse(part) || !calls.has(placeKey({ item, part: index }))
     })
-    const parts = held(others.map(userPart))
+    const parts = held("user", others, userPart)
     if (parts.length === 0) return
     if (author === undefined && (title === "" || isBareCommand(title))) {
       title = others.flatMap(({ text = "" }) => promptTitle(text) || []).find((one) => !isBareCommand(one)) ?? title
@@ -124,14 +126,12 @@ export const writeOpencode: Writer = function* (transcript) {
   }
   const model = (draft: Draft, item: number, at: number): void => {
     if (lastQuestion === undefined) addUser([{ type: "text", text: nothingInPlace, synthetic: true }], at)
-    const parts = draft.content.parts.map((part, index): Json | string => {
+    const own = held("model", draft.content.parts, (part, index) => {
       const call = calls.get(placeKey({ item, part: index }))
-      if (isCall(part)) return call === undefined ? "calls" : toolPart(part, call.id, results.get(call.id), at)
+      if (call !== undefined) return toolPart(part, call.id, results.get(call.id), at)
       if (isThought(part)) return { type: "reasoning", text: part.text ?? "", time: { start: at, end: at } }
-      if (isText(part)) return { type: "text", text: part.text }
-      return isResponse(part) ? "results of the model" : "media"
+      return isText(part) ? { type: "text", text: part.text } : undefined
     })
-    const own = held(parts)
     if (own.length === 0) return
     const finish = draft.content.parts.some(isCall) ? "tool-calls" : "stop"
     add(

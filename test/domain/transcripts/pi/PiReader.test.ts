@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
-import { bad, drafts, ok, reading, told } from "../../support/reading.ts"
+import { piReader } from "../../../../src/domain/transcripts/pi/PiReader.ts"
+import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import { bad, drafts, ok, reading, told } from "../../../support/reading.ts"
 
 const read = reading(piReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))

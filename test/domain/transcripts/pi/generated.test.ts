@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { type Random, seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
-import { piReader } from "../../../src/domain/transcripts/PiReader.ts"
-import { ok, reading, told } from "../../support/reading.ts"
-import { runsOf } from "../../support/runs.ts"
+import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
+import { piReader } from "../../../../src/domain/transcripts/pi/PiReader.ts"
+import { ok, reading, told } from "../../../support/reading.ts"
+import { runsOf } from "../../../support/runs.ts"
 
 /**
  * Generated sessions of Pi with the truth after each entry: a tree of messages, parallel calls, branches, compactions, commands of the

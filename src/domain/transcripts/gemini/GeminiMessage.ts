@@ -1,26 +1,27 @@
 import { Schema } from "effect"
+import { isCall, isResponse, isText, isThought, type Part, PartShape, plainText } from "../../content/Content.ts"
+import type { Author } from "../../conversation/Conversation.ts"
+import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
 import {
-  isCall,
-  isResponse,
-  isText,
-  isThought,
-  needsSource,
-  type Part,
-  PartShape,
-  plainText
-} from "../content/Content.ts"
-import type { Author } from "../conversation/Conversation.ts"
-import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { splitAuthorNote } from "./AuthorNote.ts"
-import { answerPiece, callPiece, locate, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
+  answerPiece,
+  callPiece,
+  locate,
+  type Locator,
+  type Piece,
+  textPiece,
+  thoughtPiece,
+  wirePiece
+} from "../ExactParts.ts"
+import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
+import { exactPieces } from "../RecordLine.ts"
+import { markedAuthor, readMarks } from "../RecordMarks.ts"
+import { authorOf } from "../voice/Voice.ts"
+import { geminiEnvironments } from "../voice/VoiceForms.ts"
 import { snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
-import { isJson, type Json, textAt, timeAt, natural } from "./JsonRecord.ts"
-import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
-import { exactPieces } from "./RecordLine.ts"
-import { markedAuthor, readMarks } from "./RecordMarks.ts"
-import { authorOf } from "./voice/Voice.ts"
-import { geminiEnvironments } from "./voice/VoiceForms.ts"
+import { decodeGeminiMessage, type GeminiRecord } from "./Record.ts"
 
 /**
  * Reads one message record of a Gemini CLI session. A model record holds its tool calls with their results, so it gives one
@@ -58,6 +59,9 @@ type Gives =
     }
   | { readonly _tag: "Nothing"; readonly kind: string }
 
+type Message = GeminiRecord & { readonly _tag: "Message" }
+type Note = GeminiRecord & { readonly _tag: "Note" }
+
 /** A message record. */
 export interface MessageRecord {
   readonly id: string | undefined
@@ -79,10 +83,8 @@ const wirePieces = (
   const pieces: Array<Piece> = []
   for (const [index, item] of list.entries()) {
     if (typeof item === "string") pieces.push(textPiece(item, () => slice(index)))
-    else if (isPart(item)) {
-      const own = slice(index)
-      pieces.push({ part: item, source: own !== undefined && needsSource(item, own) ? own : undefined })
-    } else
+    else if (isPart(item)) pieces.push(wirePiece(item, slice(index)))
+    else
       return recordProblem(
         `${place}[${index}]`,
         "expected a text or a part (an object with text, functionCall, inlineData, …)"
@@ -273,16 +275,7 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   )
 }
 
-const usageOf = ({ tokens }: Json): Usage | undefined => {
-  if (!isJson(tokens)) return undefined
-  const prompt = natural(tokens.input)
-  const answer = natural(tokens.output)
-  return prompt === undefined || answer === undefined
-    ? undefined
-    : { prompt, answer, thoughts: natural(tokens.thoughts) ?? 0, cached: natural(tokens.cached) ?? 0 }
-}
-
-const readGemini = (record: Json, text: string, at: At): Gives | RecordProblem => {
+const readGemini = ({ model, usage }: Message, record: Json, text: string, at: At): Gives | RecordProblem => {
   const exact = exactPieces(record, text, "parts")
   const exactAnswers = exactPieces(record, text, "answers")
   const nothing = record.content === undefined || record.content === null || record.content === ""
@@ -309,32 +302,32 @@ const readGemini = (record: Json, text: string, at: At): Gives | RecordProblem =
       ...pieces.flatMap(({ part }) => (isCall(part) ? (part.functionCall.id ?? []) : []))
     ],
     owed: calls.flatMap(({ id, owed }) => (owed && id !== undefined ? [id] : [])),
-    model: textAt(record, "model"),
-    usage: marks.usage ?? usageOf(record)
+    model,
+    usage: marks.usage ?? usage
   }
 }
 
-/** Messages that this program knows and does not read. */
-export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning"])
-
-const readGives = (record: Json, text: string): Gives | RecordProblem => {
+/** Reads a decoded message, or a note. `text` is the JSON of its record. */
+export const messageOf = (
+  decoded: Message | Note,
+  record: Json,
+  text: string,
+  line: number
+): MessageRecord | RecordProblem => {
   const { at } = locate(record, text, [])
-  switch (record.type) {
-    case "user":
-      return readUser(record, text, at)
-    case "gemini":
-      return readGemini(record, text, at)
-    default:
-      return typeof record.type === "string"
-        ? { _tag: "Nothing", kind: ignoredKinds.has(record.type) ? record.type : `message: ${record.type}` }
-        : recordProblem("type", "expected user, gemini, info, error or warning")
-  }
+  const gives: Gives | RecordProblem =
+    decoded._tag === "Note"
+      ? { _tag: "Nothing", kind: decoded.kind }
+      : decoded.role === "user"
+        ? readUser(record, text, at)
+        : readGemini(decoded, record, text, at)
+  if (isRecordProblem(gives)) return gives
+  return { id: decoded.id, line, at: decoded.at, gives, stays: readMarks(record).again !== undefined }
 }
 
-/** Reads a message record. `text` is its JSON. */
+/** Reads a message in a list of messages. `text` is its JSON. */
 export const readMessage = (record: unknown, text: string, line: number): MessageRecord | RecordProblem => {
   if (!isJson(record)) return recordProblem("", "expected a message, an object with id, type and content")
-  const gives = readGives(record, text)
-  if (isRecordProblem(gives)) return gives
-  return { id: textAt(record, "id"), line, at: timeAt(record), gives, stays: readMarks(record).again !== undefined }
+  const decoded = decodeGeminiMessage(record)
+  return decoded._tag === "Broken" ? decoded.problem : messageOf(decoded, record, text, line)
 }

@@ -1,18 +1,26 @@
-import { isCall, isText, isThought, type Part } from "../content/Content.ts"
-import type { Draft } from "../conversation/Conversation.ts"
-import { missingResponse } from "../conversation/Projection.ts"
-import { withoutHiddenText } from "../text/HiddenText.ts"
-import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
-import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
-import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "./ExactParts.ts"
+import { isCall, isText, isThought, type Part } from "../../content/Content.ts"
+import type { Draft } from "../../conversation/Conversation.ts"
+import { missingResponse } from "../../conversation/Projection.ts"
+import { withoutHiddenText } from "../../text/HiddenText.ts"
+import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
+import { runSync, type SlicedWork } from "../../text/SlicedWork.ts"
+import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { isJson, type Json, natural } from "../JsonRecord.ts"
+import {
+  isRecordProblem,
+  type Problem,
+  problemAt,
+  problemUnder,
+  recordProblem,
+  type RecordProblem
+} from "../Problem.ts"
+import { marksOf } from "../RecordLine.ts"
+import { readMarks } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { isSummary } from "./GeminiContext.ts"
-import { readMessage, type MessageRecord, ignoredKinds } from "./GeminiRecord.ts"
-import { isJson, type Json, textAt, natural } from "./JsonRecord.ts"
-import { isRecordProblem, type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "./Problem.ts"
-import { marksOf } from "./RecordLine.ts"
-import { readMarks } from "./RecordMarks.ts"
-import { Skipped } from "./Skipped.ts"
-import type { LineReader, Step, Transcript } from "./Transcript.ts"
+import { messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
+import { decodeGemini, type GeminiRecord, ignoredKinds } from "./Record.ts"
 
 /**
  * Reads Gemini CLI sessions: one JSON document in older versions, records, one a line, in newer ones.
@@ -105,7 +113,7 @@ const owedJson = JSON.stringify(missingResponse({ name: "" }).functionResponse?.
 /** A record in its place. */
 interface Held {
   readonly message: MessageRecord
-  /** Whether it is part of the checkpoint at the beginning of its stretch. */
+  /** Whether it is part of the checkpoint at the beginning of its segment. */
   readonly inserted: boolean
 }
 
@@ -116,9 +124,9 @@ const keyOf = (message: MessageRecord): string | MessageRecord => message.id ?? 
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
 /** The records that the agent saw from a checkpoint on, or from the beginning. */
-interface Stretch {
+interface ViewSegment {
   records: Records
-  /** Environment messages of earlier stretches. */
+  /** Environment messages of earlier segments. */
   readonly known: ReadonlyArray<Draft>
   readonly checkpoint: Pick<Compaction, "trigger" | "tokensBefore"> | undefined
 }
@@ -259,17 +267,20 @@ function* kept(inserted: ReadonlyArray<Draft>, seen: ReadonlyArray<Seen>): Slice
   return count
 }
 
-const sameMessage = (left: Draft, right: Draft): boolean =>
+/** Whether two messages say the same in the same voice. */
+export const sameMessage = (left: Draft, right: Draft): boolean =>
   left.content.role === right.content.role &&
   left.author === right.author &&
   samePieces(piecesOf(left), piecesOf(right))
 
+type SessionRecord = GeminiRecord & { readonly _tag: "Session" }
+
 /** The session read so far. */
 class Recording {
-  private readonly before: Array<Stretch> = []
-  /** Owed calls of earlier stretches. */
+  private readonly before: Array<ViewSegment> = []
+  /** Owed calls of earlier segments. */
   private readonly owed = new Set<string>()
-  private now: Stretch = { records: new Map(), known: [], checkpoint: undefined }
+  private now: ViewSegment = { records: new Map(), known: [], checkpoint: undefined }
   /** A checkpoint with only the environment, until it is known whether the other messages are loaded again. */
   private unloaded: Records | undefined
   private readonly skipped = new Skipped(ignoredKinds)
@@ -281,16 +292,13 @@ class Recording {
   }
 
   /** Counts a record of a kind that no one reads. */
-  unread(record: Json): void {
-    this.skipped.addRecord(textAt(record, "type") ?? "unknown record")
+  unread(kind: string): void {
+    this.skipped.addRecord(kind)
   }
 
-  metadata(record: Json): void {
-    this.session = textAt(record, "sessionId") ?? this.session
-    // Gemini CLI does not record its folder. A subagent records those of the workspace, other sessions those added later.
-    const folders: ReadonlyArray<unknown> = Array.isArray(record.directories) ? record.directories : []
-    const [first] = record.kind === "subagent" ? folders : []
-    this.cwd = textAt(record, "cwd") ?? (typeof first === "string" ? first : this.cwd)
+  describe({ folder, id }: SessionRecord): void {
+    this.session = id ?? this.session
+    this.cwd = folder ?? this.cwd
   }
 
   /** Continues the conversation: messages that were not loaded again by now are no longer in the agent's view. */
@@ -329,7 +337,7 @@ class Recording {
    * Replaces all messages. When the new ones only repeat the earlier ones, and possibly continue them, the conversation did
    * not change; otherwise the agent sees something else from here on.
    */
-  checkpoint(messages: ReadonlyArray<MessageRecord>, ours: Stretch["checkpoint"]): void {
+  checkpoint(messages: ReadonlyArray<MessageRecord>, ours: ViewSegment["checkpoint"]): void {
     const { known, records } = this.now
     const next: Records = new Map(messages.map((message) => [keyOf(message), { message, inserted: false }]))
     this.unloaded = undefined
@@ -351,8 +359,8 @@ class Recording {
     this.replace(next, ours)
   }
 
-  /** Begins a new stretch: the agent sees something else from here on. */
-  private replace(next: Records, checkpoint: Stretch["checkpoint"]): void {
+  /** Begins a new segment: the agent sees something else from here on. */
+  private replace(next: Records, checkpoint: ViewSegment["checkpoint"]): void {
     const { known, records } = this.now
     const shown = shownBy(records, known, this.owed)
     const environments = shown.flatMap(({ draft }) => (draft.author === "environment" ? [draft] : []))
@@ -469,51 +477,54 @@ function* readMessages(
   return messages
 }
 
-const isMessage = (record: Json): boolean =>
-  ["user", "gemini", "info", "error", "warning"].some((type) => record.type === type) && "content" in record
-
-const isMetadata = (record: Json): boolean => "sessionId" in record || "projectHash" in record
-
-const compactionOf = (record: Json): Stretch["checkpoint"] => {
+const compactionOf = (record: Json): ViewSegment["checkpoint"] => {
   const { trigger } = readMarks(record)
   return trigger === undefined ? undefined : { trigger, tokensBefore: natural(marksOf(record).tokensBefore) }
 }
 
-/** Reads the metadata under a path of a record, and the messages in it. */
-const readMetadata = (recording: Recording, record: Json, text: string, path: ReadonlyArray<string>, line: number) => {
-  const metadata = path.reduce<unknown>((value, key) => (isJson(value) ? value[key] : undefined), record)
-  if (!isJson(metadata)) return recordProblem(`${path.join(".")}`, "expected an object")
-  const { messages } = metadata
+/** Reads what a record says of the session, and the messages in it. */
+const readSession = (
+  recording: Recording,
+  decoded: SessionRecord,
+  record: Json,
+  text: string,
+  line: number
+): RecordProblem | undefined => {
+  const { messages, root } = decoded
   if (messages !== undefined) {
-    const place = [...path, "messages"]
+    const place = [...root, "messages"]
     if (!Array.isArray(messages)) return recordProblem(`${place.join(".")}`, "expected a list of messages")
     const slices = arraySlices(sliceAt(text, place) ?? "")
     const read = runSync(readMessages(messages, slices, () => line, place.join(".")))
     if (isRecordProblem(read)) return read
     recording.checkpoint(read, compactionOf(record))
   }
-  recording.metadata(metadata)
+  recording.describe(decoded)
   return undefined
 }
 
-const readRecord = (recording: Recording, record: unknown, text: string, line: number): RecordProblem | undefined => {
-  if (!isJson(record)) return recordProblem("", 'expected a record: metadata, a message, {"$set":…} or {"$rewindTo":…}')
-  if ("$rewindTo" in record) {
-    if (typeof record.$rewindTo !== "string") return recordProblem("$rewindTo", "expected a text, the id of a message")
-    recording.rewind(record.$rewindTo)
-    return undefined
+const readRecord = (recording: Recording, record: Json, text: string, line: number): RecordProblem | undefined => {
+  const decoded = decodeGemini(record)
+  switch (decoded._tag) {
+    case "Rewound":
+      recording.rewind(decoded.to)
+      return undefined
+    case "Message":
+    case "Note": {
+      if (decoded.id === undefined) return recordProblem("id", "expected a text, the id of the message")
+      const message = messageOf(decoded, record, text, line)
+      if (isRecordProblem(message)) return message
+      recording.message(message)
+      return undefined
+    }
+    case "Session":
+      return readSession(recording, decoded, record, text, line)
+    case "Other":
+      recording.unread(decoded.kind)
+      return undefined
+    case "Broken":
+      return decoded.problem
   }
-  if (typeof record.id === "string") {
-    const message = readMessage(record, text, line)
-    if (isRecordProblem(message)) return message
-    recording.message(message)
-    return undefined
-  }
-  if (isMessage(record)) return recordProblem("id", "expected a text, the id of the message")
-  if ("$set" in record) return readMetadata(recording, record, text, ["$set"], line)
-  if (isMetadata(record)) return readMetadata(recording, record, text, [], line)
-  recording.unread(record)
-  return undefined
 }
 
 /**
@@ -523,13 +534,11 @@ const readRecord = (recording: Recording, record: unknown, text: string, line: n
  */
 export const geminiReader = (): LineReader => {
   const recording = new Recording()
-  return {
-    line: (record, text, number) => {
-      const problem = readRecord(recording, record, text, number)
-      return problem === undefined ? undefined : problemAt(number, problem)
-    },
-    end: () => recording.end()
-  }
+  return recordReader(
+    'expected a record: metadata, a message, {"$set":…} or {"$rewindTo":…}',
+    (record, text, line) => readRecord(recording, record, text, line),
+    () => recording.end()
+  )
 }
 
 /**
@@ -546,7 +555,8 @@ export function* readGeminiDocument(value: unknown, text: string): SlicedWork<Tr
   const read = yield* readMessages(value.messages, slices, (index) => lines[index] ?? 1, "messages")
   if (isRecordProblem(read)) return problemAt(0, read)
   const recording = new Recording()
-  recording.metadata(value)
+  const session = decodeGemini(value)
+  if (session._tag === "Session") recording.describe(session)
   for (const message of read) recording.add(message)
   return yield* recording.end()
 }

@@ -1,20 +1,28 @@
-import { type Content, isCall, isErrorResponse, isResponse, isText, isThought, type Part } from "../content/Content.ts"
-import { type Author, type Draft, placeKey } from "../conversation/Conversation.ts"
-import { missingResponse } from "../conversation/Projection.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Usage } from "../tokens/Tokens.ts"
-import { withAuthorNote } from "./AuthorNote.ts"
-import { owedCalls } from "./CompactionLayout.ts"
-import { type Piece, piecesOf, samePieces } from "./ExactParts.ts"
-import { Flow } from "./GeminiReader.ts"
-import { leadingJunkNote, readMessage } from "./GeminiRecord.ts"
-import type { Json } from "./JsonRecord.ts"
-import { isRecordProblem } from "./Problem.ts"
-import { recordLine } from "./RecordLine.ts"
-import type { Marks } from "./RecordMarks.ts"
-import { Skipped } from "./Skipped.ts"
-import { VisibleMessages, type Transcript, type Writer, draftsOf } from "./Transcript.ts"
-import { geminiEnvironments } from "./voice/VoiceForms.ts"
+import {
+  type Content,
+  isCall,
+  isErrorResponse,
+  isResponse,
+  isText,
+  isThought,
+  type Part
+} from "../../content/Content.ts"
+import { type Author, type Draft, placeKey } from "../../conversation/Conversation.ts"
+import { missingResponse } from "../../conversation/Projection.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import type { Usage } from "../../tokens/Tokens.ts"
+import { withAuthorNote } from "../AuthorNote.ts"
+import { clock, digitsOf, isoTime, owedCalls, uuidOf } from "../CompactionLayout.ts"
+import { draftOf, type Piece, piecesOf } from "../ExactParts.ts"
+import type { Json } from "../JsonRecord.ts"
+import { isRecordProblem } from "../Problem.ts"
+import { recordLine } from "../RecordLine.ts"
+import type { Marks } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import { VisibleMessages, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
+import { geminiEnvironments } from "../voice/VoiceForms.ts"
+import { leadingJunkNote, readMessage } from "./GeminiMessage.ts"
+import { Flow, sameMessage } from "./GeminiReader.ts"
 
 /**
  * Writes Gemini CLI sessions in Gemini CLI's own form. Each record is read back at once; when that does not give the same
@@ -23,7 +31,7 @@ import { geminiEnvironments } from "./voice/VoiceForms.ts"
  * One file: the ids, records and checkpoints of one format and direction.
  */
 
-// --- ids, times, names ----------------------------------------------------------------------------------------------------
+// --- ids ----------------------------------------------------------------------------------------------------
 
 /** Assigns ids to messages: the agent's own when it is free in the file, else `m1`, `m2`, … */
 class Ids {
@@ -64,38 +72,7 @@ class Ids {
   }
 }
 
-/** The largest distance of a date from 1970, in milliseconds. */
-const farthest = 8.64e15
-const isDate = (at: number | undefined): at is number => at !== undefined && Math.abs(at) <= farthest
-const iso = (at: number): string => new Date(at).toISOString()
-
-/**
- * Derives hexadecimal digits from a text, eight at a time (FNV-1a with several seeds). They have no security purpose: Gemini
- * CLI has a SHA-256 of the folder or random ids in these places, and the digits only need to be the same for the same text.
- */
-const digits = (text: string, count: number): string => {
-  let all = ""
-  for (let seed = 0; all.length < count; seed += 1) {
-    let hash = 0x811c9dc5 ^ Math.imul(seed, 0x9e3779b1)
-    for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-    all += (hash >>> 0).toString(16).padStart(8, "0")
-  }
-  return all.slice(0, count)
-}
-
-const uuid = (text: string): string => {
-  const hex = digits(text, 32)
-  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20)}`
-}
-
 // --- records ----------------------------------------------------------------------------------------------------------
-
-/** A message that a reader has to return for a record. */
-interface ExpectedDraft {
-  readonly role: Content["role"]
-  readonly author: Author | undefined
-  readonly pieces: ReadonlyArray<Piece>
-}
 
 /** A record, and the data it carries besides its own form. */
 interface Attempt {
@@ -104,22 +81,15 @@ interface Attempt {
   readonly marks: Marks
 }
 
-const expectedOf = (draft: Draft): ExpectedDraft => ({
-  role: draft.content.role,
-  author: draft.author,
-  pieces: piecesOf(draft)
-})
+/** A message that a reader has to return for a record. */
+const expected = (role: Content["role"], author: Author | undefined, pieces: ReadonlyArray<Piece>): Draft =>
+  draftOf(role, pieces, { at: undefined, author, line: 0, ids: [] })
 
-const isSame = (drafts: ReadonlyArray<Draft>, expected: ReadonlyArray<ExpectedDraft>): boolean =>
-  drafts.length === expected.length &&
+const areSame = (drafts: ReadonlyArray<Draft>, others: ReadonlyArray<Draft>): boolean =>
+  drafts.length === others.length &&
   drafts.every((draft, index) => {
-    const one = expected[index]
-    return (
-      one !== undefined &&
-      draft.content.role === one.role &&
-      draft.author === one.author &&
-      samePieces(piecesOf(draft), one.pieces)
-    )
+    const other = others[index]
+    return other !== undefined && sameMessage(draft, other)
   })
 
 const partsOf = (pieces: ReadonlyArray<Piece>): ReadonlyArray<Part> => pieces.map(({ part }) => part)
@@ -244,8 +214,9 @@ class Writing {
   private readonly ids: Ids
   private readonly counted = new Set<Draft>()
   private readonly model: string | undefined
-  /** The latest known time, for messages without one. */
-  private now: number
+  private readonly time: ReturnType<typeof clock>
+  /** When the first message was said, as ISO text. */
+  readonly started: string
   private environments: ReadonlyArray<Draft> = []
   /** The calls that a reader knows as owed at this point. */
   private readonly owed = new Set<string>()
@@ -256,11 +227,13 @@ class Writing {
     const drafts = steps.flatMap(draftsOf)
     this.model = model
     this.ids = new Ids(drafts)
-    this.now = drafts.map(({ at }) => at).find(isDate) ?? 0
+    this.time = clock(steps)
+    this.started = this.now
   }
 
-  get time(): string {
-    return iso(this.now)
+  /** The latest known time, as ISO text. */
+  get now(): string {
+    return isoTime(this.time.now)
   }
 
   /** Begins a checkpoint: all messages follow again. */
@@ -304,21 +277,16 @@ class Writing {
     return lines
   }
 
-  private stamp({ at }: Draft): string {
-    if (isDate(at)) this.now = at
-    return this.time
-  }
-
   private user(draft: Draft, from: number, stays: boolean): string {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
     const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
-    const record = { id: this.ids.of(draft), timestamp: this.stamp(draft), type: "user", content: native }
-    const expected = stays ? [] : [{ ...expectedOf(draft), pieces }]
+    const record = { id: this.ids.of(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
+    const messages = stays ? [] : [expected("user", draft.author, pieces)]
     const base: Marks = stays ? { again: record.id } : {}
     const author: Marks = { ...base, author: draft.author ?? null }
     const exact = { parts: pieces }
-    const made = this.made(expected, [
+    const made = this.made(messages, [
       { record, exact: {}, marks: base },
       { record, exact: {}, marks: author },
       { record, exact, marks: base },
@@ -339,11 +307,11 @@ class Writing {
     const pieces = piecesOf(draft)
     const parts = partsOf(pieces)
     const calls = parts.filter(isCall)
-    const timestamp = this.stamp(draft)
+    const timestamp = isoTime(this.time.at(draft))
     const answered = next === undefined || count === 0 ? [] : piecesOf(next).slice(0, count)
     const thoughts = parts.filter(isThought)
     const about = { tokens: tokensOf(draft.usage), model: draft.model ?? this.model }
-    const later = next !== undefined && isDate(next.at) ? iso(next.at) : timestamp
+    const later = isoTime(this.time.at(next, true))
     // Gemini CLI sends a call without a response unchanged, which the API refuses.
     const owed = (call: Part, index: number) =>
       open[index] === true && call.functionCall !== undefined ? missingResponse(call.functionCall) : undefined
@@ -372,14 +340,14 @@ class Writing {
       ...(draft.author === undefined ? {} : { author: draft.author }),
       ...(draft.usage?.cacheWrite === undefined ? {} : { usage: draft.usage })
     }
-    const expected = [
-      ...(stays ? [] : [{ ...expectedOf(draft), pieces }]),
-      ...(answered.length === 0 ? [] : [{ role: "user" as const, author: undefined, pieces: answered }])
+    const messages = [
+      ...(stays ? [] : [expected("model", draft.author, pieces)]),
+      ...(answered.length === 0 ? [] : [expected("user", undefined, answered)])
     ]
     const inOrder = isInOrder(parts)
     const own = inOrder ? recorded : whole
     const lists = answered.length === 0 ? [{}] : [{}, { answers: answered }]
-    const made = this.made(expected, [
+    const made = this.made(messages, [
       ...(inOrder ? [{ record: recorded, exact: {}, marks }] : []),
       { record: whole, exact: {}, marks },
       ...lists.slice(1).map((exact) => ({ record: own, exact, marks })),
@@ -393,7 +361,7 @@ class Writing {
   }
 
   /** Returns the first attempt that a reader reads as the wanted messages, else the last one. */
-  private made(expected: ReadonlyArray<ExpectedDraft>, attempts: ReadonlyArray<Attempt>) {
+  private made(messages: ReadonlyArray<Draft>, attempts: ReadonlyArray<Attempt>) {
     let line = ""
     for (const [index, { exact, marks, record }] of attempts.entries()) {
       line = recordLine(record, exact, marks)
@@ -403,7 +371,7 @@ class Writing {
       const isOpen =
         message.gives._tag === "User" && (message.gives.whose === "bare" || message.gives.whose === "marked")
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.
-      if ((isOpen || !isSame(this.flow.drafts(message), expected)) && index < attempts.length - 1) continue
+      if ((isOpen || !areSame(this.flow.drafts(message), messages)) && index < attempts.length - 1) continue
       this.flow.take(message)
       return { line, exact: Object.keys(exact).length > 0 }
     }
@@ -423,19 +391,16 @@ class Writing {
   }
 }
 
-/** Returns the metadata besides the messages. `last`: the time of the last message. */
-const metadataOf = (transcript: Transcript, last: string, lines: ReadonlyArray<string>) => {
-  const first = transcript.steps.flatMap(draftsOf).find(({ at }) => isDate(at))?.at
-  const { cwd, session } = transcript
-  return {
-    sessionId: session ?? uuid([lines.length, lines[0], lines.at(-1)].join("\n")),
-    projectHash: digits(cwd ?? "", 64),
-    startTime: iso(first ?? 0),
-    lastUpdated: last,
-    kind: "main",
-    ...(cwd === undefined ? {} : { cwd })
-  }
-}
+/** Returns the metadata besides the messages. */
+const metadataOf = ({ cwd, session }: Transcript, { now, started }: Writing, lines: ReadonlyArray<string>) => ({
+  sessionId: session ?? uuidOf([lines.length, lines[0], lines.at(-1)].join("\n"))(0),
+  // Gemini CLI has a SHA-256 of the folder here.
+  projectHash: digitsOf(cwd ?? "", 64),
+  startTime: started,
+  lastUpdated: now,
+  kind: "main",
+  ...(cwd === undefined ? {} : { cwd })
+})
 
 /**
  * Writes records, one a line. A compaction becomes a checkpoint of the agent's whole view from then on. The hash of the
@@ -460,12 +425,12 @@ export const writeGemini: Writer = function* (transcript) {
     writing.checkpoint()
     const messages = yield* writing.records(shown.drafts, index === transcript.steps.length - 1, staying)
     const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
-    const updated = JSON.stringify(writing.time)
+    const updated = JSON.stringify(writing.now)
     lines.push(`{"$set":{"messages":[${messages.join(",")}],"lastUpdated":${updated}},"palimpsest":${marks}}`)
   }
   for (const line of yield* writing.records(group, true)) lines.push(line)
   return {
-    lines: [recordLine(metadataOf(transcript, writing.time, lines)), ...lines],
+    lines: [recordLine(metadataOf(transcript, writing, lines)), ...lines],
     unheld: writing.unheld.counts
   }
 }
@@ -482,7 +447,7 @@ export const writeGeminiDocument: Writer = function* (transcript) {
   }
   const lines = yield* writing.records(shown.drafts, true)
   for (let gone = messages - shown.drafts.length; gone > 0; gone -= 1) writing.unheld.add("message before a compaction")
-  const { kind, ...metadata } = metadataOf(transcript, writing.time, lines)
+  const { kind, ...metadata } = metadataOf(transcript, writing, lines)
   const head = recordLine(metadata).slice(0, -1)
   return {
     lines: [`${head},"messages":[${lines.join(",")}],"kind":${JSON.stringify(kind)}}`],

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
-import { opencodeReader, readOpencodeDocument } from "../../../src/domain/transcripts/OpencodeReader.ts"
-import { isProblem } from "../../../src/domain/transcripts/Problem.ts"
-import { drafts, ok, told } from "../../support/reading.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { opencodeReader, readOpencodeDocument } from "../../../../src/domain/transcripts/opencode/OpencodeReader.ts"
+import { isProblem } from "../../../../src/domain/transcripts/Problem.ts"
+import { drafts, ok, told } from "../../../support/reading.ts"
 
 type Row = Readonly<Record<string, unknown>>
 

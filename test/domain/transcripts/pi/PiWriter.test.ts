@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
-import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
-import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { runsOf } from "../../support/runs.ts"
+import { call, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
+import { runtimeMark } from "../../../../src/domain/text/RuntimeMark.ts"
+import { isJson, type Json } from "../../../../src/domain/transcripts/JsonRecord.ts"
+import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
+import { runsOf } from "../../../support/runs.ts"
 import {
   cut,
   draftsIn,
@@ -18,7 +18,7 @@ import {
   transcripts,
   viewOf,
   writtenText
-} from "../../support/transcripts.ts"
+} from "../../../support/transcripts.ts"
 
 /** What Pi's own entries are like. That they come back is tested in `writers.test.ts`. */
 

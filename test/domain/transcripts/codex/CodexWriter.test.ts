@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
-import { isJson, type Json } from "../../../src/domain/transcripts/JsonRecord.ts"
-import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { cut, draftsIn, readText, transcriptOf, viewOf, writtenText } from "../../support/transcripts.ts"
+import { call, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
+import { isJson, type Json } from "../../../../src/domain/transcripts/JsonRecord.ts"
+import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
+import { cut, draftsIn, readText, transcriptOf, viewOf, writtenText } from "../../../support/transcripts.ts"
 
 /** What Codex's own records are like. That they come back is tested in `writers.test.ts`. */
 
@@ -553,7 +553,7 @@ describe("compaction", () => {
 })
 
 it("a recorded session goes back without a copy beside its items", () => {
-  const file = readFileSync(new URL("../../fixtures/codex/codex-today.jsonl", import.meta.url), "utf8")
+  const file = readFileSync(new URL("../../../fixtures/codex/codex-today.jsonl", import.meta.url), "utf8")
   const written = writtenText("codex", readText(file))
   assert.deepStrictEqual([written.lines.filter(hasExact), written.unheld], [[], {}])
 })

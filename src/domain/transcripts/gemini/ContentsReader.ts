@@ -1,17 +1,17 @@
 import { Result, Schema, SchemaIssue } from "effect"
-import { type Content, ContentShape, isText, needsSource, plainText } from "../content/Content.ts"
-import type { Author } from "../conversation/Conversation.ts"
-import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
-import { shortLine } from "../text/OneLine.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { splitAuthorNote } from "./AuthorNote.ts"
-import { isCanonical, sourcesOf, piecesOf, lineNumbers } from "./ExactParts.ts"
+import { type Content, ContentShape, isText, plainText } from "../../content/Content.ts"
+import type { Author } from "../../conversation/Conversation.ts"
+import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
+import { shortLine } from "../../text/OneLine.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
+import { isCanonical, lineNumbers, type Piece, sourcesOf, wirePiece } from "../ExactParts.ts"
+import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { Skipped } from "../Skipped.ts"
+import type { Step, Transcript } from "../Transcript.ts"
+import { geminiEnvironments } from "../voice/VoiceForms.ts"
 import { snapshotLook, isSummary } from "./GeminiContext.ts"
-import { isJson, type Json, textAt } from "./JsonRecord.ts"
-import { type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
-import { Skipped } from "./Skipped.ts"
-import type { Step, Transcript } from "./Transcript.ts"
-import { geminiEnvironments } from "./voice/VoiceForms.ts"
 
 /** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
 
@@ -125,17 +125,9 @@ const listOf = (value: unknown): { readonly key: string | undefined; readonly li
   return { key, list: value[key] }
 }
 
-const partSlices = (slice: SourceText): ReadonlyArray<SourceText> => arraySlices(sliceAt(slice, ["parts"]) ?? "")
-
-const sourceOf = (content: Content, slice: SourceText | undefined): Record<string, string> | undefined => {
-  if (slice === undefined) return undefined
-  const slices = partSlices(slice)
-  return sourcesOf(
-    content.parts.map((part, index) => {
-      const own = slices[index]
-      return own !== undefined && needsSource(part, own) ? own : undefined
-    })
-  )
+const piecesIn = ({ parts }: Content, slice: SourceText | undefined): ReadonlyArray<Piece> => {
+  const slices = slice === undefined ? [] : arraySlices(sliceAt(slice, ["parts"]) ?? "")
+  return parts.map((part, index) => wirePiece(part, slices[index]))
 }
 
 /** Returns the messages with their exact texts. A document that is spelled as we would write it needs none. */
@@ -162,8 +154,7 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
     const { isChanged, whole } = normalized(item)
     if (!isContent(whole)) return problemAt(0, contentProblem(whole, `${key ?? ""}[${index}]`))
     yield slices?.[index]?.length ?? 1_000
-    const source = isChanged ? undefined : sourceOf(whole, slices?.[index])
-    const noted = splitAuthorNote(piecesOf({ content: whole, ...(source === undefined ? {} : { source }) }))
+    const noted = splitAuthorNote(piecesIn(whole, isChanged ? undefined : slices?.[index]))
     const author: Author | undefined = noted.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
     isEnvironmentSeen ||= author === "environment"
     isUserSeen ||= whole.role === "user" && author !== "environment"

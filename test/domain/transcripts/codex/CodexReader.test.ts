@@ -1,15 +1,15 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { actionsOf } from "../../../src/domain/actions/Actions.ts"
-import { type Part, payload } from "../../../src/domain/content/Content.ts"
-import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
-import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
-import { problemText } from "../../../src/domain/transcripts/Problem.ts"
-import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
-import { bad, contents, drafts, messageText, ok, reading, told } from "../../support/reading.ts"
-import { viewOf } from "../../support/transcripts.ts"
+import { actionsOf } from "../../../../src/domain/actions/Actions.ts"
+import { type Part, payload } from "../../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
+import * as Work from "../../../../src/domain/text/SlicedWork.ts"
+import { codexReader } from "../../../../src/domain/transcripts/codex/CodexReader.ts"
+import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
+import { bad, contents, drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
+import { viewOf } from "../../../support/transcripts.ts"
 
 const read = reading(codexReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
@@ -575,7 +575,7 @@ describe("counts records that are not part of the conversation", () => {
   it.each<readonly [string, object]>([
     ["event_msg: agent_message", event({ type: "agent_message", message: "a" })],
     ["event_msg: turn_aborted", event({ type: "turn_aborted", reason: "interrupted" })],
-    ["event_msg: unknown", event({})],
+    ["event_msg: unknown record", event({})],
     ["response_item: ghost_snapshot", item({ type: "ghost_snapshot" })],
     ["response_item: other", item({ type: "other", role: "user" })],
     ["message: tool", item(message("tool", text("x")))],
@@ -652,8 +652,8 @@ describe("problems have their position", () => {
 })
 
 describe("files", () => {
-  const folder = new URL("../../fixtures/codex/", import.meta.url)
-  const golden = new URL("../../golden/", import.meta.url)
+  const folder = new URL("../../../fixtures/codex/", import.meta.url)
+  const golden = new URL("../../../golden/", import.meta.url)
   const lines = (name: string) =>
     readFileSync(new URL(`${name}.jsonl`, folder), "utf8")
       .split("\n")

@@ -1,6 +1,6 @@
-import { acknowledgement } from "../compression/strategies/gemini/Conclusion.ts"
-import type { Part } from "../content/Content.ts"
-import { runtimeMark } from "../text/RuntimeMark.ts"
+import { acknowledgement } from "../../compression/strategies/gemini/Conclusion.ts"
+import type { Part } from "../../content/Content.ts"
+import { runtimeMark } from "../../text/RuntimeMark.ts"
 
 /** Messages that Gemini CLI itself sends in the user's role: its environment and the snapshot of a compression. */
 

@@ -1,9 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import type { Draft } from "../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes, missingResponse } from "../../../src/domain/conversation/Projection.ts"
-import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
+import { call, type Content, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
+import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes, missingResponse } from "../../../../src/domain/conversation/Projection.ts"
+import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
 import {
   cut,
   draftsIn,
@@ -12,7 +12,7 @@ import {
   told,
   transcriptOf as plain,
   writtenText
-} from "../../support/transcripts.ts"
+} from "../../../support/transcripts.ts"
 
 /** What Gemini CLI's own records are like. That they come back is tested in `writers.test.ts`. */
 
@@ -58,7 +58,7 @@ describe("the form Gemini CLI writes", () => {
   it("is deterministic without a session, a folder, messages or times", () => {
     const bare = transcriptOf([], { session: undefined, cwd: undefined, model: undefined })
     const [metadata, ...rest] = recordsIn(written(bare))
-    assert.match(String(metadata?.sessionId), /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+    assert.match(String(metadata?.sessionId), /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
     assert.deepStrictEqual(rest, [])
     assert.deepStrictEqual(written(bare), written(bare))
     assert.strictEqual(metadata?.startTime, "1970-01-01T00:00:00.000Z")
@@ -349,7 +349,7 @@ describe("content that Gemini CLI will not show is counted", () => {
 })
 
 it("a document of Gemini CLI is written back unchanged", () => {
-  const file = new URL("../../fixtures/gemini/session-2026-02-03T10-15-5f0c2d1a.json", import.meta.url)
+  const file = new URL("../../../fixtures/gemini/session-2026-02-03T10-15-5f0c2d1a.json", import.meta.url)
   const original = readText(readFileSync(file, "utf8"))
   const { text: again, unheld } = writtenDocument(original)
   assert.deepStrictEqual(unheld, { "environment message": 1, "exact JSON": 1 })

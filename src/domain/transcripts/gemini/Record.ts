@@ -1,0 +1,114 @@
+import type { Usage } from "../../tokens/Tokens.ts"
+import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { recordProblem, type RecordProblem } from "../Problem.ts"
+
+/**
+ * Decodes a record of Gemini CLI: a line of a session, or an element of an older session that is one document. The conversation and
+ * the facts of a session are folds over these records.
+ */
+
+type Body =
+  /** A message. The parts of its content, and its calls with their results, stay as they are: few folds read them. */
+  | {
+      readonly _tag: "Message"
+      readonly id: string | undefined
+      readonly role: "user" | "model"
+      readonly content: unknown
+      readonly model: string | undefined
+      readonly usage: Usage | undefined
+    }
+  /** A message that the model does not see. */
+  | { readonly _tag: "Note"; readonly id: string | undefined; readonly kind: string }
+  /** What is known of the session, or a later change of it. */
+  | {
+      readonly _tag: "Session"
+      readonly id: string | undefined
+      readonly folder: string | undefined
+      readonly title: string | undefined
+      /** The messages that replace all earlier ones; undefined when they stay. */
+      readonly messages: unknown
+      /** The path to it in the record. */
+      readonly root: ReadonlyArray<string>
+    }
+  /** The user went back to before a message. */
+  | { readonly _tag: "Rewound"; readonly to: string }
+  | { readonly _tag: "Other"; readonly kind: string }
+  | { readonly _tag: "Broken"; readonly problem: RecordProblem }
+
+interface Timed {
+  readonly at: number | undefined
+}
+
+/** A record of Gemini CLI. */
+export type GeminiRecord = Timed & Body
+
+/** Messages that this program knows and does not read. */
+export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning"])
+
+type BodyOf<Tag extends Body["_tag"]> = Extract<Body, { readonly _tag: Tag }>
+
+const broken = (path: string, detail: string): BodyOf<"Broken"> => ({
+  _tag: "Broken",
+  problem: recordProblem(path, detail)
+})
+
+const usageOf = ({ tokens }: Json): Usage | undefined => {
+  if (!isJson(tokens)) return undefined
+  const prompt = natural(tokens.input)
+  const answer = natural(tokens.output)
+  return prompt === undefined || answer === undefined
+    ? undefined
+    : { prompt, answer, thoughts: natural(tokens.thoughts) ?? 0, cached: natural(tokens.cached) ?? 0 }
+}
+
+const messageOf = (record: Json): BodyOf<"Message" | "Note" | "Broken"> => {
+  const { content, type } = record
+  const id = textAt(record, "id")
+  if (type === "user" || type === "gemini") {
+    const role = type === "user" ? "user" : "model"
+    return { _tag: "Message", id, role, content, model: textAt(record, "model"), usage: usageOf(record) }
+  }
+  return typeof type === "string"
+    ? { _tag: "Note", id, kind: ignoredKinds.has(type) ? type : `message: ${type}` }
+    : broken("type", "expected user, gemini, info, error or warning")
+}
+
+const sessionOf = (data: unknown, root: ReadonlyArray<string>): Body => {
+  if (!isJson(data)) return broken(root.join("."), "expected an object")
+  // Gemini CLI does not record its folder. A subagent records those of the workspace, other sessions those added later.
+  const folders: ReadonlyArray<unknown> = Array.isArray(data.directories) ? data.directories : []
+  const [first] = data.kind === "subagent" ? folders : []
+  const folder = textAt(data, "cwd") ?? (typeof first === "string" ? first : undefined)
+  const title = textAt(data, "summary")
+  return { _tag: "Session", id: textAt(data, "sessionId"), folder, title, messages: data.messages, root }
+}
+
+const bodyOf = (record: Json): Body => {
+  const { $rewindTo: to, role, type } = record
+  if (to !== undefined) {
+    return typeof to === "string"
+      ? { _tag: "Rewound", to }
+      : broken("$rewindTo", "expected a text, the id of a message")
+  }
+  const isKnown = type === "user" || type === "gemini" || ignoredKinds.has(String(type))
+  if (typeof record.id === "string" || (isKnown && "content" in record)) return messageOf(record)
+  if ("$set" in record) return sessionOf(record.$set, ["$set"])
+  if ("sessionId" in record || "projectHash" in record) return sessionOf(record, [])
+  // A chat that was saved under a name is a list of contents.
+  if (role === "user" || role === "model") {
+    return { _tag: "Message", id: undefined, role, content: record.parts, model: undefined, usage: undefined }
+  }
+  return { _tag: "Other", kind: kindAt(record) }
+}
+
+/** Decodes a line, or an element of a document. */
+export const decodeGemini = (record: Json): GeminiRecord => ({
+  at: timeAt(record) ?? timeAt({ timestamp: record.startTime }),
+  ...bodyOf(record)
+})
+
+/** Decodes a message in a list of messages, which can be without an id. */
+export const decodeGeminiMessage = (record: Json): Timed & BodyOf<"Message" | "Note" | "Broken"> => ({
+  at: timeAt(record),
+  ...messageOf(record)
+})

@@ -1,0 +1,208 @@
+import type { Draft } from "../../conversation/Conversation.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { draftOf, type Piece, textPiece } from "../ExactParts.ts"
+import { isJson, type Json } from "../JsonRecord.ts"
+import { type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
+import { readMarks, Steps } from "../RecordMarks.ts"
+import { Skipped } from "../Skipped.ts"
+import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
+import { decodeOpencode, decodePart, ignoredKinds, type OpencodePart, type OpencodeRecord } from "./Record.ts"
+
+/** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
+
+type Session = OpencodeRecord & { readonly _tag: "Session" }
+type Compaction = OpencodePart & { readonly _tag: "Compaction" }
+
+/** A message with its parts, in order. */
+interface Message {
+  readonly record: OpencodeRecord & { readonly _tag: "Message" }
+  readonly number: number
+  readonly parts: Array<Json>
+}
+
+const unmarked = readMarks({})
+
+/** Makes the conversation of messages in the order in which they were said. */
+class Conversation {
+  private readonly steps = new Steps()
+  private readonly skipped: Skipped
+  private model: string | undefined
+  /** Messages in which a compaction was asked for. */
+  private readonly compactionRequests = new Map<string, Compaction>()
+  private readonly named = new Set<string>()
+
+  constructor(skipped: Skipped) {
+    this.skipped = skipped
+  }
+
+  add(message: Message): void {
+    const { role } = message.record
+    const parts = message.parts.map(decodePart)
+    if (role === "user") this.user(message, parts)
+    else if (role === "assistant") this.assistant(message, parts)
+    else this.skipped.addRecord(`message: ${String(role)}`)
+  }
+
+  end(session: Session | undefined): Transcript {
+    for (const _ of this.compactionRequests) this.skipped.add("unfinished compaction")
+    return {
+      format: "opencode",
+      session: session?.id,
+      cwd: session?.folder,
+      model: this.model,
+      steps: this.steps.end(),
+      skipped: this.skipped.counts,
+      unknown: this.skipped.unknown("opencode", session?.version)
+    }
+  }
+
+  private draft(
+    { number, record }: Message,
+    role: "user" | "model",
+    pieces: ReadonlyArray<Piece>,
+    author?: Draft["author"]
+  ): Draft {
+    const { at, id, model, usage } = record
+    const counts = role === "model" ? { model, usage } : {}
+    return draftOf(role, pieces, { at, author, line: number, ids: [id], ...counts })
+  }
+
+  /** Adds a message. Results of tools are a message of their own, which follows the one with the id. */
+  private say(message: Message, role: "user" | "model", pieces: ReadonlyArray<Piece>, author?: Draft["author"]): void {
+    if (pieces.length === 0) return
+    const { id } = message.record
+    const ids = this.named.has(id) ? [] : [id]
+    this.named.add(id)
+    this.steps.message(this.draft(message, role, pieces, author), ids, unmarked)
+  }
+
+  /** Adds a message in the user's role. What opencode wrote into it is a message of its own, which no one takes for the user's. */
+  private user(message: Message, parts: ReadonlyArray<OpencodePart>): void {
+    const compaction = parts.find((part) => part._tag === "Compaction")
+    if (compaction !== undefined) {
+      this.compactionRequests.set(message.record.id, compaction)
+      return
+    }
+    const isTyped = parts.some((part) => part._tag === "Said" && part.by === "user")
+    let author: Draft["author"] = isTyped ? undefined : "program"
+    let pieces: Array<Piece> = []
+    for (const part of parts) {
+      if (part._tag !== "Said") {
+        this.unread(part)
+        continue
+      }
+      const by: Draft["author"] = part.by === undefined ? author : part.by === "user" ? undefined : part.by
+      if (by !== author) {
+        this.say(message, "user", pieces, author)
+        pieces = []
+        author = by
+      }
+      pieces.push(part.piece)
+    }
+    this.say(message, "user", pieces, author)
+  }
+
+  private unread(part: OpencodePart): void {
+    this.skipped.addRecord(part._tag === "Other" ? part.kind : `part: ${part._tag.toLowerCase()}`)
+  }
+
+  private assistant(message: Message, parts: ReadonlyArray<OpencodePart>): void {
+    const { isSummary, model, parent = "" } = message.record
+    this.model = model ?? this.model
+    const compaction = this.compactionRequests.get(parent)
+    if (isSummary && compaction !== undefined) {
+      this.compactionRequests.delete(parent)
+      this.compact(message, parts, compaction)
+      return
+    }
+    let spoken: Array<Piece> = []
+    let answers: Array<Piece> = []
+    const flush = () => {
+      this.say(message, "model", spoken)
+      this.say(message, "user", answers)
+      spoken = []
+      answers = []
+    }
+    for (const part of parts) {
+      // What is said after results is the next answer of the model.
+      if (answers.length > 0 && part._tag !== "Call") flush()
+      if (part._tag === "Said") spoken.push(part.piece)
+      else if (part._tag === "Call") {
+        spoken.push(part.call)
+        answers.push(...part.answers)
+      } else this.unread(part)
+    }
+    flush()
+  }
+
+  private compact(message: Message, parts: ReadonlyArray<OpencodePart>, { firstKept, trigger }: Compaction): void {
+    const text = parts
+      .flatMap((part) => (part._tag === "Said" && part.by !== undefined ? (part.piece.part.text ?? []) : []))
+      .join("\n\n")
+    const insert = text === "" ? [] : [this.draft(message, "user", [textPiece(text, () => undefined)], "summary")]
+    this.steps.compact({ insert, trigger, tokensBefore: undefined }, unmarked, firstKept)
+  }
+}
+
+const order = ({ record: left }: Message, { record: right }: Message): number =>
+  (left.at ?? 0) - (right.at ?? 0) || (left.id < right.id ? -1 : left.id > right.id ? 1 : 0)
+
+function* conversationOf(
+  session: Session | undefined,
+  messages: ReadonlyArray<Message>,
+  skipped: Skipped
+): SlicedWork<Transcript | Problem> {
+  const conversation = new Conversation(skipped)
+  let isReverted = false
+  for (const message of messages) {
+    isReverted ||= message.record.id === session?.revertedFrom
+    if (isReverted) skipped.add("reverted message")
+    else conversation.add(message)
+    yield 1_000
+  }
+  return conversation.end(session)
+}
+
+/** Reads the rows of a session. A row of another table is skipped. */
+export const opencodeReader = (): LineReader => {
+  const skipped = new Skipped(ignoredKinds)
+  const messages = new Map<string, Message>()
+  const parts: Array<OpencodeRecord & { readonly _tag: "Part" }> = []
+  let session: Session | undefined
+  const read = (row: Json, _text: string, number: number): RecordProblem | undefined => {
+    const record = decodeOpencode(row)
+    if (record._tag === "Broken") return record.problem
+    if (record._tag === "Session") session ??= record
+    else if (record._tag === "Part") parts.push(record)
+    else if (record._tag === "Message") messages.set(record.id, { record, number, parts: [...record.parts] })
+    else skipped.addRecord(record.kind)
+    return undefined
+  }
+  return recordReader("expected a row: an object with a kind", read, function* () {
+    for (const { data, message } of parts) {
+      const owner = messages.get(message)
+      if (owner === undefined) skipped.add("part without a message")
+      else owner.parts.push(data)
+    }
+    return yield* conversationOf(session, [...messages.values()].sort(order), skipped)
+  })
+}
+
+/** Reads the document that `opencode export` writes; `value` is the parsed text. */
+export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | Problem> {
+  const session = isJson(value) && isJson(value.info) ? decodeOpencode({ info: value.info }) : undefined
+  if (!isJson(value) || session?._tag !== "Session" || !Array.isArray(value.messages)) {
+    return problemAt(0, recordProblem("", 'expected a session of opencode: an object with "info" and "messages"'))
+  }
+  const messages: Array<Message> = []
+  for (const [index, element] of value.messages.entries()) {
+    const record = isJson(element) ? decodeOpencode(element) : undefined
+    if (record?._tag !== "Message") {
+      const problem =
+        record?._tag === "Broken" ? record.problem : recordProblem("info.id", "expected a text, the id of the message")
+      return problemAt(0, problemUnder(`messages[${index}]`, problem))
+    }
+    messages.push({ record, number: index + 1, parts: [...record.parts] })
+  }
+  return yield* conversationOf(session, messages, new Skipped(ignoredKinds))
+}

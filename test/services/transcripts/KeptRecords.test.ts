@@ -1,0 +1,55 @@
+import { NodeServices } from "@effect/platform-node"
+import { Effect, Layer } from "effect"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { withKeptRecords } from "../../../src/services/transcripts/KeptRecords.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+const services = Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer, NodeServices.layer)
+
+const metadata = { sessionId: "s", projectHash: "p" }
+const message = (id: string, type: string, content: unknown) => ({
+  id,
+  timestamp: "2026-01-01T00:00:00Z",
+  type,
+  content
+})
+const info = message("i", "info", "Update {available}\n")
+const hologram = message("h", "hologram", "?")
+const summary = message("s", "user", "So far: much.")
+const original = [info, message("1", "user", "a"), message("2", "gemini", "b"), hologram, message("3", "error", "c")]
+
+describe("what an agent recorded beside a conversation stays when the conversation is replaced", () => {
+  it.effect.each([
+    ["one line", undefined],
+    ["many lines", 2]
+  ] as const)("in a document of Gemini CLI on %s", ([, indent]) =>
+    Effect.gen(function* () {
+      const before = JSON.stringify({ ...metadata, messages: original, kind: "main" }, undefined, indent)
+      const written = [JSON.stringify({ ...metadata, messages: [summary, message("x", "error", "own")], kind: "main" })]
+      const kept = yield* withKeptRecords(before, written, "gemini")
+      assert.deepStrictEqual(JSON.parse(kept.join("\n")), {
+        ...metadata,
+        messages: [info, hologram, summary, message("x", "error", "own")],
+        kind: "main"
+      })
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("in records, one a line", () =>
+    Effect.gen(function* () {
+      const lines = (list: ReadonlyArray<object>) => list.map((one) => JSON.stringify(one))
+      const written = lines([metadata, summary])
+      const kept = yield* withKeptRecords(lines([metadata, ...original]).join("\n"), written, "gemini")
+      assert.deepStrictEqual(kept, lines([metadata, info, hologram, message("3", "error", "c"), summary]))
+    }).pipe(Effect.provide(services))
+  )
+
+  it.effect("not where the file has another form now", () =>
+    Effect.gen(function* () {
+      const before = JSON.stringify({ ...metadata, messages: original })
+      const written = [JSON.stringify(metadata), JSON.stringify(summary)]
+      assert.deepStrictEqual(yield* withKeptRecords(before, written, "gemini"), written)
+    }).pipe(Effect.provide(services))
+  )
+})
