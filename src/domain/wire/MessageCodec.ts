@@ -46,6 +46,18 @@ export const textAt = (value: Json, key: string): string => {
   return typeof held === "string" ? held : ""
 }
 
+/** An object at a key, or an empty one. */
+export const jsonAt = (value: Json, key: string): Json => {
+  const held = value[key]
+  return isJson(held) ? held : {}
+}
+
+/** The objects of a list at a key. */
+export const jsonsAt = (value: Json, key: string): ReadonlyArray<Json> => {
+  const held = value[key]
+  return Array.isArray(held) ? held.filter(isJson) : []
+}
+
 /** Returns the text that represents a part: the output of a result. */
 export const shortText = (part: Part): string =>
   part.functionResponse === undefined ? (part.text ?? JSON.stringify(part)) : responseText(part)

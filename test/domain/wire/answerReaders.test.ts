@@ -1,9 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Option, Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
-import type { AnswerReader } from "../../../src/domain/wire/AnswerReader.ts"
+import { maxDepth } from "../../../src/domain/text/JsonText.ts"
+import { type AnswerReader, maxAnswerParts } from "../../../src/domain/wire/AnswerReader.ts"
 import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
 import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
+import { geminiReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
 import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
@@ -198,6 +200,32 @@ describe("an answer of Chat Completions", () => {
         finishReason: "STOP",
         usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
       })
+    }
+  })
+})
+
+describe("an answer of the Gemini API", () => {
+  const target = { dialect: "gemini", server: "api", model: "m" } as const
+
+  it("that was parsed elsewhere is not read deeper than any other", () => {
+    let args: unknown = 1
+    for (let depth = 0; depth < maxDepth; depth += 1) args = [args]
+    const deep = {
+      candidates: [{ content: { parts: [{ functionCall: { name: "look", args } }] }, finishReason: "STOP" }]
+    }
+    const problem = Option.getOrUndefined(Result.getFailure(readGemini(deep, target)))
+    assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "levels", limit: maxDepth })
+  })
+
+  it("with more parts than any model intends is not decoded, however many candidates come with them", () => {
+    const reader = geminiReader({ target })
+    // They are no parts: decoding them would fail.
+    const candidate = {
+      content: { role: "model", parts: Array.from({ length: maxAnswerParts + 1 }, () => ({ text: 1 })) }
+    }
+    for (const candidates of [[candidate], [candidate, { content: { parts: [] } }], [candidate, {}]]) {
+      const problem = Option.getOrUndefined(Result.getFailure(reader.read({ candidates })))
+      assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
     }
   })
 })

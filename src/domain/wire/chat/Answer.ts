@@ -1,18 +1,12 @@
-import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. */
-
-/** The objects of a list. */
-export const jsonsAt = (value: Json, key: string): ReadonlyArray<Json> => {
-  const held = value[key]
-  return Array.isArray(held) ? held.filter(isJson) : []
-}
 
 /** The one answer that is asked for. */
 export const firstChoice = (value: Json): Json | undefined => jsonsAt(value, "choices")[0]
 
 /** The function of a call. */
-export const functionOf = (call: Json): Json => (isJson(call["function"]) ? call["function"] : {})
+export const functionOf = (call: Json): Json => jsonAt(call, "function")
 
 /** Texts of a list's element that arrive in pieces. Its other values are repeated. */
 const growing = new Set(["text", "summary"])

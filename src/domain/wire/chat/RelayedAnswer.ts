@@ -1,6 +1,6 @@
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { addedCounts } from "../AddedCounts.ts"
-import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import { isJson, type Json, jsonsAt, textAt } from "../MessageCodec.ts"
 import type {
   AnswerDialect,
   AnswerStream,
@@ -10,7 +10,7 @@ import type {
   WholeAnswer
 } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { ChatMessage, firstChoice, functionOf, jsonsAt } from "./Answer.ts"
+import { ChatMessage, firstChoice, functionOf } from "./Answer.ts"
 
 /** Reads and writes answers of OpenAI's Chat Completions API and the many servers that implement it. */
 

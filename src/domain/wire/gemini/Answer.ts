@@ -1,33 +1,15 @@
-import { Schema } from "effect"
-import { Part } from "../../content/Content.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { numberAt } from "../AnswerUsage.ts"
-import type { Json } from "../MessageCodec.ts"
+import { type Json, jsonAt, jsonsAt } from "../MessageCodec.ts"
 
 /** Answers of the Gemini API, whole or a piece of a stream. */
 
-/** The documentation and the wire use different keys for these. */
-export const Citations = Schema.optionalKey(
-  Schema.Array(Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) }))
-)
+/** The one answer that is asked for; undefined where an event has none. */
+export const candidateOf = (response: Json): Json | undefined => jsonsAt(response, "candidates")[0]
 
-/** A response. Its counts and its grounding are read elsewhere: the answer is used without them, too. */
-const GenerateResponse = Schema.Struct({
-  candidates: Schema.optionalKey(
-    Schema.Array(
-      Schema.Struct({
-        content: Schema.optionalKey(Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })),
-        finishReason: Schema.optionalKey(Schema.String),
-        citationMetadata: Schema.optionalKey(Schema.Struct({ citations: Citations, citationSources: Citations })),
-        groundingMetadata: Schema.optionalKey(Schema.Unknown)
-      })
-    )
-  ),
-  promptFeedback: Schema.optionalKey(Schema.Struct({ blockReason: Schema.optionalKey(Schema.String) })),
-  usageMetadata: Schema.optionalKey(Schema.Unknown)
-})
-/** Decodes a response. */
-export const readGenerateResponse = Schema.decodeUnknownResult(GenerateResponse)
+/** The parts of a candidate. */
+export const partsOf = (candidate: Json | undefined): ReadonlyArray<Json> =>
+  candidate === undefined ? [] : jsonsAt(jsonAt(candidate, "content"), "parts")
 
 /** The counts of an answer. */
 export const usage = (counts: Json): Usage => ({

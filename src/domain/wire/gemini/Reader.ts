@@ -1,11 +1,19 @@
-import { Option, Predicate, Result, Schema } from "effect"
-import type { Part } from "../../content/Content.ts"
+import { Option, Result, Schema } from "effect"
+import { Part } from "../../content/Content.ts"
 import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
-import { type AnswerReader, type Grounding, maxAnswerParts, type ReadEvent, type Reading } from "../AnswerReader.ts"
+import {
+  type AnswerReader,
+  type Grounding,
+  maxAnswerParts,
+  type ReadEvent,
+  type Reading,
+  unknownEvent
+} from "../AnswerReader.ts"
 import { counted } from "../AnswerUsage.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 import { carriedState, type Target } from "../ModelState.ts"
 import { faulty } from "../ProviderFault.ts"
-import { type Citations, readGenerateResponse, usage } from "./Answer.ts"
+import { candidateOf, partsOf, usage } from "./Answer.ts"
 
 /** Reads the answers of the Gemini API, whole or streamed. */
 
@@ -42,16 +50,12 @@ const refusals: ReadonlySet<string> = new Set([
   "IMAGE_RECITATION"
 ])
 
-const citationsOf = ({
-  citationSources = [],
-  citations = []
-}: {
-  readonly citations?: typeof Citations.schema.Type
-  readonly citationSources?: typeof Citations.schema.Type
-}): ReadonlyArray<string> =>
-  [...citations, ...citationSources].flatMap(({ title, uri }) =>
-    uri === undefined ? [] : [title === undefined ? uri : `(${title}) ${uri}`]
-  )
+/** The addresses that a candidate quotes. The documentation and the wire use different keys for them. */
+const citationsOf = (metadata: Json): ReadonlyArray<string> =>
+  [...jsonsAt(metadata, "citations"), ...jsonsAt(metadata, "citationSources")].flatMap((citation) => {
+    const [title, uri] = [textAt(citation, "title"), textAt(citation, "uri")]
+    return uri === "" ? [] : [title === "" ? uri : `(${title}) ${uri}`]
+  })
 
 const readGrounding = Schema.decodeUnknownOption(GroundingMetadata)
 
@@ -68,15 +72,7 @@ const groundingOf = (metadata: unknown): Grounding | undefined => {
   }
 }
 
-const readParts = Schema.decodeUnknownOption(
-  Schema.Struct({
-    candidates: Schema.Tuple([Schema.Struct({ content: Schema.Struct({ parts: Schema.Array(Schema.Unknown) }) })])
-  })
-)
-
-/** Whether a response has more parts than any model intends. Then none of them is decoded. */
-const hasTooManyParts = (response: unknown): boolean =>
-  Option.exists(readParts(response), ({ candidates: [{ content }] }) => content.parts.length > maxAnswerParts)
+const isPart = Schema.is(Part)
 
 /** A part whose signature goes back to this model alone. */
 const signedPart = (part: Part, target: Target): Part =>
@@ -84,31 +80,35 @@ const signedPart = (part: Part, target: Target): Part =>
     ? part
     : { ...part, thoughtSignature: carriedState(target, part.thoughtSignature) }
 
-/** Reads a response, or a piece of one. */
-export const readGemini = (response: unknown, target: Target): ReadEvent => {
-  if (Predicate.hasProperty(response, "error") && response.error !== null) return faulty(response)
-  if (hasTooManyParts(response)) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
-  if (isTooDeep(response)) return Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth })
-  const decoded = readGenerateResponse(response)
-  if (Result.isFailure(decoded)) return Result.fail({ _tag: "Invalid", detail: decoded.failure.message })
-  const { candidates, promptFeedback, usageMetadata } = decoded.success
-  const candidate = candidates?.[0]
-  const refusal = promptFeedback?.blockReason ?? candidate?.finishReason
-  if (refusal !== undefined && (promptFeedback?.blockReason !== undefined || refusals.has(refusal))) {
-    return Result.fail({ _tag: "Refusal", reason: refusal })
-  }
-  const grounding = groundingOf(candidate?.groundingMetadata)
+/** Reads a piece of an answer. */
+const readPiece = (response: unknown, target: Target): ReadEvent => {
+  if (!isJson(response)) return unknownEvent
+  if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
+  const candidate = candidateOf(response)
+  const refusal = textAt(jsonAt(response, "promptFeedback"), "blockReason")
+  const reason = textAt(candidate ?? {}, "finishReason")
+  if (refusal !== "" || refusals.has(reason)) return Result.fail({ _tag: "Refusal", reason: refusal || reason })
+  const parts = partsOf(candidate)
+  // None of them is decoded.
+  if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
+  if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
+  const citations = citationsOf(jsonAt(candidate ?? {}, "citationMetadata"))
+  const grounding = groundingOf(candidate?.["groundingMetadata"])
   return Result.succeed({
-    parts: (candidate?.content?.parts ?? []).map((part) => signedPart(part, target)),
-    ...(candidate?.finishReason === undefined ? {} : { finishReason: candidate.finishReason }),
-    ...counted(usage, usageMetadata),
-    ...(candidate?.citationMetadata === undefined ? {} : { citations: citationsOf(candidate.citationMetadata) }),
+    parts: parts.map((part) => signedPart(part, target)),
+    ...(reason === "" ? {} : { finishReason: reason }),
+    ...counted(usage, response["usageMetadata"]),
+    ...(citations.length === 0 ? {} : { citations }),
     ...(grounding === undefined ? {} : { grounding })
   })
 }
 
+/** Reads a whole answer that was parsed elsewhere, so that its depth is not limited yet. */
+export const readGemini = (response: unknown, target: Target): ReadEvent =>
+  isTooDeep(response) ? Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth }) : readPiece(response, target)
+
 /** Reads one streamed answer of the Gemini API. */
 export const geminiReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
-  read: (event) => readGemini(event, target),
+  read: (event) => readPiece(event, target),
   end: () => undefined
 })

@@ -4,18 +4,9 @@ import { isJson, type Json, textAt } from "../MessageCodec.ts"
 import type { AnswerDialect, AnswerStream, ReadAnswer, RecallCall, VisibleBlock } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { type BlockForm, wholeBlocks } from "../WholeBlocks.ts"
+import { candidateOf, partsOf } from "./Answer.ts"
 
 /** Answers of the Gemini API. */
-
-const candidateOf = (value: Json): Json | undefined => {
-  const { candidates } = value
-  return Array.isArray(candidates) ? candidates.filter(isJson)[0] : undefined
-}
-
-const partsOf = (candidate: Json | undefined): ReadonlyArray<Json> => {
-  const content = candidate?.["content"]
-  return isJson(content) && Array.isArray(content["parts"]) ? content["parts"].filter(isJson) : []
-}
 
 /** Returns a candidate with other parts. */
 const withParts = (candidate: Json, parts: ReadonlyArray<Json>): Json => {
