@@ -1,8 +1,8 @@
 import { objectSpans } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { VisibleBlock } from "../wire/AnswerForm.ts"
 import type { Dialect, TurnForm } from "../wire/Dialect.ts"
 import { isJson, type Json, textAt } from "../wire/MessageCodec.ts"
-import type { VisibleBlock } from "../wire/RelayedAnswer.ts"
 import { wire } from "./WireDialects.ts"
 
 /**

@@ -2,7 +2,7 @@ import { Result } from "effect"
 import type { Part } from "../content/Content.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import type { Target } from "./ModelState.ts"
-import type { ProviderFault } from "./ProviderFault.ts"
+import { faultIn, type ProviderFault } from "./ProviderFault.ts"
 import type { ToolNames } from "./ToolDeclarations.ts"
 
 /** Reads an answer for a conversation, event by event: the parts that it adds, how it ends, and what is wrong with it. */
@@ -56,15 +56,14 @@ export interface Reading {
   readonly target: Target
 }
 
-/** An event that completes no piece. */
-export const noPiece: ReadEvent = Result.succeed(undefined)
+/** The problem of an answer in whose middle a server reports an error. The type of the event says nothing. */
+export const faulty = (event: unknown): ReadEvent => {
+  const fault = faultIn(event) ?? { kind: "", message: "" }
+  return Result.fail({ _tag: "Fault", fault: { ...fault, kind: fault.kind.replace(/^error /, "") } })
+}
 
-/** The piece that these parts make. */
-export const pieceOf = (parts: ReadonlyArray<Part>): ReadEvent =>
-  parts.length === 0 ? noPiece : Result.succeed({ parts })
-
-/** The problem of an event of an unknown form. */
-export const unknownEvent: ReadEvent = Result.fail({
-  _tag: "Invalid",
-  detail: "it contains an event of an unknown form"
-})
+/** The problem of an event of an unknown form, which may be an error. */
+export const unknownEvent = (event: unknown): ReadEvent =>
+  faultIn(event)?.message
+    ? faulty(event)
+    : Result.fail({ _tag: "Invalid", detail: "it contains an event of an unknown form" })

@@ -1,6 +1,6 @@
-import type { Usage } from "../tokens/Tokens.ts"
+import type { AnswerForm } from "./AnswerForm.ts"
 import type { Json, MessageCodec } from "./MessageCodec.ts"
-import type { AnswerDialect } from "./RelayedAnswer.ts"
+import type { AnswerRelay } from "./RelayedAnswer.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
 /** The dialects of the APIs of models: Anthropic's Messages, Gemini, OpenAI's Chat Completions and Responses. */
@@ -10,13 +10,10 @@ export type Dialect = (typeof dialects)[number]
 /** What everybody needs to know of a dialect. Each folder of this room fills in one. */
 export interface WireDialect {
   readonly messages: MessageCodec
-  readonly answers: AnswerDialect
-  /** Reads the counts of an answer. */
-  readonly usage: (counts: Json) => Usage
+  readonly answers: AnswerForm
+  readonly relay: AnswerRelay
   /** A tool, as a request declares it under its name there. */
   readonly declaredTool: (tool: ToolDeclaration) => Json
-  /** The body of an error, as clients expect it. `status` is that of HTTP. */
-  readonly failure: (status: number, message: string) => Json
   readonly request: RequestForm
   readonly turn: TurnForm
 }

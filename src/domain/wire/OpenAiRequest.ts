@@ -70,11 +70,3 @@ export const declared = (
 /** Forces a call, if the request asks for one. */
 export const choice = ({ mustCall, tools }: OpenAiRequest): Json =>
   mustCall === true && tools.length > 0 ? { tool_choice: "required" } : {}
-
-const errorType = (status: number): string =>
-  status === 429 ? "rate_limit_exceeded" : status < 500 ? "invalid_request_error" : "server_error"
-
-/** The body of an error. `status` is that of HTTP. */
-export const openAiFailure = (status: number, message: string): Json => ({
-  error: { message, type: errorType(status), param: null, code: null }
-})

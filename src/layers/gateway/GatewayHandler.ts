@@ -141,7 +141,7 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
 
 /** The body for a failure of the gateway itself, in the form that the client expects. */
 const failureBody = (route: Route | undefined, status: number, message: string): string =>
-  JSON.stringify(wire[route?.dialect ?? "chat"].failure(status, message))
+  JSON.stringify(wire[route?.dialect ?? "chat"].answers.failure(status, message))
 
 const work = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,

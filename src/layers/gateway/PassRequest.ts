@@ -48,7 +48,7 @@ const keepAnswer = Effect.fnUntraced(
   function* (owner: string, text: string) {
     const { keep } = yield* Gateway
     const read = text.startsWith("{")
-      ? wire.responses.answers.whole(recallName).push(text)
+      ? wire.responses.relay.whole(recallName).push(text)
       : readEvents("responses", text)
     if (read !== undefined) yield* keep(owner, read)
   },

@@ -32,7 +32,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
         }
         const read = typeOf(answer).includes("event-stream")
           ? readEvents(dialect, body)
-          : wire[dialect].answers.whole(recallName).push(body)
+          : wire[dialect].relay.whole(recallName).push(body)
         yield* accountAnswer(passing, {
           model,
           estimated: undefined,

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
-import type { AnswerStream, ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
+import type { ReadAnswer, RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -13,7 +13,7 @@ import { finish, passPieces, type ProxiedRequest, withText, write, writeHead } f
 import { maxAnswerBytes, readAll, tooLarge, typeOf, type UpstreamAnswer } from "./Upstream.ts"
 
 /** Passes an answer on to the client while `stream` reads it. */
-const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: AnswerStream) =>
+const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: RelayedStream) =>
   Effect.suspend(() => {
     const splitter = new SseSplitter()
     const decoder = new TextDecoder()
@@ -32,7 +32,7 @@ const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: AnswerSt
 
 /** Reads the events of a whole answer. */
 export const readEvents = (dialect: Dialect, text: string): ReadAnswer => {
-  const stream = wire[dialect].answers.stream(recallName)
+  const stream = wire[dialect].relay.stream(recallName)
   const splitter = new SseSplitter()
   for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
   return stream.read()
@@ -49,7 +49,7 @@ export const passStream = Effect.fnUntraced(function* (
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const stream = wire[sent.body.dialect].answers.stream(tool)
+  const stream = wire[sent.body.dialect].relay.stream(tool)
   writeHead(passing, first, ["content-length"])
   let rounds = noRounds
   let answer = first

@@ -18,7 +18,7 @@ export const passWhole = Effect.fnUntraced(function* (
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const whole = wire[sent.body.dialect].answers.whole(tool)
+  const whole = wire[sent.body.dialect].relay.whole(tool)
   let rounds = noRounds
   let answer = first
   for (;;) {

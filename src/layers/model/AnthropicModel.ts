@@ -1,6 +1,6 @@
 import { type Config, Effect, type Layer, Schema, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
-import { anthropicReader } from "../../domain/wire/anthropic/Reader.ts"
+import { anthropicReader } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"

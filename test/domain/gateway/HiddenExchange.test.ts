@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { woven } from "../../../src/domain/gateway/HiddenExchange.ts"
-import type { VisibleBlock } from "../../../src/domain/wire/RelayedAnswer.ts"
+import type { VisibleBlock } from "../../../src/domain/wire/AnswerForm.ts"
 
 /** What is left of the client's message once the blocks of the hidden rounds are taken from its beginning. */
 

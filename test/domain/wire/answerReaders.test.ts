@@ -3,11 +3,11 @@ import { Option, Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
 import { maxDepth } from "../../../src/domain/text/JsonText.ts"
 import { type AnswerReader, maxAnswerParts } from "../../../src/domain/wire/AnswerReader.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
-import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
+import { anthropicReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
+import { responsesReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 
 /** The events of an answer, cut at every place where a server may cut them, and what each kind of failure in them is. */
@@ -154,6 +154,25 @@ describe("an answer of the Responses API", () => {
         usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
       })
     }
+  })
+})
+
+describe("an answer of the Responses API from a server that ends it in another way", () => {
+  it.each([
+    [{ status: "completed" }, "STOP"],
+    [{ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }, "MAX_TOKENS"],
+    [{ status: "incomplete", incomplete_details: { reason: "max_tool_calls" } }, "OTHER"]
+  ])("ends with %o as %s", (response, finishReason) => {
+    const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+    assert.strictEqual(read(reader, [{ type: "response.done", response }]).finishReason, finishReason)
+  })
+
+  it("is no answer where the response failed", () => {
+    const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+    const response = { status: "failed", error: { code: "server_error", message: "no" } }
+    const fault = { kind: "server_error", message: "no" }
+    const problem = Option.getOrUndefined(Result.getFailure(reader.read({ type: "response.done", response })))
+    assert.deepInclude(problem?._tag === "Fault" ? { ...problem.fault } : {}, fault)
   })
 })
 

@@ -4,11 +4,11 @@ import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { parsedOrUndefined } from "../../../src/domain/text/JsonText.ts"
 import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
-import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
+import { anthropicReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { geminiReader } from "../../../src/domain/wire/gemini/Reader.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
+import { responsesReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { type SseEvent, SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { type Answer, type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
@@ -96,7 +96,7 @@ const readBy = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
 
 /** What the gateway reads and what the client gets. */
 const relayed = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
-  const stream = wire[dialect].answers.stream(tool)
+  const stream = wire[dialect].relay.stream(tool)
   const passed = events.map((event) => stream.push(event)).join("")
   return { read: stream.read(), client: passed + stream.finish("as sent") }
 }
@@ -145,7 +145,7 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
         seen.hasOthers,
         read.calls.some((call) => !isOwn(call))
       )
-      assert.deepStrictEqual<unknown>(usageOf(wire[dialect].usage, seen.usage), read.usage)
+      assert.deepStrictEqual<unknown>(usageOf(wire[dialect].answers.usage, seen.usage), read.usage)
       assert.strictEqual(seen.visible.map((one) => (one.kind === "text" ? one.text : "")).join(""), read.text)
       // The client gets it without the calls of the gateway's tool.
       const { calls, finishReason, usage, ...others } = readBy(dialect, eventsOf(client, sizes))
@@ -158,7 +158,7 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
         [read.finishReason, read.usage, read.text, read.thoughts]
       )
       // And it is the same when it is not streamed.
-      const body = wire[dialect].answers.whole(tool).push(codec.json(answer))
+      const body = wire[dialect].relay.whole(tool).push(codec.json(answer))
       assert.deepStrictEqual(
         body?.calls.map(({ args, id }) => ({ id, args })),
         seen.calls.map(({ args, id }) => ({ id, args }))

@@ -1,18 +1,15 @@
 import type { WireDialect } from "../Dialect.ts"
 import { isJson } from "../MessageCodec.ts"
-import { usage } from "./Answer.ts"
+import { answerForm } from "./Answer.ts"
 import { geminiCodec } from "./Messages.ts"
-import { geminiAnswers } from "./RelayedAnswer.ts"
-
-const states: Readonly<Record<number, string>> = { 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED" }
+import { geminiRelay } from "./RelayedAnswer.ts"
 
 /** The Gemini API. */
 export const gemini: WireDialect = {
   messages: geminiCodec,
-  answers: geminiAnswers,
-  usage,
+  answers: answerForm,
+  relay: geminiRelay,
   declaredTool: (tool) => ({ functionDeclarations: [tool] }),
-  failure: (status, message) => ({ error: { code: status, message, status: states[status] ?? "UNAVAILABLE" } }),
   request: {
     messagesKey: "contents",
     hasInstructions: false,

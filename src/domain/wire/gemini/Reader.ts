@@ -3,6 +3,7 @@ import { Part } from "../../content/Content.ts"
 import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
   type AnswerReader,
+  faulty,
   type Grounding,
   maxAnswerParts,
   type ReadEvent,
@@ -12,8 +13,7 @@ import {
 import { counted } from "../AnswerUsage.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 import { carriedState, type Target } from "../ModelState.ts"
-import { faulty } from "../ProviderFault.ts"
-import { candidateOf, partsOf, usage } from "./Answer.ts"
+import { candidateOf, growthOf, usage } from "./Answer.ts"
 
 /** Reads the answers of the Gemini API, whole or streamed. */
 
@@ -82,22 +82,20 @@ const signedPart = (part: Part, target: Target): Part =>
 
 /** Reads a piece of an answer. */
 const readPiece = (response: unknown, target: Target): ReadEvent => {
-  if (!isJson(response)) return unknownEvent
+  if (!isJson(response)) return unknownEvent(response)
   if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
-  const candidate = candidateOf(response)
-  const refusal = textAt(jsonAt(response, "promptFeedback"), "blockReason")
-  const reason = textAt(candidate ?? {}, "finishReason")
-  if (refusal !== "" || refusals.has(reason)) return Result.fail({ _tag: "Refusal", reason: refusal || reason })
-  const parts = partsOf(candidate)
-  // None of them is decoded.
+  const { blocks: parts, counts, end } = growthOf(response)
+  const refusal = textAt(jsonAt(response, "promptFeedback"), "blockReason") || (refusals.has(end) ? end : "")
+  if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
   if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
-  const citations = citationsOf(jsonAt(candidate ?? {}, "citationMetadata"))
-  const grounding = groundingOf(candidate?.["groundingMetadata"])
+  const candidate = candidateOf(response) ?? {}
+  const citations = citationsOf(jsonAt(candidate, "citationMetadata"))
+  const grounding = groundingOf(candidate["groundingMetadata"])
   return Result.succeed({
     parts: parts.map((part) => signedPart(part, target)),
-    ...(reason === "" ? {} : { finishReason: reason }),
-    ...counted(usage, response["usageMetadata"]),
+    ...(end === "" ? {} : { finishReason: end }),
+    ...counted(usage, counts),
     ...(citations.length === 0 ? {} : { citations }),
     ...(grounding === undefined ? {} : { grounding })
   })

@@ -1,20 +1,15 @@
-import { openAiUsage } from "../AnswerUsage.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { openAiFailure } from "../OpenAiRequest.ts"
+import { answerForm } from "./Answer.ts"
 import { responsesCodec } from "./Messages.ts"
-import { responsesAnswers } from "./RelayedAnswer.ts"
+import { responsesRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
-
-/** The counts of an answer. */
-export const usage = openAiUsage("input", "output")
 
 /** OpenAI's Responses API. */
 export const responses: WireDialect = {
   messages: responsesCodec,
-  answers: responsesAnswers,
-  usage,
+  answers: answerForm,
+  relay: responsesRelay,
   declaredTool,
-  failure: openAiFailure,
   request: {
     messagesKey: "input",
     hasInstructions: true,
