@@ -1,7 +1,7 @@
 import { Config, Effect, Option, Redacted } from "effect"
-import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Route.ts"
 import type { Settings } from "../../domain/settings/Settings.ts"
 import { type Prices, pricesWith } from "../../domain/tokens/Prices.ts"
 

@@ -1,5 +1,5 @@
 import type { AnswerForm } from "./AnswerForm.ts"
-import type { Json, MessageCodec } from "./MessageCodec.ts"
+import { isJson, type Json, type MessageCodec } from "./MessageCodec.ts"
 import type { AnswerRelay } from "./RelayedAnswer.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
@@ -18,6 +18,9 @@ export interface WireDialect {
   readonly turn: TurnForm
 }
 
+/** The JSON of a request at a key; undefined if it has none. */
+export type ValueAt = (key: string) => unknown
+
 /** How a request is laid out. */
 export interface RequestForm {
   /** The key of the array of messages. */
@@ -26,11 +29,32 @@ export interface RequestForm {
   readonly hasInstructions: boolean
   /** Keys of the list of functions, where the elements of `tools` hold lists. */
   readonly functionsKeys: ReadonlyArray<string>
-  /** Whether the provider stores the answer to a request unless its body says `store: false`. */
-  readonly isStored: boolean
-  /** Whether the answer may call a function that the client did not declare. `tools` is the JSON of the client's; empty without any. */
-  readonly allowsTools: (valueAt: (key: string) => unknown, tools: string) => boolean
+  /**
+   * Whether the provider stores the answer, so that later requests may refer to its items. Looks at the text of the body alone: quotation marks
+   * within texts are escaped.
+   */
+  readonly isStored: (body: { readonly includes: (text: string) => boolean }) => boolean
+  /** Whether there is one answer, which may call a function that the client did not declare. `tools` is the JSON of the client's; empty without any. */
+  readonly allowsTools: (valueAt: ValueAt, tools: string) => boolean
 }
+
+/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
+export const statefulKeys: ReadonlyArray<string> = [
+  "previous_response_id",
+  "conversation",
+  "cachedContent",
+  "cached_content",
+  "prompt",
+  "container"
+]
+
+/** The maximum length of an answer that a request sets. */
+export const answerLimit = (valueAt: ValueAt): number | undefined =>
+  ["max_tokens", "max_completion_tokens", "max_output_tokens"].map(valueAt).find((each) => typeof each === "number")
+
+/** Whether a message is an instruction, which OpenAI's dialects have among the messages. */
+export const isInstruction = (message: unknown): boolean =>
+  isJson(message) && (message["role"] === "system" || message["role"] === "developer")
 
 /** How the turn of a model stands in the messages of a request. */
 export type TurnForm =
@@ -46,4 +70,8 @@ export type TurnForm =
       readonly resultMark: string
     }
   /** Items in a row. */
-  | { readonly _tag: "Items" }
+  | {
+      readonly _tag: "Items"
+      readonly isResult: (item: Json) => boolean
+      readonly isQuestion: (item: Json) => boolean
+    }

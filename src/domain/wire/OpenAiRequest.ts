@@ -1,5 +1,6 @@
 import type { Content, Part } from "../content/Content.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
+import type { ValueAt } from "./Dialect.ts"
 import type { Json } from "./MessageCodec.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
@@ -66,6 +67,10 @@ export const declared = (
   declaredTool: (tool: ToolDeclaration) => Json
 ): Json =>
   tools.length === 0 ? {} : { tools: tools.map((tool) => declaredTool({ ...tool, name: names.sent(tool.name) })) }
+
+/** Whether a client gets one answer at once, and its functions are not those that the API had before it had tools. */
+export const allowsTools = (valueAt: ValueAt): boolean =>
+  (valueAt("n") ?? 1) === 1 && valueAt("functions") === undefined && valueAt("background") !== true
 
 /** Forces a call, if the request asks for one. */
 export const choice = ({ mustCall, tools }: OpenAiRequest): Json =>

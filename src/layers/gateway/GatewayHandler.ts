@@ -1,9 +1,9 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
-import { mayNameState, storesAnswer } from "../../domain/gateway/RequestBody.ts"
+import { mayNameState } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
+import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -175,7 +175,7 @@ const work = Effect.fnUntraced(function* (
     bodyBytes: Math.max(declared, received.body.length),
     holder,
     clientSeconds,
-    keeper: route?.asks === "answer" && storesAnswer(route.dialect, received.body) ? owner : undefined
+    keeper: route?.asks === "answer" && wire[route.dialect].request.isStored(received.body) ? owner : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute(options, request, { passing, owner, isOperators }, received, route)

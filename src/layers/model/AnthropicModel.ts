@@ -1,6 +1,6 @@
-import { type Config, Effect, type Layer, Schema, Stream } from "effect"
+import { type Config, Effect, type Layer, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
-import { anthropicReader } from "../../domain/wire/anthropic/Answer.ts"
+import { anthropicReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
@@ -52,8 +52,6 @@ const stream = (provider: Provider, request: ModelRequest) =>
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 
-const readCount = Schema.decodeUnknownEffect(Schema.Struct({ input_tokens: Schema.Natural }))
-
 const countTokens = Effect.fnUntraced(function* (
   provider: Provider,
   request: ModelRequest
@@ -63,10 +61,7 @@ const countTokens = Effect.fnUntraced(function* (
     contents: request.contents
   })
   const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
-  const { input_tokens: tokens } = yield* readCount(answer).pipe(
-    Effect.mapError(() => unusable("it contains no token count"))
-  )
-  return tokens
+  return tokenCount(answer) ?? (yield* unusable("it contains no token count"))
 })
 
 const make = (options: ProviderOptions, send: Send): Model["Service"] => {

@@ -5,9 +5,9 @@ import {
   HiddenExchangeJson,
   sentMessages
 } from "../../domain/gateway/CompressedView.ts"
-import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
 import { type ConversationLog, emptyLog, withMessages, withPatch } from "./ConversationLog.ts"
 import { GatewayStore } from "./GatewayStore.ts"
 

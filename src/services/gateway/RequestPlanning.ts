@@ -1,5 +1,4 @@
 import { Effect, Metric } from "effect"
-import { compactedBy } from "../../domain/gateway/ClientCompaction.ts"
 import { type CompressedView, type SentMessage, sentMessages } from "../../domain/gateway/CompressedView.ts"
 import { compressFrom, requestLimit, retryAfter } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
@@ -12,6 +11,7 @@ import {
   withMessages as bodyWith
 } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import { compactedBy } from "../../domain/wire/ClientCompaction.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"

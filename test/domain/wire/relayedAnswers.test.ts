@@ -1,8 +1,8 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { type HiddenExchange, woven } from "../../../src/domain/gateway/HiddenExchange.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
+import { type HiddenExchange, woven } from "../../../src/domain/wire/HiddenExchange.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 
@@ -146,7 +146,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const history = [...codec.assistant(visible), ...resultsOf(theirs), ...codec.user("And then?")].map((one) =>
       JSON.stringify(one)
     )
-    const back = woven(dialect, { rounds: hidden, ...(beside === undefined ? {} : { beside }) }, history)
+    const back = woven(wire[dialect], { rounds: hidden, ...(beside === undefined ? {} : { beside }) }, history)
     assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
       ...expected,
       ...codec.assistant([...last.filter((block) => !isOwn(block)), ...owned]),
@@ -163,7 +163,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const history = [...codec.assistant([said("Other words.")]), ...codec.user("Go on.")].map((one) =>
       JSON.stringify(one)
     )
-    const back = woven(dialect, { rounds }, history)
+    const back = woven(wire[dialect], { rounds }, history)
     assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
       ...codec.assistant([called("r1")]),
       ...codec.results([{ id: "r1", name: tool, text: "seen" }]),
@@ -174,7 +174,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const beside = { calls: ["{}"], results: ["{}"] }
     const next = [...history.slice(1), ...codec.assistant([other("c9")]), ...codec.results([resultOf(other("c9"))])]
     const left = woven(
-      dialect,
+      wire[dialect],
       { rounds: [], beside },
       next.map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
     )

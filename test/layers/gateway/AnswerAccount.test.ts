@@ -1,6 +1,6 @@
 import { Effect, Layer } from "effect"
-import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { addedCounts, latestCounts } from "../../../src/domain/wire/AnswerUsage.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"

@@ -14,7 +14,7 @@ export const anthropic: WireDialect = {
     messagesKey: "messages",
     hasInstructions: false,
     functionsKeys: [],
-    isStored: false,
+    isStored: () => false,
     allowsTools: () => true
   },
   turn: { _tag: "Message", role: "assistant", blocksKey: "content", resultMark: '"tool_result"' }

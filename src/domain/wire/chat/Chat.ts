@@ -1,4 +1,5 @@
 import type { WireDialect } from "../Dialect.ts"
+import { allowsTools } from "../OpenAiRequest.ts"
 import { answerForm } from "./Answer.ts"
 import { chatCompletionsCodec } from "./Messages.ts"
 import { chatRelay } from "./RelayedAnswer.ts"
@@ -14,8 +15,8 @@ export const chat: WireDialect = {
     messagesKey: "messages",
     hasInstructions: true,
     functionsKeys: [],
-    isStored: false,
-    allowsTools: () => true
+    isStored: () => false,
+    allowsTools
   },
   turn: {
     _tag: "Message",

@@ -14,13 +14,14 @@ export const gemini: WireDialect = {
     messagesKey: "contents",
     hasInstructions: false,
     functionsKeys: ["functionDeclarations", "function_declarations"],
-    isStored: false,
+    isStored: () => false,
     // The API takes no functions beside its own tools, or for an answer in JSON.
     allowsTools: (valueAt, tools) => {
-      const config = valueAt("generationConfig") ?? valueAt("generation_config")
-      const isJsonAnswer =
-        isJson(config) && (config["responseMimeType"] ?? config["response_mime_type"]) === "application/json"
-      return !isJsonAnswer && (tools === "" || /"function_?[dD]eclarations"/.test(tools))
+      const given = valueAt("generationConfig") ?? valueAt("generation_config")
+      const config = isJson(given) ? given : {}
+      const isJsonAnswer = (config["responseMimeType"] ?? config["response_mime_type"]) === "application/json"
+      const isOne = (config["candidateCount"] ?? config["candidate_count"] ?? 1) === 1
+      return !isJsonAnswer && isOne && (tools === "" || /"function_?[dD]eclarations"/.test(tools))
     }
   },
   turn: { _tag: "Message", role: "model", blocksKey: "parts", resultMark: '"functionResponse"' }

@@ -74,6 +74,14 @@ const readItem = (
   }
 }
 
+const reference = "item_reference"
+/** What the JSON of a request contains that refers to an item which the provider stores. */
+export const referenceMark = JSON.stringify(reference)
+
+/** The id of the item that this one refers to; undefined for any other item. */
+export const referenceOf = (item: Json): string | undefined =>
+  item["type"] === reference ? textAt(item, "id") : undefined
+
 /** What an item is to its neighbours: items of the same kind in a row are one group, so that reasoning stays with what it led to. */
 const kindOf = (role: Content["role"], item: Json): string =>
   role === "model" ? "model" : "call_id" in item ? "results" : `message ${String(item["id"])}`

@@ -1,4 +1,6 @@
 import type { WireDialect } from "../Dialect.ts"
+import { textAt } from "../MessageCodec.ts"
+import { allowsTools } from "../OpenAiRequest.ts"
 import { answerForm } from "./Answer.ts"
 import { responsesCodec } from "./Messages.ts"
 import { responsesRelay } from "./RelayedAnswer.ts"
@@ -14,8 +16,12 @@ export const responses: WireDialect = {
     messagesKey: "input",
     hasInstructions: true,
     functionsKeys: [],
-    isStored: true,
-    allowsTools: () => true
+    isStored: (body) => !body.includes('"store":false') && !body.includes('"store": false'),
+    allowsTools
   },
-  turn: { _tag: "Items" }
+  turn: {
+    _tag: "Items",
+    isResult: (item) => textAt(item, "type").endsWith("_output"),
+    isQuestion: (item) => item["role"] === "user"
+  }
 }
