@@ -1,17 +1,14 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { anthropicReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { chunks, collect } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { unusable } from "./ModelFailures.ts"
-import { type ProviderNames } from "./ProviderErrors.ts"
 import {
-  call,
-  chunks,
-  collect,
-  events,
   modelLayer,
   naming,
   opened,
@@ -19,11 +16,13 @@ import {
   type Provider,
   type ProviderOptions,
   providerOf
-} from "./ProviderExchange.ts"
+} from "./Provider.ts"
+import { type ProviderNames } from "./ProviderErrors.ts"
+import { call, events } from "./ProviderExchange.ts"
 
 /** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
 
-const names: ProviderNames = { key: "ANTHROPIC_API_KEY", baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
+const names: ProviderNames = { keys: keyVariables.anthropic, baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
 const defaultBaseUrl = "https://api.anthropic.com"
 
 /** The maximum length of the answer, which every request must state. Default: the part of the window kept for the answer. */

@@ -1,4 +1,5 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { chatReader } from "../../domain/wire/chat/Answer.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
 import { responsesReader } from "../../domain/wire/responses/Answer.ts"
@@ -6,12 +7,9 @@ import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
 import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
+import { chunks, collect } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { type ProviderNames } from "./ProviderErrors.ts"
 import {
-  chunks,
-  collect,
-  events,
   modelLayer,
   naming,
   opened,
@@ -19,7 +17,9 @@ import {
   type Provider,
   type ProviderOptions,
   providerOf
-} from "./ProviderExchange.ts"
+} from "./Provider.ts"
+import { type ProviderNames } from "./ProviderErrors.ts"
+import { events } from "./ProviderExchange.ts"
 
 /** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */
 
@@ -29,7 +29,7 @@ export interface Options extends ProviderOptions {
   readonly api?: "chat" | "responses" | undefined
 }
 
-const names: ProviderNames = { key: "OPENAI_API_KEY", baseUrl: "OPENAI_BASE_URL", api: "OpenAI" }
+const names: ProviderNames = { keys: keyVariables.openai, baseUrl: "OPENAI_BASE_URL", api: "OpenAI" }
 const defaultBaseUrl = "https://api.openai.com/v1"
 
 /** A server and its dialect. */

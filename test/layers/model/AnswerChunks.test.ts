@@ -5,11 +5,12 @@ import { chatReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { responsesReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
+import { chunkOf, chunks, collect } from "../../../src/layers/model/AnswerChunks.ts"
+import type { Provider } from "../../../src/layers/model/Provider.ts"
 import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
-import { chunkOf, chunks, collect, type Provider } from "../../../src/layers/model/ProviderExchange.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const provided: ProviderNames = { key: "API_KEY", baseUrl: "BASE_URL", api: "Test" }
+const provided: ProviderNames = { keys: ["API_KEY"], baseUrl: "BASE_URL", api: "Test" }
 
 describe("a server that repeats the key", () => {
   const provider: Provider = {
