@@ -3,7 +3,7 @@ import { type AnswerForm, callArguments, type GrowingAnswer, type Growth, type R
 import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
-import { openAiFailure, openAiUsage } from "../OpenAiAnswer.ts"
+import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
 

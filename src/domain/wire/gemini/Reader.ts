@@ -1,4 +1,4 @@
-import { Option, Result, Schema } from "effect"
+import { Result, Schema } from "effect"
 import { Part } from "../../content/Content.ts"
 import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
@@ -16,27 +16,6 @@ import { carriedState, type Target } from "../ModelState.ts"
 import { candidateOf, growthOf, usage } from "./Answer.ts"
 
 /** Reads the answers of the Gemini API, whole or streamed. */
-
-/** The results of the API's search tool. Positions are counted in bytes. */
-const GroundingMetadata = Schema.Struct({
-  groundingChunks: Schema.optionalKey(
-    Schema.Array(
-      Schema.Struct({
-        web: Schema.optionalKey(
-          Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) })
-        )
-      })
-    )
-  ),
-  groundingSupports: Schema.optionalKey(
-    Schema.Array(
-      Schema.Struct({
-        segment: Schema.optionalKey(Schema.Struct({ endIndex: Schema.optionalKey(Schema.Natural) })),
-        groundingChunkIndices: Schema.optionalKey(Schema.Array(Schema.Natural))
-      })
-    )
-  )
-})
 
 /** Finish reasons of an answer that the provider blocked. */
 const refusals: ReadonlySet<string> = new Set([
@@ -57,20 +36,21 @@ const citationsOf = (metadata: Json): ReadonlyArray<string> =>
     return uri === "" ? [] : [title === "" ? uri : `(${title}) ${uri}`]
   })
 
-const readGrounding = Schema.decodeUnknownOption(GroundingMetadata)
+const isNatural = (value: unknown): value is number =>
+  typeof value === "number" && Number.isInteger(value) && value >= 0
 
-/** Undefined if the metadata is invalid; the answer is still used. */
-const groundingOf = (metadata: unknown): Grounding | undefined => {
-  const decoded = Option.getOrUndefined(readGrounding(metadata))
-  if (decoded === undefined) return undefined
-  const { groundingChunks = [], groundingSupports = [] } = decoded
-  return {
-    sources: groundingChunks.map(({ web }) => ({ uri: web?.uri ?? "", title: web?.title ?? "" })),
-    supports: groundingSupports.flatMap(({ groundingChunkIndices = [], segment }) =>
-      segment?.endIndex === undefined ? [] : [{ end: segment.endIndex, sources: groundingChunkIndices }]
-    )
-  }
-}
+/** The results of the API's search tool. Positions are counted in bytes. */
+const groundingOf = (metadata: Json): Grounding => ({
+  sources: jsonsAt(metadata, "groundingChunks").map((chunk) => {
+    const web = jsonAt(chunk, "web")
+    return { uri: textAt(web, "uri"), title: textAt(web, "title") }
+  }),
+  supports: jsonsAt(metadata, "groundingSupports").flatMap((support) => {
+    const { endIndex: end } = jsonAt(support, "segment")
+    const { groundingChunkIndices: sources = [] } = support
+    return isNatural(end) && Array.isArray(sources) ? [{ end, sources: sources.filter(isNatural) }] : []
+  })
+})
 
 const isPart = Schema.is(Part)
 
@@ -91,13 +71,13 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
   const candidate = candidateOf(response) ?? {}
   const citations = citationsOf(jsonAt(candidate, "citationMetadata"))
-  const grounding = groundingOf(candidate["groundingMetadata"])
+  const { groundingMetadata: grounding } = candidate
   return Result.succeed({
     parts: parts.map((part) => signedPart(part, target)),
     ...(end === "" ? {} : { finishReason: end }),
     ...counted(usage, counts),
     ...(citations.length === 0 ? {} : { citations }),
-    ...(grounding === undefined ? {} : { grounding })
+    ...(isJson(grounding) ? { grounding: groundingOf(grounding) } : {})
   })
 }
 

@@ -3,7 +3,7 @@ import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
-import { openAiFailure, openAiUsage } from "../OpenAiAnswer.ts"
+import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of OpenAI's Responses API: items, finish reasons and counts. */
 

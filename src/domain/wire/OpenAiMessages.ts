@@ -1,8 +1,23 @@
+import type { Part } from "../content/Content.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { numberAt } from "./AnswerUsage.ts"
-import type { Json } from "./MessageCodec.ts"
+import { type Json, opaque, textAt } from "./MessageCodec.ts"
 
-/** What answers have in common in the two dialects of OpenAI. */
+/** What messages and answers have in common in the two dialects of OpenAI. */
+
+/** The part that a block of a message is. */
+export const openAiPart = (block: Json): Part => {
+  switch (block["type"]) {
+    case "text":
+    case "input_text":
+    case "output_text":
+      return { text: textAt(block, "text") }
+    case "refusal":
+      return { text: textAt(block, "refusal") }
+    default:
+      return opaque(block)
+  }
+}
 
 /** Reads counts, which the two dialects call differently. */
 export const openAiUsage =
