@@ -4,15 +4,18 @@ import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/A
 import {
   AnswerTooLargeError,
   ContentPolicyError,
+  type Model,
   type ModelAnswer,
   type ModelChunk,
-  type ModelError
+  type ModelError,
+  type ModelRequest
 } from "../../services/model/Model.ts"
+import { answerSpan } from "../../services/model/ModelSpans.ts"
 import { clip, failed, hideKey, unusable } from "./ModelFailures.ts"
 import type { Provider } from "./Provider.ts"
 import { reasonOfEvent } from "./ProviderErrors.ts"
 
-/** What a dialect's reader says of an answer, as chunks and errors of a model. */
+/** What a dialect's reader says of an answer, as chunks and errors of a model; and the model that gives them. */
 
 /** The detail of an answer that did not end properly. */
 export const unfinished = "it ended without a finish reason"
@@ -88,3 +91,25 @@ export const collect = (answer: Stream.Stream<ModelChunk, ModelError>): Effect.E
       usage: all.findLast(({ usage }) => usage !== undefined)?.usage ?? null
     }
   })
+
+/** The calls of a provider. A whole answer is collected from its stream unless `generate` asks for one. */
+type Calls = Pick<Model["Service"], "countTokens" | "stream"> & Partial<Pick<Model["Service"], "describe" | "generate">>
+
+/** The model of a provider: it names the one model that answers all requests, if there is one. `system` names it in spans. */
+export const modelOf = (
+  { model }: Pick<Provider, "model">,
+  system: string,
+  { countTokens, describe, stream, generate = (request) => collect(stream(request)) }: Calls
+): Model["Service"] => {
+  const named =
+    <A>(call: (request: ModelRequest) => A) =>
+    (request: ModelRequest): A =>
+      call(model === undefined ? request : { ...request, model })
+  return {
+    ...(model === undefined ? {} : { fixedModel: model }),
+    generate: named((request) => answerSpan(system, request)(generate(request))),
+    stream: named(stream),
+    countTokens: named(countTokens),
+    ...(describe === undefined ? {} : { describe: (name) => describe(model ?? name) })
+  }
+}

@@ -4,19 +4,11 @@ import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { anthropicReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
-import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { chunks, collect } from "./AnswerChunks.ts"
+import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { unusable } from "./ModelFailures.ts"
-import {
-  modelLayer,
-  naming,
-  opened,
-  optionsConfig,
-  type Provider,
-  type ProviderOptions,
-  providerOf
-} from "./Provider.ts"
+import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import { call, events } from "./ProviderExchange.ts"
 
@@ -70,13 +62,10 @@ const make = (options: ProviderOptions, send: Send): Model["Service"] => {
     needsKey: true,
     headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key === undefined ? {} : { "x-api-key": key }) })
   }
-  const asked = naming(provider.model)
-  return {
-    ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
-    generate: (request) => collect(stream(provider, asked(request))).pipe(answerSpan("anthropic", asked(request))),
-    stream: (request) => stream(provider, asked(request)),
-    countTokens: (request) => countTokens(provider, asked(request)).pipe(countSpan("anthropic", asked(request)))
-  }
+  return modelOf(provider, "anthropic", {
+    stream: (request) => stream(provider, request),
+    countTokens: (request) => countTokens(provider, request).pipe(countSpan("anthropic", request))
+  })
 }
 
 /**

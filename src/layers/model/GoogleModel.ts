@@ -14,14 +14,13 @@ import {
   type ModelError,
   type ModelRequest
 } from "../../services/model/Model.ts"
-import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { chunkOf, chunks, unfinished } from "./AnswerChunks.ts"
+import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { chunkOf, chunks, modelOf, unfinished } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import {
   keyOf,
   modelLayer,
-  naming,
   optionsConfig,
   type Provider,
   type ProviderOptions,
@@ -204,14 +203,12 @@ const make = (options: Options, send: Send): Model["Service"] => {
     timeouts: { ...defaultTimeouts, ...options.timeouts },
     descriptions: new Map()
   }
-  const asked = naming(client.model)
-  return {
-    ...(client.model === undefined ? {} : { fixedModel: client.model }),
-    generate: (request) => generate(client, asked(request)).pipe(answerSpan("gcp.gemini", asked(request))),
-    stream: (request) => stream(client, asked(request)),
-    countTokens: (request) => countTokens(client, asked(request)).pipe(countSpan("gcp.gemini", asked(request))),
-    describe: (name) => describe(client, client.model ?? name)
-  }
+  return modelOf(client, "gcp.gemini", {
+    generate: (request) => generate(client, request),
+    stream: (request) => stream(client, request),
+    countTokens: (request) => countTokens(client, request).pipe(countSpan("gcp.gemini", request)),
+    describe: (name) => describe(client, name)
+  })
 }
 
 /**

@@ -5,19 +5,11 @@ import { chatBody } from "../../domain/wire/chat/Request.ts"
 import { responsesReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
-import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
-import { chunks, collect } from "./AnswerChunks.ts"
+import { chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import {
-  modelLayer,
-  naming,
-  opened,
-  optionsConfig,
-  type Provider,
-  type ProviderOptions,
-  providerOf
-} from "./Provider.ts"
+import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
 import { events } from "./ProviderExchange.ts"
 
@@ -61,13 +53,7 @@ const make = (options: Options, send: Send): Model["Service"] => {
     needsKey: isOpenAi,
     headers: (key): Readonly<Record<string, string>> => (key === undefined ? {} : { authorization: `Bearer ${key}` })
   }
-  const asked = naming(provider.model)
-  return {
-    ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
-    generate: (request) => collect(stream(server, asked(request))).pipe(answerSpan("openai", asked(request))),
-    stream: (request) => stream(server, asked(request)),
-    countTokens: (request) => estimateContents(asked(request))
-  }
+  return modelOf(provider, "openai", { stream: (request) => stream(server, request), countTokens: estimateContents })
 }
 
 /**

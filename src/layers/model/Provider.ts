@@ -43,12 +43,6 @@ export interface Provider {
   readonly send: Send
 }
 
-/** Names the one model that answers all requests, if there is one. */
-export const naming =
-  (model: string | undefined) =>
-  (request: ModelRequest): ModelRequest =>
-    model === undefined ? request : { ...request, model }
-
 /** Returns the parts of a request that all dialects share, and the names of its tools. Fails for tools that are not declared functions. */
 export const opened = (
   { baseUrl }: Provider,
