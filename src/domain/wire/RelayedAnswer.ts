@@ -22,9 +22,6 @@ export interface RecalledContent {
   readonly media: ReadonlyArray<Part>
 }
 
-/** What a call gets that nothing was recalled for. */
-export const nothingRecalled: RecalledContent = { text: "", media: [] }
-
 /** A complete answer of the provider. */
 export interface ReadAnswer {
   readonly calls: ReadonlyArray<RecallCall>

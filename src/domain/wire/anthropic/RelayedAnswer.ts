@@ -1,9 +1,9 @@
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt } from "../MessageCodec.ts"
-import { type Ending, nothingRecalled, RelayedStream, relayOf } from "../RelayedAnswer.ts"
+import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"
-import { resultBlock, userBlock } from "./Request.ts"
+import { userBlock } from "./Request.ts"
 
 /** Passes on answers of Anthropic's Messages API. */
 
@@ -78,9 +78,12 @@ export const anthropicRelay = relayOf(
     results: (calls, recalled) => [
       {
         role: "user",
-        content: calls.map(({ id }, at) =>
-          resultBlock({ id, isError: false, ...(recalled[at] ?? nothingRecalled) }, mediaBlock)
-        )
+        content: calls.map(({ id }, at) => {
+          const { media = [], text = "" } = recalled[at] ?? {}
+          const content =
+            media.length === 0 ? text : [...media.map(mediaBlock), ...(text === "" ? [] : [{ type: "text", text }])]
+          return { type: "tool_result", tool_use_id: id, content }
+        })
       }
     ]
   },

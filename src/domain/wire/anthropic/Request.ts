@@ -30,11 +30,11 @@ export const userBlock = (part: Part): Block => {
   return { type: "text", text: part.text ?? mediaText(part) }
 }
 
-/** The result of a call. `block` writes its media. */
-export const resultBlock = ({ id, isError, media, text }: ToolResult, block: (part: Part) => Block): Block => ({
+const resultBlock = ({ id, isError, media, text }: ToolResult): Block => ({
   type: "tool_result",
   tool_use_id: id,
-  content: media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(block)],
+  content:
+    media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(userBlock)],
   ...(isError ? { is_error: true } : {})
 })
 
@@ -58,10 +58,7 @@ const messageOf =
   (turn: DialogueTurn): Message =>
     turn.role === "model"
       ? { role: "assistant", content: turn.blocks.flatMap(modelBlock(names)) }
-      : {
-          role: "user",
-          content: [...turn.results.map((result) => resultBlock(result, userBlock)), ...turn.parts.map(userBlock)]
-        }
+      : { role: "user", content: [...turn.results.map(resultBlock), ...turn.parts.map(userBlock)] }
 
 const withMark = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
   blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...cacheMark } : block))

@@ -1,9 +1,9 @@
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, jsonsAt } from "../MessageCodec.ts"
-import { type Ending, nothingRecalled, RelayedStream, relayOf } from "../RelayedAnswer.ts"
+import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, beginnings, endings } from "./Answer.ts"
-import { inputPart, resultItem } from "./Request.ts"
+import { inputPart } from "./Request.ts"
 
 /** Passes on answers of OpenAI's Responses API. */
 
@@ -109,7 +109,12 @@ export const responsesRelay = relayOf(
     note: noteItem,
     withBlocks: (response, output) => ({ ...response, output }),
     results: (calls, recalled) =>
-      calls.map(({ id }, at) => resultItem({ id, ...(recalled[at] ?? nothingRecalled) }, mediaPart))
+      calls.map(({ id }, at) => {
+        const { media = [], text = "" } = recalled[at] ?? {}
+        const output =
+          media.length === 0 ? text : [...media.map(mediaPart), ...(text === "" ? [] : [{ type: "input_text", text }])]
+        return { type: "function_call_output", call_id: id, output }
+      })
   },
   ResponsesStream
 )

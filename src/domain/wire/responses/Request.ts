@@ -30,12 +30,10 @@ export const inputPart = (part: Part): Json => {
     : { type: "input_file", file_url: media.url }
 }
 
-/** The result of a call. `block` writes its media. */
-export const resultItem = ({ id, media, text }: Omit<ToolResult, "isError">, block: (part: Part) => Json): Json => ({
+const resultItem = ({ id, media, text }: ToolResult): Json => ({
   type: "function_call_output",
   call_id: id,
-  output:
-    media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "input_text", text }]), ...media.map(block)]
+  output: media.length === 0 ? text : [{ type: "input_text", text }, ...media.map(inputPart)]
 })
 
 const modelItem =
@@ -62,7 +60,7 @@ const items =
     turn.role === "model"
       ? turn.blocks.map(modelItem(names))
       : [
-          ...turn.results.map((result) => resultItem(result, inputPart)),
+          ...turn.results.map(resultItem),
           ...(turn.parts.length === 0 ? [] : [{ role: "user", content: turn.parts.map(inputPart) }])
         ]
 
