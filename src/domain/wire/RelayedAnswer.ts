@@ -3,7 +3,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { AnswerForm, GrowingAnswer, VisibleBlock, WireCall } from "./AnswerForm.ts"
 import { addedCounts } from "./AnswerUsage.ts"
 import { isJson, type Json, jsonAt } from "./MessageCodec.ts"
-import { isEndMark, type SseEvent } from "./SseEvents.ts"
+import { isEndMark, type SseEvent, sseText } from "./SseEvents.ts"
 
 /**
  * Passes answers of a provider on to a client of the gateway: one answer for the client, made of one or more of the provider, without the calls of
@@ -169,14 +169,19 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
 
   /** How an event is passed on. Undefined for one that ends the answer. */
   protected abstract pass(event: SseEvent, data: Json): string | undefined
-  /** What the client gets of an event that ends an answer which goes on. */
-  protected abstract opened(event: SseEvent, data: Json): string
+  /** What the client gets of an event that ends an answer which goes on: the content, where an event also ends it. */
+  protected opened(_event: SseEvent, _data: Json): string {
+    return ""
+  }
+
   /** An event that ends the answer for the client. `counts` are those of all answers. */
   protected abstract closed(event: SseEvent, data: Json, ending: Ending, counts: unknown): string
   /** The events of a text of the gateway. */
   protected abstract noted(note: string): string
   /** The event that reports an error. */
-  protected abstract failed(error: Json): string
+  protected failed(error: Json): string {
+    return sseText({ name: "" }, { error })
+  }
 
   /** Reads an event. Returns the text to send to the client. */
   readonly push = (event: SseEvent): string => {

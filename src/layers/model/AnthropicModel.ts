@@ -1,7 +1,7 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
-import { anthropicReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
+import { anthropicAnswerReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
@@ -39,7 +39,7 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 const stream = (provider: Provider, request: ModelRequest) =>
   Effect.map(requestOf(provider, request), ({ request, tools }) =>
     chunks(provider, events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
-      anthropicReader({ tools, target: targetOf(request) })
+      anthropicAnswerReader({ tools, target: targetOf(request) })
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
 

@@ -2,7 +2,7 @@ import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
 import { model } from "../../domain/content/Content.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
-import { geminiReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
+import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
 import { geminiContent } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import {
@@ -191,7 +191,7 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
     if (path === undefined) return Stream.fail(failed(new InvalidRequestError({ detail: "invalid model parameter" })))
     const target = targetOf(client, request.model)
     const answer = events(client, `v1beta/${path}:streamGenerateContent?alt=sse`, bodyOf(request, target))
-    return chunks(client, answer, () => geminiReader({ target }))
+    return chunks(client, answer, () => geminiAnswerReader({ target }))
   }).pipe(streamSpan("gcp.gemini", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {

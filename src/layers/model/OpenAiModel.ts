@@ -1,8 +1,8 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
-import { chatReader } from "../../domain/wire/chat/Answer.ts"
+import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
-import { responsesReader } from "../../domain/wire/responses/Answer.ts"
+import { responsesAnswerReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
 import { streamSpan } from "../../services/model/ModelSpans.ts"
@@ -35,9 +35,9 @@ const stream = (server: Server, request: ModelRequest) =>
     const target = { dialect: server.api, server: shared.server, model: shared.model }
     const reading = { tools, target }
     return server.api === "responses"
-      ? chunks(server, events(server, "responses", responsesBody(shared, tools)), () => responsesReader(reading))
+      ? chunks(server, events(server, "responses", responsesBody(shared, tools)), () => responsesAnswerReader(reading))
       : chunks(server, events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
-          chatReader(reading)
+          chatAnswerReader(reading)
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 

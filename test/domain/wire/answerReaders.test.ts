@@ -3,11 +3,11 @@ import { Option, Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
 import { maxDepth } from "../../../src/domain/text/JsonText.ts"
 import { type AnswerReader, maxAnswerParts } from "../../../src/domain/wire/AnswerReader.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Answer.ts"
-import { chatReader } from "../../../src/domain/wire/chat/Answer.ts"
-import { geminiReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
+import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
+import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Answer.ts"
+import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 
 /** The events of an answer, cut at every place where a server may cut them, and what each kind of failure in them is. */
@@ -105,7 +105,10 @@ describe("an answer of the Messages API", () => {
   it("is the same for any cut of its texts, signatures and arguments", () => {
     for (let at = 0; at < cuts(args).length; at += 1) {
       const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
-      const reader = anthropicReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } })
+      const reader = anthropicAnswerReader({
+        tools: names,
+        target: { dialect: "anthropic", server: "api", model: "m" }
+      })
       assert.deepStrictEqual(read(reader, eventsOf(cut)), whole)
     }
   })
@@ -115,7 +118,10 @@ describe("an answer of the Responses API", () => {
   it("is the same for any cut of its texts", () => {
     const reasoning = { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
     for (const pieces of cuts("It is so.")) {
-      const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+      const reader = responsesAnswerReader({
+        tools: names,
+        target: { dialect: "responses", server: "api", model: "m" }
+      })
       const said = read(reader, [
         { type: "response.reasoning_text.delta", delta: "I " },
         { type: "response.reasoning_summary_text.delta", delta: "think." },
@@ -163,12 +169,12 @@ describe("an answer of the Responses API from a server that ends it in another w
     [{ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }, "MAX_TOKENS"],
     [{ status: "incomplete", incomplete_details: { reason: "max_tool_calls" } }, "OTHER"]
   ])("ends with %o as %s", (response, finishReason) => {
-    const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+    const reader = responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
     assert.strictEqual(read(reader, [{ type: "response.done", response }]).finishReason, finishReason)
   })
 
   it("is no answer where the response failed", () => {
-    const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+    const reader = responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
     const response = { status: "failed", error: { code: "server_error", message: "no" } }
     const fault = { kind: "server_error", message: "no" }
     const problem = Option.getOrUndefined(Result.getFailure(reader.read({ type: "response.done", response })))
@@ -181,7 +187,7 @@ describe("an answer of Chat Completions", () => {
     for (const pieces of cuts(args)) {
       const delta = (more: object) => ({ choices: [{ delta: more }] })
       const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
-      const reader = chatReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+      const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
       const said = read(reader, [
         delta({ reasoning_content: "I " }),
         delta({ reasoning: "think." }),
@@ -237,7 +243,7 @@ describe("an answer of the Gemini API", () => {
   })
 
   it("with more parts than any model intends is not decoded, however many candidates come with them", () => {
-    const reader = geminiReader({ target })
+    const reader = geminiAnswerReader({ target })
     // They are no parts: decoding them would fail.
     const candidate = {
       content: { role: "model", parts: Array.from({ length: maxAnswerParts + 1 }, () => ({ text: 1 })) }

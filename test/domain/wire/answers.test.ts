@@ -4,11 +4,11 @@ import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { parsedOrUndefined } from "../../../src/domain/text/JsonText.ts"
 import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Answer.ts"
-import { chatReader } from "../../../src/domain/wire/chat/Answer.ts"
+import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
-import { geminiReader } from "../../../src/domain/wire/gemini/Reader.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Answer.ts"
+import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Reader.ts"
+import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { type SseEvent, SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { type Answer, type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
@@ -22,10 +22,10 @@ import { assert, describe, it } from "../../support/vitest.ts"
 
 const tool = "palimpsest_recall"
 const readers: Readonly<Record<Dialect, (reading: Reading) => AnswerReader>> = {
-  anthropic: anthropicReader,
-  chat: chatReader,
-  gemini: geminiReader,
-  responses: responsesReader
+  anthropic: anthropicAnswerReader,
+  chat: chatAnswerReader,
+  gemini: geminiAnswerReader,
+  responses: responsesAnswerReader
 }
 
 const Words = Schema.String.check(Schema.isMinLength(1))

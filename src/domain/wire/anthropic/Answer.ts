@@ -155,4 +155,4 @@ export const answerForm: ReadableForm = {
 }
 
 /** Reads one answer of the Messages API. */
-export const anthropicReader = blockReader(answerForm)
+export const anthropicAnswerReader = blockReader(answerForm)

@@ -40,10 +40,6 @@ class AnthropicStream extends RelayedStream {
     return shown === index ? event.raw : sseText(event, { ...data, index: shown })
   }
 
-  protected opened(): string {
-    return ""
-  }
-
   protected closed(event: SseEvent, data: Json, ending: Ending, usage: unknown): string {
     if (data["type"] !== "message_delta" || (this.relay.rounds === 1 && ending === "as sent")) return event.raw
     const stop = ending === "as sent" ? {} : { stop_reason: "end_turn" }
@@ -60,7 +56,7 @@ class AnthropicStream extends RelayedStream {
     return events.map((data) => sseText({ name: data.type }, data)).join("")
   }
 
-  protected failed(error: Json): string {
+  protected override failed(error: Json): string {
     return sseText({ name: "error" }, { type: "error", error })
   }
 }

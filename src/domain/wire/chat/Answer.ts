@@ -175,4 +175,4 @@ export const answerForm: ReadableForm & AnswerForm<ChatAnswer> = {
 }
 
 /** Reads one answer of a server of Chat Completions. */
-export const chatReader = blockReader(answerForm)
+export const chatAnswerReader = blockReader(answerForm)

@@ -48,7 +48,7 @@ class ChatStream extends RelayedStream<ChatAnswer> {
   }
 
   /** The text in an event that also ends the answer. Some servers send both in one event. */
-  protected opened(event: SseEvent, data: Json): string {
+  protected override opened(event: SseEvent, data: Json): string {
     const choice = firstChoice(data) ?? {}
     const content = textAt(jsonAt(choice, "delta"), "content")
     if (content === "") return ""
@@ -74,10 +74,6 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     const { usage: _usage, ...rest } = this.first ?? {}
     const choice = { index: 0, delta: { content }, finish_reason: null }
     return sseText({ name: "" }, { ...rest, choices: [choice] })
-  }
-
-  protected failed(error: Json): string {
-    return sseText({ name: "" }, { error })
   }
 }
 

@@ -86,7 +86,7 @@ export const readGemini = (response: unknown, target: Target): ReadEvent =>
   isTooDeep(response) ? Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth }) : readPiece(response, target)
 
 /** Reads one streamed answer of the Gemini API. */
-export const geminiReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
+export const geminiAnswerReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
   read: (event) => readPiece(event, target),
   end: () => undefined
 })

@@ -22,7 +22,7 @@ class GeminiStream extends RelayedStream {
   }
 
   /** The parts of an event that also ends the answer. */
-  protected opened(event: SseEvent, data: Json): string {
+  protected override opened(event: SseEvent, data: Json): string {
     const shown = this.relay.shownOf(data)
     if (shown.length === 0) return ""
     const { finishReason: _reason, ...open } = candidateOf(data) ?? {}
@@ -42,10 +42,6 @@ class GeminiStream extends RelayedStream {
 
   protected noted(text: string): string {
     return sseText({ name: "" }, { candidates: [{ content: { role: "model", parts: [{ text }] }, index: 0 }] })
-  }
-
-  protected failed(error: Json): string {
-    return sseText({ name: "" }, { error })
   }
 }
 

@@ -111,4 +111,4 @@ export const answerForm: ReadableForm = {
 }
 
 /** Reads one answer of the Responses API. */
-export const responsesReader = blockReader(answerForm)
+export const responsesAnswerReader = blockReader(answerForm)

@@ -57,10 +57,6 @@ class ResponsesStream extends RelayedStream {
     return (this.last ?? -1) + 1
   }
 
-  protected opened(): string {
-    return ""
-  }
-
   protected noted(text: string): string {
     const output_index = this.nextIndex()
     const item = noteItem(text, output_index)
@@ -90,7 +86,7 @@ class ResponsesStream extends RelayedStream {
     return this.numbered(event, data, { response: { ...response, ...this.identity, output, usage } })
   }
 
-  protected failed({ code, message }: Json): string {
+  protected override failed({ code, message }: Json): string {
     const response = {
       ...this.identity,
       object: "response",
