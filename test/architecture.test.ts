@@ -290,7 +290,8 @@ describe("the sources", () => {
 
   it("name a vendor's fields in the wire, in the decoders of agents, in the hook protocol and in fakes, and nowhere else", () => {
     const homes = /^src\/(?:domain\/(?:wire|transcripts|hooks)|layers\/testing)\//
-    const fields = /\b(?:tool_use|function_call_output|cache_read_input_tokens|usageMetadata)\b/
+    const fields =
+      /\b(?:tool_use|tool_calls|function_call_output|item_reference|content_block|input_schema|encrypted_content|cache_control|cache_read_input_tokens|usageMetadata|promptTokenCount|stop_reason|max_completion_tokens)\b/
     const strangers = sources.filter(({ file, text }) => !homes.test(file) && fields.test(text)).map(({ file }) => file)
     assert.deepStrictEqual(strangers, [])
   })

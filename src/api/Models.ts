@@ -27,6 +27,5 @@ export { layerLanguageModel as layerFromLanguageModel } from "../services/effect
 export { type LanguageModelOptions, layerLanguageModel } from "../services/effect-ai/ModelLanguageModel.ts"
 export type { RoutingSize } from "../domain/agent/RoutingWindow.ts"
 export type { RetryPolicy } from "../services/model/Retry.ts"
-export type { ProviderOptions, Timeouts } from "../layers/model/ProviderExchange.ts"
-export type { ModelReach } from "../domain/model/ModelRoute.ts"
-export type { ModelAccess } from "../services/model/Model.ts"
+export type { ProviderOptions, Timeouts } from "../layers/model/Provider.ts"
+export type { ModelAccess, ModelReach } from "../domain/model/ModelRoute.ts"

@@ -1,7 +1,7 @@
 import { assert } from "@effect/vitest"
 import { Effect } from "effect"
-import { withoutCacheMarks } from "../../src/domain/gateway/MessageChain.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
+import { withoutCacheMarks } from "../../src/domain/wire/anthropic/CacheMarks.ts"
 import type { Dialect } from "../../src/domain/wire/Dialect.ts"
 import { type Block, codecs, signatureOf } from "./GatewayDialects.ts"
 import { type FakeModel, makeGateway, makeProvider, type ProviderRequest } from "./GatewayScene.ts"

@@ -1,7 +1,7 @@
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
-import { firstModel, noProviderText, reachOf } from "../../domain/model/ModelRoute.ts"
+import { accessOf, askableModel, noProviderText } from "../../domain/model/ModelRoute.ts"
 import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
@@ -30,7 +30,7 @@ import {
 } from "../../services/settings/Settings.ts"
 import type { SettingsNotice } from "../../services/settings/SettingsNotice.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
-import { keyNames } from "../flags/ApiKey.ts"
+import { keyNames, noKeyText } from "../flags/ApiKey.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -362,10 +362,7 @@ const checkTrust = Effect.gen(function* () {
 
 const checkKey = Effect.map(keyNames, (names) =>
   names.length === 0
-    ? warning(
-        "key",
-        "no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY, or set ANTHROPIC_API_KEY or OPENAI_API_KEY"
-      )
+    ? warning("key", noKeyText)
     : ok("key", `${names.join(", ")} ${names.length === 1 ? "is" : "are"} set`)
 )
 
@@ -386,25 +383,20 @@ const checkHooks = (files: ReadonlyArray<SettingsFileState>): ReadonlyArray<Chec
 const modelName = /^[A-Za-z0-9][\w.:/@+-]*$/
 
 const checkModel = Effect.fnUntraced(function* (settings: SettingsFile) {
-  const configured = yield* configuredProviders
-  const { model: named = withDefaults(settings).model } = settings
-  const model =
-    settings.model === undefined && reachOf(named, configured)._tag === "NoKey"
-      ? (firstModel(configured) ?? named)
-      : named
+  const access = accessOf(yield* configuredProviders)
+  const model = settings.model ?? askableModel(withDefaults(settings).model, access)
   if (!modelName.test(model)) {
     return problem(
       "model",
       `${JSON.stringify(model)} is not a model name; try palimpsest config set model gemini-2.5-pro`
     )
   }
-  const reached = reachOf(model, configured)
+  const reached = access.reach(model)
   if (reached._tag === "NoProvider") return problem("model", `${model}: ${noProviderText(reached.provider)}`)
-  const first = firstModel(configured)
-  if (reached._tag === "NoKey" && first !== undefined) {
+  if (reached._tag === "NoKey" && access.first !== undefined) {
     return warning(
       "model",
-      `${model} needs ${reached.variable}; with the key that is set: palimpsest config set model ${first}`
+      `${model} needs ${reached.variable}; with the key that is set: palimpsest config set model ${access.first}`
     )
   }
   const { source, window } = ModelWindows.resolveOffline(model, settings.models)

@@ -1,7 +1,7 @@
-import { Effect, Option, Schema } from "effect"
-import { HttpClient } from "effect/http/HttpClient"
-import { firstModel, makerKeys, reachOf } from "../../domain/model/ModelRoute.ts"
+import { Effect } from "effect"
+import { accessOf, keyVariables, reachOf } from "../../domain/model/ModelRoute.ts"
 import { configuredProviders, keysThatAreSet } from "../../services/model/ModelKeys.ts"
+import { ollamaModels } from "../../services/model/OllamaModels.ts"
 
 /** Which models can be asked with the keys that are set, and what to do without one. */
 
@@ -16,23 +16,10 @@ export const canAsk = (named: string | undefined): Effect.Effect<boolean> =>
     named === undefined ? configured.size > 0 : reachOf(named, configured)._tag !== "NoKey"
   )
 
-/** How long the local server may take to list its models. */
-const ollamaTimeout = "500 millis"
 const maxNamedModels = 3
 
-const OllamaTags = Schema.Struct({ models: Schema.Array(Schema.Struct({ name: Schema.String })) })
-
-/** The models of an Ollama on this machine; none where none runs. */
-const ollamaModels = Effect.gen(function* () {
-  const client = yield* Effect.serviceOption(HttpClient)
-  if (Option.isNone(client)) return []
-  const response = yield* client.value.get("http://localhost:11434/api/tags")
-  const { models } = yield* Effect.flatMap(response.json, Schema.decodeUnknownEffect(OllamaTags))
-  return models.map(({ name }) => `ollama/${name}`)
-}).pipe(
-  Effect.timeout(ollamaTimeout),
-  Effect.orElseSucceed((): ReadonlyArray<string> => [])
-)
+/** What to do without any key. */
+export const noKeyText = `no API key: get one at https://aistudio.google.com/apikey and set ${keyVariables.google[0]}, or set ${keyVariables.anthropic[0]} or ${keyVariables.openai[0]}`
 
 /** What works without a model. */
 const withoutModel =
@@ -42,8 +29,8 @@ const withoutModel =
 export const missingKeyLines = Effect.fnUntraced(function* (named: string | undefined) {
   const keys = yield* keysThatAreSet
   const configured = yield* configuredProviders
-  const reached = named === undefined ? undefined : reachOf(named, configured)
-  const first = firstModel(configured)
+  const { first, reach } = accessOf(configured)
+  const reached = named === undefined ? undefined : reach(named)
   if (named !== undefined && reached?._tag === "NoKey" && first !== undefined) {
     const variable = keys.find(([provider]) => configured.has(provider))?.[1] ?? ""
     return [
@@ -53,7 +40,7 @@ export const missingKeyLines = Effect.fnUntraced(function* (named: string | unde
   }
   const local = (yield* ollamaModels).slice(0, maxNamedModels)
   return [
-    `no API key: get one at https://aistudio.google.com/apikey and set GEMINI_API_KEY, or set ${Object.values(makerKeys).join(" or ")}`,
+    noKeyText,
     ...(local.length === 0
       ? []
       : [`Ollama runs on this machine and needs no key: ${local.map((name) => `palimpsest -m ${name}`).join(", ")}`]),

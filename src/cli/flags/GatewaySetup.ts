@@ -1,9 +1,10 @@
-import { Config, Effect, Option, Redacted } from "effect"
-import { defaultUpstreams, type Provider, providers } from "../../domain/gateway/Dialect.ts"
+import { Config, Effect, Option, type Redacted } from "effect"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import type { GatewaySettings } from "../../domain/gateway/GatewaySettings.ts"
+import { defaultUpstreams, type Provider } from "../../domain/gateway/Route.ts"
 import type { Settings } from "../../domain/settings/Settings.ts"
 import { type Prices, pricesWith } from "../../domain/tokens/Prices.ts"
+import { keysThatAreSet } from "../../services/model/ModelKeys.ts"
 
 /** The settings of a gateway, served alone or within `serve`. */
 
@@ -24,20 +25,13 @@ export interface GatewaySetup extends Pick<
 /** The operator's keys of the providers. */
 export type ProviderKeys = Readonly<Partial<Record<Provider, Redacted.Redacted>>>
 
-const variables: Readonly<Record<Provider, ReadonlyArray<string>>> = {
-  anthropic: ["ANTHROPIC_API_KEY"],
-  gemini: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
-  openai: ["OPENAI_API_KEY"]
-}
-
 /** The keys of the environment, as the models of this program use them. */
 export const providerKeys: Effect.Effect<ProviderKeys> = Effect.gen(function* () {
   const keys: Partial<Record<Provider, Redacted.Redacted>> = {}
-  for (const provider of providers) {
-    const key = yield* Effect.firstSuccessOf(variables[provider].map((name) => Config.Redacted(name))).pipe(
-      Effect.option
-    )
-    if (Option.isSome(key) && Redacted.value(key.value) !== "") keys[provider] = key.value
+  for (const [maker, variable] of yield* keysThatAreSet) {
+    const provider = maker === "google" ? "gemini" : maker
+    const key = yield* Effect.option(Config.Redacted(variable))
+    if (keys[provider] === undefined && Option.isSome(key)) keys[provider] = key.value
   }
   return keys
 })

@@ -1,5 +1,5 @@
 import { Clock, Effect, Stdio } from "effect"
-import { makerKeys } from "../../domain/model/ModelRoute.ts"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { TurnError } from "../../services/chat/Turn.ts"
 import type { MemoryError } from "../../services/memory/Memory.ts"
@@ -134,7 +134,7 @@ export const turnFailure = Effect.fnUntraced(function* (
   const isMissingKey =
     reason?._tag === "AuthenticationError" &&
     reason.kind === "MissingKey" &&
-    !Object.values(makerKeys).some((variable) => variable === reason.variable)
+    ![...keyVariables.anthropic, ...keyVariables.openai].some((variable) => variable === reason.variable)
   if (!isMissingKey) return failed(printableLine(error.message))
   const lines = yield* advice
   yield* Effect.forEach(lines.slice(0, -1), Output.notice, { discard: true })

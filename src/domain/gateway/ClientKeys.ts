@@ -1,6 +1,6 @@
-import type { Provider } from "./Dialect.ts"
 import { type HeaderList, headerPairs } from "./HeaderList.ts"
 import type { QueryParameter } from "./RequestTarget.ts"
+import type { Provider } from "./Route.ts"
 
 /**
  * Where the key of a request is. A request is charged to the key that its provider reads, so that key alone is looked at, and no other goes

@@ -3,7 +3,8 @@ import { Handle } from "../content/Handle.ts"
 import { Patch } from "../conversation/Conversation.ts"
 import { fromJson } from "../text/JsonText.ts"
 import type { Dialect } from "../wire/Dialect.ts"
-import { type HiddenExchange, woven } from "./HiddenExchange.ts"
+import { type HiddenExchange, woven } from "../wire/HiddenExchange.ts"
+import { wire } from "./WireDialects.ts"
 
 /** The messages that are sent in place of the beginning of a conversation. */
 
@@ -71,7 +72,7 @@ export const sentMessages = (
   }
   for (let at = from; at < messages.length;) {
     const exchange = hidden.get(at)
-    const found = exchange === undefined ? undefined : woven(dialect, exchange, messages.slice(at))
+    const found = exchange === undefined ? undefined : woven(wire[dialect], exchange, messages.slice(at))
     const own = found === undefined || found.consumed === 0 ? messages.slice(at, at + 1) : []
     const consumed = found === undefined || found.consumed === 0 ? 1 : found.consumed
     at += consumed

@@ -1,3 +1,5 @@
+import { withoutCacheMarks } from "../wire/anthropic/CacheMarks.ts"
+
 /**
  * Recognises conversations by their prefixes. Each prefix has a name: the hash of the previous prefix's name and the
  * bytes of the last message. A client that sends its whole history each time therefore names every earlier request of
@@ -6,16 +8,6 @@
 
 /** A function that hashes a text. */
 export type HashText = (text: string) => string
-
-/**
- * Cache marks, which clients move from request to request. The pattern also matches the client's white space around
- * them.
- */
-const cacheMark = /,\s*"cache_control"\s*:\s*\{[^{}]*\}|"cache_control"\s*:\s*\{[^{}]*\}\s*,?/g
-
-/** Returns a message without its cache marks. */
-export const withoutCacheMarks = (message: string): string =>
-  message.includes('"cache_control"') ? message.replace(cacheMark, "") : message
 
 /** Returns the names of all prefixes of a conversation, starting with the empty one. */
 export const beginningsOf = (seed: string, messages: ReadonlyArray<string>, hash: HashText): ReadonlyArray<string> => {

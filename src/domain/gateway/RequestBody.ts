@@ -1,9 +1,8 @@
 import { afterSpace, type ArraySpans, objectSpans, type Span } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { Dialect } from "../wire/Dialect.ts"
-import { isJson } from "../wire/MessageCodec.ts"
-import type { Route } from "./Dialect.ts"
+import { answerLimit, type Dialect, isInstruction, statefulKeys } from "../wire/Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
+import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
 
 /** The text of a request's body, and where its messages and tools are. Only the necessary parts are parsed. */
@@ -27,24 +26,7 @@ export interface RequestBody {
   readonly keepsAnswer: boolean
 }
 
-/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
-const statefulKeys = ["previous_response_id", "conversation", "cachedContent", "cached_content", "prompt", "container"]
-
-const answerKeys = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
-
-const isInstruction = (message: string): boolean => {
-  const value = parsedOrUndefined(message)
-  return isJson(value) && (value["role"] === "system" || value["role"] === "developer")
-}
-
 const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
-
-/**
- * Whether the provider stores the answer to a request, so that later requests may refer to its items. Looks at the text of the body alone: quotation marks
- * within texts are escaped.
- */
-export const storesAnswer = (dialect: Dialect, body: { readonly includes: (text: string) => boolean }): boolean =>
-  wire[dialect].request.isStored && !body.includes('"store":false') && !body.includes('"store": false')
 
 /**
  * Whether a request may refer to state that a provider keeps for the account of the key, whoever wrote it. True for a body that is no
@@ -73,19 +55,12 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
   let leading = 0
   if (form.hasInstructions) {
-    while (leading < slices.length && isInstruction(slices[leading] ?? "")) leading += 1
+    while (leading < slices.length && isInstruction(parsedOrUndefined(slices[leading] ?? ""))) leading += 1
   }
   const tools = members.get("tools")
   const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)
   const modelInBody = value("model")
-  const maxAnswer = answerKeys.map(value).find((each) => typeof each === "number")
-  const canRecall =
-    !isArray &&
-    (tools === undefined || tools.array !== undefined) &&
-    !members.has("functions") &&
-    (value("n") ?? 1) === 1 &&
-    value("background") !== true &&
-    form.allowsTools(value, toolText)
+  const canRecall = !isArray && (tools === undefined || tools.array !== undefined) && form.allowsTools(value, toolText)
   return {
     dialect,
     text,
@@ -95,9 +70,9 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     tools: tools?.array,
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
     isStream: isStream || value("stream") === true,
-    maxAnswer,
+    maxAnswer: answerLimit(value),
     canRecall,
-    keepsAnswer: storesAnswer(dialect, text)
+    keepsAnswer: form.isStored(text)
   }
 }
 

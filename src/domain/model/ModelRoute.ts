@@ -11,11 +11,15 @@ export interface ModelRoute {
   readonly model: string
 }
 
-/** The variables of the keys with which the models of other makers than Google are asked at their own address. */
-export const makerKeys: Readonly<Record<"anthropic" | "openai", string>> = {
-  anthropic: "ANTHROPIC_API_KEY",
-  openai: "OPENAI_API_KEY"
-}
+/** The variables of the providers' keys: of several, the first that is set. */
+export const keyVariables = {
+  google: ["GEMINI_API_KEY", "GOOGLE_API_KEY"],
+  anthropic: ["ANTHROPIC_API_KEY"],
+  openai: ["OPENAI_API_KEY"]
+} as const
+
+/** Ollama's default address. */
+export const ollamaAddress = "http://localhost:11434"
 
 /** The model that is asked where none is named, by provider: of the first one that has a key. */
 const defaultsByProvider = [
@@ -60,8 +64,26 @@ export const reachOf = (name: string, configured: ReadonlySet<string>): ModelRea
   if (named === "ollama" || named === "openai") return { _tag: "Ready" }
   const maker = named ?? namedMaker(name) ?? "google"
   if (configured.has(maker)) return { _tag: "Ready" }
-  return { _tag: "NoKey", variable: maker === "google" ? "GEMINI_API_KEY" : makerKeys[maker] }
+  return { _tag: "NoKey", variable: keyVariables[maker][0] }
 }
+
+/** Which models can be asked with the keys that are set. */
+export interface ModelAccess {
+  /** Whether a model can be asked. */
+  readonly reach: (model: string) => ModelReach
+  /** The model to ask when none is named; undefined: no provider has a key. */
+  readonly first: string | undefined
+}
+
+/** The access of a program. `configured`: the providers that have a key. */
+export const accessOf = (configured: ReadonlySet<string>): ModelAccess => ({
+  reach: (model) => reachOf(model, configured),
+  first: firstModel(configured)
+})
+
+/** The model to ask where nobody named one: `usual`, or where its provider has no key the one of a provider that has. */
+export const askableModel = (usual: string, { first, reach }: ModelAccess): string =>
+  first !== undefined && reach(usual)._tag === "NoKey" && reach(first)._tag === "Ready" ? first : usual
 
 /** The message for a provider that is not known. */
 export const noProviderText = (provider: string): string => {
@@ -74,7 +96,7 @@ const namedMaker = (name: string) => (name.includes("/") ? undefined : makerOf(n
 /** The variable with the key of the maker of a model that is named without its provider; undefined for Google and others. */
 export const makerKeyOf = (name: string): string | undefined => {
   const maker = namedMaker(name)
-  return maker === "anthropic" || maker === "openai" ? makerKeys[maker] : undefined
+  return maker === "anthropic" || maker === "openai" ? keyVariables[maker][0] : undefined
 }
 
 /**

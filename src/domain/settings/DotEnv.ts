@@ -1,4 +1,5 @@
 import { placeVariable } from "../agent/AgentPlace.ts"
+import { keyVariables } from "../model/ModelRoute.ts"
 import { type HiddenValue, hiddenValues } from "../text/ChildEnvironment.ts"
 import { quotedPath } from "../text/WorkspacePath.ts"
 import { dotted, keyOf, settingVariables } from "./SettingsKey.ts"
@@ -129,8 +130,6 @@ export type EnvFileOwner = "person" | "folder" | "project"
 
 /** Overrides the model's endpoint. */
 export const endpointVariable = "GOOGLE_GEMINI_BASE_URL"
-/** The API keys of the model. */
-export const keyVariables = ["GEMINI_API_KEY", "GOOGLE_API_KEY"] as const
 /** Replaces the system prompt. */
 export const promptVariable = "GEMINI_SYSTEM_MD"
 
@@ -163,7 +162,7 @@ export const endpointProblem = (
   variables: Readonly<Record<string, string>>,
   environmentKeys: ReadonlyArray<string>
 ): VariableProblem | undefined => {
-  if (keyVariables.every((name) => variables[name] === undefined)) return { _tag: "NoKey" }
+  if (keyVariables.google.every((name) => variables[name] === undefined)) return { _tag: "NoKey" }
   return environmentKeys.length === 0 ? undefined : { _tag: "EnvironmentKeys", names: environmentKeys }
 }
 
@@ -180,7 +179,7 @@ const neverFromFiles = new Set([
 ])
 
 /** What a folder may set besides settings. Some endpoints and files are excluded by the layer. */
-const folderVariables = new Set<string>([...keyVariables, endpointVariable, promptVariable, "GEMINI_MODEL"])
+const folderVariables = new Set<string>([...keyVariables.google, endpointVariable, promptVariable, "GEMINI_MODEL"])
 
 /**
  * Whether a folder's `.env` may set this: a setting that is a number, a boolean or an enumeration. Strings and lists of

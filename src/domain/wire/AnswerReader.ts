@@ -1,8 +1,8 @@
-import { Result } from "effect"
-import type { Part } from "../content/Content.ts"
-import type { Usage } from "../tokens/Tokens.ts"
+import { Result, Schema } from "effect"
+import { Part } from "../content/Content.ts"
+import { Usage } from "../tokens/Tokens.ts"
 import type { Target } from "./ModelState.ts"
-import type { ProviderFault } from "./ProviderFault.ts"
+import { faultIn, type ProviderFault } from "./ProviderFault.ts"
 import type { ToolNames } from "./ToolDeclarations.ts"
 
 /** Reads an answer for a conversation, event by event: the parts that it adds, how it ends, and what is wrong with it. */
@@ -13,21 +13,23 @@ export const outputLimit = "MAX_TOKENS"
 /** Parts of an answer, thoughts included: one for each token of the longest answers that models give. */
 export const maxAnswerParts = 128_000
 
-/** A piece of an answer. */
-export interface AnswerPiece {
-  readonly parts: ReadonlyArray<Part>
-  readonly finishReason?: string
-  readonly usage?: Usage
-  /** Addresses that the answer quotes, with their titles. */
-  readonly citations?: ReadonlyArray<string>
-  readonly grounding?: Grounding
-}
-
 /** The results of a provider's own search: pages, and the UTF-8 byte of the answer's text after which each is cited. */
-export interface Grounding {
-  readonly sources: ReadonlyArray<{ readonly uri: string; readonly title: string }>
-  readonly supports: ReadonlyArray<{ readonly end: number; readonly sources: ReadonlyArray<number> }>
-}
+export const Grounding = Schema.Struct({
+  sources: Schema.Array(Schema.Struct({ uri: Schema.String, title: Schema.String })),
+  supports: Schema.Array(Schema.Struct({ end: Schema.Natural, sources: Schema.Array(Schema.Natural) }))
+})
+export type Grounding = typeof Grounding.Type
+
+/** A piece of an answer as it arrives. */
+export const AnswerPiece = Schema.Struct({
+  parts: Schema.Array(Part),
+  finishReason: Schema.optionalKey(Schema.String),
+  usage: Schema.optionalKey(Usage),
+  /** Addresses that the answer quotes, with their titles. */
+  citations: Schema.optionalKey(Schema.Array(Schema.String)),
+  grounding: Schema.optionalKey(Grounding)
+})
+export type AnswerPiece = typeof AnswerPiece.Type
 
 /** Why an answer cannot be used. Texts are the server's. */
 export type AnswerProblem =
@@ -56,15 +58,14 @@ export interface Reading {
   readonly target: Target
 }
 
-/** An event that completes no piece. */
-export const noPiece: ReadEvent = Result.succeed(undefined)
+/** The problem of an answer in whose middle a server reports an error. The type of the event says nothing. */
+export const faulty = (event: unknown): ReadEvent => {
+  const fault = faultIn(event) ?? { kind: "", message: "" }
+  return Result.fail({ _tag: "Fault", fault: { ...fault, kind: fault.kind.replace(/^error /, "") } })
+}
 
-/** The piece that these parts make. */
-export const pieceOf = (parts: ReadonlyArray<Part>): ReadEvent =>
-  parts.length === 0 ? noPiece : Result.succeed({ parts })
-
-/** The problem of an event of an unknown form. */
-export const unknownEvent: ReadEvent = Result.fail({
-  _tag: "Invalid",
-  detail: "it contains an event of an unknown form"
-})
+/** The problem of an event of an unknown form, which may be an error. */
+export const unknownEvent = (event: unknown): ReadEvent =>
+  faultIn(event)?.message
+    ? faulty(event)
+    : Result.fail({ _tag: "Invalid", detail: "it contains an event of an unknown form" })

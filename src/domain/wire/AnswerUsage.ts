@@ -1,7 +1,6 @@
 import { valueEnd } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import { latestCounts } from "./AddedCounts.ts"
 import { isJson, type Json } from "./MessageCodec.ts"
 
 /** The tokens of an answer, as counted by the provider. */
@@ -29,18 +28,21 @@ export const counted = (read: (counts: Json) => Usage, counts: unknown): { reado
   return usage === undefined ? {} : { usage }
 }
 
-/** The counts of OpenAI, whose two dialects call them differently. */
-export const openAiUsage =
-  (sent: string, answered: string) =>
-  (counts: Json): Usage => {
-    const thoughts = numberAt(counts, `${answered}_tokens_details`, "reasoning_tokens")
-    return {
-      prompt: numberAt(counts, `${sent}_tokens`),
-      answer: Math.max(0, numberAt(counts, `${answered}_tokens`) - thoughts),
-      thoughts,
-      cached: numberAt(counts, `${sent}_tokens_details`, "cached_tokens")
-    }
-  }
+/** Adds the counts of two answers: numbers with the same name are added, and any other value is the newer answer's. */
+export const addedCounts = (one: unknown, other: unknown): unknown => {
+  if (typeof one === "number" && typeof other === "number") return one + other
+  if (!isJson(one) || !isJson(other)) return other ?? one
+  const sums: Record<string, unknown> = { ...one }
+  for (const [key, value] of Object.entries(other)) sums[key] = addedCounts(one[key], value)
+  return sums
+}
+
+/** Returns the latest counts of one answer: a later event may report more than an earlier one. */
+export const latestCounts = (earlier: unknown, later: unknown): unknown => {
+  if (!isJson(earlier) || !isJson(later)) return later ?? earlier
+  const known: Json = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null))
+  return { ...earlier, ...known }
+}
 
 const countsKey = /"usage(?:Metadata)?"\s*:\s*(?=\{)/g
 

@@ -1,6 +1,6 @@
-import type { Usage } from "../tokens/Tokens.ts"
-import type { Json, MessageCodec } from "./MessageCodec.ts"
-import type { AnswerDialect } from "./RelayedAnswer.ts"
+import type { AnswerForm } from "./AnswerForm.ts"
+import { isJson, type Json, type MessageCodec } from "./MessageCodec.ts"
+import type { AnswerRelay } from "./RelayedAnswer.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
 /** The dialects of the APIs of models: Anthropic's Messages, Gemini, OpenAI's Chat Completions and Responses. */
@@ -10,16 +10,16 @@ export type Dialect = (typeof dialects)[number]
 /** What everybody needs to know of a dialect. Each folder of this room fills in one. */
 export interface WireDialect {
   readonly messages: MessageCodec
-  readonly answers: AnswerDialect
-  /** Reads the counts of an answer. */
-  readonly usage: (counts: Json) => Usage
+  readonly answers: AnswerForm
+  readonly relay: AnswerRelay
   /** A tool, as a request declares it under its name there. */
   readonly declaredTool: (tool: ToolDeclaration) => Json
-  /** The body of an error, as clients expect it. `status` is that of HTTP. */
-  readonly failure: (status: number, message: string) => Json
   readonly request: RequestForm
   readonly turn: TurnForm
 }
+
+/** The JSON of a request at a key; undefined if it has none. */
+export type ValueAt = (key: string) => unknown
 
 /** How a request is laid out. */
 export interface RequestForm {
@@ -29,11 +29,32 @@ export interface RequestForm {
   readonly hasInstructions: boolean
   /** Keys of the list of functions, where the elements of `tools` hold lists. */
   readonly functionsKeys: ReadonlyArray<string>
-  /** Whether the provider stores the answer to a request unless its body says `store: false`. */
-  readonly isStored: boolean
-  /** Whether the answer may call a function that the client did not declare. `tools` is the JSON of the client's; empty without any. */
-  readonly allowsTools: (valueAt: (key: string) => unknown, tools: string) => boolean
+  /**
+   * Whether the provider stores the answer, so that later requests may refer to its items. Looks at the text of the body alone: quotation marks
+   * within texts are escaped.
+   */
+  readonly isStored: (body: { readonly includes: (text: string) => boolean }) => boolean
+  /** Whether there is one answer, which may call a function that the client did not declare. `tools` is the JSON of the client's; empty without any. */
+  readonly allowsTools: (valueAt: ValueAt, tools: string) => boolean
 }
+
+/** Keys of requests that refer to state on the provider's side: earlier messages or a cache. */
+export const statefulKeys: ReadonlyArray<string> = [
+  "previous_response_id",
+  "conversation",
+  "cachedContent",
+  "cached_content",
+  "prompt",
+  "container"
+]
+
+/** The maximum length of an answer that a request sets. */
+export const answerLimit = (valueAt: ValueAt): number | undefined =>
+  ["max_tokens", "max_completion_tokens", "max_output_tokens"].map(valueAt).find((each) => typeof each === "number")
+
+/** Whether a message is an instruction, which OpenAI's dialects have among the messages. */
+export const isInstruction = (message: unknown): boolean =>
+  isJson(message) && (message["role"] === "system" || message["role"] === "developer")
 
 /** How the turn of a model stands in the messages of a request. */
 export type TurnForm =
@@ -49,4 +70,8 @@ export type TurnForm =
       readonly resultMark: string
     }
   /** Items in a row. */
-  | { readonly _tag: "Items" }
+  | {
+      readonly _tag: "Items"
+      readonly isResult: (item: Json) => boolean
+      readonly isQuestion: (item: Json) => boolean
+    }

@@ -46,6 +46,18 @@ export const textAt = (value: Json, key: string): string => {
   return typeof held === "string" ? held : ""
 }
 
+/** An object at a key, or an empty one. */
+export const jsonAt = (value: Json, key: string): Json => {
+  const held = value[key]
+  return isJson(held) ? held : {}
+}
+
+/** The objects of a list at a key. */
+export const jsonsAt = (value: Json, key: string): ReadonlyArray<Json> => {
+  const held = value[key]
+  return Array.isArray(held) ? held.filter(isJson) : []
+}
+
 /** Returns the text that represents a part: the output of a result. */
 export const shortText = (part: Part): string =>
   part.functionResponse === undefined ? (part.text ?? JSON.stringify(part)) : responseText(part)
@@ -53,6 +65,24 @@ export const shortText = (part: Part): string =>
 /** Carries a value that no dialect's text or call is: its media, or else its JSON as a thought, which is counted and can be recalled. */
 export const opaque = (value: unknown): Part =>
   blockMedia(value) ?? { text: JSON.stringify(value) ?? "", thought: true }
+
+/** The parts of a message's content: a text, or a list of blocks. `read` reads the block at a path. */
+export const contentParts = (
+  content: unknown,
+  message: number,
+  read: (block: Json, path: PartSlot["path"]) => ReadPart
+): ReadonlyArray<ReadPart> => {
+  if (typeof content === "string") return [[{ text: content }, { message, path: ["content"], write: shortText }]]
+  const blocks: ReadonlyArray<unknown> = Array.isArray(content) ? content : []
+  return blocks.map((block, at) => (isJson(block) ? read(block, ["content", at]) : [opaque(block), undefined]))
+}
+
+/** The texts of a result that has nothing but blocks of this type; any other as it is. */
+export const resultTexts = (result: unknown, type: string): unknown => {
+  const blocks: ReadonlyArray<unknown> = Array.isArray(result) ? result : []
+  const texts = blocks.flatMap((block) => (isJson(block) && block["type"] === type ? [textAt(block, "text")] : []))
+  return texts.length === blocks.length && Array.isArray(result) ? texts.join("\n") : result
+}
 
 /** Returns the arguments of a call: parsed JSON, or the text if it is not JSON. */
 export const argumentsIn = (text: string): unknown => parsedOrUndefined(text) ?? text

@@ -25,12 +25,6 @@ const prefixOf = (dialect: Dialect): string => (dialect === "responses" ? "opena
 export const carriedState = ({ dialect, model, server }: Target, state: unknown): string =>
   `${prefixOf(dialect)} ${JSON.stringify({ server, model, state })}`
 
-/** A part that carries a state alone. */
-export const statePart = (target: Target, state: unknown): Part => ({
-  text: "",
-  thoughtSignature: carriedState(target, state)
-})
-
 /** Whether a signature carries a state. Those of the Gemini API itself have no blanks. */
 export const isCarried = (signature: string): boolean => /^[a-z]+ \{/.test(signature)
 

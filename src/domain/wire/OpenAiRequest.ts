@@ -1,5 +1,6 @@
 import type { Content, Part } from "../content/Content.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
+import type { ValueAt } from "./Dialect.ts"
 import type { Json } from "./MessageCodec.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
@@ -67,14 +68,10 @@ export const declared = (
 ): Json =>
   tools.length === 0 ? {} : { tools: tools.map((tool) => declaredTool({ ...tool, name: names.sent(tool.name) })) }
 
+/** Whether a client gets one answer at once, and its functions are not those that the API had before it had tools. */
+export const allowsTools = (valueAt: ValueAt): boolean =>
+  (valueAt("n") ?? 1) === 1 && valueAt("functions") === undefined && valueAt("background") !== true
+
 /** Forces a call, if the request asks for one. */
 export const choice = ({ mustCall, tools }: OpenAiRequest): Json =>
   mustCall === true && tools.length > 0 ? { tool_choice: "required" } : {}
-
-const errorType = (status: number): string =>
-  status === 429 ? "rate_limit_exceeded" : status < 500 ? "invalid_request_error" : "server_error"
-
-/** The body of an error. `status` is that of HTTP. */
-export const openAiFailure = (status: number, message: string): Json => ({
-  error: { message, type: errorType(status), param: null, code: null }
-})

@@ -1,4 +1,4 @@
-import { Option, Predicate, Result, Schema } from "effect"
+import { Option, Predicate, Schema } from "effect"
 import { fromJson } from "../text/JsonText.ts"
 
 /** Reads the errors of providers: what their bodies say, and whether a request was too large. All dialects and the gateway read them here. */
@@ -86,14 +86,6 @@ export const faultIn = (value: unknown): ProviderFault | undefined =>
       }
     }
   })
-
-/** The problem of an answer in whose middle a server reports an error. The type of the event says nothing. */
-export const faulty = (
-  event: unknown
-): Result.Result<never, { readonly _tag: "Fault"; readonly fault: ProviderFault }> => {
-  const fault = faultIn(event) ?? { kind: "", message: "" }
-  return Result.fail({ _tag: "Fault", fault: { ...fault, kind: fault.kind.replace(/^error /, "") } })
-}
 
 /** The error that the body of an answer states. */
 export const faultOf = (body: string): ProviderFault => {

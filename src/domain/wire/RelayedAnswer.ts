@@ -1,21 +1,17 @@
 import type { Part } from "../content/Content.ts"
-import type { Json } from "./MessageCodec.ts"
-import type { SseEvent } from "./SseEvents.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { AnswerForm, GrowingAnswer, VisibleBlock, WireCall } from "./AnswerForm.ts"
+import { addedCounts } from "./AnswerUsage.ts"
+import { isJson, type Json, jsonAt } from "./MessageCodec.ts"
+import { isEndMark, type SseEvent, sseText } from "./SseEvents.ts"
 
-/** What the gateway reads from an answer: the calls of its own tool, which are hidden from the client. */
-
-/** A part of an answer that the client saw. */
-export interface VisibleBlock {
-  readonly kind: "text" | "thought" | "other"
-  /** The text of a text or a thought. */
-  readonly text: string
-}
+/**
+ * Passes answers of a provider on to a client of the gateway: one answer for the client, made of one or more of the provider, without the calls of
+ * the gateway's own tool.
+ */
 
 /** A call of the gateway's recall tool. */
-export interface RecallCall {
-  readonly id: string
-  readonly name: string
-  readonly args: unknown
+export interface RecallCall extends WireCall {
   /** The JSON of the call as the provider wrote it, which is sent back to the provider. */
   readonly json: string
 }
@@ -45,47 +41,226 @@ export type Ending =
   /** With a normal stop, in place of a tool call that the client cannot answer. */
   | "stopped"
 
-/**
- * Reads the provider's stream and passes it on to the client: one answer for the client, made of one or more answers
- * of the provider, without the calls of the gateway's tool. Mutable.
- */
-export interface AnswerStream {
-  /** Reads an event. Returns the text to send to the client. */
-  readonly push: (event: SseEvent) => string
-  /** Returns the current answer of the provider. */
-  readonly read: () => ReadAnswer
-  /**
-   * Begins the provider's next answer. Returns the text to send to the client: what was held back of the events that
-   * ended this answer, and `note`, a text of the gateway, unless it is empty.
-   */
-  readonly next: (note: string) => string
-  /** Returns the events that end the answer for the client. */
-  readonly finish: (ending: Ending) => string
-  /** Returns an event that reports a failure to the client. */
-  readonly failure: (status: number, body: string) => string
+/** The facts of a dialect about answers that are passed on. */
+export interface RelayForm<Growing extends GrowingAnswer = GrowingAnswer> extends AnswerForm<Growing> {
+  /** A text of the gateway as a block; `at` is the number of blocks before it. */
+  readonly note: (text: string, at: number) => Json
+  /** A whole answer with other blocks. */
+  readonly withBlocks: (answer: Json, blocks: ReadonlyArray<Json>, ending: Ending) => Json
+  /** The messages that answer calls of the gateway's tool. */
+  readonly results: (calls: ReadonlyArray<RecallCall>, recalled: ReadonlyArray<RecalledContent>) => ReadonlyArray<Json>
 }
 
-/** The counterpart of `AnswerStream` for an answer that is not streamed. */
-export interface WholeAnswer {
-  /** Reads a body. Returns undefined for a body in an unknown form. */
-  readonly push: (body: string) => ReadAnswer | undefined
-  /** Adds a text of the gateway, unless it is empty. */
-  readonly next: (note: string) => void
-  /** Returns the body for the client. */
-  readonly finish: (ending: Ending) => string
-}
-
-/** The parts of a dialect that read and write answers. */
-export interface AnswerDialect {
-  /** Begins to read a stream. `tool` is the name of the gateway's tool. */
-  readonly stream: (tool: string) => AnswerStream
-  /** Begins to read an answer that is not streamed. */
-  readonly whole: (tool: string) => WholeAnswer
-  /** How the client sees a block of an answer. */
-  readonly visible: (block: Json) => VisibleBlock
+/** Passes on the answers of a dialect. `tool` is the name of the gateway's tool. */
+export interface AnswerRelay {
+  /** Begins to pass on a stream. */
+  readonly stream: (tool: string) => RelayedStream
+  /** Begins to pass on an answer that is not streamed. */
+  readonly whole: (tool: string) => RelayedBody
   /** The messages that answer the calls, to be sent after `ReadAnswer.sent`. */
   readonly results: (
     calls: ReadonlyArray<RecallCall>,
     recalled: ReadonlyArray<RecalledContent>
   ) => ReadonlyArray<string>
 }
+
+/** One answer for the client, in the making. Mutable. */
+class Relay<Growing extends GrowingAnswer> {
+  readonly form: RelayForm<Growing>
+  private readonly tool: string
+  /** The blocks that the client got in earlier answers, and the counts of these. */
+  readonly before: Array<Json> = []
+  private earlier: unknown
+  rounds = 1
+
+  constructor(form: RelayForm<Growing>, tool: string) {
+    this.form = form
+    this.tool = tool
+  }
+
+  /** Whether a block calls the gateway's tool. */
+  isOwn(block: Json): boolean {
+    return this.form.callOf(block)?.name === this.tool
+  }
+
+  /** The blocks of an answer of the provider that the client gets. */
+  shownOf(answer: Json): ReadonlyArray<Json> {
+    return (this.form.blocksOf(answer) ?? []).filter((block) => !this.isOwn(block))
+  }
+
+  /** The counts of all answers, this one included. */
+  countsWith(answer: Json): unknown {
+    return addedCounts(this.earlier, answer[this.form.usageKey])
+  }
+
+  read(answer: Json): ReadAnswer {
+    const blocks = this.form.blocksOf(answer) ?? []
+    const shown = this.shownOf(answer)
+    return {
+      calls: blocks.flatMap((block) => {
+        const call = this.form.callOf(block)
+        return call === undefined || call.name !== this.tool ? [] : [{ ...call, json: JSON.stringify(block) }]
+      }),
+      hasOthers: shown.some((block) => this.form.callOf(block) !== undefined),
+      sent: this.form.sent(blocks, answer).map((message) => JSON.stringify(message)),
+      visible: shown.map(this.form.visible),
+      usage: answer[this.form.usageKey]
+    }
+  }
+
+  /** Goes on to the provider's next answer, after a text of the gateway. */
+  next(answer: Json, note: string): void {
+    this.earlier = this.countsWith(answer)
+    this.before.push(...this.shownOf(answer))
+    if (note !== "") this.before.push(this.form.note(note, this.before.length))
+    this.rounds += 1
+  }
+}
+
+/** Passes on a body that is not streamed. Mutable. */
+export class RelayedBody {
+  private readonly relay: Relay<GrowingAnswer>
+  private body = ""
+  private answer: Json = {}
+
+  constructor(form: RelayForm, tool: string) {
+    this.relay = new Relay(form, tool)
+  }
+
+  /** Reads a body. Returns undefined for a body in an unknown form. */
+  readonly push = (body: string): ReadAnswer | undefined => {
+    const answer = parsedOrUndefined(body)
+    if (!isJson(answer) || this.relay.form.blocksOf(answer) === undefined) return undefined
+    this.body = body
+    this.answer = answer
+    return this.relay.read(answer)
+  }
+
+  /** Goes on to the provider's next body, after a text of the gateway, unless it is empty. */
+  readonly next = (note: string): void => this.relay.next(this.answer, note)
+
+  /** Returns the body for the client. */
+  readonly finish = (ending: Ending): string => {
+    const { answer, relay } = this
+    const { blocksOf, usageKey, withBlocks } = relay.form
+    const shown = relay.shownOf(answer)
+    if (relay.rounds === 1 && ending === "as sent" && shown.length === blocksOf(answer)?.length) return this.body
+    const blocks = [...relay.before, ...shown]
+    return JSON.stringify({ ...withBlocks(answer, blocks, ending), [usageKey]: relay.countsWith(answer) })
+  }
+}
+
+/** Passes on a stream event by event. Each dialect says how its events are changed. Mutable. */
+export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswer> {
+  protected readonly relay: Relay<Growing>
+  /** The provider's current answer. */
+  protected answer: Growing
+  /** The client's index of each block, by its index in the current answer. Blocks of the gateway's tool have none. */
+  private indexes = new Map<number, number | undefined>()
+  /** Blocks that the client has got so far. */
+  private shown = 0
+  /** The events that end the current answer: the gateway may continue it. */
+  protected held: Array<SseEvent> = []
+
+  constructor(form: RelayForm<Growing>, tool: string) {
+    this.relay = new Relay(form, tool)
+    this.answer = form.begin()
+  }
+
+  /** How an event is passed on. Undefined for one that ends the answer. */
+  protected abstract pass(event: SseEvent, data: Json): string | undefined
+  /** What the client gets of an event that ends an answer which goes on: the content, where an event also ends it. */
+  protected opened(_event: SseEvent, _data: Json): string {
+    return ""
+  }
+
+  /** An event that ends the answer for the client. `counts` are those of all answers. */
+  protected abstract closed(event: SseEvent, data: Json, ending: Ending, counts: unknown): string
+  /** The events of a text of the gateway. */
+  protected abstract noted(note: string): string
+  /** The event that reports an error. */
+  protected failed(error: Json): string {
+    return sseText({ name: "" }, { error })
+  }
+
+  /** Reads an event. Returns the text to send to the client. */
+  readonly push = (event: SseEvent): string => {
+    const data = parsedOrUndefined(event.data)
+    if (isJson(data)) this.answer.push(data)
+    const passed = isJson(data) ? this.pass(event, data) : isEndMark(event.data) ? undefined : event.raw
+    if (passed === undefined) this.held.push(event)
+    return passed ?? ""
+  }
+
+  /** Returns the current answer of the provider. */
+  readonly read = (): ReadAnswer => this.relay.read(this.answer.whole)
+
+  /**
+   * Begins the provider's next answer. Returns the text to send to the client: what was held back of the events that
+   * ended this answer, and `note`, a text of the gateway, unless it is empty.
+   */
+  readonly next = (note: string): string => {
+    const opened = this.ofHeld(
+      (event, data) => this.opened(event, data),
+      () => ""
+    )
+    this.relay.next(this.answer.whole, note)
+    this.answer = this.relay.form.begin()
+    this.indexes = new Map()
+    this.held = []
+    return opened + (note === "" ? "" : this.noted(note))
+  }
+
+  /** Returns the events that end the answer for the client. */
+  readonly finish = (ending: Ending): string => {
+    const counts = this.relay.countsWith(this.answer.whole)
+    return this.ofHeld(
+      (event, data) => this.closed(event, data, ending, counts),
+      ({ raw }) => raw
+    )
+  }
+
+  /** Returns an event that reports a failure to the client. */
+  readonly failure = (status: number, body: string): string => {
+    const parsed = parsedOrUndefined(body)
+    const error = isJson(parsed) ? parsed["error"] : undefined
+    const message = typeof error === "string" ? error : `the provider answered ${status}`
+    return this.failed(isJson(error) ? error : jsonAt(this.relay.form.failure(status, message), "error"))
+  }
+
+  /** The client's index for a block of the provider; undefined where the client does not get it, or it has not begun. */
+  protected indexOf(index: number): number | undefined {
+    return this.indexes.get(index)
+  }
+
+  /** Notes that a block begins. */
+  protected begin(index: number, block: Json): void {
+    if (this.indexes.has(index)) return
+    this.indexes.set(index, this.relay.isOwn(block) ? undefined : this.nextIndex())
+  }
+
+  /** The client's next index. */
+  protected nextIndex(): number {
+    this.shown += 1
+    return this.shown - 1
+  }
+
+  private ofHeld(write: (event: SseEvent, data: Json) => string, other: (event: SseEvent) => string): string {
+    return this.held
+      .map((event) => {
+        const data = parsedOrUndefined(event.data)
+        return isJson(data) ? write(event, data) : other(event)
+      })
+      .join("")
+  }
+}
+
+/** The relay of a dialect, whose streams are passed on by `Stream`. */
+export const relayOf = <Growing extends GrowingAnswer>(
+  form: RelayForm<Growing>,
+  Stream: new (form: RelayForm<Growing>, tool: string) => RelayedStream<Growing>
+): AnswerRelay => ({
+  stream: (tool) => new Stream(form, tool),
+  whole: (tool) => new RelayedBody(form, tool),
+  results: (calls, recalled) => form.results(calls, recalled).map((message) => JSON.stringify(message))
+})

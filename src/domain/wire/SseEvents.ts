@@ -80,3 +80,6 @@ export class SseSplitter {
 /** Writes an event in the form of another one: with a name if that one has a name. */
 export const sseText = (like: Pick<SseEvent, "name">, data: unknown): string =>
   `${like.name === "" ? "" : `event: ${like.name}\n`}data: ${JSON.stringify(data)}\n\n`
+
+/** Whether the data of an event is OpenAI's mark for the end of a stream. */
+export const isEndMark = (data: string): boolean => data.trim() === "[DONE]"

@@ -1,11 +1,11 @@
 import { type Config, Effect, Layer, Record, Stream } from "effect"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import {
-  firstModel,
+  accessOf,
   makerKeyOf,
   type ModelRoute,
   noProviderText,
-  reachOf,
+  ollamaAddress,
   routeOf
 } from "../../domain/model/ModelRoute.ts"
 import {
@@ -18,9 +18,6 @@ import {
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
-/** Ollama's default address. */
-const ollamaUrl = "http://localhost:11434/v1"
-
 const layers: Readonly<
   Record<Exclude<ModelRoute["provider"], "google">, Effect.Effect<Layer.Layer<Model, Config.ConfigError>>>
 > = {
@@ -30,7 +27,7 @@ const layers: Readonly<
   ),
   ollama: Effect.map(
     Effect.promise(() => import("../model/OpenAiModel.ts")),
-    ({ layer }) => layer({ baseUrl: ollamaUrl })
+    ({ layer }) => layer({ baseUrl: `${ollamaAddress}/v1` })
   ),
   openai: Effect.map(
     Effect.promise(() => import("../model/OpenAiModel.ts")),
@@ -64,9 +61,9 @@ const make = Effect.gen(function* () {
       )
     )
   const others = yield* Effect.all(Record.map(layers, open))
-  const reach = (name: string) => reachOf(name, configured)
+  const access = accessOf(configured)
   const routed = ({ model: name, ...request }: ModelRequest) => {
-    const reached = reach(name)
+    const reached = access.reach(name)
     // Such a name would go to Google, with the prompt.
     if (reached._tag === "NoProvider") return Effect.fail(invalid(noProviderText(reached.provider)))
     const { model, provider } = routeOf(name, configured)
@@ -74,7 +71,7 @@ const make = Effect.gen(function* () {
     return Effect.map(service, (service) => ({ service, request: { ...request, model } }))
   }
   const service: Model["Service"] = {
-    access: { reach, first: firstModel(configured) },
+    access,
     generate: (request) =>
       Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)).pipe(
         Effect.mapError(namingKey(request.model))

@@ -43,7 +43,7 @@ export const accountAnswer = Effect.fnUntraced(
     if (route?.asks !== "answer") return
     const { learn, prices } = yield* Gateway
     const limiter = yield* TenantLimiter
-    const counted = usageOf(wire[route.dialect].usage, counts)
+    const counted = usageOf(wire[route.dialect].answers.usage, counts)
     if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const usage: Usage = counted ?? {
       prompt: Math.ceil(estimated ?? bodyBytes / bytesPerToken),

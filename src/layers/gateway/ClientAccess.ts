@@ -2,10 +2,10 @@ import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
 import type { IncomingMessage } from "node:http"
 import { type Carried, keysOf, withOperatorKey, withOwnKey } from "../../domain/gateway/ClientKeys.ts"
-import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Dialect.ts"
 import { accountOf, type GatewayAccess, ownerText } from "../../domain/gateway/GatewayAccess.ts"
 import { endToEnd, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
 import type { RequestTarget } from "../../domain/gateway/RequestTarget.ts"
+import { isModelRequest, type Provider, type Route } from "../../domain/gateway/Route.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 
 /** Decides who sends a request, who pays for it, whose conversations it may see, and with which key it goes upstream. */

@@ -1,9 +1,9 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Dialect.ts"
-import { mayNameState, storesAnswer } from "../../domain/gateway/RequestBody.ts"
+import { mayNameState } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
+import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -141,7 +141,7 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
 
 /** The body for a failure of the gateway itself, in the form that the client expects. */
 const failureBody = (route: Route | undefined, status: number, message: string): string =>
-  JSON.stringify(wire[route?.dialect ?? "chat"].failure(status, message))
+  JSON.stringify(wire[route?.dialect ?? "chat"].answers.failure(status, message))
 
 const work = Effect.fnUntraced(function* (
   options: GatewayHandlerOptions,
@@ -175,7 +175,7 @@ const work = Effect.fnUntraced(function* (
     bodyBytes: Math.max(declared, received.body.length),
     holder,
     clientSeconds,
-    keeper: route?.asks === "answer" && storesAnswer(route.dialect, received.body) ? owner : undefined
+    keeper: route?.asks === "answer" && wire[route.dialect].request.isStored(received.body) ? owner : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
     return yield* passRoute(options, request, { passing, owner, isOperators }, received, route)

@@ -1,10 +1,8 @@
 import { Cause, Effect, Metric, type Scope } from "effect"
 import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
-import type { Route } from "../../domain/gateway/Dialect.ts"
 import { headerOf } from "../../domain/gateway/HeaderList.ts"
-import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
-import { wire } from "../../domain/gateway/WireDialects.ts"
+import type { Route } from "../../domain/gateway/Route.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
@@ -15,9 +13,8 @@ import { collectText, meter } from "./AnswerMeter.ts"
 import { decoded } from "./BodyEncoding.ts"
 import { reportFailure, unchangedRequest } from "./GatewayFailures.ts"
 import { asSent, passAnswer, passRead, type ProxiedRequest, withText } from "./ProxiedRequest.ts"
-import { passStream, readEvents } from "./StreamedAnswers.ts"
+import { passStream, passWhole, readAnswer } from "./RelayedAnswers.ts"
 import { encodingOf, readAll, typeOf, type Upstream, type UpstreamAnswer, type UpstreamFailed } from "./Upstream.ts"
-import { passWhole } from "./WholeAnswers.ts"
 
 /** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
 
@@ -47,9 +44,7 @@ export const passUnread = Effect.fnUntraced(function* (
 const keepAnswer = Effect.fnUntraced(
   function* (owner: string, text: string) {
     const { keep } = yield* Gateway
-    const read = text.startsWith("{")
-      ? wire.responses.answers.whole(recallName).push(text)
-      : readEvents("responses", text)
+    const read = readAnswer("responses", text, !text.startsWith("{"))
     if (read !== undefined) yield* keep(owner, read)
   },
   Effect.catchCause((cause) => reportFailure(cause, "references to this answer are not known"))

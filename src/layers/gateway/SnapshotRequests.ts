@@ -1,13 +1,11 @@
 import { Effect } from "effect"
-import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
-import { wire } from "../../domain/gateway/WireDialects.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
-import { readEvents } from "./StreamedAnswers.ts"
+import { readAnswer } from "./RelayedAnswers.ts"
 import { holding, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
 /** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
@@ -30,9 +28,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
             cause: undefined
           })
         }
-        const read = typeOf(answer).includes("event-stream")
-          ? readEvents(dialect, body)
-          : wire[dialect].answers.whole(recallName).push(body)
+        const read = readAnswer(dialect, body, typeOf(answer).includes("event-stream"))
         yield* accountAnswer(passing, {
           model,
           estimated: undefined,

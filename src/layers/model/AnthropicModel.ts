@@ -1,29 +1,20 @@
-import { type Config, Effect, type Layer, Schema, Stream } from "effect"
+import { type Config, Effect, type Layer, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
-import { anthropicReader } from "../../domain/wire/anthropic/Reader.ts"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { anthropicAnswerReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
-import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { unusable } from "./ModelFailures.ts"
+import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
-import {
-  call,
-  chunks,
-  collect,
-  events,
-  modelLayer,
-  naming,
-  opened,
-  optionsConfig,
-  type Provider,
-  type ProviderOptions,
-  providerOf
-} from "./ProviderExchange.ts"
+import { call, events } from "./ProviderExchange.ts"
 
 /** Anthropic's Messages API. Content that stays the same from request to request is marked for its cache. */
 
-const names: ProviderNames = { key: "ANTHROPIC_API_KEY", baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
+const names: ProviderNames = { keys: keyVariables.anthropic, baseUrl: "ANTHROPIC_BASE_URL", api: "Anthropic" }
 const defaultBaseUrl = "https://api.anthropic.com"
 
 /** The maximum length of the answer, which every request must state. Default: the part of the window kept for the answer. */
@@ -48,11 +39,9 @@ const carrying = (provider: Provider, request: AnthropicRequest): Provider => {
 const stream = (provider: Provider, request: ModelRequest) =>
   Effect.map(requestOf(provider, request), ({ request, tools }) =>
     chunks(provider, events(carrying(provider, request), "v1/messages", requestBody(request, tools)), () =>
-      anthropicReader({ tools, target: targetOf(request) })
+      anthropicAnswerReader({ tools, target: targetOf(request) })
     )
   ).pipe(Stream.unwrap, streamSpan("anthropic", request))
-
-const readCount = Schema.decodeUnknownEffect(Schema.Struct({ input_tokens: Schema.Natural }))
 
 const countTokens = Effect.fnUntraced(function* (
   provider: Provider,
@@ -63,10 +52,7 @@ const countTokens = Effect.fnUntraced(function* (
     contents: request.contents
   })
   const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
-  const { input_tokens: tokens } = yield* readCount(answer).pipe(
-    Effect.mapError(() => unusable("it contains no token count"))
-  )
-  return tokens
+  return tokenCount(answer) ?? (yield* unusable("it contains no token count"))
 })
 
 const make = (options: ProviderOptions, send: Send): Model["Service"] => {
@@ -76,13 +62,10 @@ const make = (options: ProviderOptions, send: Send): Model["Service"] => {
     needsKey: true,
     headers: (key) => ({ "anthropic-version": "2023-06-01", ...(key === undefined ? {} : { "x-api-key": key }) })
   }
-  const asked = naming(provider.model)
-  return {
-    ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
-    generate: (request) => collect(stream(provider, asked(request))).pipe(answerSpan("anthropic", asked(request))),
-    stream: (request) => stream(provider, asked(request)),
-    countTokens: (request) => countTokens(provider, asked(request)).pipe(countSpan("anthropic", asked(request)))
-  }
+  return modelOf(provider, "anthropic", {
+    stream: (request) => stream(provider, request),
+    countTokens: (request) => countTokens(provider, request).pipe(countSpan("anthropic", request))
+  })
 }
 
 /**

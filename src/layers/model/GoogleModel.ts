@@ -1,7 +1,8 @@
 import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
 import { model } from "../../domain/content/Content.ts"
-import { geminiReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
 import { geminiContent } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import {
@@ -13,29 +14,23 @@ import {
   type ModelError,
   type ModelRequest
 } from "../../services/model/Model.ts"
-import { answerSpan, countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { chunkOf, chunks, modelOf, unfinished } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
-import type { ProviderNames } from "./ProviderErrors.ts"
 import {
-  callSdk,
-  chunkOf,
-  chunks,
-  events,
   keyOf,
   modelLayer,
-  naming,
   optionsConfig,
   type Provider,
   type ProviderOptions,
   providerOf,
-  type Refusal,
-  type SdkCall,
-  sdkFetch,
-  unfinished,
-  within
-} from "./ProviderExchange.ts"
+  type Timeouts as ProviderTimeouts
+} from "./Provider.ts"
+import type { ProviderNames } from "./ProviderErrors.ts"
+import { events, failAfter, type Refusal } from "./ProviderExchange.ts"
 import { bodyOf, restOf } from "./RequestBytes.ts"
+import { callSdk, type SdkCall, sdkFetch } from "./SdkCall.ts"
 
 /**
  * The Gemini API through `@google/genai`. Its build `/web` reads no environment and prints no warnings, so that only this layer
@@ -43,12 +38,9 @@ import { bodyOf, restOf } from "./RequestBytes.ts"
  */
 
 /** Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
-export interface Timeouts {
+export interface Timeouts extends ProviderTimeouts {
   /** For a whole answer of `generate`. */
   readonly generate: Duration.Input
-  /** For each piece of `stream`: the first since the request, every other since the one before was taken. */
-  readonly chunk: Duration.Input
-  readonly countTokens: Duration.Input
   /** For the description of a model. */
   readonly describe: Duration.Input
 }
@@ -65,7 +57,7 @@ export interface Options extends Omit<ProviderOptions, "timeouts"> {
   readonly timeouts?: Partial<Timeouts> | undefined
 }
 
-const names: ProviderNames = { key: "GEMINI_API_KEY", baseUrl: "GOOGLE_GEMINI_BASE_URL", api: "Gemini" }
+const names: ProviderNames = { keys: keyVariables.google, baseUrl: "GOOGLE_GEMINI_BASE_URL", api: "Gemini" }
 const defaultBaseUrl = "https://generativelanguage.googleapis.com"
 
 const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
@@ -131,7 +123,7 @@ const generate = (client: Client, request: ModelRequest): Effect.Effect<ModelAns
     const { finishReason, grounding, parts = [], usage = null } = chunk ?? {}
     if (finishReason === undefined) return yield* unusable(parts.length === 0 ? "it has no candidates" : unfinished)
     return { content: model(...parts), finishReason, usage, ...(grounding === undefined ? {} : { grounding }) }
-  }).pipe(within(client.timeouts.generate))
+  }).pipe(failAfter(client.timeouts.generate))
 
 const countTokens = Effect.fnUntraced(
   function* (client: Client, { contents, model }: ModelRequest): Effect.fn.Return<number, ModelError> {
@@ -150,7 +142,7 @@ const countTokens = Effect.fnUntraced(
     )
     return totalTokens
   },
-  (count, { timeouts }) => within(timeouts.countTokens)(count)
+  (count, { timeouts }) => failAfter(timeouts.countTokens)(count)
 )
 
 /** Whether the API has no such model, or does not accept the text as a model name. An unknown path at a gateway or a rejected key does not count. */
@@ -182,7 +174,7 @@ const describe = Effect.fn("Model.describe")(
     descriptions.set(model, description)
     return description
   },
-  (description, { timeouts }) => within(timeouts.describe)(description)
+  (description, { timeouts }) => failAfter(timeouts.describe)(description)
 )
 
 /** The path of a model, as the SDK has it; undefined for a name that would lead to another resource. */
@@ -199,7 +191,7 @@ const stream = (client: Client, request: ModelRequest): Stream.Stream<ModelChunk
     if (path === undefined) return Stream.fail(failed(new InvalidRequestError({ detail: "invalid model parameter" })))
     const target = targetOf(client, request.model)
     const answer = events(client, `v1beta/${path}:streamGenerateContent?alt=sse`, bodyOf(request, target))
-    return chunks(client, answer, () => geminiReader({ target }))
+    return chunks(client, answer, () => geminiAnswerReader({ target }))
   }).pipe(streamSpan("gcp.gemini", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {
@@ -211,14 +203,12 @@ const make = (options: Options, send: Send): Model["Service"] => {
     timeouts: { ...defaultTimeouts, ...options.timeouts },
     descriptions: new Map()
   }
-  const asked = naming(client.model)
-  return {
-    ...(client.model === undefined ? {} : { fixedModel: client.model }),
-    generate: (request) => generate(client, asked(request)).pipe(answerSpan("gcp.gemini", asked(request))),
-    stream: (request) => stream(client, asked(request)),
-    countTokens: (request) => countTokens(client, asked(request)).pipe(countSpan("gcp.gemini", asked(request))),
-    describe: (name) => describe(client, client.model ?? name)
-  }
+  return modelOf(client, "gcp.gemini", {
+    generate: (request) => generate(client, request),
+    stream: (request) => stream(client, request),
+    countTokens: (request) => countTokens(client, request).pipe(countSpan("gcp.gemini", request)),
+    describe: (name) => describe(client, name)
+  })
 }
 
 /**
@@ -236,7 +226,7 @@ export const layer = (options: Options): Layer.Layer<Model> => modelLayer(Effect
  * set, and nothing else of the environment is read. The layer fails when the endpoint is not such a URL.
  */
 export const layerConfigWith = (timeouts: Partial<Timeouts>): Layer.Layer<Model, Config.ConfigError> =>
-  modelLayer(optionsConfig(names, "GOOGLE_API_KEY"), (options, send) => make({ ...options, timeouts }, send))
+  modelLayer(optionsConfig(names), (options, send) => make({ ...options, timeouts }, send))
 
 /** The Gemini API. The key is GEMINI_API_KEY, else GOOGLE_API_KEY; GOOGLE_GEMINI_BASE_URL names another endpoint. */
 export const layerConfig: Layer.Layer<Model, Config.ConfigError> = layerConfigWith({})

@@ -1,25 +1,17 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
-import { chatReader } from "../../domain/wire/chat/Reader.ts"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
 import { chatBody } from "../../domain/wire/chat/Request.ts"
-import { responsesReader } from "../../domain/wire/responses/Reader.ts"
+import { responsesAnswerReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
-import { answerSpan, streamSpan } from "../../services/model/ModelSpans.ts"
+import { streamSpan } from "../../services/model/ModelSpans.ts"
 import { estimateContents } from "../../services/tokens/Calibrations.ts"
+import { chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
+import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
 import { type ProviderNames } from "./ProviderErrors.ts"
-import {
-  chunks,
-  collect,
-  events,
-  modelLayer,
-  naming,
-  opened,
-  optionsConfig,
-  type Provider,
-  type ProviderOptions,
-  providerOf
-} from "./ProviderExchange.ts"
+import { events } from "./ProviderExchange.ts"
 
 /** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */
 
@@ -29,7 +21,7 @@ export interface Options extends ProviderOptions {
   readonly api?: "chat" | "responses" | undefined
 }
 
-const names: ProviderNames = { key: "OPENAI_API_KEY", baseUrl: "OPENAI_BASE_URL", api: "OpenAI" }
+const names: ProviderNames = { keys: keyVariables.openai, baseUrl: "OPENAI_BASE_URL", api: "OpenAI" }
 const defaultBaseUrl = "https://api.openai.com/v1"
 
 /** A server and its dialect. */
@@ -43,9 +35,9 @@ const stream = (server: Server, request: ModelRequest) =>
     const target = { dialect: server.api, server: shared.server, model: shared.model }
     const reading = { tools, target }
     return server.api === "responses"
-      ? chunks(server, events(server, "responses", responsesBody(shared, tools)), () => responsesReader(reading))
+      ? chunks(server, events(server, "responses", responsesBody(shared, tools)), () => responsesAnswerReader(reading))
       : chunks(server, events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
-          chatReader(reading)
+          chatAnswerReader(reading)
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 
@@ -61,13 +53,7 @@ const make = (options: Options, send: Send): Model["Service"] => {
     needsKey: isOpenAi,
     headers: (key): Readonly<Record<string, string>> => (key === undefined ? {} : { authorization: `Bearer ${key}` })
   }
-  const asked = naming(provider.model)
-  return {
-    ...(provider.model === undefined ? {} : { fixedModel: provider.model }),
-    generate: (request) => collect(stream(server, asked(request))).pipe(answerSpan("openai", asked(request))),
-    stream: (request) => stream(server, asked(request)),
-    countTokens: (request) => estimateContents(asked(request))
-  }
+  return modelOf(provider, "openai", { stream: (request) => stream(server, request), countTokens: estimateContents })
 }
 
 /**

@@ -1,17 +1,26 @@
 import { Duration } from "effect"
-import { excessOf, type ProviderFault } from "../../domain/wire/ProviderFault.ts"
+import {
+  excessOf,
+  type ProviderFault,
+  refusedIn,
+  type TooManyBytes,
+  type TooManyTokens
+} from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
+  ContextLengthError,
   InternalProviderError,
   InvalidRequestError,
   InvalidResponseError,
   type ModelErrorReason,
+  NetworkError,
   QuotaExhaustedError,
-  RateLimitError
+  RateLimitError,
+  RequestBytesError
 } from "../../services/model/Model.ts"
 import { codeOf } from "../platform/ConnectionCode.ts"
-import { clip, ofConnection, reasonOfExcess, reasonOfRefusal } from "./ModelFailures.ts"
+import { clip } from "./ModelFailures.ts"
 
 /** Turns failures of providers and of the connection into reasons of a `ModelError`. */
 
@@ -47,16 +56,31 @@ const statedDelay = ({ message, retryMillis }: ProviderFault): Duration.Duration
 
 /** Names used in the messages. */
 export interface ProviderNames {
-  /** The environment variables of the key and of the address. */
-  readonly key: string
+  /** The environment variables of the key, of several the first that is set; and of the address. */
+  readonly keys: readonly [string, ...ReadonlyArray<string>]
   readonly baseUrl: string
   /** The name of the API. */
   readonly api: string
 }
 
 /** A failure of the key. */
-export const keyError = (kind: AuthenticationError["kind"], { key }: ProviderNames) =>
-  new AuthenticationError({ kind, variable: key })
+export const keyError = (kind: AuthenticationError["kind"], { keys: [variable] }: ProviderNames) =>
+  new AuthenticationError({ kind, variable })
+
+/** The reason of a request that is too large, with the numbers that the server states. */
+const reasonOfExcess = (excess: TooManyTokens | TooManyBytes): ModelErrorReason =>
+  excess._tag === "TooManyBytes"
+    ? new RequestBytesError({})
+    : new ContextLengthError({
+        ...(excess.tokens === undefined ? {} : { tokens: excess.tokens }),
+        ...(excess.limit === undefined ? {} : { limit: excess.limit })
+      })
+
+/** The reason of a request that the provider does not accept. */
+const reasonOfRefusal = (status: number, fault: ProviderFault, detail: string): InvalidRequestError => {
+  const refused = refusedIn(status, fault)
+  return new InvalidRequestError({ detail, ...(refused === undefined ? {} : { refused }) })
+}
 
 /** The reason of an answer with the status of an error. */
 export const reasonOfStatus = (
@@ -107,5 +131,7 @@ export const reasonOfEvent = (fault: ProviderFault, names: ProviderNames): Model
 }
 
 /** The reason of a connection that failed. The text of such an error is not shown: it may quote the request. */
-export const reasonOfConnection = (error: unknown, isBegun: boolean, host: string): ModelErrorReason =>
-  ofConnection(codeOf(error) ?? (isBegun ? "the answer broke off" : "no connection"), host, isBegun)
+export const reasonOfConnection = (error: unknown, isBegun: boolean, host: string): ModelErrorReason => {
+  const cause = codeOf(error) ?? (isBegun ? "the answer broke off" : "no connection")
+  return new NetworkError({ detail: `${cause}, ${host}`, ...(isBegun ? { isBegun } : {}) })
+}

@@ -1,11 +1,11 @@
 import { ByteSize, Config, ConfigProvider, Effect, FileSystem, Layer, Option, Path, Result } from "effect"
 import { homedir } from "node:os"
 import { env } from "node:process"
+import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import {
   endpointProblem,
   endpointVariable,
   secretValues,
-  keyVariables,
   type EnvFileOwner,
   parseDotEnv,
   promptVariable,
@@ -130,7 +130,7 @@ const permittedVariables = Effect.fnUntraced(function* (
   }
   const endpoint = kept[endpointVariable]
   if (endpoint !== undefined) {
-    const problem = endpointProblem(kept, yield* Effect.filter(keyVariables, isSet))
+    const problem = endpointProblem(kept, yield* Effect.filter(keyVariables.google, isSet))
     if (problem !== undefined) leaveOut(endpointVariable, problem)
     else if (!(yield* isSet(endpointVariable))) {
       notices.push({ _tag: "EndpointUsed", file, address: addressOf(endpoint) })

@@ -1,10 +1,11 @@
 import { type Cause, Effect, Metric } from "effect"
-import type { HiddenExchange, HiddenRound } from "../../domain/gateway/HiddenExchange.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
+import type { VisibleBlock } from "../../domain/wire/AnswerForm.ts"
+import type { HiddenExchange, HiddenRound } from "../../domain/wire/HiddenExchange.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
-import type { Ending, ReadAnswer, RecallCall, VisibleBlock } from "../../domain/wire/RelayedAnswer.ts"
+import type { Ending, ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
 import type { SentView } from "./GatewayPlan.ts"
@@ -93,7 +94,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
     )
   )
   yield* Metric.update(recallsAnswered, calls.length)
-  const results = wire[sent.body.dialect].answers.results(calls, recalled)
+  const results = wire[sent.body.dialect].relay.results(calls, recalled)
   if (hasOthers) {
     yield* remember({ rounds, beside: { calls: calls.map(({ json }) => json), results } })
     return { _tag: "End", ending: "as sent" }

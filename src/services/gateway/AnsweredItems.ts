@@ -2,18 +2,17 @@ import { Effect } from "effect"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { isJson, textAt } from "../../domain/wire/MessageCodec.ts"
+import { referenceMark, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 
 /**
- * Items of answers of the Responses API that the provider stores. Clients refer to them by id in later requests (`item_reference`), so they are kept as they
+ * Items of answers of the Responses API that the provider stores. Clients refer to them by id in later requests, so they are kept as they
  * pass through: a compression and a recall read the items themselves.
  */
 
-const referenceType = "item_reference"
-
 const idOf = (item: string): string => {
   const value = parsedOrUndefined(item)
-  return isJson(value) && value["type"] !== referenceType ? textAt(value, "id") : ""
+  return isJson(value) && referenceOf(value) === undefined ? textAt(value, "id") : ""
 }
 
 /** Keeps the items of an answer. */
@@ -38,12 +37,12 @@ const itemOf = Effect.fnUntraced(function* ({ items, store }: ConversationMemory
 
 /** Returns a request with the items that it refers to. Undefined when one of them never passed through here. */
 export const withItems = Effect.fnUntraced(function* (memory: ConversationMemory, owner: string, body: RequestBody) {
-  if (body.dialect !== "responses" || !body.text.includes(`"${referenceType}"`)) return body
+  if (body.dialect !== "responses" || !body.text.includes(referenceMark)) return body
   const messages: Array<string> = []
   for (const message of body.messages) {
     const value = parsedOrUndefined(message)
-    const isReference = isJson(value) && value["type"] === referenceType
-    const item = isReference ? yield* itemOf(memory, owner, textAt(value, "id")) : message
+    const reference = isJson(value) ? referenceOf(value) : undefined
+    const item = reference === undefined ? message : yield* itemOf(memory, owner, reference)
     if (item === undefined) return undefined
     messages.push(item)
   }

@@ -5,8 +5,8 @@ import {
   HiddenExchangeJson,
   sentMessages
 } from "../../domain/gateway/CompressedView.ts"
-import type { HiddenExchange } from "../../domain/gateway/HiddenExchange.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
 import { withPatch } from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"

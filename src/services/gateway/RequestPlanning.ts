@@ -1,6 +1,5 @@
 import { Effect, Metric } from "effect"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
-import { compactedBy } from "../../domain/gateway/ClientCompaction.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { compressFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
@@ -13,6 +12,7 @@ import {
   withMessages as bodyWith
 } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import { compactedBy } from "../../domain/wire/ClientCompaction.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"

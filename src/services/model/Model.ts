@@ -1,7 +1,8 @@
 import { Context, Duration, Effect, Layer, Schema, Stream } from "effect"
-import { Content, Part } from "../../domain/content/Content.ts"
-import type { ModelReach } from "../../domain/model/ModelRoute.ts"
+import { Content } from "../../domain/content/Content.ts"
+import type { ModelAccess } from "../../domain/model/ModelRoute.ts"
 import { Usage } from "../../domain/tokens/Tokens.ts"
+import { AnswerPiece, Grounding } from "../../domain/wire/AnswerReader.ts"
 
 /** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
 
@@ -192,13 +193,6 @@ export const Generation = Schema.Struct({
 })
 export type Generation = typeof Generation.Type
 
-/** The results of a provider's own search: pages, and the UTF-8 byte of the answer's text after which each is cited. */
-export const Grounding = Schema.Struct({
-  sources: Schema.Array(Schema.Struct({ uri: Schema.String, title: Schema.String })),
-  supports: Schema.Array(Schema.Struct({ end: Schema.Natural, sources: Schema.Array(Schema.Natural) }))
-})
-export type Grounding = typeof Grounding.Type
-
 /** A provider's description of a model. Tokens. */
 export interface ModelDescription {
   /** The largest request. */
@@ -208,15 +202,8 @@ export interface ModelDescription {
 }
 
 /** A piece of an answer as it arrives. */
-export const ModelChunk = Schema.Struct({
-  parts: Schema.Array(Part),
-  finishReason: Schema.optionalKey(Schema.String),
-  usage: Schema.optionalKey(Usage),
-  /** Addresses that the answer quotes, with their titles. */
-  citations: Schema.optionalKey(Schema.Array(Schema.String)),
-  grounding: Schema.optionalKey(Grounding)
-})
-export type ModelChunk = typeof ModelChunk.Type
+export const ModelChunk = AnswerPiece
+export type ModelChunk = AnswerPiece
 
 /** A whole answer. It ended properly: an answer without a finish reason is an error. */
 export const ModelAnswer = Schema.Struct({
@@ -227,14 +214,6 @@ export const ModelAnswer = Schema.Struct({
   grounding: Schema.optionalKey(Grounding)
 })
 export type ModelAnswer = typeof ModelAnswer.Type
-
-/** Which models can be asked with the keys that are set. */
-export interface ModelAccess {
-  /** Whether a model can be asked. */
-  readonly reach: (model: string) => ModelReach
-  /** The model to ask when none is named; undefined: no provider has a key. */
-  readonly first: string | undefined
-}
 
 /**
  * A language model. Every call is interruptible: the request is aborted at the socket. No call retries by itself; the caller decides with

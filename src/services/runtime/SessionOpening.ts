@@ -2,7 +2,7 @@ import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { modelNames, type ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
-import { noProviderText } from "../../domain/model/ModelRoute.ts"
+import { askableModel, noProviderText } from "../../domain/model/ModelRoute.ts"
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -103,14 +103,15 @@ const defaultModel = Effect.fnUntraced(function* (
   notify: Notify
 ): Effect.fn.Return<string, never, Model> {
   const { access } = yield* Model
-  const { first = usual, reach } = access ?? { first: undefined, reach: undefined }
-  const reached = reach?.(usual)
-  const used = reach?.(first)
-  if (first === usual || reached?._tag !== "NoKey" || used?._tag !== "Ready") return usual
-  yield* notify(
-    message(`${first} answers, because ${reached.variable} is not set; --model and the setting model choose another`)
-  )
-  return first
+  const reached = access?.reach(usual)
+  if (access === undefined || reached?._tag !== "NoKey") return usual
+  const model = askableModel(usual, access)
+  if (model !== usual) {
+    yield* notify(
+      message(`${model} answers, because ${reached.variable} is not set; --model and the setting model choose another`)
+    )
+  }
+  return model
 })
 
 const silently: Notify = () => Effect.void

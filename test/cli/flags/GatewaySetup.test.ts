@@ -1,7 +1,8 @@
-import { assert, describe, it } from "@effect/vitest"
-import { gatewaySetup } from "../../../src/cli/flags/GatewaySetup.ts"
+import { ConfigProvider, Effect, Redacted } from "effect"
+import { gatewaySetup, providerKeys } from "../../../src/cli/flags/GatewaySetup.ts"
 import { requestLimit } from "../../../src/domain/gateway/GatewayLimits.ts"
 import { priceOf } from "../../../src/domain/tokens/Prices.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
 
 const price = { input: 1, output: 2 }
 
@@ -16,4 +17,20 @@ describe("the setup of a gateway", () => {
     assert.deepStrictEqual(priceOf(setup.prices.table, "mine"), price)
     assert.isUndefined(priceOf(setup.prices.table, "both"))
   })
+})
+
+it.effect.each([
+  [
+    { GEMINI_API_KEY: " ", GOOGLE_API_KEY: "g", ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "" },
+    { gemini: "g", anthropic: "a" }
+  ],
+  [{ GEMINI_API_KEY: "first", GOOGLE_API_KEY: "second" }, { gemini: "first" }]
+])("the keys of providers are the first that are not blank, as for models", function* ([env, expected]) {
+  const keys = yield* Effect.provideService(
+    providerKeys,
+    ConfigProvider.ConfigProvider,
+    ConfigProvider.fromUnknown(env)
+  )
+  const shown = Object.entries(keys).map(([provider, key]) => [provider, Redacted.value(key)])
+  assert.deepStrictEqual<unknown>(Object.fromEntries(shown), expected)
 })

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { keysOf, withOperatorKey, withOwnKey } from "../../../src/domain/gateway/ClientKeys.ts"
-import type { Provider } from "../../../src/domain/gateway/Dialect.ts"
 import { endToEnd, headerOf, withoutHeaders } from "../../../src/domain/gateway/HeaderList.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import type { Provider } from "../../../src/domain/gateway/Route.ts"
 
 /** Where keys are in a request, and what of it goes upstream. */
 

@@ -54,7 +54,7 @@ it.each([
 ])("a failure with the status %i has the form of its dialect", (code, anthropic, gemini, openAi) => {
   const message = "m"
   const other = { error: { message, type: openAi, param: null, code: null } }
-  const bodies = dialects.map((dialect) => wire[dialect].failure(code, message))
+  const bodies = dialects.map((dialect) => wire[dialect].answers.failure(code, message))
   assert.deepStrictEqual(bodies, [
     { type: "error", error: { type: anthropic, message } },
     { error: { code, message, status: gemini } },

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
 import { headOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { codecs, type Json } from "../../support/GatewayDialects.ts"
 

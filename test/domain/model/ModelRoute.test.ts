@@ -1,5 +1,12 @@
 import { assert, it } from "@effect/vitest"
-import { firstModel, noProviderText, reachOf, routeOf } from "../../../src/domain/model/ModelRoute.ts"
+import {
+  accessOf,
+  askableModel,
+  firstModel,
+  noProviderText,
+  reachOf,
+  routeOf
+} from "../../../src/domain/model/ModelRoute.ts"
 
 it("a name leads to its provider", () => {
   const both = new Set(["anthropic", "openai"])
@@ -49,6 +56,11 @@ it("a model can be asked where its provider has a key, and no provider is guesse
     "claude-sonnet-5",
     undefined
   ])
+  const usual = "gemini-2.5-flash"
+  assert.deepStrictEqual(
+    [google, one, new Set<string>()].map((configured) => askableModel(usual, accessOf(configured))),
+    [usual, "claude-sonnet-5", usual]
+  )
   assert.include(noProviderText("antropic"), "did you mean anthropic?")
   assert.notInclude(noProviderText("foo"), "did you mean")
 })

@@ -1,11 +1,13 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Result } from "effect"
+import { Option, Result } from "effect"
 import type { Part } from "../../../src/domain/content/Content.ts"
-import type { AnswerReader } from "../../../src/domain/wire/AnswerReader.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
-import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
+import { maxDepth } from "../../../src/domain/text/JsonText.ts"
+import { type AnswerReader, maxAnswerParts } from "../../../src/domain/wire/AnswerReader.ts"
+import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
+import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
+import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 
 /** The events of an answer, cut at every place where a server may cut them, and what each kind of failure in them is. */
@@ -103,7 +105,10 @@ describe("an answer of the Messages API", () => {
   it("is the same for any cut of its texts, signatures and arguments", () => {
     for (let at = 0; at < cuts(args).length; at += 1) {
       const cut = (text: string) => cuts(text)[at] ?? cuts(text).at(-1) ?? [text]
-      const reader = anthropicReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } })
+      const reader = anthropicAnswerReader({
+        tools: names,
+        target: { dialect: "anthropic", server: "api", model: "m" }
+      })
       assert.deepStrictEqual(read(reader, eventsOf(cut)), whole)
     }
   })
@@ -113,7 +118,10 @@ describe("an answer of the Responses API", () => {
   it("is the same for any cut of its texts", () => {
     const reasoning = { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
     for (const pieces of cuts("It is so.")) {
-      const reader = responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+      const reader = responsesAnswerReader({
+        tools: names,
+        target: { dialect: "responses", server: "api", model: "m" }
+      })
       const said = read(reader, [
         { type: "response.reasoning_text.delta", delta: "I " },
         { type: "response.reasoning_summary_text.delta", delta: "think." },
@@ -155,12 +163,31 @@ describe("an answer of the Responses API", () => {
   })
 })
 
+describe("an answer of the Responses API from a server that ends it in another way", () => {
+  it.each([
+    [{ status: "completed" }, "STOP"],
+    [{ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }, "MAX_TOKENS"],
+    [{ status: "incomplete", incomplete_details: { reason: "max_tool_calls" } }, "OTHER"]
+  ])("ends with %o as %s", (response, finishReason) => {
+    const reader = responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+    assert.strictEqual(read(reader, [{ type: "response.done", response }]).finishReason, finishReason)
+  })
+
+  it("is no answer where the response failed", () => {
+    const reader = responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+    const response = { status: "failed", error: { code: "server_error", message: "no" } }
+    const fault = { kind: "server_error", message: "no" }
+    const problem = Option.getOrUndefined(Result.getFailure(reader.read({ type: "response.done", response })))
+    assert.deepInclude(problem?._tag === "Fault" ? { ...problem.fault } : {}, fault)
+  })
+})
+
 describe("an answer of Chat Completions", () => {
   it("is the same for any cut of its texts and of the arguments of two calls", () => {
     for (const pieces of cuts(args)) {
       const delta = (more: object) => ({ choices: [{ delta: more }] })
       const called = (index: number, more: object) => delta({ tool_calls: [{ index, ...more }] })
-      const reader = chatReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+      const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
       const said = read(reader, [
         delta({ reasoning_content: "I " }),
         delta({ reasoning: "think." }),
@@ -198,6 +225,32 @@ describe("an answer of Chat Completions", () => {
         finishReason: "STOP",
         usage: { prompt: 10, answer: 2, thoughts: 5, cached: 3 }
       })
+    }
+  })
+})
+
+describe("an answer of the Gemini API", () => {
+  const target = { dialect: "gemini", server: "api", model: "m" } as const
+
+  it("that was parsed elsewhere is not read deeper than any other", () => {
+    let args: unknown = 1
+    for (let depth = 0; depth < maxDepth; depth += 1) args = [args]
+    const deep = {
+      candidates: [{ content: { parts: [{ functionCall: { name: "look", args } }] }, finishReason: "STOP" }]
+    }
+    const problem = Option.getOrUndefined(Result.getFailure(readGemini(deep, target)))
+    assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "levels", limit: maxDepth })
+  })
+
+  it("with more parts than any model intends is not decoded, however many candidates come with them", () => {
+    const reader = geminiAnswerReader({ target })
+    // They are no parts: decoding them would fail.
+    const candidate = {
+      content: { role: "model", parts: Array.from({ length: maxAnswerParts + 1 }, () => ({ text: 1 })) }
+    }
+    for (const candidates of [[candidate], [candidate, { content: { parts: [] } }], [candidate, {}]]) {
+      const problem = Option.getOrUndefined(Result.getFailure(reader.read({ candidates })))
+      assert.deepStrictEqual(problem, { _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
     }
   })
 })

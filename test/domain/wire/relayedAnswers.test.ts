@@ -1,8 +1,8 @@
 import { assert, describe, expect, it } from "@effect/vitest"
-import { type HiddenExchange, woven } from "../../../src/domain/gateway/HiddenExchange.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
-import { dialects } from "../../../src/domain/wire/Dialect.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
+import { type HiddenExchange, woven } from "../../../src/domain/wire/HiddenExchange.ts"
 import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 
@@ -66,7 +66,7 @@ const written: Array<string> = []
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   const codec = codecs[dialect]
-  const answering = wire[dialect].answers
+  const answering = wire[dialect].relay
   /** What the provider gets back of an answer. Gemini wants no thoughts. */
   const sentBack = (blocks: ReadonlyArray<Block>) =>
     codec.assistant(dialect === "gemini" ? blocks.filter(({ kind }) => kind !== "thought") : blocks)
@@ -105,7 +105,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
         read.hasOthers,
         blocks.some((block) => block.kind === "call" && !isOwn(block))
       )
-      assert.deepInclude(usageOf(wire[dialect].usage, read.usage), { prompt: 11, answer: 3 })
+      assert.deepInclude(usageOf(wire[dialect].answers.usage, read.usage), { prompt: 11, answer: 3 })
       assert.deepStrictEqual(plain(read.sent), sentBack(blocks))
       visible.push(...blocks.filter((block) => !isOwn(block)))
       const results = own.map(resultOf)
@@ -146,7 +146,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const history = [...codec.assistant(visible), ...resultsOf(theirs), ...codec.user("And then?")].map((one) =>
       JSON.stringify(one)
     )
-    const back = woven(dialect, { rounds: hidden, ...(beside === undefined ? {} : { beside }) }, history)
+    const back = woven(wire[dialect], { rounds: hidden, ...(beside === undefined ? {} : { beside }) }, history)
     assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
       ...expected,
       ...codec.assistant([...last.filter((block) => !isOwn(block)), ...owned]),
@@ -163,7 +163,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const history = [...codec.assistant([said("Other words.")]), ...codec.user("Go on.")].map((one) =>
       JSON.stringify(one)
     )
-    const back = woven(dialect, { rounds }, history)
+    const back = woven(wire[dialect], { rounds }, history)
     assert.deepStrictEqual(plain([...(back?.sent ?? []), ...history.slice(back?.consumed ?? 0)]), [
       ...codec.assistant([called("r1")]),
       ...codec.results([{ id: "r1", name: tool, text: "seen" }]),
@@ -174,7 +174,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const beside = { calls: ["{}"], results: ["{}"] }
     const next = [...history.slice(1), ...codec.assistant([other("c9")]), ...codec.results([resultOf(other("c9"))])]
     const left = woven(
-      dialect,
+      wire[dialect],
       { rounds: [], beside },
       next.map((one) => (typeof one === "string" ? one : JSON.stringify(one)))
     )
@@ -192,6 +192,33 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     assert.deepStrictEqual(theirs?.["error"], error)
     assert.include(JSON.stringify(ours?.["error"]), "503")
   })
+})
+
+/** The data of the events that a client gets of these events of a provider. */
+const passedOn = (dialect: Dialect, events: ReadonlyArray<object>): ReadonlyArray<Json> => {
+  const stream = wire[dialect].relay.stream(tool)
+  const text = events.map((data) => stream.push({ raw: "", name: "", data: JSON.stringify(data) })).join("")
+  return new SseSplitter().push(text + stream.finish("as sent")).map(({ data }) => JSON.parse(data))
+}
+
+it("a call without an index in the event that ends an answer reaches the client without the hidden one beside it", () => {
+  const toolCall = (id: string, name: string) => ({ id, type: "function", function: { name, arguments: "{}" } })
+  const delta = { tool_calls: [toolCall("r1", tool), toolCall("c1", "read_file")] }
+  const [event] = passedOn("chat", [{ id: "1", choices: [{ index: 0, delta, finish_reason: "tool_calls" }] }])
+  assert.deepStrictEqual(event?.["choices"][0].delta, { tool_calls: [{ ...toolCall("c1", "read_file"), index: 0 }] })
+})
+
+it("a signature in an empty text goes back to the Gemini API with the call after it", () => {
+  const stream = wire.gemini.relay.stream(tool)
+  const parts = [
+    { text: "hm", thought: true },
+    { text: "" },
+    { text: "", thoughtSignature: "s" },
+    { functionCall: { name: tool, args: {} } }
+  ]
+  const data = JSON.stringify({ candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }] })
+  stream.push({ raw: "", name: "", data })
+  assert.deepStrictEqual(plain(stream.read().sent), [{ role: "model", parts: parts.slice(2) }])
 })
 
 it("are written like this: see `test/golden/gateway-answers.txt`, and take a new one with `vitest -u`", () =>

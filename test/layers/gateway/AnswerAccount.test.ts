@@ -1,8 +1,8 @@
 import { Effect, Layer } from "effect"
-import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
-import { addedCounts, latestCounts } from "../../../src/domain/wire/AddedCounts.ts"
+import { addedCounts, latestCounts } from "../../../src/domain/wire/AnswerUsage.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { accountAnswer, type Used } from "../../../src/layers/gateway/AnswerAccount.ts"
@@ -68,7 +68,7 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated: 110 })
     assert.deepStrictEqual(tokens, [["acme", 168]])
     assert.deepStrictEqual(learned, [["m", 110, 123]])
-    const usage = usageOf(wire[dialect].usage, counts[dialect])
+    const usage = usageOf(wire[dialect].answers.usage, counts[dialect])
     assert.deepInclude(
       usage,
       dialect === "anthropic"

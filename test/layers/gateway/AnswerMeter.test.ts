@@ -40,7 +40,7 @@ const streamOf = (dialect: Dialect, filling = "") =>
     codecs[dialect].events({ blocks: [{ kind: "text", text: `It is so. ${filling}` }], counts, number: 1 }).join("")
   )
 const isCounted = (dialect: Dialect, found: Metered) => {
-  const usage = usageOf(wire[dialect].usage, found.counts)
+  const usage = usageOf(wire[dialect].answers.usage, found.counts)
   assert.deepStrictEqual({ input: usage?.prompt, output: usage?.answer }, counts)
 }
 

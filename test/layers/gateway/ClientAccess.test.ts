@@ -1,8 +1,8 @@
 import { Effect, Redacted, Schema } from "effect"
 import { hash } from "node:crypto"
-import { isModelRequest, type Provider, providerOf, providers, routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { headerPairs } from "../../../src/domain/gateway/HeaderList.ts"
 import { type RequestTarget, requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { isModelRequest, type Provider, providerOf, providers, routeOf } from "../../../src/domain/gateway/Route.ts"
 import {
   type AccessOptions,
   accessOf,

@@ -1,6 +1,6 @@
 import { Effect, Redacted } from "effect"
 import { hash } from "node:crypto"
-import type { Provider } from "../../../src/domain/gateway/Dialect.ts"
+import type { Provider } from "../../../src/domain/gateway/Route.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ServedGatewayOptions } from "../../../src/layers/assembly/LiveGateway.ts"
 import { codecs } from "../../support/GatewayDialects.ts"

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os"
 import path from "node:path"
 import type { Content } from "../../../src/domain/content/Content.ts"
 import type { AnswerReader } from "../../../src/domain/wire/AnswerReader.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
+import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
 import { betaOf, requestBody } from "../../../src/domain/wire/anthropic/Request.ts"
 import { chatBody } from "../../../src/domain/wire/chat/Request.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
+import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { Chats, Models, Palimpsest } from "../../../src/index.ts"
@@ -32,7 +32,7 @@ const said = (parts: Content["parts"]): ReadonlyArray<Content> => [
 describe("what a provider's server compacted", () => {
   it.effect("goes back to Anthropic as it came, with the header that it needs", function* () {
     const parts = partsOf(
-      anthropicReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } }),
+      anthropicAnswerReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } }),
       [
         {
           type: "content_block_start",
@@ -65,7 +65,7 @@ describe("what a provider's server compacted", () => {
   it.effect("goes back to the Responses API as it came, and to no other dialect", function* () {
     const item = { type: "compaction", id: "cmp_1", encrypted_content: "b64", created_by: "server" }
     const parts = partsOf(
-      responsesReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } }),
+      responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } }),
       [{ type: "response.output_item.done", item }]
     )
     const request = { model: "gpt-5.5", server: "api", contents: said(parts), tools: [] }

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
-import type { HiddenExchange } from "../../../src/domain/gateway/HiddenExchange.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
+import type { HiddenExchange } from "../../../src/domain/wire/HiddenExchange.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
 import { nextStep, type Rounds } from "../../../src/services/gateway/AnswerRounds.ts"
 import type { Gateway } from "../../../src/services/gateway/Gateway.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"

@@ -1,8 +1,8 @@
 import { Context, Effect, Layer, Logger, type Scope, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
-import { routeOf } from "../../../src/domain/gateway/Dialect.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
+import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -163,7 +163,7 @@ const session = Effect.fnUntraced(function* (
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
-    const stream = wire[dialect].answers.stream(tool)
+    const stream = wire[dialect].relay.stream(tool)
     const visible: Array<Block> = []
     let client = ""
     let counts = 0

@@ -1,14 +1,17 @@
+import type { Part } from "../../content/Content.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
+import type { GrowingAnswer, Growth, ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
-import { numberAt } from "../AnswerUsage.ts"
-import { isJson, type Json, textAt } from "../MessageCodec.ts"
+import { latestCounts, numberAt } from "../AnswerUsage.ts"
+import { blockReader } from "../BlockReader.ts"
+import { isJson, type Json, jsonAt, textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 
-/** An answer of Anthropic's Messages API in the making: its content blocks, whatever their kind, finish reasons and counts. */
+/** Answers of Anthropic's Messages API: content blocks, whatever their kind, finish reasons and counts. */
 
 /** The reasons for which an answer ends, as the Gemini API names them. */
-export const finishReasons: Readonly<Record<string, string>> = {
+const finishReasons: Readonly<Record<string, string>> = {
   end_turn: "STOP",
   tool_use: "STOP",
   stop_sequence: "STOP",
@@ -16,55 +19,7 @@ export const finishReasons: Readonly<Record<string, string>> = {
   model_context_window_exceeded: outputLimit
 }
 
-/** Whether a block calls a tool of ours. */
-export const isToolCall = (block: Json): boolean => block["type"] === "tool_use"
-
-/** Whether a block is a state that goes back as it came: signed thinking, or what the server compacted. */
-export const isState = (block: Json): boolean =>
-  isCompaction(block) ||
-  block["type"] === "redacted_thinking" ||
-  (block["type"] === "thinking" && textAt(block, "signature") !== "")
-
-/** A block with a delta applied: texts are joined, citations added, other values replaced. */
-const grown = (block: Json, { citation, type: _, ...delta }: Json): Json => {
-  const joined = Object.entries(delta).map(([key, value]) => {
-    const before = block[key]
-    return [key, typeof before === "string" && typeof value === "string" ? before + value : value]
-  })
-  const citations = Array.isArray(block["citations"]) ? block["citations"] : []
-  return {
-    ...block,
-    ...Object.fromEntries(joined),
-    ...(citation === undefined ? {} : { citations: [...citations, citation] })
-  }
-}
-
-/** The blocks of one answer by index, as far as they are read. Mutable. */
-export class AnthropicBlocks {
-  private readonly blocks = new Map<number, Json>()
-
-  /** Reads an event about a block. */
-  readonly push = ({ content_block: started, delta, index = 0 }: Json): void => {
-    if (typeof index !== "number") return
-    if (isJson(started)) this.blocks.set(index, started)
-    else if (isJson(delta)) this.blocks.set(index, grown(this.blocks.get(index) ?? {}, delta))
-  }
-
-  /** The indexes of the blocks, in their order. */
-  get indexes(): ReadonlyArray<number> {
-    return [...this.blocks.keys()].sort((one, other) => one - other)
-  }
-
-  /** A block as it is sent back. Its arguments arrive as pieces of JSON. */
-  readonly at = (index: number): Json => {
-    const { partial_json: _, ...block } = this.blocks.get(index) ?? {}
-    const pieces = this.argumentsAt(index)
-    return pieces === "" ? block : { ...block, input: parsedOrUndefined(pieces) ?? {} }
-  }
-
-  /** The pieces of JSON of a call's arguments. */
-  readonly argumentsAt = (index: number): string => textAt(this.blocks.get(index) ?? {}, "partial_json")
-}
+const errorTypes: Readonly<Record<number, string>> = { 401: "authentication_error", 429: "rate_limit_error" }
 
 /** The counts of an answer. Those of a cache are tokens that were sent. */
 export const usage = (counts: Json): Usage => {
@@ -80,3 +35,124 @@ export const usage = (counts: Json): Usage => {
     ...(cacheWriteHour === 0 ? {} : { cacheWriteHour })
   }
 }
+
+/** The answer to a request that counts tokens; undefined if it has no count. */
+export const tokenCount = (answer: unknown): number | undefined => {
+  const count = isJson(answer) ? answer["input_tokens"] : undefined
+  return typeof count === "number" && Number.isInteger(count) && count >= 0 ? count : undefined
+}
+
+/** The text and the thinking that a block begins with, or that a delta adds. */
+const shownIn = (piece: Json): ReadonlyArray<Part> => {
+  const [text, thinking] = [textAt(piece, "text"), textAt(piece, "thinking")]
+  return [...(thinking === "" ? [] : [{ text: thinking, thought: true }]), ...(text === "" ? [] : [{ text }])]
+}
+
+/** A block with a delta applied: texts are joined, citations added, other values replaced. */
+const grown = (block: Json, { citation, type: _, ...delta }: Json): Json => {
+  const joined = Object.entries(delta).map(([key, value]) => {
+    const before = block[key]
+    return [key, typeof before === "string" && typeof value === "string" ? before + value : value]
+  })
+  const citations = Array.isArray(block["citations"]) ? block["citations"] : []
+  return {
+    ...block,
+    ...Object.fromEntries(joined),
+    ...(citation === undefined ? {} : { citations: [...citations, citation] })
+  }
+}
+
+/** A block as far as it is read. Its arguments arrive as pieces of JSON, or at its beginning; undefined if they are not JSON. */
+const readBlock = ({ partial_json: pieces, ...block }: Json): Json =>
+  typeof pieces !== "string" || pieces.trim() === "" ? block : { ...block, input: parsedOrUndefined(pieces) }
+
+class AnthropicAnswer implements GrowingAnswer {
+  private readonly blocks = new Map<number, Json>()
+  private readonly ended = new Set<number>()
+  private usage: unknown
+
+  readonly push = (event: Json): Growth | undefined => {
+    const { content_block: started, delta, index, type } = event
+    const at = typeof index === "number" ? index : 0
+    switch (type) {
+      case "message_start":
+        this.usage = jsonAt(event, "message")["usage"]
+        return {}
+      case "content_block_start":
+      case "content_block_delta": {
+        const block = isJson(started) ? started : grown(this.blocks.get(at) ?? {}, jsonAt(event, "delta"))
+        this.blocks.set(at, block)
+        return isCompaction(block) ? {} : { shown: shownIn(isJson(started) ? started : jsonAt(event, "delta")) }
+      }
+      case "content_block_stop":
+        return { blocks: this.close([at]) }
+      case "message_delta": {
+        this.usage = latestCounts(this.usage, event["usage"])
+        const end = isJson(delta) ? textAt(delta, "stop_reason") : ""
+        // Some servers do not end the block in which the answer was cut off.
+        return end === "" ? {} : { blocks: this.close(this.indexes), end, counts: this.usage }
+      }
+      case "error":
+        return { fault: event }
+      default:
+        return typeof type === "string" ? {} : undefined
+    }
+  }
+
+  readonly end = (): Growth => ({})
+
+  private get indexes(): ReadonlyArray<number> {
+    return [...this.blocks.keys()].sort((one, other) => one - other)
+  }
+
+  private blockAt(index: number): Json {
+    return readBlock(this.blocks.get(index) ?? {})
+  }
+
+  /** Closes blocks. Returns those that were open. */
+  private close(indexes: ReadonlyArray<number>): ReadonlyArray<Json> {
+    const open = indexes.filter((index) => !this.ended.has(index))
+    for (const index of open) this.ended.add(index)
+    return open.map((index) => this.blockAt(index))
+  }
+
+  get whole(): Json {
+    const blocks = this.indexes.map((index) => this.blockAt(index))
+    // The API refuses a call without arguments.
+    const content = blocks.map((block) => ("input" in block ? { ...block, input: block["input"] ?? {} } : block))
+    return { content, usage: this.usage }
+  }
+}
+
+/** The facts of this dialect about its answers. */
+export const answerForm: ReadableForm = {
+  begin: () => new AnthropicAnswer(),
+  blocksOf: ({ content }) => (Array.isArray(content) ? content.filter(isJson) : undefined),
+  usageKey: "usage",
+  usage,
+  callOf: (block) =>
+    block["type"] === "tool_use"
+      ? { id: textAt(block, "id"), name: textAt(block, "name"), args: "input" in block ? block["input"] : {} }
+      : undefined,
+  // Signed thinking, and what the server compacted.
+  stateOf: (block) =>
+    isCompaction(block) ||
+    block["type"] === "redacted_thinking" ||
+    (block["type"] === "thinking" && textAt(block, "signature") !== "")
+      ? block
+      : undefined,
+  finishReason: (end) => (end === "refusal" ? undefined : (finishReasons[end] ?? end)),
+  visible: (block) => {
+    if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
+    if (block["type"] === "thinking") return { kind: "thought", text: textAt(block, "thinking") }
+    return { kind: block["type"] === "redacted_thinking" ? "thought" : "other", text: "" }
+  },
+  failure: (status, message) => ({ type: "error", error: { type: errorTypes[status] ?? "api_error", message } }),
+  // The API rejects empty texts.
+  sent: (blocks) => [
+    { role: "assistant", content: blocks.filter((block) => block["type"] !== "text" || textAt(block, "text") !== "") }
+  ]
+}
+
+/** Reads one answer of the Messages API. */
+export const anthropicAnswerReader = blockReader(answerForm)

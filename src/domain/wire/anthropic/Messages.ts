@@ -1,12 +1,15 @@
 import type { Part } from "../../content/Content.ts"
 import {
+  contentParts,
   groupOf,
   isJson,
   type Json,
   type MessageCodec,
   opaque,
+  type PartSlot,
   plainMessage,
   type ReadPart,
+  resultTexts,
   shortText,
   textAt
 } from "../MessageCodec.ts"
@@ -14,16 +17,6 @@ import {
 /** Messages of Anthropic's Messages API. */
 
 const textBlock = (part: Part) => ({ type: "text", text: shortText(part) })
-
-/** What a result shows: its texts, and its media. */
-const resultOf = (content: unknown): unknown => {
-  if (typeof content === "string") return content
-  if (!Array.isArray(content)) return ""
-  const blocks: ReadonlyArray<unknown> = content
-  return blocks.every((block) => isJson(block) && block["type"] === "text")
-    ? blocks.map((block) => (isJson(block) ? textAt(block, "text") : "")).join("\n")
-    : blocks
-}
 
 const partOf = (block: Json, names: Map<string, string>): Part => {
   switch (block["type"]) {
@@ -38,7 +31,7 @@ const partOf = (block: Json, names: Map<string, string>): Part => {
     }
     case "tool_result": {
       const id = textAt(block, "tool_use_id")
-      const shown = resultOf(block["content"])
+      const shown = resultTexts(block["content"] ?? "", "text")
       const response = block["is_error"] === true ? { error: shown } : shown
       return { functionResponse: { id, name: names.get(id) ?? "", response } }
     }
@@ -47,10 +40,8 @@ const partOf = (block: Json, names: Map<string, string>): Part => {
   }
 }
 
-const readBlock = (block: unknown, message: number, at: number, names: Map<string, string>): ReadPart => {
-  if (!isJson(block)) return [opaque(block), undefined]
+const readBlock = (block: Json, message: number, path: PartSlot["path"], names: Map<string, string>): ReadPart => {
   const part = partOf(block, names)
-  const path = ["content", at]
   if (block["type"] === "tool_result") return [part, { message, path: [...path, "content"], write: shortText }]
   return [part, part.thought === true ? undefined : { message, path, write: textBlock }]
 }
@@ -61,14 +52,8 @@ export const anthropicCodec: MessageCodec = {
     const names = new Map<string, string>()
     return messages.flatMap((message, at) => {
       if (!isJson(message) || (message["role"] !== "user" && message["role"] !== "assistant")) return []
-      const { content } = message
       const role = message["role"] === "user" ? "user" : "model"
-      const parts: ReadonlyArray<ReadPart> =
-        typeof content === "string"
-          ? [[{ text: content }, { message: at, path: ["content"], write: shortText }]]
-          : Array.isArray(content)
-            ? content.map((block: unknown, index) => readBlock(block, at, index, names))
-            : []
+      const parts = contentParts(message["content"], at, (block, path) => readBlock(block, at, path, names))
       return parts.length === 0 ? [] : [groupOf(at, at + 1, role, parts)]
     })
   },

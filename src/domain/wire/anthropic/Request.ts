@@ -4,6 +4,7 @@ import { mediaText } from "../../content/MediaBlocks.ts"
 import { type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
+import { cacheMark } from "./CacheMarks.ts"
 
 /** Requests in the dialect of Anthropic's Messages API. */
 
@@ -59,10 +60,8 @@ const messageOf =
       ? { role: "assistant", content: turn.blocks.flatMap(modelBlock(names)) }
       : { role: "user", content: [...turn.results.map(resultBlock), ...turn.parts.map(userBlock)] }
 
-const mark = { cache_control: { type: "ephemeral" } }
-
 const withMark = (blocks: ReadonlyArray<Block>): ReadonlyArray<Block> =>
-  blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...mark } : block))
+  blocks.map((block, at) => (at === blocks.length - 1 ? { ...block, ...cacheMark } : block))
 
 /** Puts cache marks on the last two messages of the user: one to read the cache of the request before, one to write the next. */
 const marked = (messages: ReadonlyArray<Message>): ReadonlyArray<Message> =>

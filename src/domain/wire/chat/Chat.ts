@@ -1,26 +1,22 @@
-import { openAiUsage } from "../AnswerUsage.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { openAiFailure } from "../OpenAiRequest.ts"
+import { allowsTools } from "../OpenAiRequest.ts"
+import { answerForm } from "./Answer.ts"
 import { chatCompletionsCodec } from "./Messages.ts"
-import { chatAnswers } from "./RelayedAnswer.ts"
+import { chatRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
-
-/** The counts of an answer. */
-export const usage = openAiUsage("prompt", "completion")
 
 /** OpenAI's Chat Completions, which many other servers speak. */
 export const chat: WireDialect = {
   messages: chatCompletionsCodec,
-  answers: chatAnswers,
-  usage,
+  answers: answerForm,
+  relay: chatRelay,
   declaredTool,
-  failure: openAiFailure,
   request: {
     messagesKey: "messages",
     hasInstructions: true,
     functionsKeys: [],
-    isStored: false,
-    allowsTools: () => true
+    isStored: () => false,
+    allowsTools
   },
   turn: {
     _tag: "Message",

@@ -1,6 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import {
   argumentsIn,
+  contentParts,
   groupOf,
   isJson,
   type Json,
@@ -12,31 +13,14 @@ import {
   shortText,
   textAt
 } from "../MessageCodec.ts"
+import { openAiPart } from "../OpenAiMessages.ts"
 
 /** Messages of OpenAI's Chat Completions, which many other servers speak. */
 
+const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart> =>
+  contentParts(content, message, (block, path) => [openAiPart(block), { message, path, write: textPart }])
+
 const textPart = (part: Part) => ({ type: "text", text: shortText(part) })
-
-const partOf = (block: Json): Part => {
-  switch (block["type"]) {
-    case "text":
-      return { text: textAt(block, "text") }
-    case "refusal":
-      return { text: textAt(block, "refusal") }
-    default:
-      return opaque(block)
-  }
-}
-
-const readContent = (content: unknown, message: number): ReadonlyArray<ReadPart> => {
-  const slot = (path: ReadonlyArray<string | number>, write: (part: Part) => unknown) => ({ message, path, write })
-  if (typeof content === "string") return [[{ text: content }, slot(["content"], shortText)]]
-  if (!Array.isArray(content)) return []
-  return content.map((block: unknown, at): ReadPart => [
-    isJson(block) ? partOf(block) : opaque(block),
-    slot(["content", at], textPart)
-  ])
-}
 
 const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<ReadPart> => {
   const calls: ReadonlyArray<unknown> = Array.isArray(message["tool_calls"]) ? message["tool_calls"] : []

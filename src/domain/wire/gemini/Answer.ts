@@ -1,33 +1,22 @@
-import { Schema } from "effect"
-import { Part } from "../../content/Content.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
+import type { AnswerForm, GrowingAnswer, Growth } from "../AnswerForm.ts"
 import { numberAt } from "../AnswerUsage.ts"
-import type { Json } from "../MessageCodec.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 
-/** Answers of the Gemini API, whole or a piece of a stream. */
+/** Answers of the Gemini API, whole or a piece of a stream: parts, finish reasons and counts. */
 
-/** The documentation and the wire use different keys for these. */
-export const Citations = Schema.optionalKey(
-  Schema.Array(Schema.Struct({ uri: Schema.optionalKey(Schema.String), title: Schema.optionalKey(Schema.String) }))
-)
+/** The one answer that is asked for; undefined where an event has none. */
+export const candidateOf = (response: Json): Json | undefined => jsonsAt(response, "candidates")[0]
 
-/** A response. Its counts and its grounding are read elsewhere: the answer is used without them, too. */
-const GenerateResponse = Schema.Struct({
-  candidates: Schema.optionalKey(
-    Schema.Array(
-      Schema.Struct({
-        content: Schema.optionalKey(Schema.Struct({ parts: Schema.optionalKey(Schema.Array(Part)) })),
-        finishReason: Schema.optionalKey(Schema.String),
-        citationMetadata: Schema.optionalKey(Schema.Struct({ citations: Citations, citationSources: Citations })),
-        groundingMetadata: Schema.optionalKey(Schema.Unknown)
-      })
-    )
-  ),
-  promptFeedback: Schema.optionalKey(Schema.Struct({ blockReason: Schema.optionalKey(Schema.String) })),
-  usageMetadata: Schema.optionalKey(Schema.Unknown)
-})
-/** Decodes a response. */
-export const readGenerateResponse = Schema.decodeUnknownResult(GenerateResponse)
+/** The parts of a candidate. */
+export const partsOf = (candidate: Json | undefined): ReadonlyArray<Json> =>
+  candidate === undefined ? [] : jsonsAt(jsonAt(candidate, "content"), "parts")
+
+/** Why a candidate ends, in the provider's own word. An answer with calls ends like any other. */
+export const endOf = (candidate: Json | undefined): string =>
+  candidate === undefined ? "" : textAt(candidate, "finishReason")
+
+const states: Readonly<Record<number, string>> = { 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED" }
 
 /** The counts of an answer. */
 export const usage = (counts: Json): Usage => ({
@@ -36,3 +25,61 @@ export const usage = (counts: Json): Usage => ({
   thoughts: numberAt(counts, "thoughtsTokenCount"),
   cached: numberAt(counts, "cachedContentTokenCount")
 })
+
+const isPlainText = (part: Json | undefined): part is Json =>
+  part !== undefined && typeof part["text"] === "string" && Object.keys(part).length === 1
+
+/** What a response, or a piece of one, adds. Its blocks are parts, which are whole. */
+export const growthOf = (response: Json): Growth & { readonly blocks: ReadonlyArray<Json>; readonly end: string } => {
+  const candidate = candidateOf(response)
+  return { blocks: partsOf(candidate), end: endOf(candidate), counts: response["usageMetadata"] }
+}
+
+class GeminiAnswer implements GrowingAnswer {
+  /** The pieces of a streamed text are joined. */
+  private readonly parts: Array<Json> = []
+  private usage: unknown
+
+  readonly push = (response: Json): Growth => {
+    const growth = growthOf(response)
+    for (const part of growth.blocks) {
+      const last = this.parts.at(-1)
+      if (isPlainText(last) && isPlainText(part)) {
+        this.parts[this.parts.length - 1] = { text: textAt(last, "text") + textAt(part, "text") }
+      } else this.parts.push(part)
+    }
+    if (isJson(growth.counts)) this.usage = growth.counts
+    return growth
+  }
+
+  readonly end = (): Growth => ({})
+
+  get whole(): Json {
+    return { candidates: [{ content: { role: "model", parts: this.parts } }], usageMetadata: this.usage }
+  }
+}
+
+/** The facts of this dialect about its answers. */
+export const answerForm: AnswerForm = {
+  begin: () => new GeminiAnswer(),
+  blocksOf: (answer) => {
+    const candidate = candidateOf(answer)
+    return candidate === undefined ? undefined : partsOf(candidate)
+  },
+  usageKey: "usageMetadata",
+  usage,
+  callOf: ({ functionCall: call }) =>
+    isJson(call) ? { id: textAt(call, "id"), name: textAt(call, "name"), args: call["args"] } : undefined,
+  visible: (part) =>
+    typeof part["text"] === "string"
+      ? { kind: part["thought"] === true ? "thought" : "text", text: part["text"] }
+      : { kind: "other", text: "" },
+  failure: (status, message) => ({ error: { code: status, message, status: states[status] ?? "UNAVAILABLE" } }),
+  // The API takes no thoughts back. An empty text may carry a signature.
+  sent: (parts) => [
+    {
+      role: "model",
+      parts: parts.filter((part) => part["thought"] !== true && !(isPlainText(part) && part["text"] === ""))
+    }
+  ]
+}

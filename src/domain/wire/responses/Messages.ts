@@ -1,6 +1,7 @@
 import type { Content, Part } from "../../content/Content.ts"
 import {
   argumentsIn,
+  contentParts,
   groupOf,
   isJson,
   type Json,
@@ -9,41 +10,19 @@ import {
   opaque,
   plainMessage,
   type ReadPart,
+  resultTexts,
   shortText,
   textAt
 } from "../MessageCodec.ts"
+import { openAiPart } from "../OpenAiMessages.ts"
 
 /** Items of OpenAI's Responses API. */
 
-const partOf = (block: Json): Part => {
-  switch (block["type"]) {
-    case "input_text":
-    case "output_text":
-    case "text":
-      return { text: textAt(block, "text") }
-    case "refusal":
-      return { text: textAt(block, "refusal") }
-    default:
-      return opaque(block)
-  }
+const readContent = ({ content, role }: Json, message: number): ReadonlyArray<ReadPart> => {
+  const type = role === "assistant" ? "output_text" : "input_text"
+  const write = (part: Part) => ({ type, text: shortText(part) })
+  return contentParts(content, message, (block, path) => [openAiPart(block), { message, path, write }])
 }
-
-const readContent = (item: Json, message: number): ReadonlyArray<ReadPart> => {
-  const { content } = item
-  const type = item["role"] === "assistant" ? "output_text" : "input_text"
-  if (typeof content === "string") return [[{ text: content }, { message, path: ["content"], write: shortText }]]
-  if (!Array.isArray(content)) return []
-  return content.map((block: unknown, at): ReadPart => [
-    isJson(block) ? partOf(block) : opaque(block),
-    { message, path: ["content", at], write: (part) => ({ type, text: shortText(part) }) }
-  ])
-}
-
-/** The texts of a result, where it has nothing else. */
-const outputOf = (output: unknown): unknown =>
-  Array.isArray(output) && output.every((block: unknown) => isJson(block) && block["type"] === "input_text")
-    ? output.map((block: unknown) => (isJson(block) ? textAt(block, "text") : "")).join("\n")
-    : output
 
 /** The role and the parts of an item; undefined for an instruction. */
 const readItem = (
@@ -65,7 +44,9 @@ const readItem = (
     }
     case "function_call_output":
     case "custom_tool_call_output": {
-      const part = { functionResponse: { id, name: names.get(id) ?? "", response: outputOf(item["output"]) } }
+      const part = {
+        functionResponse: { id, name: names.get(id) ?? "", response: resultTexts(item["output"], "input_text") }
+      }
       return ["user", [[part, { message: at, path: ["output"], write: shortText }]]]
     }
     default:
@@ -73,6 +54,14 @@ const readItem = (
       return ["model", [[opaque(item), undefined]]]
   }
 }
+
+const reference = "item_reference"
+/** What the JSON of a request contains that refers to an item which the provider stores. */
+export const referenceMark = JSON.stringify(reference)
+
+/** The id of the item that this one refers to; undefined for any other item. */
+export const referenceOf = (item: Json): string | undefined =>
+  item["type"] === reference ? textAt(item, "id") : undefined
 
 /** What an item is to its neighbours: items of the same kind in a row are one group, so that reasoning stays with what it led to. */
 const kindOf = (role: Content["role"], item: Json): string =>

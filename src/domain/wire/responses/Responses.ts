@@ -1,26 +1,27 @@
-import { openAiUsage } from "../AnswerUsage.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { openAiFailure } from "../OpenAiRequest.ts"
+import { textAt } from "../MessageCodec.ts"
+import { allowsTools } from "../OpenAiRequest.ts"
+import { answerForm } from "./Answer.ts"
 import { responsesCodec } from "./Messages.ts"
-import { responsesAnswers } from "./RelayedAnswer.ts"
+import { responsesRelay } from "./RelayedAnswer.ts"
 import { declaredTool } from "./Request.ts"
-
-/** The counts of an answer. */
-export const usage = openAiUsage("input", "output")
 
 /** OpenAI's Responses API. */
 export const responses: WireDialect = {
   messages: responsesCodec,
-  answers: responsesAnswers,
-  usage,
+  answers: answerForm,
+  relay: responsesRelay,
   declaredTool,
-  failure: openAiFailure,
   request: {
     messagesKey: "input",
     hasInstructions: true,
     functionsKeys: [],
-    isStored: true,
-    allowsTools: () => true
+    isStored: (body) => !body.includes('"store":false') && !body.includes('"store": false'),
+    allowsTools
   },
-  turn: { _tag: "Items" }
+  turn: {
+    _tag: "Items",
+    isResult: (item) => textAt(item, "type").endsWith("_output"),
+    isQuestion: (item) => item["role"] === "user"
+  }
 }

@@ -1,9 +1,8 @@
 import { objectSpans } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { Dialect, TurnForm } from "../wire/Dialect.ts"
-import { isJson, type Json, textAt } from "../wire/MessageCodec.ts"
-import type { VisibleBlock } from "../wire/RelayedAnswer.ts"
-import { wire } from "./WireDialects.ts"
+import type { VisibleBlock } from "./AnswerForm.ts"
+import type { TurnForm, WireDialect } from "./Dialect.ts"
+import { isJson, type Json, textAt } from "./MessageCodec.ts"
 
 /**
  * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in
@@ -41,10 +40,11 @@ interface Blocks {
   readonly write: (blocks: ReadonlyArray<Json>) => Json
 }
 
-/** How a message of a model is laid out, and how its blocks are seen. */
-interface MessageForm extends Extract<TurnForm, { readonly _tag: "Message" }> {
-  readonly visible: (block: Json) => VisibleBlock
-}
+/** How a turn of a model is laid out, and how its blocks are seen. */
+type Seen<Tag extends TurnForm["_tag"]> = Extract<TurnForm, { readonly _tag: Tag }> &
+  Pick<WireDialect["answers"], "visible">
+type MessageForm = Seen<"Message">
+type ItemsForm = Seen<"Items">
 
 const blocksOf = ({ blocksKey: key }: MessageForm, message: Json): Blocks => {
   const content = message[key]
@@ -169,7 +169,7 @@ const itemOf = (raw: string): Json => {
 
 /** Merges a hidden exchange into items in a row. */
 const wovenItems = (
-  visibleItem: (item: Json) => VisibleBlock,
+  { isQuestion, isResult, visible: visibleItem }: ItemsForm,
   { beside, rounds }: HiddenExchange,
   messages: ReadonlyArray<string>
 ): Woven => {
@@ -185,8 +185,8 @@ const wovenItems = (
   )
   const consumed = left?.consumed ?? 0
   if (beside === undefined) return { sent: before, consumed }
-  const answered = messages.findIndex((raw, at) => at >= consumed && textAt(itemOf(raw), "type").endsWith("_output"))
-  const nextQuestion = messages.findIndex((raw, at) => at >= consumed && itemOf(raw)["role"] === "user")
+  const answered = messages.findIndex((raw, at) => at >= consumed && isResult(itemOf(raw)))
+  const nextQuestion = messages.findIndex((raw, at) => at >= consumed && isQuestion(itemOf(raw)))
   if (answered < 0 || (nextQuestion >= 0 && nextQuestion < answered)) return { sent: before, consumed }
   return {
     sent: [...before, ...messages.slice(consumed, answered), ...beside.calls, ...beside.results],
@@ -199,12 +199,11 @@ const wovenItems = (
  * is no answer of the model at this place.
  */
 export const woven = (
-  dialect: Dialect,
+  { answers, turn }: WireDialect,
   exchange: HiddenExchange,
   messages: ReadonlyArray<string>
 ): Woven | undefined => {
-  const { answers, turn } = wire[dialect]
   return turn._tag === "Items"
-    ? wovenItems(answers.visible, exchange, messages)
+    ? wovenItems({ ...turn, visible: answers.visible }, exchange, messages)
     : wovenMessage({ ...turn, visible: answers.visible }, exchange, messages)
 }

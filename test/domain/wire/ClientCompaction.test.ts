@@ -1,5 +1,5 @@
 import { assert, it } from "@effect/vitest"
-import { compactedBy } from "../../../src/domain/gateway/ClientCompaction.ts"
+import { compactedBy } from "../../../src/domain/wire/ClientCompaction.ts"
 
 it.each([
   ["claude", "This session is being continued from a previous conversation that ran out of context."],

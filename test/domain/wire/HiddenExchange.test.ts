@@ -1,6 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { woven } from "../../../src/domain/gateway/HiddenExchange.ts"
-import type { VisibleBlock } from "../../../src/domain/wire/RelayedAnswer.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import type { VisibleBlock } from "../../../src/domain/wire/AnswerForm.ts"
+import { woven } from "../../../src/domain/wire/HiddenExchange.ts"
 
 /** What is left of the client's message once the blocks of the hidden rounds are taken from its beginning. */
 
@@ -49,7 +50,7 @@ it.each<
   const raw = JSON.stringify({ role: "assistant", ...message })
   const hidden = JSON.stringify({ role: "assistant", content: [text("A."), { ...use, id: "r1" }] })
   const found = woven(
-    "tool_calls" in message ? "chat" : "anthropic",
+    wire["tool_calls" in message ? "chat" : "anthropic"],
     { rounds: [{ sent: [hidden, "result"], visible }] },
     [raw, "next"]
   )
@@ -71,6 +72,6 @@ it("a call beside none of the client's is not put back", () => {
   ] as const
   for (const [dialect, message] of answers) {
     const raw = JSON.stringify(message)
-    assert.deepStrictEqual(woven(dialect, { rounds: [], beside }, [raw, next]), { sent: [raw], consumed: 1 })
+    assert.deepStrictEqual(woven(wire[dialect], { rounds: [], beside }, [raw, next]), { sent: [raw], consumed: 1 })
   }
 })

@@ -1,15 +1,16 @@
 import { Effect, Stream } from "effect"
 import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
-import { anthropicReader } from "../../../src/domain/wire/anthropic/Reader.ts"
-import { chatReader } from "../../../src/domain/wire/chat/Reader.ts"
-import { geminiReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
-import { responsesReader } from "../../../src/domain/wire/responses/Reader.ts"
+import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
+import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
+import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
+import { chunkOf, chunks, collect } from "../../../src/layers/model/AnswerChunks.ts"
+import type { Provider } from "../../../src/layers/model/Provider.ts"
 import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
-import { chunkOf, chunks, collect, type Provider } from "../../../src/layers/model/ProviderExchange.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const provided: ProviderNames = { key: "API_KEY", baseUrl: "BASE_URL", api: "Test" }
+const provided: ProviderNames = { keys: ["API_KEY"], baseUrl: "BASE_URL", api: "Test" }
 
 describe("a server that repeats the key", () => {
   const provider: Provider = {
@@ -29,18 +30,18 @@ describe("a server that repeats the key", () => {
   it.effect("does not get it into the reason why an answer ends, or why the model refuses", function* () {
     const reason = "for sk-secret"
     const message = [{ type: "message_delta", delta: { stop_reason: reason } }]
-    assert.strictEqual((yield* ask(anthropicReader(reading), message)).finishReason, "for <key>")
+    assert.strictEqual((yield* ask(anthropicAnswerReader(reading), message)).finishReason, "for <key>")
     const chat = [{ choices: [{ delta: {}, finish_reason: reason }] }]
-    assert.strictEqual((yield* ask(chatReader(reading), chat)).finishReason, "for <key>")
+    assert.strictEqual((yield* ask(chatAnswerReader(reading), chat)).finishReason, "for <key>")
     const whole = yield* chunkOf(provider, readGemini({ candidates: [{ finishReason: reason }] }, reading.target))
     assert.strictEqual(whole?.finishReason, "for <key>")
-    const blocked = yield* Effect.flip(ask(geminiReader(reading), [{ promptFeedback: { blockReason: reason } }]))
+    const blocked = yield* Effect.flip(ask(geminiAnswerReader(reading), [{ promptFeedback: { blockReason: reason } }]))
     assert.deepInclude({ ...blocked.reason }, { _tag: "ContentPolicyError", finishReason: "for <key>" })
   })
 
   it.effect("does not get it into a failure", function* () {
     const error = { type: "invalid_request_error", message: "no sk-secret" }
-    for (const reader of [anthropicReader, responsesReader, chatReader, geminiReader]) {
+    for (const reader of [anthropicAnswerReader, responsesAnswerReader, chatAnswerReader, geminiAnswerReader]) {
       const { message } = yield* Effect.flip(ask(reader(reading), [{ type: "error", error }]))
       assert.include(message, "<key>")
       assert.notInclude(message, "sk-secret")

@@ -1,14 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
+import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
+import { headOf, mayNameState, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { type RequestTarget, requestTarget, targetText } from "../../../src/domain/gateway/RequestTarget.ts"
 import {
   defaultUpstreams,
   isModelRequest,
   providerOf,
   providerOfOther,
   routeOf
-} from "../../../src/domain/gateway/Dialect.ts"
-import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
-import { headOf, mayNameState, modelOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
-import { type RequestTarget, requestTarget, targetText } from "../../../src/domain/gateway/RequestTarget.ts"
+} from "../../../src/domain/gateway/Route.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 
 const targetOf = (path: string): RequestTarget => requestTarget(path) ?? { path: "", query: [] }
@@ -164,8 +164,10 @@ describe("the body of a request", () => {
     )
     const search = `{"contents":[{}],"tools":[{"googleSearch":{}}]}`
     assert.strictEqual(written(gemini, search), `{"contents":[1],"tools":[{"googleSearch":{}}]}`)
-    const json = `{"contents":[{}],"generationConfig":{"responseMimeType":"application/json"}}`
-    assert.strictEqual(written(gemini, json), json.replace("[{}]", "[1]"))
+    for (const config of [`"responseMimeType":"application/json"`, `"candidateCount":2`]) {
+      const text = `{"contents":[{}],"generationConfig":{${config}}}`
+      assert.strictEqual(written(gemini, text), text.replace("[{}]", "[1]"))
+    }
   })
 
   it.each([

@@ -1,0 +1,80 @@
+import type { Part } from "../content/Content.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
+import type { Usage } from "../tokens/Tokens.ts"
+import type { Json } from "./MessageCodec.ts"
+
+/**
+ * What the answers of a dialect are: lists of blocks (content blocks, items, parts), in one body or as they grow from events. The readers of the
+ * provider layers and the relay of the gateway fold this, and decode nothing themselves.
+ */
+
+/** A call of a tool. */
+export interface WireCall {
+  /** Empty where the provider gives none. */
+  readonly id: string
+  readonly name: string
+  /** Undefined if they are not JSON, as where the answer broke off. */
+  readonly args: unknown
+}
+
+/** The arguments of a call that arrive as a text. */
+export const callArguments = (json: string): unknown => (json.trim() === "" ? {} : parsedOrUndefined(json))
+
+/** A part of an answer that the client saw. */
+export interface VisibleBlock {
+  readonly kind: "text" | "thought" | "other"
+  /** The text of a text or a thought. */
+  readonly text: string
+}
+
+/** What an event adds to an answer. */
+export interface Growth {
+  /** Texts and thoughts, piece by piece. */
+  readonly shown?: ReadonlyArray<Part>
+  /** The blocks that are complete now. */
+  readonly blocks?: ReadonlyArray<Json>
+  /** Why the answer ends, in the provider's own word. */
+  readonly end?: string
+  /** The provider's counts, in its own form. */
+  readonly counts?: unknown
+  /** A value with the error that the server reports. */
+  readonly fault?: unknown
+}
+
+/** An answer that arrives in events. Mutable. */
+export interface GrowingAnswer {
+  /** Reads an event. Returns undefined for one of an unknown form. */
+  readonly push: (event: Json) => Growth | undefined
+  /** Returns what the end of the stream adds. */
+  readonly end: () => Growth
+  /** The answer so far, as the provider sends it whole. */
+  readonly whole: Json
+}
+
+/** The facts of a dialect about its answers. */
+export interface AnswerForm<Growing = GrowingAnswer> {
+  /** Begins an answer that arrives in events. */
+  readonly begin: () => Growing
+  /** The blocks of a whole answer. Undefined for a body of another form. */
+  readonly blocksOf: (answer: Json) => ReadonlyArray<Json> | undefined
+  /** The key of the counts in a whole answer. */
+  readonly usageKey: string
+  /** Reads the counts of an answer. */
+  readonly usage: (counts: Json) => Usage
+  /** The call that a block is, if it is one that the client answers. */
+  readonly callOf: (block: Json) => WireCall | undefined
+  /** How the client sees a block. */
+  readonly visible: (block: Json) => VisibleBlock
+  /** The body of an error, as clients expect it. `status` is that of HTTP. */
+  readonly failure: (status: number, message: string) => Json
+  /** The messages that stand for an answer of these blocks in the next request. */
+  readonly sent: (blocks: ReadonlyArray<Json>, answer: Json) => ReadonlyArray<Json>
+}
+
+/** The facts of a dialect whose blocks are read as parts of a conversation. */
+export interface ReadableForm extends AnswerForm {
+  /** The state that a block carries for the model that wrote it. */
+  readonly stateOf: (block: Json) => unknown
+  /** Why an answer ended, as the Gemini API names it; undefined if the model refused to answer. */
+  readonly finishReason: (end: string) => string | undefined
+}

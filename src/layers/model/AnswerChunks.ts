@@ -1,0 +1,115 @@
+import { Effect, Result, Stream } from "effect"
+import type { Part } from "../../domain/content/Content.ts"
+import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/AnswerReader.ts"
+import {
+  AnswerTooLargeError,
+  ContentPolicyError,
+  type Model,
+  type ModelAnswer,
+  type ModelChunk,
+  type ModelError,
+  type ModelRequest
+} from "../../services/model/Model.ts"
+import { answerSpan } from "../../services/model/ModelSpans.ts"
+import { clip, failed, hideKey, unusable } from "./ModelFailures.ts"
+import type { Provider } from "./Provider.ts"
+import { reasonOfEvent } from "./ProviderErrors.ts"
+
+/** What a dialect's reader says of an answer, as chunks and errors of a model; and the model that gives them. */
+
+/** The detail of an answer that did not end properly. */
+export const unfinished = "it ended without a finish reason"
+
+const errorOf = (provider: Provider, problem: AnswerProblem): ModelError => {
+  const hide = hideKey(provider)
+  switch (problem._tag) {
+    case "Refusal":
+      return failed(new ContentPolicyError({ finishReason: clip(hide(problem.reason)) }))
+    case "Fault": {
+      const { exhaustedQuota, kind, message } = problem.fault
+      const fault = { ...problem.fault, kind: hide(kind), message: hide(message) }
+      const quota = exhaustedQuota === undefined ? {} : { exhaustedQuota: hide(exhaustedQuota) }
+      return failed(reasonOfEvent({ ...fault, ...quota }, provider.names))
+    }
+    case "Invalid":
+      return unusable(hide(problem.detail))
+    case "TooLarge":
+      return failed(new AnswerTooLargeError({ unit: problem.unit, limit: problem.limit }))
+  }
+}
+
+/** A chunk without the key: a finish reason that is not known is the server's own text. */
+const withoutKey = (provider: Provider, chunk: ModelChunk | undefined): ModelChunk | undefined =>
+  chunk?.finishReason === undefined ? chunk : { ...chunk, finishReason: clip(hideKey(provider)(chunk.finishReason)) }
+
+/** The chunk that an event completes; undefined: none. */
+export const chunkOf = (provider: Provider, read: ReadEvent): Effect.Effect<ModelChunk | undefined, ModelError> =>
+  Effect.fromResult(
+    Result.mapBoth(read, {
+      onFailure: (problem) => errorOf(provider, problem),
+      onSuccess: (chunk) => withoutKey(provider, chunk)
+    })
+  )
+
+/** The chunks of an answer. Fails at its end if no finish reason came. */
+export const chunks = (
+  provider: Provider,
+  answer: Stream.Stream<unknown, ModelError>,
+  makeReader: () => AnswerReader
+): Stream.Stream<ModelChunk, ModelError> =>
+  Stream.suspend(() => {
+    const reader = makeReader()
+    let isFinished = false
+    return answer.pipe(
+      Stream.mapEffect((event) => chunkOf(provider, reader.read(event))),
+      Stream.concat(Stream.suspend(() => Stream.succeed(withoutKey(provider, reader.end())))),
+      Stream.filter((chunk) => chunk !== undefined),
+      Stream.tap(({ finishReason }) => Effect.sync(() => (isFinished ||= finishReason !== undefined))),
+      Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unusable(unfinished)))))
+    )
+  })
+
+/** Whether a part has nothing but a text, of the same kind as the part before. */
+const continues = (before: Part | undefined, part: Part): before is Part =>
+  before?.text !== undefined &&
+  part.text !== undefined &&
+  before.thought === part.thought &&
+  [before, part].every((each) => Object.keys(each).every((key) => key === "text" || key === "thought"))
+
+/** The whole answer of a stream. Pieces of text in a row become one part. */
+export const collect = (answer: Stream.Stream<ModelChunk, ModelError>): Effect.Effect<ModelAnswer, ModelError> =>
+  Effect.map(Stream.runCollect(answer), (all) => {
+    const parts: Array<Part> = []
+    for (const part of all.flatMap((chunk) => chunk.parts)) {
+      const last = parts.at(-1)
+      if (continues(last, part)) parts[parts.length - 1] = { ...last, text: `${last.text}${part.text}` }
+      else parts.push(part)
+    }
+    return {
+      content: { role: "model", parts },
+      finishReason: all.findLast(({ finishReason }) => finishReason !== undefined)?.finishReason ?? "",
+      usage: all.findLast(({ usage }) => usage !== undefined)?.usage ?? null
+    }
+  })
+
+/** The calls of a provider. A whole answer is collected from its stream unless `generate` asks for one. */
+type Calls = Pick<Model["Service"], "countTokens" | "stream"> & Partial<Pick<Model["Service"], "describe" | "generate">>
+
+/** The model of a provider: it names the one model that answers all requests, if there is one. `system` names it in spans. */
+export const modelOf = (
+  { model }: Pick<Provider, "model">,
+  system: string,
+  { countTokens, describe, stream, generate = (request) => collect(stream(request)) }: Calls
+): Model["Service"] => {
+  const named =
+    <A>(call: (request: ModelRequest) => A) =>
+    (request: ModelRequest): A =>
+      call(model === undefined ? request : { ...request, model })
+  return {
+    ...(model === undefined ? {} : { fixedModel: model }),
+    generate: named((request) => answerSpan(system, request)(generate(request))),
+    stream: named(stream),
+    countTokens: named(countTokens),
+    ...(describe === undefined ? {} : { describe: (name) => describe(model ?? name) })
+  }
+}

@@ -1,0 +1,117 @@
+import { Config, Effect, Layer, Option, Redacted, Result, Schema, type Duration } from "effect"
+import { toolDeclarations, toolNames } from "../../domain/wire/ToolDeclarations.ts"
+import { InvalidRequestError, Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
+import { send, type Send } from "./HttpSend.ts"
+import { failed } from "./ModelFailures.ts"
+import { keyError, type ProviderNames } from "./ProviderErrors.ts"
+
+/** How a provider is configured: its key, its address and its time limits, from options or from the environment. */
+
+/** Time limits. A call that takes longer is aborted at the socket and fails with a `TimeoutError`. */
+export interface Timeouts {
+  /** For each piece of an answer: the first since the request, every other since the one before was taken. */
+  readonly chunk: Duration.Input
+  /** For a count of tokens. */
+  readonly countTokens: Duration.Input
+}
+
+/** The default limits: models that think, and servers that load a model first, send nothing for a while. */
+const defaultTimeouts: Timeouts = { chunk: "120 seconds", countTokens: "30 seconds" }
+
+/** Options of a provider. */
+export interface ProviderOptions {
+  /** The key. Default: none, for servers that need none. */
+  readonly apiKey?: Redacted.Redacted<string> | string | undefined
+  /** The address. Default: the provider's own. */
+  readonly baseUrl?: URL | string | undefined
+  /** The model that answers all requests. Default: the model that each request names. */
+  readonly model?: string | undefined
+  readonly timeouts?: Partial<Timeouts> | undefined
+}
+
+/** A configured provider. */
+export interface Provider {
+  readonly names: ProviderNames
+  readonly key: string | undefined
+  readonly baseUrl: URL
+  readonly model: string | undefined
+  readonly timeouts: Timeouts
+  /** The headers of every request. */
+  readonly headers: (key: string | undefined) => Readonly<Record<string, string>>
+  /** Whether every call needs a key. */
+  readonly needsKey: boolean
+  readonly send: Send
+}
+
+/** Returns the parts of a request that all dialects share, and the names of its tools. Fails for tools that are not declared functions. */
+export const opened = (
+  { baseUrl }: Provider,
+  { contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest
+) =>
+  Effect.fromResult(
+    Result.mapBoth(toolDeclarations(tools), {
+      onFailure: (detail) => failed(new InvalidRequestError({ detail })),
+      onSuccess: (declared) => {
+        const { maxOutputTokens, temperature, thinkingBudget, topK, topP } = generation
+        const basic = { model, server: baseUrl.host, contents, systemInstruction, tools: declared, mustCall }
+        const shared = { ...basic, maxOutputTokens, temperature, topP, thinkingBudget }
+        return { shared, topK, tools: toolNames(declared) }
+      }
+    })
+  )
+
+/** Returns the parts of a provider that its options determine. */
+export const providerOf = (
+  { apiKey, baseUrl, model, timeouts }: ProviderOptions,
+  defaultBaseUrl: string,
+  send: Send
+): Pick<Provider, "baseUrl" | "key" | "model" | "send" | "timeouts"> => {
+  const key = (apiKey === undefined || typeof apiKey === "string" ? (apiKey ?? "") : Redacted.value(apiKey)).trim()
+  const url = new URL(baseUrl ?? defaultBaseUrl)
+  // A relative path would replace the last folder of a base without a slash.
+  if (!url.pathname.endsWith("/")) url.pathname += "/"
+  return {
+    key: key === "" ? undefined : key,
+    baseUrl: url,
+    model,
+    send,
+    timeouts: { ...defaultTimeouts, ...timeouts }
+  }
+}
+
+/** Without its scheme, `localhost:8080` would be a URL of the scheme `localhost`. */
+const Endpoint = Schema.Union([
+  Schema.Literal(""),
+  Schema.URL.check(Schema.makeFilter(({ protocol }) => /^https?:$/.test(protocol) || "a URL that starts with http"))
+])
+
+/** The first value that is not blank: shells and env files leave blank what is not set. */
+const firstFilled = (values: ReadonlyArray<Option.Option<Redacted.Redacted<string>>>) =>
+  values.flatMap(Option.toArray).find((value) => Redacted.value(value).trim() !== "")
+
+/** The options in variables: the first key that is set, and the address. A blank value counts as not set. */
+export const optionsConfig = (names: ProviderNames): Config.Config<ProviderOptions> =>
+  Config.all({
+    keys: Config.all(names.keys.map((name) => Config.option(Config.Redacted(name)))),
+    endpoint: Config.schema(Endpoint, names.baseUrl).pipe(Config.withDefault(""))
+  }).pipe(
+    Config.map(({ endpoint, keys }) => ({
+      apiKey: firstFilled(keys),
+      baseUrl: endpoint === "" ? undefined : endpoint
+    }))
+  )
+
+/** A layer of a provider, with options of its own or from the environment. Building it connects to nothing. */
+export const modelLayer = <E>(
+  options: Effect.Effect<ProviderOptions, E>,
+  make: (options: ProviderOptions, send: Send) => Model["Service"]
+): Layer.Layer<Model, E> => Layer.effect(Model, Effect.zipWith(options, send, make))
+
+/** Whether a key can be a header. HTTP clients refuse any other; `fetch` says so with the key in its message. */
+const isSendable = (key: string): boolean => /^[\x21-\x7e]+$/.test(key)
+
+/** The key, if a request can be sent with it. */
+export const keyOf = ({ key, names, needsKey }: Provider): Effect.Effect<string | undefined, ModelError> => {
+  if (key === undefined) return needsKey ? Effect.fail(failed(keyError("MissingKey", names))) : Effect.undefined
+  return isSendable(key) ? Effect.succeed(key) : Effect.fail(failed(keyError("InvalidKey", names)))
+}

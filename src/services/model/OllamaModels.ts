@@ -1,0 +1,22 @@
+import { Effect, Option, Schema } from "effect"
+import { HttpClient } from "effect/http/HttpClient"
+import { ollamaAddress } from "../../domain/model/ModelRoute.ts"
+
+/** Asks an Ollama on this machine for its models. */
+
+/** How long the local server may take to list its models. */
+const ollamaTimeout = "500 millis"
+
+const OllamaTags = Schema.Struct({ models: Schema.Array(Schema.Struct({ name: Schema.String })) })
+
+/** The models of an Ollama on this machine; none where none runs. */
+export const ollamaModels = Effect.gen(function* () {
+  const client = yield* Effect.serviceOption(HttpClient)
+  if (Option.isNone(client)) return []
+  const response = yield* client.value.get(`${ollamaAddress}/api/tags`)
+  const { models } = yield* Effect.flatMap(response.json, Schema.decodeUnknownEffect(OllamaTags))
+  return models.map(({ name }) => `ollama/${name}`)
+}).pipe(
+  Effect.timeout(ollamaTimeout),
+  Effect.orElseSucceed((): ReadonlyArray<string> => [])
+)

@@ -1,0 +1,189 @@
+import { Result, Schema } from "effect"
+import type { Part } from "../../../src/domain/content/Content.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { parsedOrUndefined } from "../../../src/domain/text/JsonText.ts"
+import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
+import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
+import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
+import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
+import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
+import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Reader.ts"
+import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
+import { type SseEvent, SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
+import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
+import { type Answer, type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
+import { runsOf } from "../../support/runs.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/**
+ * Answers of every dialect, whatever they hold and however their bytes are cut: the model's layer and the gateway read the same
+ * text, calls, counts and ends, and every part of a stream is in the whole answer.
+ */
+
+const tool = "palimpsest_recall"
+const readers: Readonly<Record<Dialect, (reading: Reading) => AnswerReader>> = {
+  anthropic: anthropicAnswerReader,
+  chat: chatAnswerReader,
+  gemini: geminiAnswerReader,
+  responses: responsesAnswerReader
+}
+
+const Words = Schema.String.check(Schema.isMinLength(1))
+const Key = Schema.String.check(Schema.isPattern(/^[a-z]\w*$/))
+const Said = Schema.Union([
+  Schema.Struct({ kind: Schema.Literal("text"), text: Words }),
+  Schema.Struct({ kind: Schema.Literal("thought"), text: Words }),
+  Schema.Struct({
+    kind: Schema.Literal("call"),
+    name: Schema.Literals([tool, "read_file"]),
+    args: Schema.Record(Key, Schema.Union([Schema.String, Schema.Finite, Schema.Array(Words)]))
+  })
+])
+const Count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 100_000 }))
+/** Sizes of the pieces in which bytes arrive, again and again. */
+const Sizes = Schema.NonEmptyArray(Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 90 })))
+
+const answerOf = (said: ReadonlyArray<typeof Said.Type>, input: number, output: number): Answer => ({
+  blocks: said.map((one, at): Block => {
+    if (one.kind === "call") return { ...one, id: `call_${at}` }
+    return one.kind === "thought" ? { ...one, signature: signatureOf(`s${at}`) } : one
+  }),
+  counts: { input, output }
+})
+
+/** The events of a stream whose bytes arrive in pieces of these sizes. */
+const eventsOf = (text: string, sizes: ReadonlyArray<number>): ReadonlyArray<SseEvent> => {
+  const bytes = new TextEncoder().encode(text)
+  const [splitter, decoder] = [new SseSplitter(), new TextDecoder()]
+  const events: Array<SseEvent> = []
+  for (let [at, turn] = [0, 0]; at < bytes.length; turn += 1) {
+    const size = sizes[turn % sizes.length] ?? 1
+    events.push(...splitter.push(decoder.decode(bytes.subarray(at, at + size), { stream: true })))
+    at += size
+  }
+  return [...events, ...splitter.push(decoder.decode()), ...splitter.end()]
+}
+
+/** What the model's layer makes of the events: texts and thoughts joined, calls, the end and the counts; or what is wrong. */
+const readBy = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
+  const reader = readers[dialect]({ tools: toolNames([]), target: { dialect, server: "api", model: "m" } })
+  const parts: Array<Part> = []
+  let [finishReason, usage, problem]: ReadonlyArray<unknown> = []
+  for (const { data } of events) {
+    if (data === "" || data === "[DONE]" || problem !== undefined) continue
+    const read = reader.read(parsedOrUndefined(data))
+    if (Result.isFailure(read)) problem = read.failure
+    else {
+      parts.push(...(read.success?.parts ?? []))
+      finishReason = read.success?.finishReason ?? finishReason
+      usage = read.success?.usage ?? usage
+    }
+  }
+  const end = problem === undefined ? reader.end() : undefined
+  parts.push(...(end?.parts ?? []))
+  const joined = (isThought: boolean) =>
+    parts.flatMap(({ text = "", thought = false }) => (thought === isThought ? [text] : [])).join("")
+  return {
+    text: joined(false),
+    thoughts: joined(true),
+    calls: parts.flatMap(({ functionCall }) => (functionCall === undefined ? [] : [functionCall])),
+    states: parts.flatMap(({ thoughtSignature }) => (thoughtSignature === undefined ? [] : [thoughtSignature])),
+    finishReason: end?.finishReason ?? finishReason,
+    usage,
+    problem
+  }
+}
+
+/** What the gateway reads and what the client gets. */
+const relayed = (dialect: Dialect, events: ReadonlyArray<SseEvent>) => {
+  const stream = wire[dialect].relay.stream(tool)
+  const passed = events.map((event) => stream.push(event)).join("")
+  return { read: stream.read(), client: passed + stream.finish("as sent") }
+}
+
+const isOwn = ({ name }: { readonly name?: string }) => name === tool
+
+/** The events with an unknown field in each block that they begin, complete or add to. */
+const withField = (dialect: Dialect, text: string, value: unknown): string =>
+  text.replaceAll(/^data: (\{.*)$/gm, (_, json: string) => {
+    const event: Json = JSON.parse(json)
+    const own = { unknown_field: value }
+    if (dialect === "anthropic" && event["content_block"]) Object.assign(event["content_block"], own)
+    if (dialect === "responses" && event["item"]) Object.assign(event["item"], own)
+    if (dialect === "responses") for (const item of event["response"]?.output ?? []) Object.assign(item, own)
+    if (dialect === "chat") for (const { delta } of event["choices"]) if (delta.role) Object.assign(delta, own)
+    if (dialect === "gemini")
+      for (const part of event["candidates"][0].content?.parts ?? []) if (part.functionCall) Object.assign(part, own)
+    return `data: ${JSON.stringify(event)}`
+  })
+
+describe.each(dialects)("any answer in the dialect %s", (dialect) => {
+  const codec = codecs[dialect]
+  const runs = { arbitrary: { runs: runsOf(1_000), seed: dialect } }
+  const said = Schema.Array(Said).check(Schema.isMaxLength(6))
+
+  it.prop(
+    "is the same however its bytes are cut, for the model's layer and for the gateway",
+    [said, Count, Count, Sizes],
+    ([blocks, input, output, sizes]) => {
+      const answer = answerOf(blocks, input, output)
+      const text = codec.events(answer).join("")
+      const [whole, cut] = [eventsOf(text, [text.length * 3]), eventsOf(text, sizes)]
+      assert.deepStrictEqual(readBy(dialect, cut), readBy(dialect, whole))
+      assert.deepStrictEqual(relayed(dialect, cut), relayed(dialect, whole))
+
+      const read = readBy(dialect, whole)
+      const { client, read: seen } = relayed(dialect, whole)
+      // Both read the same of it.
+      assert.strictEqual(read.problem, undefined)
+      assert.strictEqual(read.finishReason, "STOP")
+      assert.deepStrictEqual<unknown>(
+        seen.calls.map(({ args, id, name }) => ({ id, name, args })),
+        read.calls.filter(isOwn)
+      )
+      assert.strictEqual(
+        seen.hasOthers,
+        read.calls.some((call) => !isOwn(call))
+      )
+      assert.deepStrictEqual<unknown>(usageOf(wire[dialect].answers.usage, seen.usage), read.usage)
+      assert.strictEqual(seen.visible.map((one) => (one.kind === "text" ? one.text : "")).join(""), read.text)
+      // The client gets it without the calls of the gateway's tool.
+      const { calls, finishReason, usage, ...others } = readBy(dialect, eventsOf(client, sizes))
+      assert.deepStrictEqual(
+        calls,
+        read.calls.filter((call) => !isOwn(call))
+      )
+      assert.deepStrictEqual(
+        [finishReason, usage, others.text, others.thoughts],
+        [read.finishReason, read.usage, read.text, read.thoughts]
+      )
+      // And it is the same when it is not streamed.
+      const body = wire[dialect].relay.whole(tool).push(codec.json(answer))
+      assert.deepStrictEqual(
+        body?.calls.map(({ args, id }) => ({ id, args })),
+        seen.calls.map(({ args, id }) => ({ id, args }))
+      )
+      assert.deepStrictEqual([body?.hasOthers, body?.usage], [seen.hasOthers, seen.usage])
+    },
+    runs
+  )
+
+  it.prop(
+    "keeps a field that nobody knows, and a failure in its middle is the same for any cut",
+    [Schema.NonEmptyArray(Said).check(Schema.isMaxLength(4)), Sizes, Schema.Record(Key, Words)],
+    ([blocks, sizes, field]) => {
+      const own = [...blocks, { kind: "call", name: tool, args: {} } as const]
+      const events = codec.events(answerOf(own, 3, 2))
+      const { read } = relayed(dialect, eventsOf(withField(dialect, events.join(""), field), sizes))
+      assert.include(read.sent.join(), JSON.stringify(field))
+      const broken = [
+        ...events.slice(0, -2),
+        `data: {"type":"error","error":{"type":"overloaded_error","message":"busy"}}\n\n`
+      ]
+      const { problem } = readBy(dialect, eventsOf(broken.join(""), sizes))
+      assert.deepInclude(problem, { _tag: "Fault" })
+      assert.deepStrictEqual(problem, readBy(dialect, eventsOf(broken.join(""), [1_000_000])).problem)
+    },
+    runs
+  )
+})
