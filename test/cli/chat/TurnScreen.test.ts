@@ -350,11 +350,3 @@ describe("responseCard", () => {
     assert.deepStrictEqual([card.body.length, card.more.length, card.language], [body, more, "ts"])
   })
 })
-
-describe("workLabel", () => {
-  it.each([
-    [0, "thinking"],
-    [1, "running"],
-    [3, "running 3 calls"]
-  ] as const)("%s calls: %s", (calls, label) => assert.strictEqual(TurnScreen.workLabel(calls), label))
-})
