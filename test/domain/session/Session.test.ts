@@ -55,11 +55,6 @@ const four = [started, appended(1), appended(2), appended(3), appended(4)]
 const ids = (session: Session) => Conversation.view(session.conversation).map((item) => item.entry.id)
 
 describe("the fold", () => {
-  it("Started describes the session", () => {
-    assert.deepStrictEqual(fold(started).started, started)
-    assert.strictEqual(fold(started).conversation, Conversation.empty)
-  })
-
   it("Compressed applies the patch and clears the failure memory", () => {
     const session = fold(...four, failed("COMPRESSION_FAILED_INFLATED_TOKEN_COUNT", false, 400), compressed(1, 2, 5))
     assert.deepStrictEqual(ids(session), [5, 3, 4].map(id))
