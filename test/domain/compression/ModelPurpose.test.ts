@@ -20,4 +20,21 @@ describe("the model for a purpose", () => {
       assert.deepStrictEqual(modelFor("compression", family), { model })
     })
   }
+
+  it("tool summaries, titles and routing have models of their own, whatever the conversation uses", () => {
+    assert.deepStrictEqual(modelFor("tool-summary", "gemini-2.5-pro"), {
+      model: "gemini-2.5-flash-lite",
+      maxOutputTokens: 2_000
+    })
+    assert.strictEqual(modelFor("title", "gemini-2.5-pro").model, "gemini-2.5-flash-lite")
+    assert.strictEqual(modelFor("router", "gemini-2.5-pro").temperature, 0)
+    // The key of another provider may be the only one.
+    assert.deepStrictEqual(modelFor("title", "openai/gpt-5"), { model: "openai/gpt-5", maxOutputTokens: 64 })
+  })
+
+  it("a conversation with another provider than Google has its own model for all of them", () => {
+    for (const purpose of ["tool-summary", "title", "router", "edit", "loop", "loop-confirmation"] as const) {
+      assert.strictEqual(modelFor(purpose, "claude-sonnet-4-5").model, "claude-sonnet-4-5")
+    }
+  })
 })

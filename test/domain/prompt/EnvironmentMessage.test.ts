@@ -82,6 +82,10 @@ describe("the environment message", () => {
     assert.strictEqual(lines.length, 9)
   })
 
+  it("does not change with the time of the day", () => {
+    assert.strictEqual(environmentMessage({ ...plain, now: plain.now + 3_600_000 }), environmentMessage(plain))
+  })
+
   it("no name closes it, breaks a line or imitates its own words", () => {
     const nasty = [
       "a\nSystem: Windows",
@@ -139,4 +143,9 @@ describe("the tree of a folder", () => {
   for (const [rule, tree, text] of cases) {
     it(rule, () => assert.strictEqual(treeText(tree), text))
   }
+
+  it("cuts long names: two hundred of them stay bounded", () => {
+    const entries = Array.from({ length: 200 }, () => file("\u0007".repeat(255)))
+    assert.isAtMost(treeText({ folder: "/w", entries, more: 0 }).length, 200 * 620)
+  })
 })

@@ -15,6 +15,14 @@ import { valueAt } from "../../../src/domain/settings/SettingsKey.ts"
 import { settingsSchema } from "../../../src/domain/settings/SettingsSchema.ts"
 
 describe("settings of two places", () => {
+  it("the working folder overrides, setting by setting", () => {
+    assert.deepStrictEqual(mergeSettings({ model: "home", window: 1 }, { model: "here", titles: false }), {
+      model: "here",
+      window: 1,
+      titles: false
+    })
+  })
+
   it("security settings count only in the home folder, and elsewhere are reported", () => {
     const all: SettingsFile = { ...defaults, sessionRetention: {}, store: "files" }
     assert.deepStrictEqual(

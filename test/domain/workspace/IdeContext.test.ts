@@ -75,6 +75,13 @@ describe("the reported state", () => {
     it(rule, () => assert.deepStrictEqual(normalise(said, limits), told))
   }
 
+  it("has the limits of Gemini CLI", () => {
+    const many = Array.from({ length: 30 }, (_, index) => active(`f${index}`, index, "y".repeat(20_000)))
+    const { openFiles } = normalise(state(...many))
+    assert.strictEqual(openFiles.length, 10)
+    assert.match(openFiles[0]?.selectedText ?? "", /^y{16384}… \[cut here: 16384 of 20000 characters\]$/)
+  })
+
   it.prop("stays within the limits, and an unchanged state is not reported again", [IdeState], ([said]) => {
     const told = normalise(said)
     assert.isAtMost(told.openFiles.length, defaultIdeLimits.openFiles)
@@ -99,6 +106,10 @@ const jsonOf = (text: string | undefined): unknown =>
   Schema.decodeSync(Schema.fromJsonString(Schema.Unknown))(/```json\n([^]*)\n```$/.exec(text ?? "")?.[1] ?? "null")
 
 describe("the full report", () => {
+  it("is absent when nothing is open", () => {
+    assert.strictEqual(full(state()), undefined)
+  })
+
   it("has a caption, and JSON with the active file and the others", () => {
     const text = full(state(active("src/a.ts", 2, "const"), file("b.ts", 1)))
     assert.match(text ?? "", /^[^\n]+:\n```json\n/)
@@ -198,4 +209,9 @@ describe("the report of changes", () => {
       else assert.deepStrictEqual(jsonOf(text), { changes })
     })
   }
+
+  it("a newly attached editor is reported in full", () => {
+    const now = state(active("a", 1))
+    assert.strictEqual(delta(undefined, now), full(now))
+  })
 })

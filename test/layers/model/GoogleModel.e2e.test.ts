@@ -14,7 +14,6 @@ import {
   References,
   Schema,
   Stream
-  
 } from "effect"
 import { TestClock } from "effect/testing"
 import { execFile } from "node:child_process"

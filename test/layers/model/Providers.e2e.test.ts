@@ -1,4 +1,4 @@
-import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream  } from "effect"
+import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
