@@ -381,6 +381,12 @@ describe("estimates, outputs, prompts", () => {
     assert.strictEqual(outputOf({ name: "f", response: { a: 1 } }), '{\n  "a": 1\n}')
   })
 
+  it("the responses of one message keep their order, and the last ASCII character is one", () => {
+    const outputs = ["a", "b"].map((output) => response("read_file", { output }, output))
+    assert.deepStrictEqual(truncateToBudget([user(...outputs)]).contents, [user(...outputs)])
+    assert.strictEqual(estimate([text("\u007f".repeat(4))]), 1)
+  })
+
   it("gemini: an empty history has nothing to split (Gemini CLI)", () => {
     assert.strictEqual(splitPoint([], 0.7), 0)
   })
