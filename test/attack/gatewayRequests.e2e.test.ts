@@ -2,22 +2,12 @@ import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import { type AddressInfo, connect, createServer as createTcpServer, type Socket } from "node:net"
+import { type Random, seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
 import { makeGateway, raw } from "../support/GatewayScene.ts"
 import { listening } from "../support/loopback.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** Requests that try to become a part of another client's, in front of an ordinary server that keeps connections open. */
-
-/** Numbers from 0 to 1 that follow from a seed (mulberry32). */
-const numbers = (seed: number) => {
-  let state = seed
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
 
 const methods = ["GET", "HEAD", "DELETE", "OPTIONS", "POST", "PUT", "PATCH", "TRACE", "SEARCH"]
 
@@ -64,7 +54,7 @@ interface Generated {
   readonly isRefused: boolean
 }
 
-const generated = (random: () => number, id: string): Generated => {
+const generated = (random: Random, id: string): Generated => {
   const one = <A>(all: ReadonlyArray<A>): A => all[Math.floor(random() * all.length)] as A
   const method = one(methods)
   const path = `/v1/x/${id}${one(["", "?a=b", "?x=%20y&z"])}`
@@ -159,7 +149,7 @@ describe("2,000 requests of any framing", () => {
     })
     const gateway = yield* makeGateway(url)
     const port = Number(new URL(gateway.url).port)
-    const random = numbers(20_261_127)
+    const random = seededRandom(20_261_127)
     const clients = Array.from({ length: 20 }, (_, client) =>
       Array.from({ length: 100 }, (_, at) => generated(random, `${client}-${at}`))
     )

@@ -112,257 +112,129 @@ const tooLarge = /more than 32 MiB/
 const tooManyCalls = /more than 256 calls/
 const tooMany = /more than 128,000 parts/
 const unusable = /answer|model/
+const noRoom = /window has no room/
+
+/** One line that never ends, in writes of one byte. */
+const byteByByte: Hostile = (response) => {
+  inPieces(response)
+  response.socket?.setNoDelay(true)
+  response.write("data: ")
+  const pump = () => {
+    for (let n = 0; n < 2_000 && !response.destroyed; n += 1) response.write("x")
+    if (!response.destroyed) {
+      if (response.writableNeedDrain) response.once("drain", pump)
+      else setImmediate(pump)
+    }
+  }
+  pump()
+}
+
+const endlessHeaders: Hostile = ({ socket }) => {
+  socket?.write("HTTP/1.1 200 OK\r\n")
+  const pump = () => {
+    let isTaken = true
+    while (isTaken) isTaken = socket?.write(`x-${"y".repeat(1_000)}: z\r\n`) === true && !socket.destroyed
+    socket?.once("drain", pump)
+  }
+  pump()
+}
+
+/** A body that is no stream, and never ends. */
+const endlessBody =
+  (status: number, type: string, begin: string): Hostile =>
+  (response) => {
+    response.writeHead(status, { "content-type": type })
+    response.write(begin)
+    endlessly(response, filler)
+  }
+
+/** Writes again and again, slowly. */
+const slowly =
+  (millis: number, write: (response: http.ServerResponse) => unknown): Hostile =>
+  (response) => {
+    const timer = setInterval(() => write(response), millis)
+    response.on("close", () => clearInterval(timer))
+  }
+
+/** Headers that never end, a byte at a time. */
+const slowHeaders = slowly(500, ({ socket }) => socket?.write("H"))
+const slowLines: Hostile = (response, request) => {
+  inPieces(response)
+  slowly(5, () => response.write(": still there\n\n"))(response, request)
+}
+
+const endlessPieces = (part: () => unknown): Hostile =>
+  flood(
+    "",
+    many(() => event(piece([part()])))
+  )
+/** An answer in one piece. */
+const whole = (all: ReadonlyArray<unknown>): Hostile => once(piece(all, "STOP"))
+const parts = (...all: ReadonlyArray<unknown>): Hostile => whole(all)
+const manyParts = (count: number, make: (index: number) => unknown): Hostile => whole(repeated(count, make))
+const fine = { text: "Fine." }
+const tenMegabytes = filler.repeat(160)
+
+/** Answers and what is said of them; nothing: they are odd but harmless, and accepted. */
+const answers: ReadonlyArray<readonly [name: string, answer: Hostile, says?: RegExp]> = [
+  ["one line without an end", flood('data: {"candidates":[', filler), tooLarge],
+  ["one line, byte by byte", byteByByte, tooLarge],
+  ["small pieces without an end", endlessPieces(() => ({ text: `${words()} ` })), tooMany],
+  ["thoughts without an end", endlessPieces(() => ({ text: `${words()} `, thought: true })), tooMany],
+  ["empty pieces without an end", flood("", "data: {}\n\n".repeat(2_000)), tooMany],
+  ["comments without an end", flood("", ": still there\n\n".repeat(2_000)), tooLarge],
+  ["line ends without an end", flood("", "\n".repeat(65_536)), tooLarge],
+  ["an error's body without an end", endlessBody(400, "text/plain", filler), /HTTP 400/],
+  ["an error's JSON without an end", endlessBody(400, "application/json", '{"error":{"message":"'), /HTTP 400/],
+  ["gzip of blanks without an end", flood("", bomb(), { "content-encoding": "gzip" }), tooLarge],
+  ["headers without an end", endlessHeaders, unusable],
+  ["100,000 calls", manyParts(100_000, (n) => call("read_file", { path: `f${n}` })), tooManyCalls],
+  [
+    "100,000 calls in as many pieces",
+    once(...repeated(100_000, (n) => piece([call("read_file", { path: `f${n}` })])), piece([], "STOP")),
+    tooManyCalls
+  ],
+  ["100,000 calls with one id", manyParts(100_000, () => call("write_file", { path: "f" }, "same")), tooManyCalls],
+  ["100,000 parts of text", manyParts(100_000, (n) => ({ text: `${n} ` }))],
+  ["100,000 texts and thoughts in turn", manyParts(100_000, (n) => ({ text: `${n} `, thought: n % 2 === 0 }))],
+  ["100,000 signed texts", manyParts(100_000, (n) => ({ text: `${n} `, thoughtSignature: "s" }))],
+  ["1,000,000 empty parts", manyParts(1_000_000, () => ({ text: "" })), tooMany],
+  ["1,000,000 parts that are nothing", manyParts(1_000_000, () => ({})), tooMany],
+  ["a call's name of 10 MB", parts(call(tenMegabytes, {})), /a name or an id/],
+  ["a call's id of 10 MB", parts(call("read_file", {}, tenMegabytes)), /a name or an id/],
+  ["a signature of 10 MB", parts({ ...fine, thoughtSignature: tenMegabytes }), /beside its words/],
+  ["an unknown part of 10 MB", parts({ dream: tenMegabytes }, fine), /beside its words/],
+  ["an unknown key of 10 MB", parts({ ...fine, [tenMegabytes]: 1 }), /beside its words/],
+  ["a text of 30 MB", parts({ text: words().concat(" ").repeat(1_700_000) })],
+  ["an image of 20 MB", parts(fine, { inlineData: { mimeType: "image/png", data: filler.repeat(320) } }), /of images/],
+  ["arguments of 3 MB", parts(call("read_file", { path: words().concat(" ").repeat(180_000) })), noRoom],
+  ["arguments of 30 MB", parts(call("read_file", { path: "p".repeat(30_000_000) })), noRoom],
+  ["100,000 keys of arguments", parts(call("read_file", Object.fromEntries(repeated(100_000, (n) => [`k${n}`, n]))))],
+  ["arguments 100 deep", asText(deepCall(100))],
+  ...[1_000, 5_000, 100_000, 2_000_000].map(
+    (depth) => [`arguments ${depth.toLocaleString("en-US")} deep`, asText(deepCall(depth)), /nested deeper/] as const
+  )
+]
 
 export const attacks: ReadonlyArray<Attack> = [
-  { name: "one line without an end", answer: flood('data: {"candidates":[', filler), says: tooLarge },
-  {
-    name: "one line, byte by byte",
-    answer: (response) => {
-      inPieces(response)
-      response.socket?.setNoDelay(true)
-      response.write("data: ")
-      const pump = () => {
-        for (let n = 0; n < 2_000 && !response.destroyed; n += 1) response.write("x")
-        if (!response.destroyed) {
-          if (response.writableNeedDrain) response.once("drain", pump)
-          else setImmediate(pump)
-        }
-      }
-      pump()
-    },
-    says: tooLarge
-  },
-  {
-    name: "small pieces without an end",
-    answer: flood(
-      "",
-      many(() => event(piece([{ text: `${words()} ` }])))
-    ),
-    says: tooMany
-  },
-  {
-    name: "thoughts without an end",
-    answer: flood(
-      "",
-      many(() => event(piece([{ text: `${words()} `, thought: true }])))
-    ),
-    says: tooMany
-  },
-  { name: "empty pieces without an end", answer: flood("", "data: {}\n\n".repeat(2_000)), says: tooMany },
-  { name: "comments without an end", answer: flood("", ": still there\n\n".repeat(2_000)), says: tooLarge },
-  { name: "line ends without an end", answer: flood("", "\n".repeat(65_536)), says: tooLarge },
-  {
-    name: "an error's body without an end",
-    answer: (response) => {
-      response.writeHead(400, { "content-type": "text/plain" })
-      endlessly(response, filler)
-    },
-    says: /HTTP 400/
-  },
-  {
-    name: "an error's JSON without an end",
-    answer: (response) => {
-      response.writeHead(400, { "content-type": "application/json" })
-      response.write('{"error":{"message":"')
-      endlessly(response, filler)
-    },
-    says: /HTTP 400/
-  },
-  { name: "gzip of blanks without an end", answer: flood("", bomb(), { "content-encoding": "gzip" }), says: tooLarge },
-  {
-    name: "headers without an end",
-    answer: (response) => {
-      const { socket } = response
-      socket?.write("HTTP/1.1 200 OK\r\n")
-      const pump = () => {
-        let isTaken = true
-        while (isTaken) isTaken = socket?.write(`x-${"y".repeat(1_000)}: z\r\n`) === true && !socket.destroyed
-        socket?.once("drain", pump)
-      }
-      pump()
-    },
-    says: unusable
-  },
-  {
-    name: "100,000 calls",
-    answer: once(
-      piece(
-        repeated(100_000, (n) => call("read_file", { path: `f${n}` })),
-        "STOP"
-      )
-    ),
-    says: tooManyCalls
-  },
-  {
-    name: "100,000 calls in as many pieces",
-    answer: once(...repeated(100_000, (n) => piece([call("read_file", { path: `f${n}` })])), piece([], "STOP")),
-    says: tooManyCalls
-  },
-  {
-    name: "100,000 calls with one id",
-    answer: once(
-      piece(
-        repeated(100_000, () => call("write_file", { path: "f" }, "same")),
-        "STOP"
-      )
-    ),
-    says: tooManyCalls
-  },
-  {
-    name: "100,000 parts of text",
-    answer: once(
-      piece(
-        repeated(100_000, (n) => ({ text: `${n} ` })),
-        "STOP"
-      )
-    ),
-    says: /^/,
-    isTaken: true
-  },
-  {
-    name: "100,000 texts and thoughts in turn",
-    answer: once(
-      piece(
-        repeated(100_000, (n) => ({ text: `${n} `, thought: n % 2 === 0 })),
-        "STOP"
-      )
-    ),
-    says: /^/,
-    isTaken: true
-  },
-  {
-    name: "100,000 signed texts",
-    answer: once(
-      piece(
-        repeated(100_000, (n) => ({ text: `${n} `, thoughtSignature: "s" })),
-        "STOP"
-      )
-    ),
-    says: /^/,
-    isTaken: true
-  },
-  {
-    name: "1,000,000 empty parts",
-    answer: once(
-      piece(
-        repeated(1_000_000, () => ({ text: "" })),
-        "STOP"
-      )
-    ),
-    says: tooMany
-  },
-  {
-    name: "1,000,000 parts that are nothing",
-    answer: once(
-      piece(
-        repeated(1_000_000, () => ({})),
-        "STOP"
-      )
-    ),
-    says: tooMany
-  },
-  {
-    name: "a call's name of 10 MB",
-    answer: once(piece([call(filler.repeat(160), {})], "STOP")),
-    says: /a name or an id/
-  },
-  {
-    name: "a call's id of 10 MB",
-    answer: once(piece([call("read_file", {}, filler.repeat(160))], "STOP")),
-    says: /a name or an id/
-  },
-  {
-    name: "a signature of 10 MB",
-    answer: once(piece([{ text: "Fine.", thoughtSignature: filler.repeat(160) }], "STOP")),
-    says: /beside its words/
-  },
-  {
-    name: "an unknown part of 10 MB",
-    answer: once(piece([{ dream: filler.repeat(160) }, { text: "Fine." }], "STOP")),
-    says: /beside its words/
-  },
-  {
-    name: "an unknown key of 10 MB",
-    answer: once(piece([{ text: "Fine.", [filler.repeat(160)]: 1 }], "STOP")),
-    says: /beside its words/
-  },
-  {
-    name: "a text of 30 MB",
-    answer: once(piece([{ text: words().concat(" ").repeat(1_700_000) }], "STOP")),
-    says: /^/,
-    isTaken: true
-  },
-  {
-    name: "an image of 20 MB",
-    answer: once(
-      piece([{ text: "Fine." }, { inlineData: { mimeType: "image/png", data: filler.repeat(320) } }], "STOP")
-    ),
-    says: /of images/
-  },
-  {
-    name: "arguments of 3 MB",
-    answer: once(piece([call("read_file", { path: words().concat(" ").repeat(180_000) })], "STOP")),
-    says: /window has no room/
-  },
-  {
-    name: "arguments of 30 MB",
-    answer: once(piece([call("read_file", { path: "p".repeat(30_000_000) })], "STOP")),
-    says: /window has no room/
-  },
-  {
-    name: "100,000 keys of arguments",
-    answer: once(piece([call("read_file", Object.fromEntries(repeated(100_000, (n) => [`k${n}`, n])))], "STOP")),
-    says: /^/,
-    isTaken: true
-  },
-  ...[100, 1_000, 5_000, 100_000, 2_000_000].map((depth): Attack => ({
-    name: `arguments ${depth.toLocaleString("en-US")} deep`,
-    answer: asText(deepCall(depth)),
-    says: depth < 1_000 ? /^/ : /nested deeper/,
-    isTaken: depth < 1_000
-  })),
+  ...answers.map(([name, answer, says]) => ({ name, answer, says: says ?? /^/, isTaken: says === undefined })),
   {
     name: "a count without an end",
     of: "count",
-    answer: (response) => {
-      response.writeHead(200, { "content-type": "application/json" })
-      response.write('{"totalTokens":1,"x":"')
-      endlessly(response, filler)
-    },
+    answer: endlessBody(200, "application/json", '{"totalTokens":1,"x":"'),
     says: /^/,
     isTaken: true
   },
   {
     name: "a model's description without an end",
     of: "describe",
-    answer: (response) => {
-      response.writeHead(200, { "content-type": "application/json" })
-      response.write('{"name":"')
-      endlessly(response, filler)
-    },
+    answer: endlessBody(200, "application/json", '{"name":"'),
     says: /^/,
     isTaken: true
   },
   { name: "silence, then Ctrl+C", answer: () => {}, says: /^/, interrupt: 3 },
-  {
-    name: "headers byte by byte, then Ctrl+C",
-    answer: (response) => {
-      const timer = setInterval(() => response.socket?.write("H"), 500)
-      response.on("close", () => clearInterval(timer))
-    },
-    says: /^/,
-    interrupt: 3
-  },
-  {
-    name: "a flood of lines, then Ctrl+C",
-    answer: (response) => {
-      inPieces(response)
-      const timer = setInterval(() => response.write(": still there\n\n"), 5)
-      response.on("close", () => clearInterval(timer))
-    },
-    says: /^/,
-    interrupt: 3
-  }
+  { name: "headers byte by byte, then Ctrl+C", answer: slowHeaders, says: /^/, interrupt: 3 },
+  { name: "a flood of lines, then Ctrl+C", answer: slowLines, says: /^/, interrupt: 3 }
 ]
 
 /** Limits of a hostile turn: seconds (a server that sends byte by byte takes longest, and the machine may be busy), peak memory in MB, and bytes of a request with a window of 1,000,000 tokens. */

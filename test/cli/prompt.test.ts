@@ -68,11 +68,6 @@ layer(NodeServices.layer)("prompt", (it) => {
     assert.strictEqual(err, "")
   })
 
-  it.effect("passes its flags to the prompt builder", function* () {
-    const { asked } = yield* printed(["--size", "minimal", "--plan", "--model", "gemini-3-pro"])
-    assert.deepStrictEqual(asked, [{ size: "minimal", plan: true, model: "gemini-3-pro" }])
-  })
-
   it.effect("omits rows without a value", () =>
     Effect.sync(() => {
       const names = rowsOf(shownOf({ built: assembled.built })).map(([name]) => name)

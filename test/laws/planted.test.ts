@@ -31,6 +31,7 @@ import { McpServers } from "../../src/services/tools/McpServers.ts"
 import type { Tool } from "../../src/services/tools/Tool.ts"
 import { portOf } from "../support/loopback.ts"
 import { begin, taken } from "../support/sending.ts"
+import { recordedSpans } from "../support/spans.ts"
 import { agent, calls, complete, each, whose } from "../support/subagents.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
@@ -107,7 +108,6 @@ const isOwnSecret = (said: string): string | undefined => inside.find((mark) => 
 /** Everything that loggers and tracers receive, as text. */
 const watching = () => {
   const lines: Array<string> = []
-  const spans: Array<Tracer.NativeSpan> = []
   const logger = Logger.make(({ cause, fiber, message }) => {
     lines.push(
       [
@@ -117,13 +117,7 @@ const watching = () => {
       ].join("\n")
     )
   })
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
+  const { spans, tracer } = recordedSpans()
   const spanText = ({ attributes, events, name, status }: Tracer.NativeSpan): string =>
     [
       name,

@@ -1,3 +1,5 @@
+import { type Random, seededRandom } from "../../src/domain/evaluation/SeededRandom.ts"
+
 /** Session files that are broken in seeded ways, one to three at once, in the formats that `rescue` writes. */
 
 /** A format with files, one record a line. */
@@ -12,19 +14,7 @@ export interface Sizes {
   readonly records: number
 }
 
-/** Numbers from 0 to 1, the same for the same seed. */
-const numbers = (seed: number) => {
-  let state = seed + 0x9e3779b9
-  return () => {
-    state = (state + 0x6d2b79f5) | 0
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state)
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296
-  }
-}
-
 type Lines = ReadonlyArray<string>
-type Random = () => number
 type Json = Record<string, unknown>
 
 const recordOf = (line: string): Json => {
@@ -172,7 +162,7 @@ export const brokenSession = (
   sessions: Readonly<Record<FileFormat, Lines>>,
   sizes: Sizes
 ): BrokenSession => {
-  const random = numbers(seed)
+  const random = seededRandom(seed + 0x9e3779b9)
   const format = fileFormats[seed % fileFormats.length] ?? "claude"
   const first = names[Math.floor(seed / fileFormats.length) % names.length] ?? "lines twice"
   const others = names.filter((name) => name !== first && random() < 0.15).slice(0, 2)

@@ -110,6 +110,13 @@ const diff = (lines: number): ChatEvent =>
     }
   })
 
+const agentDoes = (activity: Extract<ChatEvent, { _tag: "SubagentActivity" }>["activity"]): ChatEvent => ({
+  _tag: "SubagentActivity",
+  id: "1",
+  agent: "generalist",
+  activity
+})
+
 const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEvent>, shown: string]> = [
   ["an answer ends with its line", [content("**a** "), content("b"), finished("STOP")], "a b\n"],
   [
@@ -210,31 +217,11 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     "what an agent does that a call started is a line each, but for what went well",
     [
       started("1", "generalist tidy up"),
-      { _tag: "SubagentActivity", id: "1", agent: "generalist", activity: { _tag: "Thought", text: "where?" } },
-      {
-        _tag: "SubagentActivity",
-        id: "1",
-        agent: "generalist",
-        activity: { _tag: "CallStarted", id: "a", name: "glob", title: "glob **/*.ts" }
-      },
-      {
-        _tag: "SubagentActivity",
-        id: "1",
-        agent: "generalist",
-        activity: { _tag: "CallEnded", id: "a", name: "glob", status: "success" }
-      },
-      {
-        _tag: "SubagentActivity",
-        id: "1",
-        agent: "generalist",
-        activity: { _tag: "CallEnded", id: "b", name: "glob", status: "timeout" }
-      },
-      {
-        _tag: "SubagentActivity",
-        id: "1",
-        agent: "generalist",
-        activity: { _tag: "TurnEnded", tokens: tokens(12_000) }
-      }
+      agentDoes({ _tag: "Thought", text: "where?" }),
+      agentDoes({ _tag: "CallStarted", id: "a", name: "glob", title: "glob **/*.ts" }),
+      agentDoes({ _tag: "CallEnded", id: "a", name: "glob", status: "success" }),
+      agentDoes({ _tag: "CallEnded", id: "b", name: "glob", status: "timeout" }),
+      agentDoes({ _tag: "TurnEnded", tokens: tokens(12_000) })
     ],
     "<generalist tidy up>(running)(generalist: where?)<generalist tidy up|turn 1 · glob **/*.ts>  generalist › glob **/*.ts\n<generalist tidy up|turn 1 · thinking><generalist tidy up|turn 1 · thinking>  generalist ✗ glob took too long\n<generalist tidy up|turn 2 · 12,000 tokens · thinking>"
   ],
@@ -362,12 +349,4 @@ describe("responseCard", () => {
     const card = TurnScreen.responseCard(event, "write a.ts", { ...style, hasBody, wasApproved })
     assert.deepStrictEqual([card.body.length, card.more.length, card.language], [body, more, "ts"])
   })
-})
-
-describe("workLabel", () => {
-  it.each([
-    [0, "thinking"],
-    [1, "running"],
-    [3, "running 3 calls"]
-  ] as const)("%s calls: %s", (calls, label) => assert.strictEqual(TurnScreen.workLabel(calls), label))
 })

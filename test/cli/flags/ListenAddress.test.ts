@@ -12,8 +12,4 @@ describe("a server that cannot listen", () => {
   ])("%s: says why, and which flag helps", (code, message) => {
     assert.strictEqual(listenFailure(of(code)).message, message)
   })
-
-  it("names the flag of its command", () => {
-    assert.include(listenFailure(of("EADDRINUSE"), "--http").message, "choose another with --http")
-  })
 })

@@ -1,5 +1,5 @@
 import { columnsOf } from "../../../src/cli/output/Output.ts"
-import { headingOf, sessionTable } from "../../../src/cli/output/SessionTable.ts"
+import { sessionTable } from "../../../src/cli/output/SessionTable.ts"
 import type { SessionSummary } from "../../../src/services/session/SessionStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -43,11 +43,5 @@ describe("the table of sessions", () => {
     for (const line of lines) assert.isAtMost(columnsOf(line), columns, line)
     assert.match(lines[4] ?? "", /語….*this/)
     assert.match(lines[2] ?? "", columns < 60 ? /in use$/ : /in use by 4711$/)
-  })
-
-  it("names a session by its title, else by its first words, on one line", () => {
-    assert.strictEqual(headingOf({ title: "a\u001b[2J\nb", firstPrompt: "c" }), "a b")
-    assert.strictEqual(headingOf({ title: undefined, firstPrompt: "c" }), "c")
-    assert.strictEqual(headingOf({ title: undefined, firstPrompt: undefined }), "(empty)")
   })
 })

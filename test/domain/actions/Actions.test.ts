@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import type { Action, Command } from "../../../src/domain/actions/Action.ts"
 import { actionsOf } from "../../../src/domain/actions/Actions.ts"
 import { shellFileActions } from "../../../src/domain/actions/ShellEffects.ts"
-import { answerText, exitCode } from "../../../src/domain/actions/ToolResults.ts"
+import { exitCode } from "../../../src/domain/actions/ToolResults.ts"
 import { call, type Part, response } from "../../../src/domain/content/Content.ts"
 
 const ok = (output = "ok"): Part => response("tool", { output })
@@ -261,10 +261,6 @@ describe("a call", () => {
     assert.deepStrictEqual(did("Bash", { command: "rm a" }), [ran("rm a", 0), remove("a")])
   })
 
-  it("a rejected todo list is not reported", () => {
-    assert.deepStrictEqual(did("write_todos", { todos: [{ description: "a", status: "x" }] }, failed()), [])
-  })
-
   it("patterns of read_many_files are not files", () => {
     assert.deepStrictEqual(did("read_many_files", { include: ["src/**/*.ts", "a.ts"] }), [read("a.ts")])
   })
@@ -332,12 +328,6 @@ describe("exit codes", () => {
   ]
   it.each(cases)("%s", (_, answer, exit) => {
     assert.strictEqual(exitCode(answer), exit)
-  })
-
-  it("a response is its text, or JSON when it has other fields", () => {
-    assert.strictEqual(answerText(ok("x")), "x")
-    assert.strictEqual(answerText(undefined), "")
-    assert.strictEqual(answerText(response("t", { a: 1, b: 2 })), '{"a":1,"b":2}')
   })
 })
 

@@ -150,10 +150,6 @@ runner: process`)
     assert.match(problem("You do it."), /^expected front matter/)
     assert.match(problem(file(usual, " ")), /^the text below the front matter: expected/)
   })
-
-  it("reports the line number within the file", () => {
-    assert.match(problem(`---\nname: one\ndescription: a: b\n---\nx`), /at line 3$/)
-  })
 })
 
 describe("a definition of remote agents", () => {

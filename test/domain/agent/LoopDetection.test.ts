@@ -102,10 +102,6 @@ describe("repeated calls", () => {
     assert.strictEqual(feed(five("sessions_history:scout-1")), 5)
   })
 
-  it("the number of repetitions can be set", () => {
-    assert.strictEqual(feed("a a a", new LoopDetector({ ...defaultThresholds, calls: 3 })), 3)
-  })
-
   it("so can those of a passage, its length and the history", () => {
     const words = (thresholds: Partial<typeof defaultThresholds>, text: string) =>
       new LoopDetector({ ...defaultThresholds, ...thresholds }).content(text)?.kind

@@ -166,11 +166,6 @@ describe("repeated content", () => {
     })
   }
 
-  it("a fence may be split over chunks", () => {
-    const code = `\`\`\`ts\n${"  doTheSameThing(again, and, again)\n".repeat(30)}\`\`\`\nDone.`
-    for (const size of [1, 2, 3, 4, 5, 1_000]) assert.strictEqual(foundAt(code, [size]), 0)
-  })
-
   it("names the repeated text", () => {
     const repetition = new RepeatedText().push(fifty.repeat(20))
     assert.deepStrictEqual(repetition, { text: fifty, times: 10, end: 500 })

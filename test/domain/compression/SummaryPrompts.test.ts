@@ -1,13 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { corrected } from "../../../src/domain/compression/Corrections.ts"
-import {
-  emptySnapshot,
-  isSnapshot,
-  parseSnapshot,
-  renderSnapshot,
-  sectionNames,
-  type Snapshot
-} from "../../../src/domain/compression/Snapshot.ts"
+import { isSnapshot, parseSnapshot, sectionNames, type Snapshot } from "../../../src/domain/compression/Snapshot.ts"
 import {
   correctionRequest,
   repeatRequest,
@@ -89,9 +82,4 @@ describe("corrections", () => {
       }
     })
   }
-
-  it("of nothing are what they add", () => {
-    const answer = renderSnapshot(first)
-    assert.strictEqual(renderSnapshot(corrected(emptySnapshot, answer)), answer)
-  })
 })

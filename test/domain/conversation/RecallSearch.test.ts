@@ -56,10 +56,6 @@ const drop = (from: number, to: number, summary: number): Conversation.Patch => 
 describe("what the window no longer shows", () => {
   const two = appended([said(1, "one"), said(2, "two")])
 
-  it("is nothing before the first compression", () => {
-    assert.deepStrictEqual(textsIn(two), [])
-  })
-
   it("is what was dropped, at any depth, each once, the newest first", () => {
     const once = Conversation.compressed(two, drop(1, 2, 3))
     assert.deepStrictEqual(textsIn(once), ["two", "one"])

@@ -111,14 +111,6 @@ describe("recorded", () => {
     )
     assert.deepStrictEqual(turn?.before, [draft])
   })
-
-  it("does not repeat a summary that a compaction inserted", () => {
-    const talk = compressedSession("What was said.", false).conversation
-    assert.deepStrictEqual(shape(append(talk, entryOf(says("Going."), entryId(5)))), [
-      " | Use src/alpha.ts and src/beta.ts. > Yes.",
-      " | Go on. > Going."
-    ])
-  })
 })
 
 describe("Requests", () => {
@@ -128,12 +120,6 @@ describe("Requests", () => {
   }
   const [a, b, c] = ["Fix the parser.", "It is fixed now.", "Thank you very much."]
   const [ta, tb, tc] = [estimateText(a), estimateText(b), estimateText(c)]
-
-  it("a grown request shares all of the one before as prefix", () =>
-    assert.deepStrictEqual(sizes([ask(a)], [ask(a), says(b), ask(c)]), [
-      { tokens: ta, prefix: 0 },
-      { tokens: ta + tb + tc, prefix: ta }
-    ]))
 
   it("a change ends the prefix, whatever follows", () =>
     assert.deepStrictEqual(sizes([ask(a), says(b)], [ask(c), says(b)]), [

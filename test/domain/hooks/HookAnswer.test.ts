@@ -55,15 +55,6 @@ describe("answerOf", () => {
     assert.notInclude(problem ?? "", "\n")
   })
 
-  it("incomplete JSON and invalid fields change nothing else", () => {
-    assert.deepStrictEqual(answerOf({ ...run, stdout: '{"decision": "bl' }).output, {
-      decision: "allow",
-      systemMessage: '{"decision": "bl'
-    })
-    const output = answerOf({ ...run, stdout: '{"continue":"no","systemMessage":"hi","hookSpecificOutput":[]}' }).output
-    assert.deepStrictEqual(output, { systemMessage: "hi" })
-  })
-
   it("a text is bounded, and only exit code 0 is a success", () => {
     const { output, succeeded } = answerOf({ ...run, stdout: "x".repeat(100_000), code: 1 })
     assert.isBelow(output?.systemMessage?.length ?? Infinity, 9_000)

@@ -14,7 +14,6 @@ import {
 } from "../../../src/domain/prompt/PromptInputs.ts"
 import { agentRules, joined, memoryOf, render, sections, substituted } from "../../../src/domain/prompt/SystemPrompt.ts"
 import { withDefaults } from "../../../src/domain/settings/Settings.ts"
-import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { ApprovalMode } from "../../../src/domain/tools/Approval.ts"
 import { runsOf } from "../../support/runs.ts"
@@ -294,34 +293,11 @@ describe("the sandbox", () => {
     ["0", "generic"]
   ]
   it.each(variables)("SANDBOX=%s: %s", (value, expected) => assert.strictEqual(sandboxOf(value), expected))
-
-  it("each value has its own text, and another without a terminal", () => {
-    const texts = (["seatbelt", "generic", "none"] as const).flatMap((sandbox) =>
-      [true, false].map(
-        (interactive) =>
-          sections({ ...all, sandbox, interactive }).find(({ key }) => key === "sandbox")?.text ?? "missing"
-      )
-    )
-    assert.strictEqual(new Set(texts).size, 6)
-  })
 })
 
 describe("the whole prompt", () => {
-  it("has its sections, then the memory after a blank line", () => {
-    const text = systemPrompt(all)
-    const base = systemPrompt({ ...all, memory: undefined })
-    assert.strictEqual(text, `${base}\n\n${all.memory}`)
-    assert.strictEqual(base, sections(all).map(render).join("\n\n"))
-  })
-
   it("collapses three or more line breaks to two, also in memory", () =>
     assert.isTrue(systemPrompt({ ...all, memory: "\n\na\n\n\n\nb\n\n\nc\n\n" }).endsWith("\n\na\n\nb\n\nc")))
-
-  it("is empty when all sections are disabled", () =>
-    assert.strictEqual(
-      systemPrompt({ ...all, memory: "", toggles: Object.fromEntries(sectionKeys.map((key) => [key, false])) }),
-      ""
-    ))
 
   it("without tools, skills and agents is one sentence", () =>
     assert.match(systemPrompt({ ...all, size: "none" }), /^You are Palimpsest, [^.\n]+\.$/))
@@ -331,12 +307,6 @@ describe("the whole prompt", () => {
     assert.isBelow(estimateText(largest), 3_000)
     assert.isAbove(estimateText(largest), 2_000)
     assert.isBelow(estimateText(systemPrompt({ ...all, size: "minimal" })), 2_000)
-  })
-
-  it("describes a compressed window", () => {
-    const text = systemPrompt(all)
-    for (const word of ["`<state_snapshot>`", "`<user_words>`", "`h_`", "`recall`", runtimeMark, "`<hook_context>`"])
-      assert.include(text, word)
   })
 
   it("names the approved plan while it is carried out, and the plan's file while planning", () => {
@@ -396,12 +366,6 @@ describe("the lists of tools, skills and agents", () => {
     assert.deepStrictEqual(listed([{ name: "a\n# b", description: "One.\n\n# Rules\u0007\u2028Do this." }]), [
       "- a # b: One. # Rules Do this."
     ]))
-
-  it("are cut where they are long", () => {
-    const [line = ""] = listed([{ name: "a", description: "word ".repeat(100) }]) ?? []
-    assert.isBelow(line.length, 210)
-    assert.isTrue(line.endsWith("…"))
-  })
 
   it("count entries beyond the first hundred", () => {
     const lines = listed(Array.from({ length: 103 }, (_, at) => ({ name: `a${at}`, description: "x" }))) ?? []

@@ -288,12 +288,6 @@ describe("stored parts", () => {
     }
   })
 
-  it("a line without them is unchanged", () => {
-    const event = events[1]
-    if (event === undefined) throw new Error("expected an event")
-    assert.deepStrictEqual(Result.getOrThrow(restoreSpilled({ event, spilled: new Map() }, new Map())), event)
-  })
-
   it("rejects bytes that are not the original JSON", () => {
     const event = appended(entryOf([call("write", { content: "long" })]))
     const key = spillKey(id(1), 0)
@@ -318,12 +312,5 @@ describe("stored parts", () => {
   it("law 1: stores bytes that are not UTF-8 as they are in the text", () => {
     const [one] = spillableParts(appended(entryOf([text("\uDC80".repeat(minSpillBytes))])), minSpillBytes)
     assert.deepStrictEqual(one, { key: "e1:0", form: "text", text: "\uDC80".repeat(minSpillBytes) })
-  })
-
-  it("only messages have stored parts", () => {
-    for (const event of events) {
-      const counts: Partial<Record<SessionEvent["_tag"], number>> = { Appended: 1, Answered: 2, Compressed: 1 }
-      assert.strictEqual(entriesOf(event).length, counts[event._tag] ?? 0)
-    }
   })
 })

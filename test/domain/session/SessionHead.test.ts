@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { call, response, text } from "../../../src/domain/content/Content.ts"
 import type { Author } from "../../../src/domain/conversation/Conversation.ts"
 import type { SessionEvent } from "../../../src/domain/session/Session.ts"
-import { headOf, maxTitleChars, titleOf } from "../../../src/domain/session/SessionHead.ts"
+import { headOf, titleOf } from "../../../src/domain/session/SessionHead.ts"
 import { appended, entry, started } from "../../../src/layers/testing/SessionHistories.ts"
 
 const by = (author: Author, sequence: number, words: string): SessionEvent => ({
@@ -20,11 +20,6 @@ describe("a title", () => {
     [" \n ", ""]
   ])("is one line that is safe for a terminal: %j", (given, title) => {
     assert.strictEqual(titleOf(given), title)
-  })
-
-  it("is clipped without splitting a character", () => {
-    assert.strictEqual(titleOf("x".repeat(1e6)).length, maxTitleChars)
-    assert.strictEqual(titleOf(`${"x".repeat(maxTitleChars - 1)}😀`), "x".repeat(maxTitleChars - 1))
   })
 })
 

@@ -124,11 +124,6 @@ describe("a settings file", () => {
     )
   })
 
-  it("invalid hooks are left to the hook runner's own report", () => {
-    const read = parseSettings(`{"hooks": {"Never": 5, "AfterTool": [{"hooks": [{"type": "x"}]}]}, "window": 5}`)
-    assert.strictEqual(read._tag === "Success" ? read.success.settings.window : undefined, 5)
-  })
-
   it("an editor's $schema is accepted", () => {
     const read = parseSettings(`{"$schema": "./settings.schema.json"}`)
     assert.deepStrictEqual(read._tag === "Success" ? read.success.unknown : undefined, [])

@@ -44,21 +44,6 @@ describe("Bytes", () => {
     { arbitrary: { runs: runsOf(1_000), seed: "pieces", size: 24 } }
   )
 
-  it.prop(
-    "round-trips well-formed text",
-    [Schema.String],
-    ([text]) => {
-      const whole = text.toWellFormed()
-      assert.strictEqual(decode(encode(whole)).text, whole)
-      assert.isTrue(decode(encode(whole)).valid)
-    },
-    { arbitrary: { runs: runsOf(1_000), seed: "text" } }
-  )
-
-  it("keeps a byte order mark", () => {
-    assert.deepStrictEqual(decode(Uint8Array.from([0xef, 0xbb, 0xbf, 0x61])), { text: "\uFEFFa", valid: true })
-  })
-
   it("maps each invalid byte to U+DC80 to U+DCFF", () => {
     assert.deepStrictEqual(decode(Uint8Array.from([0x61, 0x80, 0xff, 0xe2, 0x82])), {
       text: "a\uDC80\uDCFF\uDCE2\uDC82",

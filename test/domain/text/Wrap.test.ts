@@ -11,11 +11,4 @@ const cases: ReadonlyArray<readonly [rule: string, text: string, columns: number
 
 describe("wrapping", () => {
   for (const [rule, text, columns, lines] of cases) it(rule, () => assert.deepStrictEqual(wrap(text, columns), lines))
-
-  it("uses the given measure", () => {
-    assert.deepStrictEqual(
-      wrap("文字 文字", 8, (text) => text.length * 2),
-      ["文字", "文字"]
-    )
-  })
 })

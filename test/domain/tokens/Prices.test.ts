@@ -188,16 +188,6 @@ describe("a cost", () => {
     })
   })
 
-  it("is unknown without any price, and 0 without requests", () => {
-    const unknown = costOf(
-      [requests[1] ?? requests[0]].flatMap((one) => one ?? []),
-      { source: "", table },
-      false
-    )
-    assert.deepStrictEqual([unknown.total, unknown.unpriced], [null, ["x"]])
-    assert.deepStrictEqual([costOf([], builtInPrices, false).total, costOf([], builtInPrices, false).unpriced], [0, []])
-  })
-
   it.effect.prop(
     "is the sum over its models",
     [

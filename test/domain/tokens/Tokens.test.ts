@@ -4,7 +4,7 @@ import { countTokens } from "gpt-tokenizer/encoding/o200k_base"
 import { createHash } from "node:crypto"
 import { readdirSync, readFileSync } from "node:fs"
 import path from "node:path"
-import { call, outputText, type Part, response, text } from "../../../src/domain/content/Content.ts"
+import { call, outputText, type Part, response } from "../../../src/domain/content/Content.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import {
   beginning,
@@ -360,11 +360,6 @@ describe("the estimate", () => {
 })
 
 describe("parts", () => {
-  it("a text counts as itself", () => {
-    assert.strictEqual(ofPart(text("Hello there")), estimateText("Hello there"))
-    assert.strictEqual(ofPart({ text: "Hello there", thought: true }), estimateText("Hello there"))
-  })
-
   it("a response with a single text counts as that text, not as its JSON", () => {
     const lines = 'a "quoted"\n\tline\n'.repeat(100)
     const frame = ofPart(response("read", { output: "" }))
@@ -386,11 +381,6 @@ describe("parts", () => {
       functionResponse: { name: "read", response: { output: "x" }, parts: [{ text: "y".repeat(3_000) }] }
     }
     assert.isAbove(ofPart(part), ofPart(response("read", { output: "x" })) + 300)
-  })
-
-  it("an unknown part counts as its JSON", () => {
-    const part: Part = { executableCode: { code: "print(1)".repeat(50) } }
-    assert.strictEqual(ofPart(part), estimateText(JSON.stringify(part)))
   })
 })
 

@@ -86,10 +86,6 @@ describe("an edit", () => {
     const two = "alpha beta gamma delte\nalpha beta gamma delta"
     assert.strictEqual(told(once(twice, two, "x")), "fuzzy: x\nalpha beta gamma delta\n")
   })
-
-  it("keeps bytes that are not UTF-8", () => {
-    assert.strictEqual(told(once("\uDCFFa\uDC80\n", "a", "b")), "exact: \uDCFFb\uDC80\n")
-  })
 })
 
 describe("an edit of a large file", () => {

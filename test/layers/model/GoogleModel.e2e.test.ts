@@ -13,8 +13,7 @@ import {
   Queue,
   References,
   Schema,
-  Stream,
-  Tracer
+  Stream
 } from "effect"
 import { TestClock } from "effect/testing"
 import { execFile } from "node:child_process"
@@ -35,6 +34,7 @@ import {
 } from "../../../src/services/model/Model.ts"
 import { listening } from "../../support/loopback.ts"
 import { root } from "../../support/paths.ts"
+import { recordedSpans } from "../../support/spans.ts"
 import { assert, describe, it, vi } from "../../support/vitest.ts"
 
 const key = "AIza-the-key-nobody-may-see"
@@ -593,15 +593,8 @@ describe("the key", () => {
 
   it.live("appears in no error, log, span or message, whatever the server sends", () =>
     Effect.gen(function* () {
-      const spans: Array<Tracer.NativeSpan> = []
       const logs: Array<unknown> = []
-      const tracer = Tracer.make({
-        span: (options) => {
-          const span = new Tracer.NativeSpan(options)
-          spans.push(span)
-          return span
-        }
-      })
+      const { spans, tracer } = recordedSpans()
       const logger = Logger.make((options) => void logs.push(options))
       const printed = (["warn", "debug", "log", "error"] as const).map((name) => vi.spyOn(console, name))
       const echo = `you sent ${key}`

@@ -1,4 +1,4 @@
-import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream, Tracer } from "effect"
+import { Cause, ConfigProvider, Duration, Effect, Exit, Fiber, Layer, Logger, References, Stream } from "effect"
 import * as FetchHttpClient from "effect/http/FetchHttpClient"
 import * as HttpClient from "effect/http/HttpClient"
 import * as HttpClientRequest from "effect/http/HttpClientRequest"
@@ -17,6 +17,7 @@ import {
   responses
 } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
+import { recordedSpans } from "../../support/spans.ts"
 import { strict } from "../../support/StrictProviders.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -369,14 +370,7 @@ describe("an address that is not the API's", () => {
 })
 
 it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {
-  const spans: Array<Tracer.NativeSpan> = []
-  const tracer = Tracer.make({
-    span: (options) => {
-      const span = new Tracer.NativeSpan(options)
-      spans.push(span)
-      return span
-    }
-  })
+  const { spans, tracer } = recordedSpans()
   for (const dialect of allDialects) {
     const server = yield* Server.make(({ path }) =>
       path.endsWith("/count_tokens") || path.endsWith(":countTokens")

@@ -71,58 +71,45 @@ const changes: ReadonlyArray<
   readonly [
     name: string,
     change: (
+      fs: FileSystem.FileSystem,
       file: (name: string) => string
-    ) => Effect.Effect<unknown, PlatformError.PlatformError, FileSystem.FileSystem>
+    ) => Effect.Effect<unknown, PlatformError.PlatformError>
   ]
 > = [
   ["nothing", () => Effect.void],
-  [
-    "a session that begins",
-    (file) => FileSystem.FileSystem.use((fs) => fs.writeFileString(file("new.jsonl"), logOf("new", "hello")))
-  ],
+  ["a session that begins", (fs, file) => fs.writeFileString(file("new.jsonl"), logOf("new", "hello"))],
   [
     "one that goes on",
-    (file) =>
-      FileSystem.FileSystem.use((fs) =>
-        fs.writeFileString(file("s0003.jsonl"), `${encodeLine(appended(3, text("x")))}\n`, { flag: "a" })
-      )
+    (fs, file) => fs.writeFileString(file("s0003.jsonl"), `${encodeLine(appended(3, text("x")))}\n`, { flag: "a" })
   ],
-  ["one that is gone", (file) => FileSystem.FileSystem.use((fs) => fs.remove(file("s0003.jsonl")))],
-  [
-    "a title that is new",
-    (file) => FileSystem.FileSystem.use((fs) => fs.writeFileString(file("s0001.title"), "now it has one\n"))
-  ],
+  ["one that is gone", (fs, file) => fs.remove(file("s0003.jsonl"))],
+  ["a title that is new", (fs, file) => fs.writeFileString(file("s0001.title"), "now it has one\n")],
   [
     "a title that is another",
-    (file) =>
-      FileSystem.FileSystem.use((fs) =>
-        Effect.andThen(fs.writeFileString(file("x"), "title of s0XX3\n"), fs.rename(file("x"), file("s0003.title")))
-      )
+    (fs, file) =>
+      Effect.andThen(fs.writeFileString(file("x"), "title of s0XX3\n"), fs.rename(file("x"), file("s0003.title")))
   ],
-  ["a title that is gone", (file) => FileSystem.FileSystem.use((fs) => fs.remove(file("s0003.title")))],
+  ["a title that is gone", (fs, file) => fs.remove(file("s0003.title"))],
   [
     "an old one from a backup",
-    (file) =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        yield* fs.writeFileString(file("s0003.jsonl"), logOf("s0003", "from long ago"))
-        yield* fs.utimes(file("s0003.jsonl"), 1_000_000_000, 1_000_000_000)
-      })
+    (fs, file) =>
+      Effect.andThen(
+        fs.writeFileString(file("s0003.jsonl"), logOf("s0003", "from long ago")),
+        fs.utimes(file("s0003.jsonl"), 1_000_000_000, 1_000_000_000)
+      )
   ],
   [
     "an edit that leaves the size",
-    (file) =>
-      Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
-        yield* fs.writeFileString(file("s0003.jsonl"), logOf("s0003", "w0rds of s0003"))
-        yield* fs.utimes(file("s0003.jsonl"), 1_500_000_000, 1_500_000_000)
-      })
+    (fs, file) =>
+      Effect.andThen(
+        fs.writeFileString(file("s0003.jsonl"), logOf("s0003", "w0rds of s0003")),
+        fs.utimes(file("s0003.jsonl"), 1_500_000_000, 1_500_000_000)
+      )
   ],
   [
     "another file of the same size and time",
-    (file) =>
+    (fs, file) =>
       Effect.gen(function* () {
-        const fs = yield* FileSystem.FileSystem
         const { atimeMs, mtimeMs } = statSync(file("s0003.jsonl"))
         yield* fs.writeFileString(file("other"), logOf("s0003", "w0rds of s0003"))
         utimesSync(file("other"), atimeMs / 1_000, mtimeMs / 1_000)
@@ -131,35 +118,21 @@ const changes: ReadonlyArray<
   ],
   [
     "two that changed places",
-    (file) =>
-      FileSystem.FileSystem.use((fs) =>
-        Effect.all([
-          fs.rename(file("s0003.jsonl"), file("x")),
-          fs.rename(file("s0004.jsonl"), file("s0003.jsonl")),
-          fs.rename(file("x"), file("s0004.jsonl"))
-        ])
-      )
+    (fs, file) =>
+      Effect.all([
+        fs.rename(file("s0003.jsonl"), file("x")),
+        fs.rename(file("s0004.jsonl"), file("s0003.jsonl")),
+        fs.rename(file("x"), file("s0004.jsonl"))
+      ])
   ],
-  [
-    "one that is broken now",
-    (file) => FileSystem.FileSystem.use((fs) => fs.writeFileString(file("s0003.jsonl"), "no log\nat all\n"))
-  ],
+  ["one that is broken now", (fs, file) => fs.writeFileString(file("s0003.jsonl"), "no log\nat all\n")],
   [
     "a folder in its place",
-    (file) =>
-      FileSystem.FileSystem.use((fs) =>
-        Effect.andThen(fs.remove(file("s0003.jsonl")), fs.makeDirectory(file("s0003.jsonl")))
-      )
+    (fs, file) => Effect.andThen(fs.remove(file("s0003.jsonl")), fs.makeDirectory(file("s0003.jsonl")))
   ],
   [
     "most of them gone",
-    (file) =>
-      FileSystem.FileSystem.use((fs) =>
-        Effect.forEach(
-          Array.from({ length: 60 }, (_, n) => n),
-          (n) => fs.remove(file(`${idOf(n)}.jsonl`))
-        )
-      )
+    (fs, file) => Effect.all(Array.from({ length: 60 }, (_, n) => fs.remove(file(`${idOf(n)}.jsonl`))))
   ]
 ]
 
@@ -183,7 +156,7 @@ layer(NodeServices.layer)((it) => {
       it.effect.each(changes)("is correct after %s", function* ([, change]) {
         const { file, folder } = yield* sessions
         yield* listOf(folder, look)
-        yield* change(file)
+        yield* change(yield* FileSystem.FileSystem, file)
         const rows = yield* listOf(folder, look)
         yield* settle
         const later = yield* listOf(folder, look)

@@ -9,24 +9,14 @@ import { strategyContract } from "../../../src/layers/testing/StrategyContract.t
 import type { CompressRequest } from "../../../src/services/compression/strategies/CompressRequest.ts"
 import type { StrategyRunner } from "../../../src/services/compression/strategies/StrategyRunner.ts"
 import { runners } from "../../../src/services/compression/strategies/StrategyRunners.ts"
+import { failedBy } from "../../support/contracts.ts"
 import { isUnitTier } from "../../support/runs.ts"
 
 /** The suite notices strategies that break the contract. */
 
 /** The names of the suite's tests that this runner fails. */
-const failedBy = async (runner: StrategyRunner): Promise<ReadonlyArray<string>> => {
-  const tests = new Map<string, () => Promise<void>>()
-  strategyContract(
-    {
-      describe: (_, define) => define(),
-      it: (name, run) => tests.set(name, run)
-    },
-    { runner, tempStore: MemoryTempStore.layer, runs: 40 }
-  )
-  const failed: Array<string> = []
-  for (const [name, run] of tests) await run().catch(() => failed.push(name))
-  return failed
-}
+const failuresOf = (runner: StrategyRunner): Promise<ReadonlyArray<string>> =>
+  failedBy((functions) => strategyContract(functions, { runner, tempStore: MemoryTempStore.layer, runs: 40 }))
 
 const base = runners.pi
 
@@ -168,6 +158,6 @@ describe.skipIf(isUnitTier)("the contract of strategies fails one that", () => {
   ]
 
   it.each(mutants)("%s", async (_, parts, name) => {
-    assert.include(await failedBy({ ...base, ...parts }), name)
+    assert.include(await failuresOf({ ...base, ...parts }), name)
   })
 })

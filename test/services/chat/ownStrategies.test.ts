@@ -109,51 +109,10 @@ describe("a chat with a strategy of the program", () => {
   })
 
   const bad: ReadonlyArray<readonly [what: string, parts: Partial<StrategyRunner>, told: string | undefined]> = [
-    ["hangs", { compress: () => Effect.never }, "it took longer than 3m"],
     ["dies", { compress: () => Effect.die("out of luck") }, "it failed: out of luck"],
-    [
-      "drops what there is not",
-      {
-        compress: (request) =>
-          Effect.map(compress(request), ({ dropped, outcome }) => ({
-            dropped,
-            outcome:
-              outcome._tag === "ContentTruncated"
-                ? ContentTruncated.make({
-                    ...outcome,
-                    patch: {
-                      ...outcome.patch,
-                      drop: { from: outcome.patch.drop?.from ?? entryId(1), to: entryId(999) }
-                    }
-                  })
-                : outcome
-          }))
-      },
-      "it names a message that the window does not show (e999)"
-    ],
-    [
-      "has a trigger that throws",
-      {
-        strategy: {
-          ...strategy,
-          trigger: () => {
-            throw new Error("no")
-          }
-        }
-      },
-      undefined
-    ],
     ["cannot be opened", { open: () => Effect.die("closed") }, undefined],
-    ["never opens", { open: () => Effect.never }, undefined],
     ["dies before requests", { open: () => Effect.succeed({ assemble: () => Effect.die("no") }) }, undefined],
-    ["hangs before requests", { open: () => Effect.succeed({ assemble: () => Effect.never }) }, undefined],
-    [
-      "drops messages that are not there before requests",
-      { open: () => Effect.succeed({ assemble: () => Effect.succeed({ shorten: [], dropThrough: entryId(999) }) }) },
-      undefined
-    ],
     ["dies after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.die("no") }) }, undefined],
-    ["hangs after turns", { open: () => Effect.succeed({ afterTurn: () => Effect.never }) }, undefined],
     [
       "shows 10 MB before requests",
       {

@@ -1,6 +1,7 @@
 import { Context, Effect, Layer, Logger, type Scope, Schema, Tracer } from "effect"
 import { TestClock } from "effect/testing"
 import { handleOf } from "../../../src/domain/content/Handle.ts"
+import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
@@ -28,13 +29,10 @@ import { assert, describe, it } from "../../support/vitest.ts"
  * one that fits goes out unchanged; whatever left can be read back exactly; the client sees all but our calls.
  */
 
-/** Numbers from a seed. */
+/** Whole numbers below a bound, from a seed. */
 const randomOf = (seed: number) => {
-  let state = seed
-  return (below: number): number => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
+  const random = seededRandom(seed)
+  return (below: number): number => Math.floor(random() * below)
 }
 
 const words = (random: (below: number) => number, count: number): string =>

@@ -375,22 +375,10 @@ describe("BeforeTool and AfterTool", () => {
       ends: true
     },
     {
-      rule: "blocks before: the tool does not run, and the model gets the reason",
-      hooks: { BeforeTool: { decision: "deny", reason: "secrets" } },
-      answer: /^{"error":"a hook blocked read: secrets"}$/,
-      ran: []
-    },
-    {
       rule: "changes arguments: the tool runs with these, and the result names them",
       hooks: { BeforeTool: { hookSpecificOutput: { tool_input: { word: "b" } } } },
       answer: /^{"output":"B\\n\\n\[a hook changed the arguments of this call: word\]"}$/,
       ran: ["b"]
-    },
-    {
-      rule: "returns the same arguments: no notice",
-      hooks: { BeforeTool: { hookSpecificOutput: { tool_input: { word: "a" } } } },
-      answer: /^{"output":"A"}$/,
-      ran: ["a"]
     },
     {
       rule: "gives arguments of a wrong shape: the call is understood anew, and refused",
@@ -417,12 +405,6 @@ describe("BeforeTool and AfterTool", () => {
       answer: /^{"error":"a hook stopped the run: seen enough"}$/,
       ran: ["a"],
       ends: true
-    },
-    {
-      rule: "blocks after: the reason takes the place of the result",
-      hooks: { AfterTool: { decision: "block", reason: "it holds a key" } },
-      answer: /^{"error":"a hook withheld the result of read: it holds a key"}$/,
-      ran: ["a"]
     },
     {
       rule: "adds after: its words stand behind the result, escaped",

@@ -11,6 +11,7 @@ import {
   QuotaExhaustedError
 } from "../../../src/services/model/Model.ts"
 import { answerSpan, countSpan, SpanConversation, streamSpan } from "../../../src/services/model/ModelSpans.ts"
+import { recordedSpans } from "../../support/spans.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const words = "the secret plan"
@@ -32,14 +33,7 @@ const chunks: ReadonlyArray<ModelChunk> = [
 /** Runs a call and returns the attributes of its spans, by name. */
 const spansOf = (call: Effect.Effect<unknown, unknown>) =>
   Effect.suspend(() => {
-    const spans: Array<Tracer.NativeSpan> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        spans.push(span)
-        return span
-      }
-    })
+    const { spans, tracer } = recordedSpans()
     return call.pipe(
       Effect.provide(Layer.succeed(Tracer.Tracer, tracer)),
       Effect.map(() => spans.map(({ attributes, name }) => [name, Object.fromEntries(attributes)] as const))
@@ -70,21 +64,17 @@ describe("spans of model calls", () => {
   })
 
   it.effect("are a client's, and name the conversation", function* () {
-    const seen: Array<string> = []
-    const tracer = Tracer.make({
-      span: (options) => {
-        const span = new Tracer.NativeSpan(options)
-        seen.push(options.kind)
-        return span
-      }
-    })
+    const { spans, tracer } = recordedSpans()
     const calls = [
       Effect.succeed(answer).pipe(answerSpan("openai", request)),
       Stream.runDrain(Stream.fromIterable(chunks).pipe(streamSpan("openai", request))),
       Effect.succeed(1).pipe(countSpan("openai", request))
     ]
     yield* Effect.all(calls, { discard: true }).pipe(Effect.provideService(Tracer.Tracer, tracer))
-    assert.deepStrictEqual(seen, ["client", "client", "client"])
+    assert.deepStrictEqual(
+      spans.map(({ kind }) => kind),
+      ["client", "client", "client"]
+    )
     for (const call of calls) {
       const [[, attributes] = ["", {}]] = yield* spansOf(Effect.provideService(call, SpanConversation, "case-1"))
       assert.strictEqual(attributes["gen_ai.conversation.id"], "case-1")

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { contextTable, type ContextUse } from "../../../../src/cli/chat/slash/ContextTable.ts"
 import { columnsOf } from "../../../../src/cli/output/Output.ts"
 import type { Inspection } from "../../../../src/domain/evaluation/Inspection.ts"
-import { PartKind } from "../../../../src/domain/evaluation/PartKind.ts"
 
 const kind = (name: Inspection["kinds"][number]["kind"], view: number): Inspection["kinds"][number] => ({
   kind: name,
@@ -52,15 +51,6 @@ describe("/context", () => {
     const lines = contextTable({ ...use, kinds: [kind("user", 5_000)], overhead: 0, tokens: 5_000 }, 24).split("\n")
     assert.strictEqual(lines[0], `  [${"█".repeat(20)}]`)
     assert.strictEqual(lines[2], "  ·  free           0    0 %")
-  })
-
-  it("marks every kind differently", () => {
-    const all = PartKind.literals.map((name) => kind(name, 100))
-    const rows = contextTable({ ...use, kinds: all }, 80)
-      .split("\n")
-      .slice(1, -2)
-    const marks = rows.map((row) => row.trim().charAt(0))
-    assert.strictEqual(new Set(marks).size, PartKind.literals.length + 2)
   })
 
   it("no line exceeds forty columns for any window", () => {

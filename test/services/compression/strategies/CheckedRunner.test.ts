@@ -1,8 +1,13 @@
-import { Deferred, Effect, Fiber, Layer, Logger, type Scope } from "effect"
+import { Deferred, Effect, Fiber, Layer, Logger, Schema, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 import { brokenRule } from "../../../../src/domain/compression/BrokenRule.ts"
 import { ContentTruncated, patchOf, type Plan } from "../../../../src/domain/compression/Compression.ts"
-import { OwnStrategyName } from "../../../../src/domain/compression/strategies/Strategies.ts"
+import {
+  OwnStrategyName,
+  strategyNamed,
+  StrategyName,
+  waitsForGrowth
+} from "../../../../src/domain/compression/strategies/Strategies.ts"
 import type { Strategy } from "../../../../src/domain/compression/Strategy.ts"
 import { call, model, type Part, response, text, user, withOutput } from "../../../../src/domain/content/Content.ts"
 import {
@@ -35,6 +40,7 @@ import { Summarizer } from "../../../../src/services/compression/summary/Summari
 import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"
 import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter, TokenCountError } from "../../../../src/services/tokens/TokenCounter.ts"
+import { subscribed } from "../../../support/hooks.ts"
 import { sizeOf } from "../../../support/runs.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
@@ -266,7 +272,8 @@ describe("a compression by a strategy that", () => {
     assert.deepStrictEqual(view(request.conversation), before)
   })
 
-  it.effect.each(faults)(
+  // The same check: a fault of the call and one of the patch.
+  it.effect.each(faults.filter(([what]) => what === "hangs" || what === "inserts calls"))(
     "%s when it carries out its plan is done by the default",
     services,
     function* ([, apply, why]) {
@@ -475,6 +482,46 @@ describe("a session of a strategy that", () => {
     yield* Fiber.interrupt(running)
     yield* Deferred.await(closed)
   })
+})
+
+describe("a strategy that heeds hooks", () => {
+  it.effect("can be vetoed by one, and another cannot", services, function* () {
+    const seen = yield* subscribed(yield* HookSystem, { PreCompress: { decision: "block", reason: "not now" } })
+    const request = yield* forced
+    const vetoed = yield* compressWith(runnerWith({}), request)
+    assert.deepInclude(vetoed.outcome, { reason: "vetoed by a hook", detail: "not now" })
+    const deaf = runnerWith({ strategy: { ...strategy, heedsHooks: false } })
+    assert.strictEqual((yield* compressWith(deaf, request)).outcome._tag, "ContentTruncated")
+    assert.deepStrictEqual(
+      seen.map(({ _tag }) => _tag),
+      ["PreCompress", "PostCompress", "PreCompress", "PostCompress"]
+    )
+  })
+
+  it.effect("takes a hook's focus", services, function* () {
+    yield* subscribed(yield* HookSystem, { PreCompress: { hookSpecificOutput: { focus: "errors" } } })
+    const focuses: Array<string | undefined> = []
+    const compress: StrategyRunner["compress"] = (request) => {
+      focuses.push(request.policy.focus)
+      return Effect.succeed(resultOf(request, good))
+    }
+    yield* compressWith(runnerWith({ compress }), yield* forced)
+    assert.deepStrictEqual(focuses, ["errors"])
+  })
+})
+
+it.effect("a plan for another version is refused before the strategy runs", services, function* () {
+  const request = yield* forced
+  const apply = () => Effect.die("it ran")
+  const refused = yield* Effect.flip(applyWith(runnerWith({ apply }), request, { ...planOf(request), version: 99 }))
+  assert.include(refused.message, "version 99")
+})
+
+it.each(["halving", "", "Palimpsest", "toString"])("there is no built-in strategy %j", (name) => {
+  assert.isUndefined(strategyNamed(name))
+  assert.isFalse(Schema.is(StrategyName)(name))
+  // A name from the log of another version.
+  assert.isTrue(waitsForGrowth(name))
 })
 
 describe("the description of a strategy", () => {
