@@ -82,6 +82,7 @@ export interface Section {
 
 /** A column with its values. */
 export interface ColumnOf<A> extends Column {
+  /** The cell of an item. */
   readonly of: (item: A, index: number) => Cell
 }
 

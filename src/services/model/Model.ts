@@ -203,6 +203,7 @@ export interface ModelDescription {
 
 /** A piece of an answer as it arrives. */
 export const ModelChunk = AnswerPiece
+/** A piece of an answer as it arrives. */
 export type ModelChunk = AnswerPiece
 
 /** A whole answer. It ended properly: an answer without a finish reason is an error. */

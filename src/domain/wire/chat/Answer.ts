@@ -76,6 +76,7 @@ export class ChatAnswer implements GrowingAnswer {
   /** The indexes of the calls in the last event. */
   indexes: ReadonlyArray<number> = []
 
+  /** Adds an event. */
   readonly push = (event: Json): Growth | undefined => {
     const { choices, error } = event
     if (error !== undefined && error !== null) return { fault: event }
@@ -125,6 +126,7 @@ export class ChatAnswer implements GrowingAnswer {
     return [...this.callsByIndex].sort(([one], [other]) => one - other).map(([, call]) => call)
   }
 
+  /** The answer so far, as a server sends a whole one. */
   get whole(): Json {
     const { calls } = this
     const message = { ...this.fields, ...(calls.length === 0 ? {} : { tool_calls: calls }) }

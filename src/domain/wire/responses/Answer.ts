@@ -7,8 +7,9 @@ import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of OpenAI's Responses API: items, finish reasons and counts. */
 
-/** Events that begin an answer, and those that end it with the whole response. */
+/** Events that begin an answer. */
 export const beginnings: ReadonlySet<unknown> = new Set(["response.created", "response.in_progress", "response.queued"])
+/** Events that end an answer, with the whole response. */
 export const endings: ReadonlySet<unknown> = new Set([
   "response.completed",
   "response.incomplete",
