@@ -21,7 +21,7 @@ export const Grounding = Schema.Struct({
 export type Grounding = typeof Grounding.Type
 
 /** A piece of an answer as it arrives. */
-export const AnswerPiece = Schema.Struct({
+export const ModelChunk = Schema.Struct({
   parts: Schema.Array(Part),
   finishReason: Schema.optionalKey(Schema.String),
   usage: Schema.optionalKey(Usage),
@@ -29,7 +29,7 @@ export const AnswerPiece = Schema.Struct({
   citations: Schema.optionalKey(Schema.Array(Schema.String)),
   grounding: Schema.optionalKey(Grounding)
 })
-export type AnswerPiece = typeof AnswerPiece.Type
+export type ModelChunk = typeof ModelChunk.Type
 
 /** Why an answer cannot be used. Texts are the server's. */
 export type AnswerProblem =
@@ -42,14 +42,14 @@ export type AnswerProblem =
   | { readonly _tag: "TooLarge"; readonly unit: "levels" | "parts"; readonly limit: number }
 
 /** What came of an event: the piece that it completes, if any. */
-export type ReadEvent = Result.Result<AnswerPiece | undefined, AnswerProblem>
+export type ReadEvent = Result.Result<ModelChunk | undefined, AnswerProblem>
 
 /** Reads the events of one answer. Mutable. */
 export interface AnswerReader {
   /** Reads an event, which need not be of a known form. */
   readonly read: (event: unknown) => ReadEvent
   /** The piece that the end of the answer completes. */
-  readonly end: () => AnswerPiece | undefined
+  readonly end: () => ModelChunk | undefined
 }
 
 /** What an answer is read with: the names of the tools of its request, and the model that answers. */

@@ -1,7 +1,7 @@
 import { Result } from "effect"
 import type { Part } from "../content/Content.ts"
 import type { Growth, ReadableForm, WireCall } from "./AnswerForm.ts"
-import { type AnswerPiece, type AnswerReader, faulty, outputLimit, type Reading, unknownEvent } from "./AnswerReader.ts"
+import { type ModelChunk, type AnswerReader, faulty, outputLimit, type Reading, unknownEvent } from "./AnswerReader.ts"
 import { counted } from "./AnswerUsage.ts"
 import { isJson, type Json } from "./MessageCodec.ts"
 import { carriedState } from "./ModelState.ts"
@@ -37,7 +37,7 @@ class BlockReader implements AnswerReader {
 
   readonly end: AnswerReader["end"] = () => this.pieceOf(this.answer.end())
 
-  private pieceOf({ blocks = [], counts, end, shown = [] }: Growth): AnswerPiece | undefined {
+  private pieceOf({ blocks = [], counts, end, shown = [] }: Growth): ModelChunk | undefined {
     const parts = [...shown, ...blocks.flatMap((block) => this.partsOf(block))]
     const ending = end === undefined ? undefined : this.ended(this.form.finishReason(end) ?? end)
     const usage = counted(this.form.usage, counts)

@@ -2,7 +2,7 @@ import { Context, Duration, Effect, Layer, Schema, Stream } from "effect"
 import { Content } from "../../domain/content/Content.ts"
 import type { ModelAccess } from "../../domain/model/ModelRoute.ts"
 import { Usage } from "../../domain/tokens/Tokens.ts"
-import { AnswerPiece, Grounding } from "../../domain/wire/AnswerReader.ts"
+import { Grounding, ModelChunk } from "../../domain/wire/AnswerReader.ts"
 
 /** The contract of a language model. `Retry` beside it decides which calls are made again. Error reasons have the names of `effect/ai`'s `AiError`. */
 
@@ -201,10 +201,7 @@ export interface ModelDescription {
   readonly output: number | undefined
 }
 
-/** A piece of an answer as it arrives. */
-export const ModelChunk = AnswerPiece
-/** A piece of an answer as it arrives. */
-export type ModelChunk = AnswerPiece
+export { ModelChunk }
 
 /** A whole answer. It ended properly: an answer without a finish reason is an error. */
 export const ModelAnswer = Schema.Struct({
