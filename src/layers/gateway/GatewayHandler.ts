@@ -134,7 +134,11 @@ const refused = (response: ServerResponse, route: Route | undefined, { message, 
   Effect.andThen(
     Metric.update(requestsRefused, 1),
     Effect.sync(() => {
-      const headers = retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }
+      const headers = {
+        ...(retryAfter === undefined ? {} : { "retry-after": String(retryAfter) }),
+        // RFC 9110 wants the protocols that the client may go on with.
+        ...(status === 426 ? { upgrade: "HTTP/1.1", connection: "upgrade" } : {})
+      }
       sendJson(response, status, failureBody(route, status, message), headers)
     })
   )

@@ -105,6 +105,8 @@ describe("requests that are refused, because they would pass unread", () => {
     const answer = yield* raw(`${gateway.url}/v1/responses`, ["Authorization", "Bearer k", ...headers], "{}", method)
     assert.deepStrictEqual([answer.status, provider.requests.length], [status, 0])
     assert.include(JSON.parse(answer.body).error.message, "palimpsest gateway")
+    const names = answer.headers.map((text) => text.toLowerCase())
+    assert.strictEqual(names.includes("upgrade") && names.includes("http/1.1"), status === 426)
   })
 })
 
