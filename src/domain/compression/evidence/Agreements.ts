@@ -38,7 +38,7 @@ const nevertheless =
 
 /** Words with which a reply takes back, postpones or bounds what it says. */
 const reservation =
-  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|nevermind|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale|ama|fakat)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
+  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|nevermind|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|cancel|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale|ama|fakat)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
 /** Words that bound an agreement, and not a choice. */
 const condition =
   /(?<![\p{L}])(?:first|only|if|after|before|until|zuerst|nur|wenn|seulement|si|primero|solo|se|prima|сначала|если)(?![\p{L}])|[先等]/iu
@@ -58,6 +58,13 @@ const bareChoice = new RegExp(
   String.raw`^[^\p{L}\p{N}]*(?:option\s*|选|選|第)?${names}(?:番目?|号)?(?:\s+(?:please|bitte))?[^\p{L}\p{N}]*$`,
   "iu"
 )
+const ordinals = ["first", "second", "third", "fourth"]
+const ordinal = new RegExp(`\\b(?:the )?(${ordinals.join("|")}) (?:one|option|approach|choice|variant)\\b`, "gi")
+
+/** Returns a reply with "the second one" as "option 2". */
+const numbered = (reply: string): string =>
+  reply.replace(ordinal, (_, word: string) => `option ${ordinals.indexOf(word.toLowerCase()) + 1}`)
+
 /** A number answers such a question, and chooses nothing. */
 const asksAmount =
   /\b(?:how (?:many|much|long|often)|wie ?viele?|wie (?:lange|oft)|combien|cuánt[oa]s?|quant[ioe]|сколько)\b[^?]*\?[^?]{0,120}$/iu
@@ -147,7 +154,7 @@ const answerOf = (words: string, count: number): Settlement | undefined => {
  * asked.
  */
 export const settledBy = (reply: string, before: string): Settled | undefined => {
-  const words = reply.trim()
+  const words = numbered(reply.trim())
   const count = words.split(/\s+/, maxReplyWords + 1).length
   if (before === "" || count > maxReplyWords || words.length > maxReplyChars || /[?\uff1f؟]/.test(words))
     return undefined

@@ -48,6 +48,8 @@ describe("what the user settled with a short reply", () => {
       "chose",
       "1. Move the parser to `core/`: no import cycle, two files change"
     ],
+    ["the second one", options, "chose", "2. Inject it from the command: callers pass a function"],
+    ["Let's go with the third option.", options, "chose", "3. Leave it"],
     ["2", options, "chose", "2. Inject it from the command: callers pass a function"],
     ["do 1 and 3", options, "chose", "1. Move the parser to `core/`: no import cycle, two files change · 3. Leave it"],
     [
@@ -100,6 +102,7 @@ describe("what the user settled with a short reply", () => {
     ...[
       "yes, but not the migrations",
       "yes and no",
+      "yes, cancel that",
       "okay, stop",
       "do it later",
       "correct me if I'm wrong, that is dangerous",
@@ -121,6 +124,7 @@ describe("what the user settled with a short reply", () => {
     ].map((reply) => [reply, proposal] as const),
     ...[
       "not option 2",
+      "not the second one",
       "don't do 2",
       "option 2 is bad",
       "I don't like option 2, take 1",
