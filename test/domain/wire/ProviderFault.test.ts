@@ -420,6 +420,11 @@ describe("the details of an error of Google's servers", () => {
     ["a key by its reason", google("no", { reason: "API_KEY_INVALID" }), { isKeyRefused: true }],
     ["a key by its words", google("API key expired. Renew it."), { isKeyRefused: true }],
     ["another reason", google("no", { reason: "OTHER" }), { isKeyRefused: false, kind: "429 RESOURCE_EXHAUSTED" }],
-    ["an error within an error", google(google("inner", violated("B", "0"))), { message: "inner", exhaustedQuota: "B" }]
+    [
+      "an error within an error",
+      google(google("inner", violated("B", "0"))),
+      { message: "inner", exhaustedQuota: "B" }
+    ],
+    ["no error within a message that only quotes one", google('"slow down"'), { message: '"slow down"' }]
   ])("say: %s", (_, body, expected) => assert.deepInclude(faultOf(body), expected))
 })

@@ -193,8 +193,9 @@ describe("an answer of Chat Completions", () => {
         delta({ reasoning: "think." }),
         delta({ content: "It is " }),
         delta({ refusal: "so." }),
-        called(0, { id: "c1", function: { name: "look", arguments: "" } }),
+        // The indexes order the calls, not their arrival.
         called(1, { id: "c2", type: "function", function: { name: "list", arguments: "{}" } }),
+        called(0, { id: "c1", function: { name: "look", arguments: "" } }),
         called(1, { id: "", type: null, function: {} }),
         ...pieces.map((piece) => called(0, { function: { arguments: piece } })),
         { choices: [{ delta: {}, finish_reason: "tool_calls" }] },
@@ -230,6 +231,29 @@ describe("an answer of Chat Completions", () => {
 })
 
 describe("an answer of the Gemini API", () => {
+  it("names what it quotes and what a search found, by whole positions alone", () => {
+    const reader = geminiAnswerReader({ target: { dialect: "gemini", server: "api", model: "m" } })
+    const supports = [1, 1.5, -1].map((endIndex) => ({ segment: { endIndex }, groundingChunkIndices: [0, 0.5] }))
+    const piece = reader.read({
+      candidates: [
+        {
+          content: { parts: [{ text: "It is so." }] },
+          citationMetadata: {
+            citations: [{ uri: "https://a.test", title: "A" }, { uri: "https://b.test" }, { title: "C" }]
+          },
+          groundingMetadata: {
+            groundingChunks: [{ web: { uri: "https://a.test", title: "A" } }],
+            groundingSupports: supports
+          }
+        }
+      ]
+    })
+    const { citations, grounding } = Result.getOrThrow(piece) ?? {}
+    assert.deepStrictEqual(citations, ["(A) https://a.test", "https://b.test"])
+    assert.deepStrictEqual(grounding?.sources, [{ uri: "https://a.test", title: "A" }])
+    assert.deepStrictEqual(grounding?.supports, [{ end: 1, sources: [0] }])
+  })
+
   const target = { dialect: "gemini", server: "api", model: "m" } as const
 
   it("that was parsed elsewhere is not read deeper than any other", () => {
