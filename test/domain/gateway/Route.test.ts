@@ -85,6 +85,7 @@ describe("a route", () => {
     ["/v1/models", ["anthropic-version"], "anthropic"],
     ["/v1/messages/batches", [], "anthropic"],
     ["/v1/models", ["x-goog-api-key"], "gemini"],
+    ["/v1/models", ["x-api-key"], "anthropic"],
     ["/v1/embeddings", ["authorization"], "openai"]
   ])("of the other path %s with %s goes to %s", (path, headers, provider) => {
     assert.strictEqual(
