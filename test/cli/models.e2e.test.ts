@@ -155,6 +155,30 @@ describe("a model name", () => {
     )
   })
 
+  it.effect("/model says by the provider's count what the next message will do in a smaller window", function* () {
+    const sizeOf = (body: unknown) => Math.ceil(JSON.stringify(body).length / 4)
+    const fake = yield* FakeGemini.make(({ body, method }) => {
+      const size = sizeOf(body)
+      return method === "streamGenerateContent"
+        ? FakeGemini.sse(
+            FakeGemini.response([{ text: "fine" }], { usage: { promptTokenCount: size, totalTokenCount: size + 1 } })
+          )
+        : FakeGemini.tokens(size)
+    })
+    const own = yield* folders("smaller", { models: { "gemini-2.5-pro": { window: 16_000 } } })
+    // Words whose estimate is far from a server's count.
+    const words = Array.from({ length: 2_000 }, (_, at) => `m${at}`).join(" ")
+    const talk = `say ${words}\n`.repeat(4)
+    const { stderr } = yield* shell(own, ["chat"], fake.url, `${talk}/model gemini-2.5-pro\n`)
+    const counted = sizeOf((yield* fake.requests).findLast(({ method }) => method === "streamGenerateContent")?.body)
+    const [, told = "", next = ""] =
+      /about ([\d,]+) tokens, more than its threshold of 8,000: (.*)\.$/.exec(
+        stderr.trimEnd().split("\n").at(-1) ?? ""
+      ) ?? []
+    assert.closeTo(Number(told.replaceAll(",", "")), counted, counted * 0.1)
+    assert.strictEqual(next, "the next message compresses it if that makes it smaller")
+  })
+
   it.live("/model goes on with the models of other providers, and back", function* () {
     const google = yield* serve
     const claude = yield* ProviderServer.make(() => anthropic.answer([{ thought: "hm" }, { text: "Claude says fine" }]))

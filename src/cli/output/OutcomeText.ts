@@ -23,6 +23,9 @@ export const noopReasonText: Record<NoopReason, string> = {
   "vetoed by a hook": "a hook prevented it"
 }
 
+/** Why nothing was compressed, in a chat, which has no flags. */
+export const chatReasonText = (reason: NoopReason): string => noopReasonText[reason].replace(/; use --force.*$/, "")
+
 /** Below this size it is normal that a compression does not help. */
 const largeConversationTokens = 50_000
 
@@ -98,7 +101,7 @@ export const outcomeSentence = (outcome: Outcome, limit: number, prices: Prices,
     ContentTruncated: ({ after, before, degraded, patch }) =>
       `Shortened ${Output.plural(patch.shorten.length, "tool output")}, ${tokenRange(before, after, limit)}. Everything else is unchanged, and the full ${patch.shorten.length === 1 ? "output stays" : "outputs stay"} recallable.${callsText(outcome, prices)}${degradedNote(degraded)}${undoHint}`,
     Noop: ({ detail, reason }) => {
-      const why = noopReasonText[reason].replace(/; use --force.*$/, "")
+      const why = chatReasonText(reason)
       return reason === "nothing to compress" || reason === "empty"
         ? "Nothing to compress."
         : `Not compressed: ${why}${detail === undefined ? "" : ` (${withoutPeriod(detail)})`}.`

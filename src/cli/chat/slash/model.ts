@@ -3,6 +3,7 @@ import { modelChoices } from "../../../domain/model/ModelLimits.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { ChatSettings } from "../../../services/chat/ChatSettings.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
+import { chatReasonText } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
 import { type ChatSession, say } from "./ChatSession.ts"
@@ -21,6 +22,15 @@ const chooseModel = ({ terminal }: ChatSession, { model: current, models }: Chat
       }))
     )
     .pipe(Effect.orElseSucceed(() => Option.none<string>()))
+
+/** What the next message does to a conversation above its threshold. */
+const nextStep = Effect.fnUntraced(function* (chat: ChatSession["chat"]) {
+  const decision = yield* chat.plan({ forced: false })
+  if (decision._tag === "Skip") return `it stays as it is (${chatReasonText(decision.reason)})`
+  return decision.plan.steps.some(({ _tag }) => _tag === "Summarize")
+    ? "the next message compresses it if that makes it smaller"
+    : "the next message shortens its old tool outputs, and nothing else, since an attempt to summarize it failed"
+})
 
 /** `/model [name]`: shows the model and a list of others, or switches to another one that its provider knows. */
 export const model: SlashCommand = {
@@ -48,6 +58,7 @@ export const model: SlashCommand = {
     if (availability._tag === "Missing") {
       return yield* say(session, Output.sentence(printableLine(availability.text)))
     }
+    const before = yield* chat.usage
     yield* chat.configure({ model: name })
     if (availability._tag === "Unknown") {
       const assumed = window ?? availability.window
@@ -55,12 +66,11 @@ export const model: SlashCommand = {
     }
     // Another model may write another summary.
     yield* Ref.set(compressedAt, -1)
-    const { limit, tokens, trigger } = yield* chat.usage
-    const [size, threshold] = [tokens, trigger].map(Output.number)
-    const fits =
-      tokens <= trigger
-        ? ""
-        : ` The conversation has ${size} tokens, more than its threshold of ${threshold}: the next message compresses it if that makes it smaller.`
+    const { limit, scale, tokens: estimate, trigger } = yield* chat.usage
+    // Until the new model has counted, the count of the earlier one is nearer than an estimate.
+    const tokens = scale === undefined ? before.tokens : estimate
+    const size = `about ${Output.number(tokens)} tokens, more than its threshold of ${Output.number(trigger)}`
+    const fits = tokens <= trigger ? "" : ` The conversation has ${size}: ${yield* nextStep(chat)}.`
     yield* say(session, `The model is now ${name}, with a window of ${Output.number(limit)} tokens.${fits}`)
   })
 }
