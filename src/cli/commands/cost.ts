@@ -15,6 +15,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import { CostReport, reportOf, type Reread } from "../output/CostReport.ts"
 import { costText } from "../output/CostSections.ts"
 import * as Output from "../output/Output.ts"
+import { terminalLimits } from "../output/ReportText.ts"
 import { renderCostPage } from "../page/CostPage.ts"
 
 /** Returns the files that a session read more than once, and its rated compressions. A session that cannot be loaded has none. */
@@ -84,7 +85,8 @@ export const cost = Command.make(
           : `none of ${Output.plural(count, "session")} records any usage`
       )
     }
-    if (input.html === undefined) yield* Output.text(costText(report, input.by, yield* Output.style))
+    if (input.html === undefined)
+      yield* Output.text(costText(report, input.by, yield* Output.style, yield* terminalLimits))
   })
 ).pipe(
   Command.withExamples([

@@ -13,22 +13,27 @@ import { badInput } from "../output/ExitError.ts"
 import { Report } from "../output/InspectReport.ts"
 import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
 import * as Output from "../output/Output.ts"
-import { clipped, reportText, textLimits } from "../output/ReportText.ts"
+import { clipped, reportText, terminalLimits, type TextLimits, textLimits } from "../output/ReportText.ts"
 
 /** The report as text. `sizes` are the view's tokens after each message. */
-export const describe = (report: Report, sizes: ReadonlyArray<number>, style: Output.Style = Output.plain): string => {
+export const describe = (
+  report: Report,
+  sizes: ReadonlyArray<number>,
+  style: Output.Style = Output.plain,
+  limits: TextLimits = textLimits
+): string => {
   const { all, view } = report.tokens
   const facts = [
     ["file", report.file] as const,
     ...inspectFacts(report),
     ["tokens", `${Output.number(all)} in total, ${Output.number(view)} in the current view`] as const
   ]
-  const width = textLimits.columns - 14
+  const width = limits.columns - 14
   return [
     Output.table(
       facts.map(([name, value]) => [name, clipped(printableLine(value), width, name === "file" ? "end" : "start")])
     ),
-    reportText(inspectSections(report, { sizes, recall: "palimpsest recall FILE" }), style)
+    reportText(inspectSections(report, { sizes, recall: "palimpsest recall FILE" }), style, limits)
   ].join("\n\n")
 }
 
@@ -76,11 +81,12 @@ export const inspect = Command.make(
     } else if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
       const style = yield* Output.style
+      const limits = yield* terminalLimits
       const sizes = viewSizes(one.measured ?? one.conversation)
       yield* Output.text(
         other === undefined
-          ? describe(report, sizes, style)
-          : reportText([comparisonSection(report, other.report)], style)
+          ? describe(report, sizes, style, limits)
+          : reportText([comparisonSection(report, other.report)], style, { ...limits, rows: Infinity })
       )
     }
     yield* sharing.tell

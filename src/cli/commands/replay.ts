@@ -20,6 +20,7 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { Report, resultOf } from "../output/ReplayReport.ts"
 import { describe } from "../output/ReplaySections.ts"
+import { terminalLimits } from "../output/ReportText.ts"
 import { renderReplayPage } from "../page/ReplayPage.ts"
 
 const flags = {
@@ -102,7 +103,7 @@ export const replay = Command.make(
     }
     if (input.html !== undefined) yield* PageFlag.write(input.html, renderReplayPage(report))
     if (input.json) yield* Output.json(Report, report)
-    else if (input.html === undefined) yield* Output.text(describe(report, yield* Output.style))
+    else if (input.html === undefined) yield* Output.text(describe(report, yield* Output.style, yield* terminalLimits))
     for (const { milliseconds, strategy, turns: count } of results) {
       yield* Output.notice(
         `${strategy} took ${Math.round(milliseconds)} ms, ${(milliseconds / count).toFixed(1)} ms a turn`

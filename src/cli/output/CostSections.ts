@@ -14,7 +14,7 @@ import type { CostReport } from "./CostReport.ts"
 import { dollars } from "./InspectReport.ts"
 import { ratingsTable } from "./InspectSections.ts"
 import * as Output from "./Output.ts"
-import { reportText, textLimits } from "./ReportText.ts"
+import { reportText, type TextLimits } from "./ReportText.ts"
 
 /** What sessions cost, as sections of a report. */
 
@@ -153,15 +153,20 @@ export const costHeading = ({ sessions, total }: CostReport): string =>
 const textRows = { several: 10, one: 100 }
 
 /** The report as text: everything, or only one table. */
-export const costText = (report: CostReport, by: Dimension | undefined, style: Output.Style): string => {
+export const costText = (
+  report: CostReport,
+  by: Dimension | undefined,
+  style: Output.Style,
+  limits: TextLimits
+): string => {
   if (by !== undefined) {
-    return reportText([sumsSection(by, report[by])], style, { ...textLimits, rows: textRows.one })
+    return reportText([sumsSection(by, report[by])], style, { ...limits, rows: textRows.one })
   }
   const { recorded, unpriced } = report.total
   return [
     style.bold(costHeading(report)) +
       (unpriced > 0 ? `\n${Output.plural(unpriced, "request")} without a price; add it with --prices` : ""),
-    reportText(costSections(report, ["agent", "model", "session"]), style, { ...textLimits, rows: textRows.several }),
+    reportText(costSections(report, ["agent", "model", "session"]), style, { ...limits, rows: textRows.several }),
     style.dim(
       `Prices: ${report.prices}${recorded > 0 ? `; ${Output.plural(recorded, "request")} as the agent recorded` : ""}`
     )

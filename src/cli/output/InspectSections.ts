@@ -372,7 +372,9 @@ const nextSection = ({ next }: Report): Section => {
       sentence(
         forced === null
           ? "There is nothing to compress."
-          : `A requested one (compress --force) would replace ${plural(forced.messages, "message")} by a snapshot: ${number(forced.before)} → about ${number(forced.after)} tokens.`
+          : forced.after >= forced.before
+            ? "A requested one would not make it smaller."
+            : `A requested one (compress --force) would replace ${plural(forced.messages, "message")} by a snapshot: ${number(forced.before)} → at most about ${number(forced.after)} tokens.`
       )
     )
   }
@@ -412,15 +414,18 @@ const irregularities = ({ broken, skipped, torn, unknown }: Report): Section => 
   }
   if (unknown !== undefined) {
     const are = unknown.kinds.length === 1 ? "is" : "are"
+    const names = unknown.kinds.slice(0, 5).join(", ") + (unknown.kinds.length > 5 ? ", …" : "")
     blocks.push(
-      sentence(`${plural(unknown.kinds.length, "kind")} of records of ${unknown.program} ${are} new to this program.`)
+      sentence(
+        `${plural(unknown.kinds.length, "kind")} of records of ${unknown.program} ${are} new to this program: ${names}`
+      )
     )
   }
   if (torn !== null) {
     const text = `Line ${number(torn)}, the last one, is incomplete and is ignored.`
     blocks.push({ _tag: "Text", form: "warning", text })
   }
-  return { id: "rest", title: "Irregularities", short: "Oddities", blocks }
+  return { id: "rest", title: "Irregularities", blocks }
 }
 
 /** Returns the sections about a conversation, in their order. */

@@ -6,7 +6,7 @@ import { plural } from "../../domain/text/NumberText.ts"
 import { dollars } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 import { isChange, isRescue, type Report, type Result } from "./ReplayReport.ts"
-import { reportText, textLimits } from "./ReportText.ts"
+import { reportText, type TextLimits, textLimits } from "./ReportText.ts"
 
 /** What `replay` says, as sections of a report: the figures of all strategies, then the requests and compressions of each. */
 
@@ -212,8 +212,8 @@ export const replaySections = (report: Report): ReadonlyArray<Section> => [
 ]
 
 /** The report as text. It omits durations, so that the same file gives the same text. */
-export const describe = (report: Report, style: Output.Style = Output.plain): string =>
+export const describe = (report: Report, style: Output.Style = Output.plain, limits: TextLimits = textLimits): string =>
   [
     `${printableLine(report.file)} (${report.format}, ${number(report.messages)} messages) in a window of ${number(report.window)} tokens, compressed at ${triggersText(report.strategies)}`,
-    reportText(replaySections(report), style, { ...textLimits, rows: 40 })
+    reportText(replaySections(report), style, { ...limits, rows: 40 })
   ].join("\n\n")

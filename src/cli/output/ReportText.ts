@@ -1,3 +1,4 @@
+import { Effect } from "effect"
 import type { Block, Cell, Column, Section } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { wrapLines } from "../../domain/text/Wrap.ts"
@@ -14,8 +15,17 @@ export interface TextLimits {
   readonly rows: number
 }
 
+/** Columns of a text that goes to no terminal. */
+const plainColumns = 100
+
 /** The limits of most reports. */
-export const textLimits: TextLimits = { columns: 100, rows: 15 }
+export const textLimits: TextLimits = { columns: plainColumns, rows: 15 }
+
+/** The limits of most reports, in the width of the terminal. */
+export const terminalLimits: Effect.Effect<TextLimits> = Effect.map(Output.tableColumns(plainColumns), (columns) => ({
+  ...textLimits,
+  columns
+}))
 
 const indent = 2
 /** Columns of a name beside a longer one, and the least of any. */
@@ -128,7 +138,9 @@ const blockLines = (block: Block, title: string, style: Output.Style, limits: Te
       if (block.only === "page") return []
       return wrapped(block.text, width).map((line) => (block.form === "warning" ? style.warn(line) : line))
     case "Chart":
-      return block.values.length < 2 ? [] : [Output.sparkline(block.values), block.caption]
+      return block.values.length < 2
+        ? []
+        : [Output.sparkline(block.values, Math.min(60, width)), ...wrapped(block.caption, width)]
     case "Shares":
       return []
   }

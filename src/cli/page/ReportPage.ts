@@ -63,7 +63,8 @@ const cellOf = (cell: Cell, link: Link): Html => {
 const classOf = ({ form, isExtra, isName }: Column): string =>
   [
     ...(form === "number" ? ["n"] : []),
-    ...(form === "prose" || form === "preview" ? ["text"] : []),
+    ...(form === "preview" ? ["text"] : []),
+    ...(form === "prose" ? ["prose"] : []),
     ...(form === "message" ? ["begins"] : []),
     ...(form === "bar" ? ["chart"] : []),
     ...(isName === true ? ["any"] : []),

@@ -101,6 +101,7 @@ td { vertical-align: baseline; }
 .n { text-align: right; white-space: nowrap; }
 td.chart { width: 34%; vertical-align: middle; }
 #tokens th:first-child { width: 20%; }
+td.prose { color: var(--quiet); }
 td.text { width: 38%; max-width: 0; overflow: hidden; text-overflow: ellipsis; white-space: nowrap; color: var(--quiet); }
 #largest td.chart { width: 20%; }
 .any, h1, dd, .lead { overflow-wrap: anywhere; }

@@ -22,12 +22,12 @@ const askedFocus = Effect.fnUntraced(function* (session: ChatSession, numbers: s
     yield* say(session, "There is nothing to choose from yet. /compress compresses.")
     return undefined
   }
-  yield* say(session, "This conversation is about:")
+  yield* say(session, numbers === "" ? "This conversation is about:" : "That is not on the list:")
   const rows = choices.map((choice, index) => [`${index + 1}`, printableLine(choice)] as const)
   yield* session.terminal.write(`${definitions(rows, yield* tableColumns(session))}\n`)
   yield* say(
     session,
-    "Name what the snapshot keeps above all, and with a minus what may go, for example: /compress ? 1 3 -2"
+    "Name what the snapshot keeps above all, and with a minus which files and items may go, for example: /compress ? 1 3 -2. Your messages stay."
   )
   return undefined
 })

@@ -22,7 +22,7 @@ import {
   touchesFocus,
   fullScale
 } from "./Budget.ts"
-import { focusSides } from "./FocusQuestion.ts"
+import { choiceText, focusSides } from "./FocusQuestion.ts"
 import {
   type IndexedName,
   indexedNames,
@@ -81,8 +81,8 @@ const withoutReleased = (evidence: Evidence, released: ReadonlySet<string>): Evi
   const { todos } = evidence
   return {
     ...evidence,
-    files: new Map([...evidence.files].filter(([path]) => !released.has(path))),
-    todos: todos && { ...todos, todos: todos.todos.filter(({ text }) => !released.has(text)) }
+    files: new Map([...evidence.files].filter(([path]) => !released.has(choiceText(path)))),
+    todos: todos && { ...todos, todos: todos.todos.filter(({ text }) => !released.has(choiceText(text))) }
   }
 }
 

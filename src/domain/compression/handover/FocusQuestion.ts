@@ -8,8 +8,14 @@ import type { Evidence } from "../evidence/Evidence.ts"
 const maxChoices = 6
 const maxChars = 100
 
-/** A message that does not say what the conversation is about: "hello", "thanks!". */
-const oneWord = /^[a-z]+[.!]*$/i
+/** Columns of a message that may say what the conversation is about: "hello there" does not. */
+const minRequestColumns = 16
+
+/** The columns of a text, about: characters that are not ASCII count twice. */
+const columnsOf = (text: string): number => text.length + (text.match(/[^ -~]/g) ?? []).length
+
+/** Returns a text as it stands in the list, and in a focus. */
+export const choiceText = (text: string): string => shortLine(text, maxChars).replaceAll("; ", ", ")
 
 /** Returns the open items, the files that were changed, and the latest requests, newest first. */
 export const focusChoices = ({
@@ -22,11 +28,9 @@ export const focusChoices = ({
   const asked = requests
     .filter(({ question }) => question === undefined)
     .map(({ text }) => text.trim())
-    .filter((text) => !oneWord.test(text))
+    .filter((text) => columnsOf(text) >= minRequestColumns)
   const kinds = [open.map(({ text }) => text), changed.reverse(), asked.reverse()]
-  return [
-    ...new Set(kinds.flatMap((kind) => kind.slice(0, maxChoices)).map((text) => shortLine(text, maxChars)))
-  ].filter((text) => text !== "")
+  return [...new Set(kinds.flatMap((kind) => kind.slice(0, maxChoices)).map(choiceText))].filter((text) => text !== "")
 }
 
 /**

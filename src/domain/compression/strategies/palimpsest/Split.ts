@@ -26,12 +26,13 @@ export function* splitIndex(
     tail += size(index)
     if (index >= pending) continue
     if (tail > budget) break
-    const hasUsedBudget = tail >= budget * minUsedBudget
-    if (hasUsedBudget) yield 300
-    const end = hasUsedBudget ? ends.before(index) : WorkEnd.none
-    if (!view.isClean(index) || end < strongest) continue
+    yield 300
+    const end = ends.before(index)
+    if (!view.isClean(index)) continue
+    const strength = tail < budget * minUsedBudget ? WorkEnd.none : end
+    if (strength < strongest) continue
     split = index
-    strongest = end
+    strongest = strength
   }
   return split
 }

@@ -142,8 +142,8 @@ describe("what stays", () => {
     ]
     const readOnly = steps(80, 1)
     // Of 65 messages 19 may stay, and the cut may move where 12 stay. `piece` ends 17 messages before the end.
-    const keptOf = (piece: ReadonlyArray<Content>, then: ReadonlyArray<Content> = readOnly) => {
-      const rest = [...then, ...steps(50, 7)]
+    const keptOf = (piece: ReadonlyArray<Content>, then: ReadonlyArray<Content> = readOnly, last = steps(50, 7)) => {
+      const rest = [...then, ...last]
       const contents = [asks(), ...steps(0, (63 - rest.length - piece.length) / 2), ...piece, ...rest, says()]
       return (
         contents.length - keptFrom(decided(conversationOf(contents, 100), { toolBudget: tokens(1e6) }), contents.length)
@@ -157,6 +157,9 @@ describe("what stays", () => {
     assert.strictEqual(keptOf(edits("a.ts", "e1"), edits("b.ts", "e2")), 17)
     assert.strictEqual(keptOf(edits("a.ts", "e1"), edits("a.ts", "e2")), nowhere)
     assert.strictEqual(keptOf([...closes, ...edits("a.ts", "e1")], edits("b.ts", "e2")), 19)
+    // The change that comes next may be far behind.
+    const late = [...steps(50, 2), ...edits("b.ts", "e2"), ...steps(52, 4)]
+    assert.strictEqual(keptOf(edits("a.ts", "e1"), readOnly, late), 17)
   })
 
   it("palimpsest: a message that has no answer yet stays, however large (ours)", () => {
