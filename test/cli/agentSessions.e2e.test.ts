@@ -247,6 +247,9 @@ describe("a rated compression", () => {
     ]) {
       assert.match(String((yield* Scene.runs(where, fake, args)).stdout), rating)
     }
+    const page = path.join(where.cwd, "cost.html")
+    yield* Scene.runs(where, fake, ["cost", id, "--by", "agent", "--html", page])
+    assert.deepStrictEqual(readFileSync(page, "utf8").match(/By (?:agent|model|session)(?=<\/h2>)/g), ["By agent"])
     const questions = yield* Scene.runs(where, fake, ["inspect", id, "--questions"])
     assert.include(String(questions.stdout), '"answer":["src/app.ts"]')
     const file = path.join(where.cwd, "questions.jsonl")

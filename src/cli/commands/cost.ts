@@ -73,7 +73,7 @@ export const cost = Command.make(
         : yield* Output.progress("reading the session")(insideOf(one, accounts.by.model[0]?.name, prices))
     const problems = one === undefined ? list.problems : []
     const report = reportOf(accounts, { prices: prices.source, reads, ratings, problems })
-    if (input.html !== undefined) yield* PageFlag.write(input.html, renderCostPage(report, name))
+    if (input.html !== undefined) yield* PageFlag.write(input.html, renderCostPage(report, name, input.by))
     if (input.json) return yield* Output.json(CostReport, report)
     yield* SessionFlags.tellProblems(problems)
     if (report.total.requests === 0) {

@@ -139,7 +139,9 @@ const ratingsSection = ({ ratings }: CostReport): Section => ({
 
 /** Returns the sections of a report: the sums by each of these, and what is known of the inside of sessions. */
 export const costSections = (report: CostReport, by: ReadonlyArray<Dimension>): ReadonlyArray<Section> => [
-  ...by.flatMap((one) => (report[one].length > 1 || one === "model" ? [sumsSection(one, report[one])] : [])),
+  ...by.flatMap((one) =>
+    report[one].length > 1 || one === "model" || by.length === 1 ? [sumsSection(one, report[one])] : []
+  ),
   breaksSection(report),
   readsSection(report),
   ratingsSection(report)

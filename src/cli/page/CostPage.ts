@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { CostReport } from "../output/CostReport.ts"
-import { costHeading, costSections, shortName } from "../output/CostSections.ts"
+import { costHeading, costSections, type Dimension, shortName } from "../output/CostSections.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { renderDocument } from "./Document.ts"
 import { markup } from "./Markup.ts"
@@ -8,10 +8,13 @@ import { plainLink, reportPage } from "./ReportPage.ts"
 
 /** The page of `cost`: tables of what sessions cost, and where caches broke. */
 
-/** Renders one self-contained HTML page about costs. The same report always gives the same page. */
+const dimensions: ReadonlyArray<Dimension> = ["day", "session", "folder", "model", "agent"]
+
+/** Renders one self-contained HTML page about costs, with the sums by one dimension or by all. The same report always gives the same page. */
 export const renderCostPage = Effect.fn("CostPage.renderCostPage")(function* (
   report: CostReport,
-  name: string | undefined
+  name: string | undefined,
+  by: Dimension | undefined
 ): Effect.fn.Return<string> {
   const title = name === undefined ? "What sessions cost" : `What ${shortName(name, 60)} cost`
   return yield* renderDocument({
@@ -19,7 +22,7 @@ export const renderCostPage = Effect.fn("CostPage.renderCostPage")(function* (
     header: markup`<p class="over">Palimpsest · cost</p>
 <h1>${title}</h1>
 <p class="lead">${costHeading(report)}; ${dollars(report.total.breakCost)} of it because a prompt cache broke.</p>`,
-    ...reportPage(costSections(report, ["day", "session", "folder", "model", "agent"]), {
+    ...reportPage(costSections(report, by === undefined ? dimensions : [by]), {
       link: plainLink,
       charts: new Map()
     }),
