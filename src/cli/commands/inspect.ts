@@ -9,11 +9,12 @@ import * as PageFlag from "../flags/PageFlag.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import * as ShareFlags from "../flags/ShareFlags.ts"
+import { truncate } from "../output/Columns.ts"
 import { badInput } from "../output/ExitError.ts"
 import { Report } from "../output/InspectReport.ts"
 import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
 import * as Output from "../output/Output.ts"
-import { clipped, reportText, terminalLimits, type TextLimits, textLimits } from "../output/ReportText.ts"
+import { reportText, terminalLimits, type TextLimits, textLimits } from "../output/ReportText.ts"
 
 /** The report as text. `sizes` are the view's tokens after each message. */
 export const describe = (
@@ -31,7 +32,7 @@ export const describe = (
   const width = limits.columns - 14
   return [
     Output.table(
-      facts.map(([name, value]) => [name, clipped(printableLine(value), width, name === "file" ? "end" : "start")])
+      facts.map(([name, value]) => [name, truncate(printableLine(value), width, name === "file" ? "end" : "start")])
     ),
     reportText(inspectSections(report, { sizes, recall: "palimpsest recall FILE" }), style, limits)
   ].join("\n\n")

@@ -3,17 +3,22 @@ import { columnsOf } from "./Output.ts"
 
 /** Fits text into the columns of a terminal. */
 
+/** The end of a text that stays when it is cut. */
+export type KeptEnd = "start" | "end"
+
 /** Cuts a text to a number of columns. */
-export const truncate = (text: string, columns: number): string => {
+export const truncate = (text: string, columns: number, keeps: KeptEnd = "start"): string => {
   if (columnsOf(text) <= columns) return text
+  const characters = [...text]
+  if (keeps === "end") characters.reverse()
+  const kept: Array<string> = []
   let width = 0
-  let kept = ""
-  for (const character of text) {
+  for (const character of characters) {
     width += columnsOf(character)
     if (width > columns - 1) break
-    kept += character
+    kept.push(character)
   }
-  return `${kept.trimEnd()}…`
+  return keeps === "end" ? `…${kept.reverse().join("").trimStart()}` : `${kept.join("").trimEnd()}…`
 }
 
 const indent = "  "

@@ -9,7 +9,7 @@ import {
   table
 } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { truncate } from "./Columns.ts"
+import { type KeptEnd, truncate } from "./Columns.ts"
 import type { CostReport } from "./CostReport.ts"
 import { dollars } from "./InspectReport.ts"
 import { ratingsTable } from "./InspectSections.ts"
@@ -31,17 +31,18 @@ export type Dimension = "session" | "folder" | "day" | "model" | "agent"
 
 const maxNameChars = 80
 
-/** Shortens a path from its beginning, and any other name from its end. */
-export const shortName = (text: string, columns: number): string => {
-  const line = printableLine(text)
-  return line.length > columns && /[/\\]/.test(line) ? `…${line.slice(1 - columns)}` : truncate(line, columns)
-}
+/** The end of a name that stays when it is cut: of a path the last one. */
+const keptEnd = (text: string): KeptEnd => (/[/\\]/.test(text) ? "end" : "start")
+
+/** Cuts the name of a session, a folder or a model. */
+export const shortName = (text: string, columns: number): string =>
+  truncate(printableLine(text), columns, keptEnd(text))
 
 /** The name of a row: a session by the beginning of its id and its title. */
 const rowName = ({ name: full, title }: Sums): Cell => {
   const [id = ""] = /[^/\\#]+$/.exec(full) ?? []
   return title === undefined
-    ? name(shortName(full, maxNameChars), /[/\\]/.test(full) ? "end" : "start")
+    ? name(shortName(full, maxNameChars), keptEnd(full))
     : name(`${id.replace(/^[^_]*_(?=.)|\.\w+$/g, "").slice(0, 8)} ${truncate(printableLine(title), maxNameChars)}`)
 }
 

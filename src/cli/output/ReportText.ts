@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import type { Block, Cell, Column, Section } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { wrapLines } from "../../domain/text/Wrap.ts"
+import { type KeptEnd, truncate } from "./Columns.ts"
 import { kindNames } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 
@@ -31,25 +32,8 @@ const indent = 2
 /** Columns of a name beside a longer one, and the least of any. */
 const nameColumns = { beside: 36, least: 8 }
 
-type Keeps = "start" | "end"
-
-/** Cuts a text to a width. `keeps`: the end that stays. */
-export const clipped = (text: string, width: number, keeps: Keeps = "start"): string => {
-  if (Output.columnsOf(text) <= width) return text
-  const characters = [...text]
-  if (keeps === "end") characters.reverse()
-  const shown: Array<string> = []
-  let left = width - 1
-  for (const character of characters) {
-    left -= Output.columnsOf(character)
-    if (left < 0) break
-    shown.push(character)
-  }
-  return keeps === "end" ? `…${shown.reverse().join("")}` : `${shown.join("")}…`
-}
-
 /** The text of a cell, and the end of it that stays when it is cut; a text of our own is never cut. */
-const textOf = (cell: Cell): { readonly text: string; readonly keeps: Keeps | undefined } => {
+const textOf = (cell: Cell): { readonly text: string; readonly keeps: KeptEnd | undefined } => {
   if (typeof cell === "string") return { text: cell, keeps: undefined }
   switch (cell._tag) {
     case "Name":
@@ -79,7 +63,7 @@ const fitted = (
 ): ReadonlyArray<ReadonlyArray<string>> => {
   const last = heads.findLastIndex((_, at) => rows.some((row) => row[at]?.keeps !== undefined))
   const cutTo = (row: (typeof rows)[number], columns: (at: number) => number) =>
-    row.map(({ keeps, text }, at) => (keeps === undefined ? text : clipped(text, columns(at), keeps)))
+    row.map(({ keeps, text }, at) => (keeps === undefined ? text : truncate(text, columns(at), keeps)))
   const besides = rows.map((row) => cutTo(row, () => nameColumns.beside).map((text, at) => (at === last ? "" : text)))
   const widths = heads.map((head, at) =>
     Math.max(at === last ? 0 : Output.columnsOf(head), ...besides.map((row) => Output.columnsOf(row[at] ?? "")))
@@ -96,7 +80,7 @@ const tableLines = (block: TableBlock, style: Output.Style, limits: TextLimits):
   const beside = block.columns.flatMap((column, at) => (isBeside(column) ? [{ ...column, at }] : []))
   const prose = block.columns.flatMap(({ form, only }, at) => (form === "prose" && only !== "page" ? [at] : []))
   const shown = block.rows.slice(0, limits.rows)
-  const heads = beside.map(({ head, isName }) => (isName === true ? clipped(printableLine(head), 30, "end") : head))
+  const heads = beside.map(({ head, isName }) => (isName === true ? truncate(printableLine(head), 30, "end") : head))
   const cells = shown.map((row) => beside.map(({ at }) => textOf(row[at] ?? "")))
   const rows = fitted(cells, heads, limits.columns - indent)
   const align = beside.map(({ form }) => (form === "number" ? "r" : "l")).join("")
@@ -120,10 +104,10 @@ const maxLines = 4
 
 /** The lines of a sentence. */
 const wrapped = (text: string, columns: number): ReadonlyArray<string> =>
-  wrapLines(clipped(printableLine(text), columns * (maxLines - 1)), columns, Output.columnsOf)
+  wrapLines(truncate(printableLine(text), columns * (maxLines - 1)), columns, Output.columnsOf)
     .split("\n")
     .slice(0, maxLines)
-    .map((line) => clipped(line.trim(), columns))
+    .map((line) => truncate(line.trim(), columns))
 
 /** The lines of a block. A caption that repeats the title of its section is left out. */
 const blockLines = (block: Block, title: string, style: Output.Style, limits: TextLimits): ReadonlyArray<string> => {
@@ -131,7 +115,7 @@ const blockLines = (block: Block, title: string, style: Output.Style, limits: Te
   switch (block._tag) {
     case "Table":
       return [
-        ...(block.caption === title ? [] : [clipped(printableLine(block.caption), width)]),
+        ...(block.caption === title ? [] : [truncate(printableLine(block.caption), width)]),
         ...tableLines(block, style, limits)
       ]
     case "Text":

@@ -29,7 +29,7 @@ const nextStep = Effect.fnUntraced(function* (chat: ChatSession["chat"]) {
   if (decision._tag === "Skip") return `it stays as it is (${chatReasonText(decision.reason)})`
   return decision.plan.steps.some(({ _tag }) => _tag === "Summarize")
     ? "the next message compresses it if that makes it smaller"
-    : "the next message shortens its old tool outputs, and nothing else, since an attempt to summarize it failed"
+    : "the next message shortens its old tool outputs"
 })
 
 /** `/model [name]`: shows the model and a list of others, or switches to another one that its provider knows. */
