@@ -82,7 +82,12 @@ export const providerOf = ({ dialect }: Route, { path }: RequestTarget): Provide
 
 /** Returns the provider of a request without a known dialect, from its path and the names of its headers. */
 export const providerOfOther = ({ path }: RequestTarget, hasHeader: (name: string) => boolean): Provider => {
-  if (/^\/(?:v1(?:beta|alpha)|upload|download)(?:\/|$)/.test(path) || hasHeader("x-goog-api-key")) return "gemini"
+  if (/\/publishers\/anthropic\//.test(path)) return "anthropic"
+  if (
+    /^\/(?:v1(?:beta|alpha)|v1(?:beta1)?\/projects|upload|download)(?:\/|$)/.test(path) ||
+    hasHeader("x-goog-api-key")
+  )
+    return "gemini"
   if (hasHeader("anthropic-version") || hasHeader("x-api-key") || path.startsWith("/v1/messages")) return "anthropic"
   return "openai"
 }
@@ -97,4 +102,4 @@ const modelsPath = /^\/v1(?:beta|alpha)?\d*\/models(?:\/[^/:]+)?$/
 export const isModelRequest = (method: string, { path }: RequestTarget, route: Route | undefined): boolean =>
   route === undefined
     ? (method === "GET" || method === "HEAD") && modelsPath.test(path)
-    : !path.includes("/tunedModels/")
+    : !/\/tunedModels\/|\/endpoints\/(?!openapi\/)/.test(path)

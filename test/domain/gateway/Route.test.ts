@@ -86,6 +86,8 @@ describe("a route", () => {
     ["/v1/messages/batches", [], "anthropic"],
     ["/v1/models", ["x-goog-api-key"], "gemini"],
     ["/v1/models", ["x-api-key"], "anthropic"],
+    ["/v1beta1/projects/p/locations/l/publishers/google/models/g:embedContent", ["authorization"], "gemini"],
+    ["/v1/projects/p/locations/l/publishers/anthropic/models/c:other", ["authorization"], "anthropic"],
     ["/v1/embeddings", ["authorization"], "openai"]
   ])("of the other path %s with %s goes to %s", (path, headers, provider) => {
     assert.strictEqual(
@@ -220,6 +222,8 @@ describe("a request with the operator's key", () => {
     ["GET", "/v1beta/models/gemini-2.5-pro", true],
     ["DELETE", "/v1/models/ft:gpt-5:acme", false],
     ["POST", "/v1beta/tunedModels/of-acme:generateContent", false],
+    ["POST", "/v1/projects/p/locations/l/endpoints/openapi/chat/completions", true],
+    ["POST", "/v1/projects/p/locations/l/endpoints/123/chat/completions", false],
     ["GET", "/v1/messages", false],
     ["GET", "/v1/files", false],
     ["GET", "/v1/models/../files", false],
