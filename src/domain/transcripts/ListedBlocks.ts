@@ -5,7 +5,7 @@ import { isJson, type Json, textAt } from "./JsonRecord.ts"
 import { isRecordProblem, recordProblem, type RecordProblem } from "./Problem.ts"
 import type { Skipped } from "./Skipped.ts"
 
-/** Lists of blocks, as Claude Code, Pi and MCP write them. */
+/** Lists of blocks, as Claude Code, Codex, Pi and MCP write them. */
 
 /** Returns the blocks of a result that consists of a list of them alone, as MCP and other agents write it. */
 export const listedBlocks = (part: Part): ReadonlyArray<unknown> | undefined => {
@@ -29,48 +29,43 @@ const readBlock = (
   block: Json,
   index: number,
   locator: Locator,
-  form: BlockForm
+  form: BlockForm | undefined
 ): Piece | RecordProblem | undefined => {
   const text = (key: string) =>
     textAt(block, key) ??
     recordProblem(`content[${index}].${key}`, `expected a text in a block of type ${String(block.type)}`)
   const exact = (key: string) => locator.under(index, key)
-  switch (block.type) {
-    case "text":
-    case "input_text":
-    case "output_text": {
-      const said = text("text")
-      return typeof said === "string" ? textPiece(said, exact("text")) : said
-    }
-    case "thinking": {
-      const thought = text("thinking")
-      return typeof thought === "string"
-        ? thoughtPiece(thought, textAt(block, form.thoughtSignature), exact("thinking"))
-        : thought
-    }
-    case form.call: {
-      const name = text("name")
-      if (typeof name !== "string") return name
-      const signature = form.callSignature === undefined ? undefined : textAt(block, form.callSignature)
-      const call = { id: textAt(block, "id"), name, args: block[form.arguments], signature }
-      return callPiece(call, exact(form.arguments))
-    }
-    default: {
-      const media = messageMedia(block)
-      return media === undefined ? undefined : { part: media, source: undefined }
-    }
+  const { type } = block
+  if (type === "text" || type === "input_text" || type === "output_text") {
+    const words = text("text")
+    return typeof words === "string" ? textPiece(words, exact("text")) : words
   }
+  if (form !== undefined && type === "thinking") {
+    const thought = text("thinking")
+    return typeof thought === "string"
+      ? thoughtPiece(thought, textAt(block, form.thoughtSignature), exact("thinking"))
+      : thought
+  }
+  if (form !== undefined && type === form.call) {
+    const name = text("name")
+    if (typeof name !== "string") return name
+    const signature = form.callSignature === undefined ? undefined : textAt(block, form.callSignature)
+    const call = { id: textAt(block, "id"), name, args: block[form.arguments], signature }
+    return callPiece(call, exact(form.arguments))
+  }
+  const media = messageMedia(block)
+  return media === undefined ? undefined : { part: media, source: undefined }
 }
 
 /**
- * Reads the content of a message, which stands under `path` in its record: a text, or a list of blocks. `readOther` reads the blocks
- * that only one agent has. Unknown ones are counted.
+ * Reads the content of a message, which stands under `path` in its record: a text, or a list of blocks. Without a `form`, no
+ * block is a thought or a call. `readOther` reads the blocks that only one agent has. Unknown ones are counted.
  */
 export const readBlocks = <Other = never>(
   content: unknown,
   locator: Locator,
   path: ReadonlyArray<string>,
-  form: BlockForm,
+  form: BlockForm | undefined,
   skipped: Skipped,
   readOther: (block: Json, index: number) => Piece | Other | RecordProblem | undefined = () => undefined
 ): ReadonlyArray<Piece | Other> | RecordProblem => {

@@ -11,12 +11,10 @@ import { agentMessage } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
-/** A response item has its calls and thoughts beside its messages, not among their blocks. */
-const blockForm = { call: "", arguments: "", thoughtSignature: "" }
-
 const readContent = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | RecordProblem => {
   const path = [...source.root, "content"]
-  const read = readBlocks(item.content, listAt(source, "content"), path, blockForm, skipped)
+  // Calls and thoughts are items of their own, no blocks.
+  const read = readBlocks(item.content, listAt(source, "content"), path, undefined, skipped)
   return isRecordProblem(read) ? recordProblem(`${source.name}${read.path}`, read.detail) : read
 }
 

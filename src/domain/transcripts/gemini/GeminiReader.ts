@@ -20,7 +20,7 @@ import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { isSummary } from "./GeminiContext.ts"
 import { messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
-import { decodeGemini, type GeminiRecord, ignoredKinds } from "./Record.ts"
+import { decodeGemini, decodeGeminiSession, type GeminiRecord, ignoredKinds } from "./Record.ts"
 
 /**
  * Reads Gemini CLI sessions: one JSON document in older versions, records, one a line, in newer ones.
@@ -555,8 +555,7 @@ export function* readGeminiDocument(value: unknown, text: string): SlicedWork<Tr
   const read = yield* readMessages(value.messages, slices, (index) => lines[index] ?? 1, "messages")
   if (isRecordProblem(read)) return problemAt(0, read)
   const recording = new Recording()
-  const session = decodeGemini(value)
-  if (session._tag === "Session") recording.describe(session)
+  recording.describe(decodeGeminiSession(value))
   for (const message of read) recording.add(message)
   return yield* recording.end()
 }

@@ -73,8 +73,7 @@ const messageOf = (record: Json): BodyOf<"Message" | "Note" | "Broken"> => {
     : broken("type", "expected user, gemini, info, error or warning")
 }
 
-const sessionOf = (data: unknown, root: ReadonlyArray<string>): Body => {
-  if (!isJson(data)) return broken(root.join("."), "expected an object")
+const sessionOf = (data: Json, root: ReadonlyArray<string>): BodyOf<"Session"> => {
   // Gemini CLI does not record its folder. A subagent records those of the workspace, other sessions those added later.
   const folders: ReadonlyArray<unknown> = Array.isArray(data.directories) ? data.directories : []
   const [first] = data.kind === "subagent" ? folders : []
@@ -92,7 +91,9 @@ const bodyOf = (record: Json): Body => {
   }
   const isKnown = type === "user" || type === "gemini" || ignoredKinds.has(String(type))
   if (typeof record.id === "string" || (isKnown && "content" in record)) return messageOf(record)
-  if ("$set" in record) return sessionOf(record.$set, ["$set"])
+  if ("$set" in record) {
+    return isJson(record.$set) ? sessionOf(record.$set, ["$set"]) : broken("$set", "expected an object")
+  }
   if ("sessionId" in record || "projectHash" in record) return sessionOf(record, [])
   // A chat that was saved under a name is a list of contents.
   if (role === "user" || role === "model") {
@@ -101,14 +102,19 @@ const bodyOf = (record: Json): Body => {
   return { _tag: "Other", kind: kindAt(record) }
 }
 
+const timeOf = (record: Json): number | undefined => timeAt(record) ?? timeAt({ timestamp: record.startTime })
+
 /** Decodes a line, or an element of a document. */
-export const decodeGemini = (record: Json): GeminiRecord => ({
-  at: timeAt(record) ?? timeAt({ timestamp: record.startTime }),
-  ...bodyOf(record)
-})
+export const decodeGemini = (record: Json): GeminiRecord => ({ at: timeOf(record), ...bodyOf(record) })
 
 /** Decodes a message in a list of messages, which can be without an id. */
 export const decodeGeminiMessage = (record: Json): Timed & BodyOf<"Message" | "Note" | "Broken"> => ({
   at: timeAt(record),
   ...messageOf(record)
+})
+
+/** Decodes a session that is one document. */
+export const decodeGeminiSession = (record: Json): Timed & BodyOf<"Session"> => ({
+  at: timeOf(record),
+  ...sessionOf(record, [])
 })

@@ -6,7 +6,15 @@ import { type Problem, problemAt, problemUnder, recordProblem, type RecordProble
 import { readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
-import { decodeOpencode, decodePart, ignoredKinds, type OpencodePart, type OpencodeRecord } from "./Record.ts"
+import {
+  decodeOpencode,
+  decodeOpencodeMessage,
+  decodeOpencodeSession,
+  decodePart,
+  ignoredKinds,
+  type OpencodePart,
+  type OpencodeRecord
+} from "./Record.ts"
 
 /** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
 
@@ -21,6 +29,18 @@ interface Message {
 }
 
 const unmarked = readMarks({})
+
+/** The type of a part that was decoded, as opencode has it. */
+const typeOf = (part: Exclude<OpencodePart, { readonly _tag: "Other" }>): string => {
+  switch (part._tag) {
+    case "Said":
+      return part.kind
+    case "Call":
+      return "tool"
+    case "Compaction":
+      return "compaction"
+  }
+}
 
 /** Makes the conversation of messages in the order in which they were said. */
 class Conversation {
@@ -83,11 +103,11 @@ class Conversation {
       this.compactionRequests.set(message.record.id, compaction)
       return
     }
-    const isTyped = parts.some((part) => part._tag === "Said" && part.by === "user")
+    const isTyped = parts.some((part) => part._tag === "Said" && part.by === "user" && !part.isIgnored)
     let author: Draft["author"] = isTyped ? undefined : "program"
     let pieces: Array<Piece> = []
     for (const part of parts) {
-      if (part._tag !== "Said") {
+      if (part._tag !== "Said" || part.isIgnored || part.kind === "reasoning") {
         this.unread(part)
         continue
       }
@@ -103,7 +123,7 @@ class Conversation {
   }
 
   private unread(part: OpencodePart): void {
-    this.skipped.addRecord(part._tag === "Other" ? part.kind : `part: ${part._tag.toLowerCase()}`)
+    this.skipped.addRecord(part._tag === "Other" ? part.kind : `part: ${typeOf(part)}`)
   }
 
   private assistant(message: Message, parts: ReadonlyArray<OpencodePart>): void {
@@ -126,7 +146,7 @@ class Conversation {
     for (const part of parts) {
       // What is said after results is the next answer of the model.
       if (answers.length > 0 && part._tag !== "Call") flush()
-      if (part._tag === "Said") spoken.push(part.piece)
+      if (part._tag === "Said" && part.kind !== "subtask") spoken.push(part.piece)
       else if (part._tag === "Call") {
         spoken.push(part.call)
         answers.push(...part.answers)
@@ -137,7 +157,7 @@ class Conversation {
 
   private compact(message: Message, parts: ReadonlyArray<OpencodePart>, { firstKept, trigger }: Compaction): void {
     const text = parts
-      .flatMap((part) => (part._tag === "Said" && part.by !== undefined ? (part.piece.part.text ?? []) : []))
+      .flatMap((part) => (part._tag === "Said" && part.kind === "text" ? (part.piece.part.text ?? []) : []))
       .join("\n\n")
     const insert = text === "" ? [] : [this.draft(message, "user", [textPiece(text, () => undefined)], "summary")]
     this.steps.compact({ insert, trigger, tokensBefore: undefined }, unmarked, firstKept)
@@ -190,19 +210,14 @@ export const opencodeReader = (): LineReader => {
 
 /** Reads the document that `opencode export` writes; `value` is the parsed text. */
 export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | Problem> {
-  const session = isJson(value) && isJson(value.info) ? decodeOpencode({ info: value.info }) : undefined
-  if (!isJson(value) || session?._tag !== "Session" || !Array.isArray(value.messages)) {
+  if (!isJson(value) || !isJson(value.info) || !Array.isArray(value.messages)) {
     return problemAt(0, recordProblem("", 'expected a session of opencode: an object with "info" and "messages"'))
   }
   const messages: Array<Message> = []
   for (const [index, element] of value.messages.entries()) {
-    const record = isJson(element) ? decodeOpencode(element) : undefined
-    if (record?._tag !== "Message") {
-      const problem =
-        record?._tag === "Broken" ? record.problem : recordProblem("info.id", "expected a text, the id of the message")
-      return problemAt(0, problemUnder(`messages[${index}]`, problem))
-    }
+    const record = decodeOpencodeMessage(isJson(element) ? element : {})
+    if (record._tag === "Broken") return problemAt(0, problemUnder(`messages[${index}]`, record.problem))
     messages.push({ record, number: index + 1, parts: [...record.parts] })
   }
-  return yield* conversationOf(session, messages, new Skipped(ignoredKinds))
+  return yield* conversationOf(decodeOpencodeSession(value.info), messages, new Skipped(ignoredKinds))
 }

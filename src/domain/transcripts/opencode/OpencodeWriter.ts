@@ -82,7 +82,7 @@ export const writeOpencode: Writer = function* (transcript) {
   let made = 0
   const idOf = (kind: "msg" | "prt"): string => {
     made += 1
-    return `${kind}_${(BigInt(started) * 4_096n + BigInt(made)).toString(16).slice(-12).padStart(12, "0")}${suffix}`
+    return `${kind}_${(BigInt(Math.floor(started)) * 4_096n + BigInt(made)).toString(16).slice(-12).padStart(12, "0")}${suffix}`
   }
   const messages: Array<{ readonly info: Json; readonly parts: ReadonlyArray<Json> }> = []
   const add = (info: Json, parts: ReadonlyArray<Json>): string => {

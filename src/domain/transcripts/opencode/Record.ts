@@ -15,7 +15,10 @@ import { opencodeUsage } from "../RecordUsage.ts"
 export type OpencodePart =
   | {
       readonly _tag: "Said"
+      readonly kind: "text" | "reasoning" | "file" | "subtask"
       readonly piece: Piece
+      /** Whether opencode leaves this text of the user out of its requests. */
+      readonly isIgnored: boolean
       /** Whose text it is in a message of the user. A file belongs to the text before it. */
       readonly by: "user" | "program" | undefined
     }
@@ -66,7 +69,15 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
 /** The database holds values; there is no other spelling of them to keep. */
 const noText = () => undefined
 
-const saidOf = (piece: Piece, by?: "user" | "program"): OpencodePart => ({ _tag: "Said", piece, by })
+type Said = Extract<OpencodePart, { readonly _tag: "Said" }>
+
+const saidOf = (kind: Said["kind"], piece: Piece, by?: Said["by"], isIgnored = false): OpencodePart => ({
+  _tag: "Said",
+  kind,
+  piece,
+  isIgnored,
+  by
+})
 
 /** A file: its bytes, or its name where it lies elsewhere. */
 const fileOf = (part: Json): Piece => {
@@ -98,12 +109,12 @@ const callOf = (part: Json, state: Json): OpencodePart => {
 /** Decodes a part of a message. */
 export const decodePart = (part: Json): OpencodePart => {
   const { state, text, type } = part
-  if (type === "text" && typeof text === "string" && part.ignored !== true) {
-    return saidOf(textPiece(text, noText), part.synthetic === true ? "program" : "user")
+  if (type === "text" && typeof text === "string") {
+    return saidOf(type, textPiece(text, noText), part.synthetic === true ? "program" : "user", part.ignored === true)
   }
-  if (type === "reasoning" && typeof text === "string") return saidOf(thoughtPiece(text, undefined, noText))
-  if (type === "file") return saidOf(fileOf(part))
-  if (type === "subtask") return saidOf(textPiece(textAt(part, "prompt") ?? "", noText))
+  if (type === "reasoning" && typeof text === "string") return saidOf(type, thoughtPiece(text, undefined, noText))
+  if (type === "file") return saidOf(type, fileOf(part))
+  if (type === "subtask") return saidOf(type, textPiece(textAt(part, "prompt") ?? "", noText))
   if (type === "tool" && isJson(state)) return callOf(part, state)
   if (type !== "compaction") return { _tag: "Other", kind: `part: ${String(type)}` }
   return {
@@ -113,7 +124,8 @@ export const decodePart = (part: Json): OpencodePart => {
   }
 }
 
-const sessionOf = (session: Json): OpencodeRecord => {
+/** Decodes the description of a session. */
+export const decodeOpencodeSession = (session: Json): OpencodeRecord & { readonly _tag: "Session" } => {
   const stored = session.revert
   const revert: unknown = typeof stored === "string" ? parsedOrUndefined(stored) : stored
   return {
@@ -127,7 +139,12 @@ const sessionOf = (session: Json): OpencodeRecord => {
   }
 }
 
-const messageOf = (id: string, at: unknown, data: Json, parts: unknown): OpencodeRecord => ({
+const messageOf = (
+  id: string,
+  at: unknown,
+  data: Json,
+  parts: unknown
+): OpencodeRecord & { readonly _tag: "Message" } => ({
   _tag: "Message",
   id,
   at: instant(at),
@@ -139,14 +156,17 @@ const messageOf = (id: string, at: unknown, data: Json, parts: unknown): Opencod
   parts: Array.isArray(parts) ? parts.filter(isJson) : []
 })
 
-const broken = (path: string, detail: string): OpencodeRecord => ({
+const broken = (path: string, detail: string): OpencodeRecord & { readonly _tag: "Broken" } => ({
   _tag: "Broken",
   problem: recordProblem(path, detail)
 })
 
-/** Decodes an element of the document that `opencode export` writes: the session's, or a message with its parts. */
-const elementOf = (info: Json, parts: unknown): OpencodeRecord => {
-  if (!("role" in info) && parts === undefined) return sessionOf(info)
+/** Decodes a message, with its parts, of the document that `opencode export` writes. */
+export const decodeOpencodeMessage = ({
+  info,
+  parts
+}: Json): OpencodeRecord & { readonly _tag: "Message" | "Broken" } => {
+  if (!isJson(info)) return broken("info.id", "expected a text, the id of the message")
   const id = textAt(info, "id")
   const time = isJson(info.time) ? info.time : {}
   return id === undefined
@@ -154,12 +174,14 @@ const elementOf = (info: Json, parts: unknown): OpencodeRecord => {
     : messageOf(id, time.created, info, parts)
 }
 
-/** Decodes a row, or an element of a document. */
+/** Decodes a row, or an element of a document: where it stands there is unknown, so one without a role and parts is the session's. */
 export const decodeOpencode = (record: Json): OpencodeRecord => {
   const { data, info, kind } = record
   const id = textAt(record, "id")
-  if (isJson(info)) return elementOf(info, record.parts)
-  if (kind === "session") return sessionOf(record)
+  if (isJson(info)) {
+    return "role" in info || record.parts !== undefined ? decodeOpencodeMessage(record) : decodeOpencodeSession(info)
+  }
+  if (kind === "session") return decodeOpencodeSession(record)
   if (kind !== "message" && kind !== "part") return { _tag: "Other", kind: `row: ${String(kind)}` }
   if (id === undefined || !isJson(data)) return broken("data", "expected the JSON object of a message or part")
   return kind === "part"

@@ -699,3 +699,13 @@ describe("files", () => {
     }
   })
 })
+
+describe("blocks that Codex has not", () => {
+  it.each([{ type: "" }, { type: "thinking", thinking: "Hm." }, { type: "toolCall", name: "f" }])(
+    "%j is counted",
+    (block) => {
+      const { skipped, steps } = records(item(message("assistant", block, text("It is so."))))
+      assert.deepStrictEqual([steps.length, skipped], [1, { [`block: ${block.type}`]: 1 }])
+    }
+  )
+})

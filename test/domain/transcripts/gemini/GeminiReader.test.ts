@@ -957,3 +957,11 @@ it("reads long lists in slices", () => {
   for (let step = work.next(); step.done !== true; step = work.next()) pauses += 1
   assert.isAtLeast(pauses, 300)
 })
+
+it.each([{ id: "x", sessionId: "s" }, { sessionId: "s" }])(
+  "a document describes its session, whatever else it names: %j",
+  (about) => {
+    const { cwd, session } = ok(readText(JSON.stringify({ ...about, cwd: "/w", messages: [] })))
+    assert.deepStrictEqual([session, cwd], ["s", "/w"])
+  }
+)

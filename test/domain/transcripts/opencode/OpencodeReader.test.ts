@@ -171,3 +171,25 @@ describe("a session of opencode", () => {
     assert.isTrue(isProblem(runSync(readOpencodeDocument(value))))
   })
 })
+
+describe("parts that stand where opencode does not put them", () => {
+  const partsOf = (role: string, ...parts: ReadonlyArray<Row>) => {
+    const read = ok(
+      runSync(readOpencodeDocument({ info: { id: "s" }, messages: [{ info: { id: "m", role }, parts }] }))
+    )
+    return [read.steps.length, read.skipped]
+  }
+  it.each([
+    ["user", tool("c", {}), 0, { "part: tool": 1 }],
+    ["user", { type: "reasoning", text: "Hm." }, 0, { "part: reasoning": 1 }],
+    ["user", text("x", { ignored: true }), 0, { "part: text": 1 }],
+    ["assistant", text("x", { ignored: true }), 1, {}],
+    ["assistant", { type: "subtask", prompt: "x" }, 0, { "part: subtask": 1 }],
+    ["assistant", { type: "compaction" }, 0, { "part: compaction": 1 }]
+  ] as const)("%s: %j", (role, part, steps, skipped) => assert.deepStrictEqual(partsOf(role, part), [steps, skipped]))
+
+  it("a message without a role and parts is a message of an unknown kind", () => {
+    const read = ok(runSync(readOpencodeDocument({ info: { id: "s" }, messages: [{ info: { id: "m" } }] })))
+    assert.deepStrictEqual(read.skipped, { "message: undefined": 1 })
+  })
+})
