@@ -95,15 +95,14 @@ class Relay<Growing extends GrowingAnswer> {
 
   read(answer: Json): ReadAnswer {
     const blocks = this.form.blocksOf(answer) ?? []
-    const shown = this.shownOf(answer)
+    const called = blocks.map((block) => ({ block, call: this.form.callOf(block) }))
     return {
-      calls: blocks.flatMap((block) => {
-        const call = this.form.callOf(block)
-        return call === undefined || call.name !== this.tool ? [] : [{ ...call, json: JSON.stringify(block) }]
-      }),
-      hasOthers: shown.some((block) => this.form.callOf(block) !== undefined),
+      calls: called.flatMap(({ block, call }) =>
+        call?.name === this.tool ? [{ ...call, json: JSON.stringify(block) }] : []
+      ),
+      hasOthers: called.some(({ call }) => call !== undefined && call.name !== this.tool),
       sent: this.form.sent(blocks, answer).map((message) => JSON.stringify(message)),
-      visible: shown.map(this.form.visible),
+      visible: called.flatMap(({ block, call }) => (call?.name === this.tool ? [] : [this.form.visible(block)])),
       usage: answer[this.form.usageKey]
     }
   }

@@ -1,4 +1,4 @@
-import { Effect, Predicate } from "effect"
+import { Effect } from "effect"
 import { FailedTokenCountError, type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { defaultPolicy, type Policy, policyProblem, tokenOptions } from "../../domain/compression/strategies/Policy.ts"
@@ -18,6 +18,7 @@ import { modelLimits } from "../../domain/model/ModelLimits.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { anthropicCodec } from "../../domain/wire/anthropic/Messages.ts"
 import { chatCompletionsCodec } from "../../domain/wire/chat/Messages.ts"
+import { isInstruction } from "../../domain/wire/Dialect.ts"
 import { geminiCodec } from "../../domain/wire/gemini/Messages.ts"
 import type { MessageCodec, MessageGroup } from "../../domain/wire/MessageCodec.ts"
 import { responsesCodec } from "../../domain/wire/responses/Messages.ts"
@@ -131,10 +132,6 @@ const compressDrafts = Effect.fnUntraced(
     return Effect.succeed<CompressedConversation>({ outcome, after: undefined, recall: () => undefined })
   })
 )
-
-/** Whether a message is an instruction. Instructions are no messages of the conversation, and stay as they are. */
-const isInstruction = (message: unknown): boolean =>
-  Predicate.isObject(message) && "role" in message && (message.role === "system" || message.role === "developer")
 
 /** The form in which a caller keeps its messages. */
 export interface MessageForm<M, G extends MessageRange & { readonly content: Content }> {
