@@ -1,7 +1,7 @@
 import { Context, Effect, Layer, Stream } from "effect"
 import { Chat, LanguageModel } from "effect/ai"
 import { KeyValueStore } from "effect/persistence"
-import { type SqlClient } from "effect/sql"
+import type { SqlClient } from "effect/sql"
 import { mkdtempSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"

@@ -1,7 +1,7 @@
 import { Clock, Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { ignoresCase } from "../../domain/conversation/RecallQuery.ts"
-import { type Spent } from "../../domain/evaluation/SessionCost.ts"
+import type { Spent } from "../../domain/evaluation/SessionCost.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { type SessionQuery, wordsQuery } from "../../domain/transcripts/SessionSearch.ts"

@@ -1,5 +1,5 @@
 import { isResponse, isText } from "../content/Content.ts"
-import type * as Chain from "../text/PersistentList.ts"
+import type * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { isCleanCut } from "./CleanCuts.ts"
 import type { ViewItem } from "./Conversation.ts"
@@ -50,7 +50,7 @@ class Columns {
     this.settled += message.tokens
   })
 
-  add({ tokens, value: item }: Chain.Node<ViewItem>): void {
+  add({ tokens, value: item }: PersistentList.Node<ViewItem>): void {
     const index = this.items.length
     const { author } = item.entry
     this.items.push(item)
@@ -153,14 +153,14 @@ interface Indexed {
 }
 
 /** The indexes of the versions that no later one continued. */
-const latest = new WeakMap<Chain.Node<ViewItem>, Indexed>()
+const latest = new WeakMap<PersistentList.Node<ViewItem>, Indexed>()
 
 /** Messages that are indexed between two pauses. */
 const sliceItems = 64
 
 /** Returns the index of a view, in slices. Continues the index of the latest earlier version that has one. */
-export function* indexedView(view: Chain.PersistentList<ViewItem>): SlicedWork<IndexedView> {
-  const fresh: Array<Chain.Node<ViewItem>> = []
+export function* indexedView(view: PersistentList.PersistentList<ViewItem>): SlicedWork<IndexedView> {
+  const fresh: Array<PersistentList.Node<ViewItem>> = []
   let node = view
   for (; node !== undefined && !latest.has(node); node = node.before) {
     fresh.push(node)

@@ -1,6 +1,6 @@
 import { isErrorResponse, isResponse, type Part } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
-import type * as Chain from "../text/PersistentList.ts"
+import type * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type EntryId, itemParts, type ViewItem } from "./Conversation.ts"
 import { resultText } from "./ToolOutputBound.ts"
@@ -58,10 +58,10 @@ const resultsOf = (item: ViewItem): number => {
 /** Keeps the tokens of all results in a view from turn to turn, so that a grown view is not counted again. Mutable. */
 export class ResultTokens {
   private tokens = 0
-  private at: Chain.PersistentList<ViewItem>;
+  private at: PersistentList.PersistentList<ViewItem>;
 
   /** Returns the tokens of the results in this version of the view. */
-  *follow(view: Chain.PersistentList<ViewItem>): SlicedWork<number> {
+  *follow(view: PersistentList.PersistentList<ViewItem>): SlicedWork<number> {
     let added = 0
     let node = view
     for (; node !== undefined && node !== this.at; node = node.before) {
@@ -79,7 +79,7 @@ export class ResultTokens {
  * the newest `protect` tokens of results, except in the last message.
  */
 export function* findMaskable(
-  view: Chain.PersistentList<ViewItem>,
+  view: PersistentList.PersistentList<ViewItem>,
   protect: number,
   keeps: ReadonlySet<string>
 ): SlicedWork<{ readonly found: ReadonlyArray<Maskable>; readonly gain: number }> {

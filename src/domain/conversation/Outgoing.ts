@@ -1,7 +1,7 @@
 import { type Content, isResponse, type Part, withoutSignatures, withSignature } from "../content/Content.ts"
 import { wireContent } from "../content/WireContent.ts"
 import { makerOf } from "../model/ModelLimits.ts"
-import type * as Chain from "../text/PersistentList.ts"
+import type * as PersistentList from "../text/PersistentList.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type Entry, type EntryId, sum, type ViewItem } from "./Conversation.ts"
 import { Projector, type SentMessage } from "./Projection.ts"
@@ -42,7 +42,7 @@ export class Outgoing {
   /** Messages that the projector settled since the last call. */
   private settled: Array<SentMessage> = []
   private projector = this.projected()
-  private at: Chain.PersistentList<ViewItem> = undefined
+  private at: PersistentList.PersistentList<ViewItem> = undefined
   /** Number of the settled messages that were processed. */
   private processed = 0
   /** The contents made from all settled messages. */
@@ -106,8 +106,13 @@ export class Outgoing {
    * rest. With `isBare`, the conversation's own environment messages are left out, because another one is sent. With
    * `isUnsigned`, all signatures are left out.
    */
-  *follow(view: Chain.PersistentList<ViewItem>, model: string, isBare = false, isUnsigned = false): SlicedWork<void> {
-    const fresh: Array<Chain.Node<ViewItem>> = []
+  *follow(
+    view: PersistentList.PersistentList<ViewItem>,
+    model: string,
+    isBare = false,
+    isUnsigned = false
+  ): SlicedWork<void> {
+    const fresh: Array<PersistentList.Node<ViewItem>> = []
     let node = view
     while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
       fresh.push(node)

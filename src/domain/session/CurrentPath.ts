@@ -1,5 +1,5 @@
 import { tipOf } from "../conversation/Branches.ts"
-import { type EntryId } from "../conversation/Conversation.ts"
+import type { EntryId } from "../conversation/Conversation.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "./Session.ts"
 

@@ -5,7 +5,7 @@ import { type McpClient, serverArguments, serverName, setupFile } from "./McpCli
 import { isOwnCall, type OwnCommand } from "./OwnCommand.ts"
 import { newlineOf, withExisting, withoutEntry, withValue } from "./SettingsEdits.ts"
 import { valueAt } from "./SettingsKey.ts"
-import { type SettingsProblem } from "./SettingsText.ts"
+import type { SettingsProblem } from "./SettingsText.ts"
 
 /** Adds this program's MCP server to a client's settings, and removes it. */
 

@@ -1,6 +1,6 @@
 import { Predicate } from "effect"
 import { redact } from "../text/Redaction.ts"
-import { type SettingsPath } from "./SettingsKey.ts"
+import type { SettingsPath } from "./SettingsKey.ts"
 
 /** Replaces the hidden part of a text. */
 const hiddenPart = "•••"

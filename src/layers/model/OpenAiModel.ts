@@ -10,7 +10,7 @@ import { estimateContents } from "../../services/tokens/Calibrations.ts"
 import { chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { modelLayer, opened, optionsConfig, type Provider, type ProviderOptions, providerOf } from "./Provider.ts"
-import { type ProviderNames } from "./ProviderErrors.ts"
+import type { ProviderNames } from "./ProviderErrors.ts"
 import { events } from "./ProviderExchange.ts"
 
 /** OpenAI's models through the Responses API, and those of any server that speaks Chat Completions: OpenRouter, Ollama, vLLM, llama.cpp, LM Studio. */

@@ -1,5 +1,5 @@
 import { Clock, Effect, Ref } from "effect"
-import { type Part } from "../../domain/content/Content.ts"
+import type { Part } from "../../domain/content/Content.ts"
 import { type Patch, view } from "../../domain/conversation/Conversation.ts"
 import {
   leftOut,

@@ -6,7 +6,7 @@ import { messageText } from "../../domain/conversation/MessageName.ts"
 import { beginning, follow, type Standing } from "../../domain/effect-ai/PromptRepair.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import type * as Chain from "../../domain/text/PersistentList.ts"
+import type * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { MeasuredRequest } from "../chat/WindowGuard.ts"
 import { TempStore } from "../session/TempStore.ts"
 
@@ -40,7 +40,7 @@ export interface Head {
   /** The next compression waits for this many tokens. */
   readonly waiting: number
   /** The events of the session's compressions so far, each with the number of messages the session then held. */
-  readonly events: Chain.PersistentList<{ readonly at: number; readonly event: SessionEvent }>
+  readonly events: PersistentList.PersistentList<{ readonly at: number; readonly event: SessionEvent }>
   /** Where it is stored: the session, and the version of its conversation. Undefined: it is not. */
   readonly stored: { readonly session: string; readonly version: number } | undefined
 }

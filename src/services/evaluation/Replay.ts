@@ -1,5 +1,5 @@
 import { Clock, Effect, Layer, type Scope, Stream } from "effect"
-import { type Policy } from "../../domain/compression/strategies/Policy.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Figures } from "../../domain/evaluation/Measure.ts"
 import {
   type FactsAfterReplay,
@@ -20,8 +20,8 @@ import {
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimatorVersion, type Usage } from "../../domain/tokens/Tokens.ts"
 import { Chat } from "../chat/Chat.ts"
-import { type ContextOverflow } from "../chat/FitRequest.ts"
-import { type TurnError } from "../chat/Turn.ts"
+import type { ContextOverflow } from "../chat/FitRequest.ts"
+import type { TurnError } from "../chat/Turn.ts"
 import { Compression } from "../compression/Compression.ts"
 import { Summarizer } from "../compression/summary/Summarizer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { cacheBreaks, type CacheBreak } from "../../domain/evaluation/CacheBreaks.ts"
 import { nothingSpent, spend, type Spent } from "../../domain/evaluation/SessionCost.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
-import { newScan, type RecordedRequest } from "../../domain/transcripts/facts/ScanState.ts"
+import { newScan, type RecordedRequest, tokensAnswered } from "../../domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
@@ -57,8 +57,6 @@ interface Booked {
   readonly lost: CacheBreak | undefined
 }
 
-const answered = ({ usage }: RecordedRequest): number => usage.answer + usage.thoughts
-
 /**
  * Returns every request once. Files of resumed sessions and of subagents repeat requests: the oldest session keeps them, and the
  * record with the longer answer is the whole one.
@@ -94,7 +92,8 @@ const bookings = Effect.fnUntraced(function* (
         if (known === undefined) booked.set(key, { session, request, lost: lost.get(request.id) })
         else {
           repeated += 1
-          if (answered(request) > answered(known.request)) booked.set(key, { ...known, request })
+          if (tokensAnswered(request.usage) > tokensAnswered(known.request.usage))
+            booked.set(key, { ...known, request })
         }
       }
     }

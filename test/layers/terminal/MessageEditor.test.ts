@@ -1,4 +1,4 @@
-import { type TUI } from "@earendil-works/pi-tui"
+import type { TUI } from "@earendil-works/pi-tui"
 import { assert, describe, it } from "@effect/vitest"
 import * as Highlight from "../../../src/layers/terminal/Highlight.ts"
 import { MessageEditor } from "../../../src/layers/terminal/MessageEditor.ts"

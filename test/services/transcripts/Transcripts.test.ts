@@ -33,7 +33,7 @@ import { HandleIndex, makeEntry } from "../../../src/services/session/EntryBuild
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { importTranscript } from "../../../src/services/transcripts/ImportTranscript.ts"
-import { type LoadOptions } from "../../../src/services/transcripts/LoadedTranscript.ts"
+import type { LoadOptions } from "../../../src/services/transcripts/LoadedTranscript.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import { sizeOf } from "../../support/runs.ts"
 import { assert, describe, layer } from "../../support/vitest.ts"

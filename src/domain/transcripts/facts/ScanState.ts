@@ -105,7 +105,8 @@ export const noteValue = (state: ScanState, key: string, value: unknown, change:
   state.last[key] = text
 }
 
-const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thoughts
+/** Returns the tokens of an answer, thoughts included. */
+export const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thoughts
 
 /** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
 export const addRequest = (state: ScanState, request: RecordedRequest): void => {

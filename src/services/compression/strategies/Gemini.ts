@@ -20,7 +20,7 @@ import { gemini as strategy } from "../../../domain/compression/strategies/gemin
 import { curatedItems, plan as planGemini, requestOf } from "../../../domain/compression/strategies/gemini/Plan.ts"
 import { compressionInstruction } from "../../../domain/compression/strategies/gemini/Prompts.ts"
 import { estimate, needsApiCount } from "../../../domain/compression/strategies/gemini/TokenEstimate.ts"
-import { type Truncation } from "../../../domain/compression/strategies/gemini/ToolOutputs.ts"
+import type { Truncation } from "../../../domain/compression/strategies/gemini/ToolOutputs.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { type Content, model, text, user } from "../../../domain/content/Content.ts"
 import {

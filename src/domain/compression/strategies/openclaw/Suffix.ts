@@ -5,7 +5,7 @@ import { type Entry, type EntryId, isFromUser } from "../../../conversation/Conv
 import { firstUnits } from "../../../text/Bytes.ts"
 import { answeredCalls } from "../../AnsweredCalls.ts"
 import { failureText, isFailure } from "../../evidence/ToolFailures.ts"
-import { type FileLists } from "../../FileLists.ts"
+import type { FileLists } from "../../FileLists.ts"
 import { fileListChars, maxSummaryChars, recentTurns, toolFailures } from "./OpenClaw.ts"
 
 /** What code adds below a model's summary: the newest turns word for word, tool failures, files. */
