@@ -180,6 +180,22 @@ describe("a hook", () => {
     assert.deepStrictEqual(yield* fake.requests, [])
   })
 
+  it.live("gets the path of a transcript that exists when it runs, from the first event on", function* () {
+    // What the path names is looked at while the hook runs.
+    const look = `node -e 'let t="";process.stdin.on("data",d=>t+=d).on("end",()=>{const e=JSON.parse(t);require("fs").appendFileSync("seen.log",e.hook_event_name+" "+require("fs").existsSync(e.transcript_path)+"\\n")})'`
+    const names = ["SessionStart", "BeforeAgent", "BeforeModel", "AfterAgent"]
+    const where = yield* place("hooks-transcript", {
+      home: { "settings.json": hooks(Object.fromEntries(names.map((name) => [name, look]))) }
+    })
+    const fake = yield* serve(says("One."))
+    assert.strictEqual((yield* runs(where, fake, ["ask", "Go", "--session", "new"])).status, 0)
+    const seen = readFileSync(path.join(where.cwd, "seen.log"), "utf8").trim().split("\n")
+    assert.deepStrictEqual(
+      seen,
+      names.map((name) => `${name} true`)
+    )
+  })
+
   it.live("of the user runs whatever a folder's settings say; the user's variable disables all", function* () {
     const own = { BeforeAgent: command("echo from home", { name: "guard" }) }
     const where = yield* place("hooks-folder", {
