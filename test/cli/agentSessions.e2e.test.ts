@@ -63,6 +63,27 @@ describe("the sessions of other agents", () => {
     assert.match(String(cost.stdout), new RegExp(`^\\$${recorded.toFixed(2).replace(".", "\\.")} for `))
   })
 
+  it.effect(
+    "--since without a request in that time, --by on a page, and install before its output is read",
+    function* () {
+      const { env, home } = yield* machine
+      const recent = yield* run(["cost", "--agent", "claude", "--since", "1d"], { env })
+      assert.match(recent.stderr, /no usage recorded in \d sessions in that time\n$/)
+      const page = path.join(`${home}-own`, "cost.html")
+      mkdirSync(path.dirname(page), { recursive: true })
+      yield* run(["cost", uuid, "--by", "day", "--html", page], { env })
+      const shown = readFileSync(page, "utf8")
+      assert.deepStrictEqual(
+        [shown.includes("By day"), shown.includes("By model"), shown.includes("cache broke</h2>")],
+        [true, false, false]
+      )
+      const cwd = `${home}-installed`
+      mkdirSync(cwd)
+      yield* run(["install", "claude", "--yes"], { env, cwd, hangUp: true })
+      assert.sameMembers(readdirSync(cwd), [".claude", ".mcp.json"])
+    }
+  )
+
   it.effect("of this program name secrets in large parts by handles that recall reads", function* () {
     const { env: others, home } = yield* machine
     const env = { ...others, PALIMPSEST_HOME: `${home}-stored` }

@@ -1,5 +1,5 @@
 import { Deferred, Effect, Fiber, Schema } from "effect"
-import { mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -90,7 +90,7 @@ describe("ask", () => {
     ["nothing to ask", ["ask"], /the prompt is empty/],
     ["two ways to print", ["ask", "x", "--json", "--stream-json"], /not both/],
     ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],
-    ["a session that is not there", ["ask", "x", "--resume", "nope"], /no sessions yet/],
+    ["a session that is not there", ["ask", "x", "--resume", "nope"], /no session nope/],
     ["a name that cannot be an id", ["ask", "x", "--session", "a b"], /letters, digits/]
   ] as const)(
     "bad usage exits with 2 and prints one line before sending anything: %s",
@@ -102,6 +102,33 @@ describe("ask", () => {
       assert.match(stderr, message)
       assert.match(stderr, /^palimpsest: [^\n]+\n$/)
       assert.deepStrictEqual(yield* fake.requests, [])
+    }
+  )
+
+  it.effect(
+    "--resume with the id of an agent's session goes on with a copy, the next time with the same one",
+    function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue(answer, answer))
+      const own = yield* folders("foreign")
+      const user = path.join(own.cwd, "user")
+      const file = path.join(user, ".claude/projects/-p/491e126e-1e71-469c-ade2-fcc8af567c74.jsonl")
+      mkdirSync(path.dirname(file), { recursive: true })
+      copyFileSync(example, file)
+      const env = { HOME: user, USERPROFILE: user, CLAUDE_CONFIG_DIR: "" }
+      const first = yield* asking(fake, own, ["-r", "491e", "-p", "And now?"], { env })
+      assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Forty-two\n"])
+      assert.include(first.stderr, `this goes on with a copy of the claude session; ${file} stays as it is\n`)
+      const second = yield* asking(fake, own, ["ask", "--resume", "491e", "And then?"], { env })
+      assert.match(second.stderr, /this goes on with your copy of the claude session, last changed just now\n/)
+      assert.deepStrictEqual(sessionsIn(own).length, 1)
+      const [one, other] = (yield* fake.requests).map((request) => JSON.stringify(messages(request)))
+      assert.include(one, "fastest setup credo")
+      assert.include(other, "And now?")
+      const unknown = yield* asking(fake, own, ["ask", "-r", "0000", "x"], { env })
+      assert.strictEqual(
+        unknown.stderr,
+        'palimpsest: no session 0000; "palimpsest sessions list" lists yours, "palimpsest find" those of all agents\n'
+      )
     }
   )
 

@@ -151,13 +151,13 @@ describe("inspect", () => {
 
   it("has a text for every section", () => {
     const shown = text(report, [10, 400])
-    for (const part of ["12,345 bytes", "2 messages, 1 turn", "environment", "By kind", "By role", "By tool"]) {
+    for (const part of ["12,345 bytes", "2 messages, 1 prompt", "environment", "By kind", "By role", "By tool"]) {
       assert.include(shown, part)
     }
     assert.notMatch(shown, / $/m)
     assert.deepStrictEqual(section(shown, "Growth"), [
       "▁█",
-      "over 2 messages, 1 turn: at most 400 tokens in the view, now 400"
+      "over 2 messages, 1 prompt: at most 400 tokens in the view, now 400"
     ])
     assert.deepStrictEqual(section(shown, "Largest parts").slice(2), [
       "e2 tool output t 1,000 h_aaaaaaaaab the beginning",
@@ -206,7 +206,7 @@ describe("inspect", () => {
       "other 1 1 0 0 –",
       "no price for other"
     ])
-    assert.strictEqual(section(shown, "The next compression")[0], "An automatic one waits: below threshold.")
+    assert.strictEqual(section(shown, "The next compression")[0], "Not due: below threshold.")
     assert.deepStrictEqual(section(shown, "Irregularities"), [
       "Records of the file that are not part of the conversation",
       "kind records",

@@ -179,22 +179,21 @@ describe("the replay report", () => {
     ]
   })
 
-  it("has a timeline and a table, groups equal failures, and shows refused turns as ranges", () =>
+  it("has a timeline and a table, groups equal failures, and shows refused requests as ranges", () =>
     assert.strictEqual(
       shown,
       `talk\\u{1b}.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed at 4,000
 
 Figures
   figure                                gemini
-  turns                                     30
   requests                                   2
     larger than the window                   0
     refused before sending                   4
   compressed at                          4,000
   largest request                        7,000
   tokens sent in total                  10,000
-    a request, on average                5,000
-    shared with the previous request      25 %
+    average request                      5,000
+    same as in the request before         25 %
   unchanged between compressions          83 %
     least of one request                  83 %
   cost                                   $1.50
@@ -202,7 +201,7 @@ Figures
     COMPRESSED                               1
     FAILED                                   3
     rescued by the guard                     1
-    again without progress                   2
+    without progress                         2
   actions that need what was before          4
     grounded in the context               25 %
     or one recall away                    75 %
@@ -219,9 +218,9 @@ gemini
   2 requests, first to last; the largest has 7,000 tokens
 
   Compressions
-  turn       before  after  actions  with one recall  facts  status
-  6–8   9,006–9,008      –        –                –      –  FAILED, forced by the guard, 3 times
-  9           9,500  2,000     25 %             75 %      –  COMPRESSED, rescued by the guard
-  refused, too large even after compression: turn 6–8, 12`
+  request       before  after  actions  with one recall  facts  status
+  6–8      9,006–9,008      –        –                –      –  FAILED, forced by the guard, 3 times
+  9              9,500  2,000     25 %             75 %      –  COMPRESSED, rescued by the guard
+  refused, too large even after compression: request 6–8, 12`
     ))
 })

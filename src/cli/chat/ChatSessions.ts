@@ -15,6 +15,7 @@ import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import type { Options } from "../commands/chat.ts"
 import { canAsk, missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
+import { resumable } from "../flags/ImportedSession.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
@@ -132,9 +133,9 @@ const logger = (terminal: ChatTerminal["Service"]) =>
 /** Runs a session until the user leaves it. */
 const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCleared, isFirst }: Opening) {
   const { options, recorded, terminal } = chat
-  const opened = yield* RuntimeText.orExit(
-    SessionOpening.open(yield* ChatFlags.sessionOptions(flags), yield* openHandlersOf(terminal))
-  )
+  const handlers = yield* openHandlersOf(terminal)
+  const session = yield* resumable(yield* ChatFlags.sessionOptions(flags), handlers)
+  const opened = yield* RuntimeText.orExit(SessionOpening.open(session, handlers))
   yield* terminal.panel([])
   yield* terminal.configure(withDefaults(opened.settings).terminal)
   if (isFirst && terminal.isTerminal) yield* terminal.note(greeting)

@@ -13,6 +13,7 @@ import * as Runtime from "../../services/runtime/Runtime.ts"
 import * as AgentFlags from "../flags/AgentFlags.ts"
 import { missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
+import { resumable } from "../flags/ImportedSession.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -299,8 +300,8 @@ export const ask = Command.make(
     if (input.json && input.streamJson) return yield* badInput("use either --json or --stream-json, not both")
     const message = yield* messageOf(Option.getOrUndefined(input.prompt))
     const { addDir, approve, tools } = input
-    const options = yield* ChatFlags.sessionOptions(input)
     const handlers = yield* RuntimeText.handlers
+    const options = yield* resumable(yield* ChatFlags.sessionOptions(input), handlers)
     const agent = yield* RuntimeText.orExit(Runtime.make({ ...options, addDir, approve, tools, handlers }))
     const { chat, id } = agent
     const stdio = yield* Stdio.Stdio

@@ -27,12 +27,14 @@ import { payload } from "../../domain/content/Content.ts"
 import { Handle } from "../../domain/content/Handle.ts"
 import { type Conversation, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
+import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
 import { type Session, minSpillBytes } from "../../domain/session/Session.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { formatFor, type WrittenFormat } from "../../domain/transcripts/FileExtension.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -561,7 +563,9 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
           ? { stubborn: unshrinkable(conversation, new Set(view(conversation).map(({ entry }) => entry.id))) }
           : {})
       })
-      const sizeBefore = TokenCount.make(policy.overhead + viewTokens(session.conversation))
+      const sizeBefore = TokenCount.make(
+        policy.overhead + (yield* Work.run(indexedView(session.conversation.view))).requestTokens
+      )
       const outcome = yield* chat.compress({ ...options, plan }).pipe(
         Effect.provideService(ModelWindows.Overrides, models),
         Output.progress("compressing"),

@@ -82,7 +82,7 @@ export const cost = Command.make(
       return yield* Output.notice(
         count === 0
           ? `no sessions found (${yield* SessionFlags.lookedIn})`
-          : `none of ${Output.plural(count, "session")} records any usage`
+          : `no usage recorded in ${Output.plural(count, "session")}${filter.since === undefined ? "" : " in that time"}`
       )
     }
     if (input.html === undefined)

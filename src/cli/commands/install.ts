@@ -70,8 +70,7 @@ const mayLeadOut = Effect.fnUntraced(function* (files: ReadonlyArray<LocatedFile
   return yield* confirm("Go on with the file there?")
 })
 
-const mayChange = Effect.fnUntraced(function* (changes: ReadonlyArray<PlannedFile>, yes: boolean) {
-  if (yes) return true
+const mayChange = Effect.fnUntraced(function* (changes: ReadonlyArray<PlannedFile>) {
   if (!(yield* canAsk)) return yield* badInput("cannot ask for confirmation here; use --yes to write")
   return yield* confirm(`Change ${changes.length === 1 ? "this file" : "these files"}?`)
 })
@@ -131,13 +130,17 @@ const change = Effect.fnUntraced(function* (
   if (!(yield* mayLeadOut(located, yes))) return yield* unchanged
   const planned = yield* orFailed(planFiles(located, isAdded, places))
   const changes = planned.filter(isChange)
+  // Written first where nothing is asked: what reads the output may stop reading.
+  if (yes) yield* orFailed(applyPlan(planned, places))
   yield* sayForeign(planned)
   for (const { after = "", before = "", file } of changes) {
     yield* Output.unwrapped(visibleBlock(fileDiff(file.replace(/^[/\\]/, ""), before, after).diff.trimEnd()))
   }
   if (changes.length > 0 && isAdded) yield* sayCommand(program)
-  if (changes.length > 0 && !(yield* mayChange(changes, yes))) return yield* unchanged
-  yield* orFailed(applyPlan(planned, places))
+  if (!yes) {
+    if (changes.length > 0 && !(yield* mayChange(changes))) return yield* unchanged
+    yield* orFailed(applyPlan(planned, places))
+  }
   yield* sayDone(planned, remaining(agent, isAdded), isAdded)
 })
 

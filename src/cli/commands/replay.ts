@@ -106,7 +106,7 @@ export const replay = Command.make(
     else if (input.html === undefined) yield* Output.text(describe(report, yield* Output.style, yield* terminalLimits))
     for (const { milliseconds, strategy, turns: count } of results) {
       yield* Output.notice(
-        `${strategy} took ${Math.round(milliseconds)} ms, ${(milliseconds / count).toFixed(1)} ms a turn`
+        `${strategy} took ${Math.round(milliseconds)} ms, ${(milliseconds / count).toFixed(1)} ms a request`
       )
     }
     const over = results.find((result) => result.over > 0)

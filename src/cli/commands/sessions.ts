@@ -1,9 +1,8 @@
 import { Clock, Effect, Option, Result, Schema, Stdio } from "effect"
 import { Argument, Command, Flag, Prompt } from "effect/cli"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import { plainText } from "../../domain/content/Content.ts"
 import { entries, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
-import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -12,11 +11,12 @@ import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { findSession } from "../../services/runtime/SessionOpening.ts"
 import { locateLogs } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
-import { isSessionId, SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
 import { secretsIn } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
+import { addUnderFreeId } from "../flags/ImportedSession.ts"
 import { inspected, writePage } from "../flags/InspectedFile.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as SecretFlags from "../flags/SecretFlags.ts"
@@ -296,32 +296,6 @@ const exported = Command.make(
     { command: "palimpsest sessions export 3 talk.jsonl --to claude", description: "Export for Claude Code" }
   ])
 )
-
-/** Number of ids to try: the file's own id first, then new ones. */
-const maxIdAttempts = 4
-
-/** Stores the events of a file as a new session, under the file's own id if it is free. Returns the id. */
-const addUnderFreeId = Effect.fnUntraced(function* (events: ReadonlyArray<SessionEvent>) {
-  const [started, ...rest] = events
-  if (started?._tag !== "Started") return yield* badInput("the file does not start a conversation")
-  const fresh = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
-    Effect.provide(SecureRandom.layerWebCrypto)
-  )
-  const store = yield* SessionStore
-  for (let attempt = 0; attempt < maxIdAttempts; attempt += 1) {
-    const id = attempt === 0 && isSessionId(started.session) ? started.session : yield* fresh
-    const isAdded = yield* store.add([{ ...started, session: id }, ...rest]).pipe(
-      Effect.as(true),
-      Effect.catchIf(
-        ({ reason }) => reason._tag === "SessionExists" || reason._tag === "SessionLocked",
-        () => Effect.succeed(false)
-      ),
-      orExit
-    )
-    if (isAdded) return id
-  }
-  return yield* failed("no id was free for the session; try again")
-})
 
 const imported = Command.make(
   "import",

@@ -42,7 +42,7 @@ export const locate = Effect.fn("ConversationInput.locate")(function* (name: str
 })
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
-const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/
+export const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/
 const sessionInDatabase = /#ses_[\w-]+$/
 
 /**

@@ -103,8 +103,8 @@ const breaksSection = ({ breaks, reads }: CostReport): Section => {
       breaks,
       [
         column("when", ({ at }) => at.slice(0, 16).replace("T", " ")),
-        figures("served", ({ served }) => tokensText(served)),
-        figures("of", ({ expected }) => tokensText(expected)),
+        figures("from the cache", ({ served }) => tokensText(served)),
+        figures("expected", ({ expected }) => tokensText(expected)),
         figures("cost", ({ cost }) => priceText(cost)),
         column("what changed before", ({ detail }) => detail, { form: "prose" })
       ],
@@ -138,15 +138,20 @@ const ratingsSection = ({ ratings }: CostReport): Section => ({
   blocks: ratings === null || ratings.length === 0 ? [] : [ratingsTable(ratings)]
 })
 
-/** Returns the sections of a report: the sums by each of these, and what is known of the inside of sessions. */
-export const costSections = (report: CostReport, by: ReadonlyArray<Dimension>): ReadonlyArray<Section> => [
-  ...by.flatMap((one) =>
-    report[one].length > 1 || one === "model" || by.length === 1 ? [sumsSection(one, report[one])] : []
-  ),
-  breaksSection(report),
-  readsSection(report),
-  ratingsSection(report)
-]
+/** Returns the sections of a report: only the sums by `by`, or those by each of `all`, and what is known of the inside of sessions. */
+export const costSections = (
+  report: CostReport,
+  by: Dimension | undefined,
+  all: ReadonlyArray<Dimension>
+): ReadonlyArray<Section> =>
+  by !== undefined
+    ? [sumsSection(by, report[by])]
+    : [
+        ...all.flatMap((one) => (report[one].length > 1 || one === "model" ? [sumsSection(one, report[one])] : [])),
+        breaksSection(report),
+        readsSection(report),
+        ratingsSection(report)
+      ]
 
 /** The first line of a report. */
 export const costHeading = ({ sessions, total }: CostReport): string =>
@@ -162,14 +167,14 @@ export const costText = (
   style: Output.Style,
   limits: TextLimits
 ): string => {
-  if (by !== undefined) {
-    return reportText([sumsSection(by, report[by])], style, { ...limits, rows: textRows.one })
-  }
+  const rows = by === undefined ? textRows.several : textRows.one
+  const sections = reportText(costSections(report, by, ["agent", "model", "session"]), style, { ...limits, rows })
+  if (by !== undefined) return sections
   const { recorded, unpriced } = report.total
   return [
     style.bold(costHeading(report)) +
       (unpriced > 0 ? `\n${Output.plural(unpriced, "request")} without a price; add it with --prices` : ""),
-    reportText(costSections(report, ["agent", "model", "session"]), style, { ...limits, rows: textRows.several }),
+    sections,
     style.dim(
       `Prices: ${report.prices}${recorded > 0 ? `; ${Output.plural(recorded, "request")} as the agent recorded` : ""}`
     )

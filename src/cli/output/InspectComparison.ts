@@ -13,7 +13,7 @@ const figures: ReadonlyArray<
   ["tokens in all", ({ tokens }) => tokens.all],
   ["tokens in view", ({ tokens }) => tokens.view],
   ["messages", ({ messages }) => messages],
-  ["turns", ({ turns }) => turns],
+  ["prompts", ({ turns }) => turns],
   ["tool calls", ({ tools }) => tools.reduce((sum, { calls }) => sum + calls, 0)],
   ["compactions", ({ compactions }) => compactions.length],
   ["tokens by rereading files", ({ reads }) => reads.reduce((sum, { repeated }) => sum + repeated, 0)],

@@ -1,4 +1,5 @@
 import { Array as Arr } from "effect"
+import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import {
   bars,
@@ -123,12 +124,12 @@ const growth = ({ messages, tokens, turns }: Report, sizes: ReadonlyArray<number
             _tag: "Chart",
             id: "growth",
             values: sizes,
-            caption: `over ${plural(messages, "message")}, ${plural(turns, "turn")}: at most ${number(maxOf(sizes))} tokens in the view, now ${number(tokens.view)}`
+            caption: `over ${plural(messages, "message")}, ${plural(turns, "prompt")}: at most ${number(maxOf(sizes))} tokens in the view, now ${number(tokens.view)}`
           }
         ]
 })
 
-/** The tokens and the cost of each turn. */
+/** The tokens and the cost of each prompt of the user, up to the next. */
 const turnsSection = ({ cost, growth }: Report, all: ReadonlyArray<TurnCost>, hidesTexts: boolean): Section => {
   const blocks: Array<Block> = []
   if (all.length > 0 && growth.length > 0) {
@@ -138,13 +139,13 @@ const turnsSection = ({ cost, growth }: Report, all: ReadonlyArray<TurnCost>, hi
     const [dearest] = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))
     if (isPriced && typeof dearest?.cost === "number" && all.length > 1) {
       const whole = `${dollars(cost.total)}${cost.estimated ? ", by estimates" : ""}`
-      blocks.push(sentence(`Turn ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${whole}.`))
+      blocks.push(sentence(`Prompt ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${whole}.`))
     }
     const list = table(
-      "What each turn took",
+      "What each prompt took",
       all,
       [
-        column("turn", ({ turn }) => (turn === 0 ? "before" : number(turn))),
+        column("prompt", ({ turn }) => (turn === 0 ? "before" : number(turn))),
         column("begins", ({ entry: id, title }) => ({ _tag: "Message", id, text: hidesTexts ? "" : title }), {
           form: "message"
         }),
@@ -160,7 +161,7 @@ const turnsSection = ({ cost, growth }: Report, all: ReadonlyArray<TurnCost>, hi
     )
     blocks.push(list)
   }
-  return { id: "turns", title: "Turns", blocks }
+  return { id: "turns", title: "Prompts", blocks }
 }
 
 const rounded = (value: number): string => (Number.isFinite(value) ? number(Math.round(value)) : "–")
@@ -205,7 +206,7 @@ const costSection = ({ compressing, cost }: Report): Section => {
     const total = cost.total === null ? "No price is known." : `${least}${dollars(cost.total)} in all.`
     const source = cost.estimated
       ? "The agent recorded no counts: these are our estimates, without instructions, tools and caching."
-      : "From the counts that the agent recorded."
+      : "From the counts that the agent recorded, without its subagents (palimpsest cost adds them)."
     const paid = compressing.total === null ? "" : `${dollars(compressing.total)} of it for `
     const summaries =
       requests === 0
@@ -357,6 +358,15 @@ export const ratingsTable = (rated: ReadonlyArray<Rated>): Block =>
     60
   )
 
+/** What a compression by hand would do now. The plan counts the request as it is sent, so only the difference is comparable with the view. */
+const forcedText = (forced: NonNullable<Report["next"]>["forced"]): string => {
+  if (forced === null) return "There is nothing to compress."
+  const saved = forced.before - forced.after
+  return saved < forced.before * defaultPolicy.minGain
+    ? "By hand (compress --force), it may save too little to be carried out."
+    : `By hand (compress --force), it would replace ${plural(forced.messages, "message")} by a snapshot and save about ${number(saved)} tokens or more.`
+}
+
 /** The effect of a compression run now. */
 const nextSection = ({ next }: Report): Section => {
   const blocks: Array<Block> = []
@@ -368,14 +378,8 @@ const nextSection = ({ next }: Report): Section => {
   } else {
     const { forced, waits } = next
     blocks.push(
-      sentence(waits === null ? "An automatic one is due." : `An automatic one waits: ${waits}.`),
-      sentence(
-        forced === null
-          ? "There is nothing to compress."
-          : forced.after >= forced.before
-            ? "A requested one would not make it smaller."
-            : `A requested one (compress --force) would replace ${plural(forced.messages, "message")} by a snapshot: ${number(forced.before)} → at most about ${number(forced.after)} tokens.`
-      )
+      sentence(waits === null ? "Due at the next request." : `Not due: ${waits}.`),
+      sentence(forcedText(forced))
     )
   }
   return { id: "next", title: "The next compression", short: "Next compression", blocks }
@@ -457,7 +461,10 @@ export const inspectFacts = (
     ["model", report.model],
     ["folder", hidesTexts ? null : report.cwd],
     ["time", time],
-    ["size", `${plural(report.bytes, "byte")}, ${plural(report.messages, "message")}, ${plural(report.turns, "turn")}`],
+    [
+      "size",
+      `${plural(report.bytes, "byte")}, ${plural(report.messages, "message")}, ${plural(report.turns, "prompt")}`
+    ],
     ["not counted", environment > 0 ? `${plural(environment, "token")} in the environment message` : null]
   ]
   return facts.flatMap(([name, value]) =>

@@ -15,7 +15,7 @@ const { number, share } = Output
 type Compression = Result["compressions"][number]
 type Run = Arr.NonEmptyReadonlyArray<Compression>
 
-/** Ranges of refused turns that are shown. `--json` has all of them. */
+/** Ranges of refused requests that are shown. `--json` has all of them. */
 const rowsShown = 20
 
 /** Groups consecutive compressions that failed in the same way into one row. */
@@ -45,7 +45,7 @@ const statusOf = (run: Run, refused: ReadonlyArray<number>): string => {
   return `${first.status}${by}${run.length > 1 ? `, ${number(run.length)} times` : ""}`
 }
 
-/** Formats turns as ranges, such as `6–24, 30`. */
+/** Formats numbers of requests as ranges, such as `6–24, 30`. */
 const spansOf = (turns: ReadonlyArray<number>): string => {
   const spans: Array<{ readonly from: number; to: number }> = []
   for (const turn of turns) {
@@ -75,7 +75,7 @@ const strategySection = ({ compressions, largest, refused, sizes, strategy }: Re
             "Compressions",
             runsOf(compressions),
             [
-              column("turn", (run) => span(run[0].turn, (run.at(-1) ?? run[0]).turn)),
+              column("request", (run) => span(run[0].turn, (run.at(-1) ?? run[0]).turn)),
               figures("before", (run) => span(run[0].before, (run.at(-1) ?? run[0]).before)),
               figures("after", ([first]) => (isChange(first) ? first.after : "–")),
               figures("actions", ([first]) => percent(first.figures?.["actionsGrounded"])),
@@ -91,7 +91,7 @@ const strategySection = ({ compressions, largest, refused, sizes, strategy }: Re
           {
             _tag: "Text",
             form: "warning",
-            text: `refused, too large even after compression: turn ${spansOf(refused)}`
+            text: `refused, too large even after compression: request ${spansOf(refused)}`
           } as const
         ]
       : [])
@@ -122,7 +122,6 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
   const shareOf = (ratio: Ratio) => (ratio.whole === 0 ? "–" : share(ratio.part, ratio.whole))
   const statuses = [...new Set(results.flatMap((result) => Object.keys(result.statuses)))].sort()
   return [
-    row("turns", ({ turns }) => number(turns)),
     row("requests", ({ requests }) => number(requests)),
     part("larger than the window", ({ over }) => number(over)),
     ...any(
@@ -132,8 +131,8 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     row("compressed at", ({ trigger }) => number(trigger)),
     row("largest request", ({ largest }) => number(largest)),
     row("tokens sent in total", ({ sent }) => number(sent)),
-    part("a request, on average", ({ requests, sent }) => number(Math.round(sent / Math.max(1, requests)))),
-    part("shared with the previous request", ({ prefix, sent }) => share(prefix, sent)),
+    part("average request", ({ requests, sent }) => number(Math.round(sent / Math.max(1, requests)))),
+    part("same as in the request before", ({ prefix, sent }) => share(prefix, sent)),
     row("unchanged between compressions", ({ stable }) => shareOf(stable)),
     part("least of one request", ({ stable: { least, whole } }) => (whole === 0 ? "–" : share(least, 1))),
     row("cost", ({ cost }) => (cost === null ? "–" : dollars(cost))),
@@ -142,7 +141,7 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     ...any(
       ({ compressions }) => compressions.length,
       part("rescued by the guard", ({ rescued }) => number(rescued)),
-      part("again without progress", ({ inVain }) => number(inVain))
+      part("without progress", ({ inVain }) => number(inVain))
     ),
     ...any(
       (result) => figure(result, "actionsGrounded").whole,

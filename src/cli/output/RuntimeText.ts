@@ -1,5 +1,6 @@
 import { Clock, Effect, Stdio } from "effect"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { latestName } from "../../domain/session/SessionName.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { TurnError } from "../../services/chat/Turn.ts"
 import type { MemoryError } from "../../services/memory/Memory.ts"
@@ -63,14 +64,15 @@ export const handlers: Effect.Effect<RuntimeHandlers, never, Stdio.Stdio> = Effe
 })
 
 const unknownSession = (name: string): string =>
-  `no session ${printableLine(name)}; "palimpsest sessions list" lists all`
+  `no session ${printableLine(name)}; "palimpsest sessions list" lists yours, "palimpsest find" those of all agents`
 
 const selectionFailure = ({ name, problem }: SessionSelectionError): ExitError => {
   switch (problem._tag) {
     case "NoSessions":
-      return badInput(`no sessions yet; start one with "palimpsest chat"`)
     case "Unknown":
-      return badInput(unknownSession(name))
+      return badInput(
+        name === latestName ? `no saved sessions yet; start one with "palimpsest chat"` : unknownSession(name)
+      )
     case "Ambiguous":
       return badInput(`${printableLine(name)} names ${problem.ids.length} sessions: ${problem.ids.join(", ")}`)
     case "InvalidId":

@@ -22,7 +22,7 @@ export const renderCostPage = Effect.fn("CostPage.renderCostPage")(function* (
     header: markup`<p class="over">Palimpsest · cost</p>
 <h1>${title}</h1>
 <p class="lead">${costHeading(report)}; ${dollars(report.total.breakCost)} of it because a prompt cache broke.</p>`,
-    ...reportPage(costSections(report, by === undefined ? dimensions : [by]), {
+    ...reportPage(costSections(report, by, dimensions), {
       link: plainLink,
       charts: new Map()
     }),

@@ -226,7 +226,7 @@ const who = (entry: Entry): string => {
 /** Facts about a message, in one line above its parts. */
 const about = ({ entry, isInserted, shortened, turn }: Row): string =>
   [
-    turn === undefined ? "" : `opens turn ${number(turn)}`,
+    turn === undefined ? "" : `prompt ${number(turn)}`,
     isInserted ? "inserted by a compression" : "",
     entry.author === "environment"
       ? "environment message, not counted"

@@ -173,7 +173,7 @@ const numbers = (report: Report): Html => {
     [number(report.tokens.all), "tokens in all"],
     [number(report.tokens.view), "tokens in view"],
     [number(report.messages), report.messages === 1 ? "message" : "messages"],
-    [number(report.turns), report.turns === 1 ? "turn" : "turns"],
+    [number(report.turns), report.turns === 1 ? "prompt" : "prompts"],
     [number(calls), calls === 1 ? "tool call" : "tool calls"],
     [number(report.compactions.length), report.compactions.length === 1 ? "compaction" : "compactions"],
     ...(report.cost.total === null

@@ -31,7 +31,7 @@ const chartOf = ({ strategies }: Report): Chart => ({
       message: request + 1,
       tokens: sizes[request]?.tokens ?? after,
       href: undefined,
-      title: `${strategy}, turn ${number(turn)}: ${number(before)} → ${number(after)} tokens`
+      title: `${strategy}, request ${number(turn)}: ${number(before)} → ${number(after)} tokens`
     }))
   })),
   marks: [],

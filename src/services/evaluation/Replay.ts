@@ -188,7 +188,7 @@ export const playRecording = Effect.fn("Replay.playRecording")(
     const compressions: Array<Omit<ReplayedCompression, "figures">> = []
     const report = yield* ReportProgress
     const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
-      report({ done: turn - 1, total: turns.length, unit: "turns" })
+      report({ done: turn - 1, total: turns.length, unit: "requests" })
       yield* chat.append(one.before)
       const sent = chat.send(one.message).pipe(
         Stream.runForEach((event) =>

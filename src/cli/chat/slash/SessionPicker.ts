@@ -18,7 +18,9 @@ export const chooseSession = Effect.fnUntraced(function* (terminal: ChatTerminal
     (one) => one.id !== current && (one.title ?? one.firstPrompt ?? "") !== ""
   )
   if (others.length === 0) {
-    yield* terminal.note("There are no other saved sessions.")
+    yield* terminal.note(
+      "There are no other saved sessions. palimpsest find lists those of all agents; palimpsest -r ID continues one."
+    )
     return Option.none<string>()
   }
   return yield* terminal.choose(

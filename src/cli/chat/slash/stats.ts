@@ -11,17 +11,13 @@ import type { SlashCommand } from "./SlashCommand.ts"
 
 type Row = readonly [label: string, value: string]
 
-/** A count of events with their kind: `2 turns`, `3 retries`, `1 cancelled`. */
-const activity = (count: number, kind: string): string =>
-  plural(count, kind, kind.endsWith("ed") ? kind : kind.replace(/y$/, "ie").concat("s"))
-
-/** `/stats`: shows turns, tokens, compressions and cost of the session. */
+/** `/stats`: shows prompts, tokens, compressions and cost of the session. */
 export const stats: SlashCommand = {
   name: "stats",
   usage: "",
-  help: "Show turns, tokens, compressions and cost",
+  help: "Show prompts, tokens, compressions and cost",
   run: Effect.fnUntraced(function* (session) {
-    const { agent, chat, id, recording, terminal } = session
+    const { chat, id, recording, terminal } = session
     // As the status line counts, with the instruction and the tools.
     const used = yield* chat.usage
     const scale = used.scale ?? 1
@@ -42,13 +38,11 @@ export const stats: SlashCommand = {
     )
     const all = tokensOfCost(cost)
     const summaries = tokensOfCost(compressing)
-    const { kinds } = yield* agent.recent
-    const recent = Object.entries(kinds).map(([kind, count]) => activity(count, kind.replaceAll("_", " ")))
     const hasUsage = usage !== null || summaries.requests > 0
     const summaryCost = compressing.total === null ? "" : `, ${costText(compressing.total)}`
     const rows: ReadonlyArray<Row | undefined> = [
       ["session", id],
-      ["turns", `${number(turns)} (${plural(messages, "message")})`],
+      ["prompts", `${number(turns)} (${plural(messages, "message")})`],
       [
         "window",
         `${number(used.tokens)} of ${number(used.limit)} tokens (${share(used.tokens, used.limit)}), with the system prompt and tools`
@@ -72,8 +66,7 @@ export const stats: SlashCommand = {
             "summaries",
             `${plural(summaries.requests, "call")} of that: ${number(summaries.sent)} tokens sent, ${number(summaries.answered)} received${summaryCost}`
           ]
-        : undefined,
-      recent.length === 0 ? undefined : ["recent", recent.join(", ")]
+        : undefined
     ]
     const shown = rows.filter((row) => row !== undefined)
     yield* terminal.write(`${definitions(shown, yield* tableColumns(session))}\n`)
