@@ -343,7 +343,7 @@ const onTerminal = () => {
     const fake = yield* FakeGemini.make(FakeGemini.queue(empty, answer))
     const screen = yield* shown(fake, yield* folders("terminal-retry"))
     const shownAtEnd = yield* screen.until("Forty-two")
-    assert.match(shownAtEnd, /^void\npalimpsest: [^;\n]+; retrying [^;\n]+ \(attempt 2\)\nForty-two/)
+    assert.match(shownAtEnd, /^void\npalimpsest: [^;\n]+; retrying in 1 s\.\nForty-two/)
   })
 }
 

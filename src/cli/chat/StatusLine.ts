@@ -1,7 +1,7 @@
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { truncate } from "../output/Columns.ts"
-import { columnsOf, number, plain, share, type Style } from "../output/Output.ts"
+import { columnsOf, number, plain, share, type Style, tokensText } from "../output/Output.ts"
 
 /** The values of the status line. */
 export interface Status {
@@ -50,14 +50,6 @@ const bar = (tokens: number, limit: number): string => {
   return `${"█".repeat(filled)}${"░".repeat(barColumns - filled)}`
 }
 
-/** Thousands and millions rounded: `12k`, `1M`. */
-const roundedTokens = (value: number): string =>
-  value < 1_000
-    ? String(value)
-    : value < 999_500
-      ? `${Math.round(value / 1_000)}k`
-      : `${Math.round(value / 100_000) / 10}M`
-
 /**
  * Returns the status in one line of at most `columns` columns: bar, model, tokens, approval mode, title, snapshot, cost, folder.
  *
@@ -92,7 +84,7 @@ export const statusLine = (status: Status, columns: number, style: Style = plain
   put("mode", modeText[mode], 1)
   put("count", percent)
   put("model", wanted.model, minModelColumns)
-  put("count", `${roundedTokens(tokens)} of ${roundedTokens(limit)} (${percent})`)
+  put("count", `${tokensText(tokens)} of ${tokensText(limit)} (${percent})`)
   put("cost", wanted.cost)
   put("preparation", wanted.preparation)
   put("title", wanted.title, minTitleColumns, minTitleColumns)

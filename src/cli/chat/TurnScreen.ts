@@ -21,7 +21,14 @@ import {
   todoLines
 } from "../output/ToolCallText.ts"
 import { preparationText } from "./StatusLine.ts"
-import { compressedSentence, cutOffSentences, maskedSentence, overflowSentence, retrySentence } from "./TurnText.ts"
+import {
+  compressedSentence,
+  cutOffSentences,
+  maskedSentence,
+  overflowSentence,
+  retrySentence,
+  sourcesSentence
+} from "./TurnText.ts"
 
 /** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
 
@@ -233,14 +240,14 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "Notice":
       return note(screen, printableLine(event.message))
     case "Citation":
-      return note(screen, `Sources: ${event.text.split("\n").join(" · ")}`)
+      return note(screen, sourcesSentence(event))
     case "Retry":
       return Effect.andThen(
         discardAnswer(screen, retrySentence(event)),
         terminal.working("waiting to retry", event.delay / 1_000)
       )
     case "ChatCompressed":
-      return note(screen, compressedSentence(event))
+      return note(screen, compressedSentence(event, "; /undo reverses it"))
     case "SnapshotPreparation":
       return event.state === "dropped"
         ? note(screen, `The snapshot that was prepared is not used: ${event.message ?? "it was dropped"}.`)

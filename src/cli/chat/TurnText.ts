@@ -18,12 +18,12 @@ const compressionFailures: Readonly<Record<string, string>> = {
   FAILED_SUMMARIZER: "the summary failed"
 }
 
-/** Describes a compression that ran before a message. */
-export const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>): string => {
+/** Describes a compression that ran before a message. `undo` ends the sentence about what can be taken back. */
+export const compressedSentence = (event: Extract<ChatEvent, { _tag: "ChatCompressed" }>, undo: string): string => {
   const { after, before, limit, message, status } = event
   const note = message === null ? "" : ` Note: ${printableLine(message).replace(/\.$/, "")}.`
   return status === "COMPRESSED" || status === "CONTENT_TRUNCATED"
-    ? `${status === "COMPRESSED" ? "Compressed" : "Shortened tool outputs"} to make room: from ${Output.number(before)} to ${Output.number(after)} tokens (${Output.share(before, limit)} to ${Output.share(after, limit)} of the window). Everything stays recallable; /undo reverses it.${note}`
+    ? `${status === "COMPRESSED" ? "Compressed" : "Shortened tool outputs"} to make room: from ${Output.number(before)} to ${Output.number(after)} tokens (${Output.share(before, limit)} to ${Output.share(after, limit)} of the window). Everything stays recallable${undo}.${note}`
     : `Not compressed: ${compressionFailures[status] ?? status}. The conversation is unchanged.${note}`
 }
 
@@ -55,6 +55,10 @@ export const overflowSentence = (event: Extract<ChatEvent, { _tag: "ContextWindo
     ...(largest.length === 0 ? [] : [`Cannot be shortened: ${largest.join(", ")}.`])
   ].join(" ")
 }
+
+/** Names what the model quoted. */
+export const sourcesSentence = ({ text }: Extract<ChatEvent, { _tag: "Citation" }>): string =>
+  `Sources: ${text.split("\n").join(" · ")}`
 
 /** Explains the finish reasons of incomplete answers. */
 export const cutOffSentences: Readonly<Record<string, string>> = {

@@ -10,6 +10,13 @@ import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
 import type { TurnRetries } from "../../services/chat/ChatSettings.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
+import {
+  compressedSentence,
+  cutOffSentences,
+  maskedSentence,
+  retrySentence,
+  sourcesSentence
+} from "../chat/TurnText.ts"
 import * as AgentFlags from "../flags/AgentFlags.ts"
 import { missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
@@ -80,20 +87,16 @@ const messageOf = Effect.fnUntraced(function* (
 /** Maximum columns of a call's line: a command can be megabytes long without a line break. */
 const maxNoticeColumns = 160
 
-const seconds = (millis: number): string => (millis < 1_000 ? "at once" : `in ${Math.round(millis / 1_000)} s`)
-
 /** Explains a finish reason that is not a normal end. */
 const finishNotice = (reason: string, isCalling: boolean): string | undefined => {
   switch (reason) {
     case "STOP":
       return undefined
-    case "MAX_TOKENS":
-      return "the answer was cut off at the model's output limit"
     case unspecifiedReason:
       // A complete call needs no finish reason: it runs, and the answer follows.
       return isCalling ? undefined : "the model gave no finish reason; the answer may be incomplete"
     default:
-      return `the model ended its answer with ${reason}`
+      return cutOffSentences[reason] ?? `the model ended its answer with ${reason}`
   }
 }
 
@@ -103,12 +106,9 @@ const finishNotice = (reason: string, isCalling: boolean): string | undefined =>
 const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string | undefined => {
   switch (event._tag) {
     case "Retry":
-      // Drops the advice, because the retry is automatic.
-      return `${event.message.split("; ")[0]}; retrying ${seconds(event.delay)} (attempt ${event.attempt})`
+      return retrySentence(event)
     case "ChatCompressed":
-      return `compressed (${event.status}): ${Output.number(event.before)} to ${Output.number(event.after)} of ${Output.number(event.limit)} tokens${
-        event.message === null ? "" : `; without a model, because ${event.message.replace(/; try again.*$/, "")}`
-      }`
+      return compressedSentence(event, "")
     case "ToolCallResponse":
       return `${truncate(responseText(event, title), maxNoticeColumns)}${event.status === "denied" ? "; allow it with --approve" : ""}`
     case "SubagentActivity":
@@ -116,11 +116,11 @@ const noticeOf = (event: ChatEvent, title: string, isCalling: boolean): string |
     case "Notice":
       return event.message
     case "ToolOutputMasked":
-      return `${Output.plural(event.parts, "old tool output")} shortened: ${Output.number(event.before)} to ${Output.number(event.after)} tokens`
+      return maskedSentence(event)
     case "LoopDetected":
       return event.halted ? undefined : loopText(event)
     case "Citation":
-      return `quoted: ${event.text.split("\n").join(", ")}`
+      return sourcesSentence(event)
     case "Finished":
       return finishNotice(event.reason, isCalling)
     default:

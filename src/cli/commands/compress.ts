@@ -25,7 +25,7 @@ import { thresholdOf } from "../../domain/compression/strategies/Threshold.ts"
 import { unshrinkable } from "../../domain/compression/Unshrinkable.ts"
 import { payload } from "../../domain/content/Content.ts"
 import { Handle } from "../../domain/content/Handle.ts"
-import { type Conversation, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { type Conversation, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
@@ -262,60 +262,45 @@ const readPlan = Effect.fnUntraced(function* (
   return file.plan
 })
 
-const elidedParts = (
-  session: Session,
-  outcome: Outcome,
-  out: string | undefined,
-  hashes: ReadonlyMap<string, string>
-): Array<Elided> => {
-  if (outcome._tag !== "Compressed" && outcome._tag !== "ContentTruncated") return []
+/** The file of the blob that holds a part in a log; null where the part is too small for one. */
+const blobFile = Effect.fnUntraced(function* ({ content, source }: Entry, part: number, out: string | undefined) {
+  const value = content.parts[part]
+  if (out === undefined || value === undefined) return null
+  const bytes = encode(payload(value, source?.[String(part)]).text)
+  if (bytes.length < minSpillBytes) return null
+  return `${blobFolderOf(out)}/${yield* TempStore.use((store) => store.hash(bytes))}`
+})
+
+/** Returns the parts that left the window or were shortened in it. `out`: the log that was written. */
+const elidedParts = Effect.fnUntraced(function* (session: Session, outcome: Outcome, out: string | undefined) {
+  const patch = patchOf(outcome)
+  if (patch === undefined) return []
   const items = view(session.conversation)
-  const { drop, shorten } = outcome.patch
-  const from = items.findIndex((item) => item.entry.id === drop?.from)
-  const to = items.findIndex((item) => item.entry.id === drop?.to)
+  const places = new Map(items.map((item, index) => [item.entry.id, index]))
+  const { drop, shorten } = patch
+  const dropped = drop === undefined ? [] : items.slice(places.get(drop.from) ?? 0, (places.get(drop.to) ?? -1) + 1)
+  const gone = dropped
+    .filter(({ entry }) => entry.author !== "environment")
+    .flatMap((item) => item.entry.content.parts.map((_, part) => ({ item, part, tokensAfter: 0 })))
+  const shorter = shorten.map(({ entry, part, tokens }) => ({
+    item: items[places.get(entry) ?? -1],
+    part,
+    tokensAfter: tokens
+  }))
   const elided: Array<Elided> = []
-  const add = (index: number, part: number, tokensAfter: number) => {
-    const item = items[index]
+  for (const { item, part, tokensAfter } of [...gone, ...shorter]) {
     const handle = item?.entry.handles[part]
-    if (item === undefined || handle === undefined) return
-    const hash = hashes.get(handle)
+    if (item === undefined || handle === undefined) continue
     elided.push({
       entry: item.entry.id,
       part,
       handle,
-      file: out === undefined || hash === undefined ? null : `${blobFolderOf(out)}/${hash}`,
+      file: yield* blobFile(item.entry, part, out),
       tokensBefore: item.shortened.get(part)?.tokens ?? item.entry.tokens[part] ?? 0,
       tokensAfter
     })
   }
-  if (drop !== undefined) {
-    for (let index = from; index <= to; index += 1) {
-      const item = items[index]
-      if (item?.entry.author === "environment") continue
-      item?.entry.content.parts.forEach((_, part) => add(index, part, 0))
-    }
-  }
-  const places = new Map(items.map((item, index) => [item.entry.id, index]))
-  for (const one of shorten) add(places.get(one.entry) ?? -1, one.part, one.tokens)
   return elided
-}
-
-/** Returns the blob names of the elided parts that are large enough to have a blob. */
-const blobNames = Effect.fnUntraced(function* (
-  session: Session,
-  outcome: Outcome
-): Effect.fn.Return<ReadonlyMap<string, string>, never, TempStore> {
-  const store = yield* TempStore
-  const names = new Map<string, string>()
-  const items = new Map(view(session.conversation).map(({ entry }) => [entry.id, entry]))
-  for (const { entry, handle, part } of elidedParts(session, outcome, undefined, names)) {
-    const whole = items.get(entry)
-    const value = whole?.content.parts[part]
-    if (value === undefined) continue
-    const bytes = encode(payload(value, whole?.source?.[String(part)]).text)
-    if (bytes.length >= minSpillBytes) names.set(handle, yield* store.hash(bytes))
-  }
-  return names
 })
 
 const layoutOf = (session: Session, outcome: Outcome): Pick<Report, "split" | "kept" | "keptEntries"> => {
@@ -598,8 +583,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         yield* listNotice(`the format ${format} cannot hold`, unheld, "the log beside the file keeps it")
       }
       const after = yield* chat.session
-      const hashes = out === undefined ? new Map<string, string>() : yield* blobNames(session, outcome)
-      const report = reportOf(outcome, elidedParts(session, outcome, out, hashes), after)
+      const report = reportOf(outcome, yield* elidedParts(session, outcome, out), after)
       if (input.json) {
         yield* printJson(report, after.conversation)
       } else {

@@ -57,7 +57,7 @@ export const cost = Command.make(
     const prices = yield* PricesFlag.read(input.prices)
     const filter = yield* SessionFlags.filterOf(input)
     const list = yield* Output.progress("reading the sessions of your agents")(
-      listSessions(name === undefined ? filter : { agents: undefined, folder: undefined, since: undefined })
+      listSessions(name === undefined ? filter : {})
     )
     const one =
       name === undefined ? undefined : yield* Effect.mapError(chooseSession(name, list), ConversationInput.unreadable)

@@ -11,7 +11,6 @@ import * as PricesFlag from "../flags/PricesFlag.ts"
 import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
-import { tokensText } from "../output/CostSections.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import { dollars } from "../output/InspectReport.ts"
 import * as Output from "../output/Output.ts"
@@ -129,7 +128,7 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style, co
   const cells = rows.map((row) => [
     row.agent,
     ago(Date.parse(row.updatedAt), now),
-    row.tokens === 0 ? "" : tokensText(row.tokens),
+    row.tokens === 0 ? "" : Output.tokensText(row.tokens),
     costText(row),
     ...(hasFolder ? [shortFolder(row.folder)] : []),
     truncate(printableLine(row.title ?? "(no title)"), titleColumns)

@@ -66,9 +66,7 @@ const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
   const list =
     isFile && !redact
       ? { problems: [], sessions: [] }
-      : yield* Output.progress("reading the sessions of your agents")(
-          listSessions({ agents: undefined, folder: undefined, since: undefined })
-        )
+      : yield* Output.progress("reading the sessions of your agents")(listSessions())
   return yield* Effect.mapError(chooseSession(name, list), ConversationInput.unreadable)
 })
 

@@ -1,7 +1,5 @@
 import { Effect } from "effect"
-import { Flag } from "effect/cli"
-import type { ModelNames } from "../../domain/compression/PolicyOptions.ts"
-import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import { type Command, Flag } from "effect/cli"
 import { latestName } from "../../domain/session/SessionName.ts"
 import type { SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
@@ -39,23 +37,8 @@ export const flags = {
   )
 }
 
-/** The parsed values of the flags. */
-export interface ChatFlags {
-  /** `--model`: the model's name. */
-  readonly model?: string | undefined
-  /** `--session`: id under which the conversation is saved; resumed if it exists. */
-  readonly session?: string | undefined
-  /** `--resume`: `latest`, or the number, the title or the beginning of the id of a saved session. Empty: none was named. */
-  readonly resume?: string | undefined
-  /** `--continue`: continues the newest session. */
-  readonly continue?: boolean | undefined
-  /** `--threshold`: share of the window that triggers a compression; 1 compresses only when nothing else fits. */
-  readonly threshold?: number | undefined
-  /** `--strategy`: the strategy that compresses the conversation. */
-  readonly strategy?: StrategyName | undefined
-  /** `--compression-model`: the models that write summaries, in the order in which they are tried. */
-  readonly compressionModel?: ModelNames | undefined
-}
+/** The parsed values of the flags. An empty `resume`: no session was named. */
+export type ChatFlags = Partial<Command.Command.Config.Infer<typeof flags>>
 
 /** Turns the flags into session options. Fails for invalid values and combinations. */
 export const sessionOptions = Effect.fnUntraced(function* (

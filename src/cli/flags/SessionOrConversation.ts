@@ -31,9 +31,7 @@ export const choose = Effect.fn("SessionOrConversation.choose")(function* (
   from: SourceFormat | undefined
 ) {
   if (name === "-" || from !== undefined) return yield* read(name, from)
-  const list = yield* Output.progress("reading the sessions of your agents")(
-    listSessions({ agents: undefined, folder: undefined, since: undefined })
-  )
+  const list = yield* Output.progress("reading the sessions of your agents")(listSessions())
   return yield* chooseSession(name, list).pipe(
     Effect.map((session): Chosen => ({ _tag: "Session", session })),
     Effect.catchTag("TranscriptError", (error) =>

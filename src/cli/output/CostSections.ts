@@ -18,14 +18,6 @@ import { reportText, type TextLimits } from "./ReportText.ts"
 
 /** What sessions cost, as sections of a report. */
 
-/** Formats a count of tokens: `950`, `12k`, `3.4M`. */
-export const tokensText = (tokens: number): string =>
-  tokens < 1_000
-    ? String(tokens)
-    : tokens < 999_500
-      ? `${Math.round(tokens / 1_000)}k`
-      : `${(tokens / 1e6).toFixed(tokens < 99.5e6 ? 1 : 0)}M`
-
 type Sums = CostReport["total"]
 export type Dimension = "session" | "folder" | "day" | "model" | "agent"
 
@@ -59,9 +51,9 @@ const sumsSection = (by: Dimension, rows: ReadonlyArray<Sums>): Section => ({
       [
         column(by, rowName),
         figures("requests", ({ requests }) => requests, { isExtra: true }),
-        figures("sent", ({ sent }) => tokensText(sent)),
+        figures("sent", ({ sent }) => Output.tokensText(sent)),
         figures("cached", ({ cached, sent }) => Output.share(cached, sent), { isExtra: true }),
-        figures("answered", ({ answered }) => tokensText(answered), { isExtra: true }),
+        figures("answered", ({ answered }) => Output.tokensText(answered), { isExtra: true }),
         figures("cost", costOf),
         figures("by cache breaks", ({ breakCost, breaks }) => (breaks === 0 ? "" : dollars(breakCost)))
       ],
@@ -103,8 +95,8 @@ const breaksSection = ({ breaks, reads }: CostReport): Section => {
       breaks,
       [
         column("when", ({ at }) => at.slice(0, 16).replace("T", " ")),
-        figures("from the cache", ({ served }) => tokensText(served)),
-        figures("expected", ({ expected }) => tokensText(expected)),
+        figures("from the cache", ({ served }) => Output.tokensText(served)),
+        figures("expected", ({ expected }) => Output.tokensText(expected)),
         figures("cost", ({ cost }) => priceText(cost)),
         column("what changed before", ({ detail }) => detail, { form: "prose" })
       ],

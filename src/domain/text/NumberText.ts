@@ -19,3 +19,9 @@ export const share = (part: number, whole: number): string => {
   const percent = (part / whole) * 100
   return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
 }
+
+/** Formats a count of tokens: `950`, `12k`, `3.4M`. */
+export const tokensText = (tokens: number): string => {
+  if (tokens < 1_000) return String(tokens)
+  return tokens < 999_500 ? `${Math.round(tokens / 1_000)}k` : `${Math.round(tokens / 100_000) / 10}M`
+}

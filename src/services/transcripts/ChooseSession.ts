@@ -92,7 +92,7 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
 
 /** Returns the path of the session with this path, id or beginning of an id. */
 export const sessionPath = Effect.fn("ChooseSession.sessionPath")(function* (name: string) {
-  const list = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
+  const list = yield* listSessions()
   const { path } = yield* chooseSession(name, list)
   return path
 })

@@ -13,13 +13,13 @@ import { type IndexedSession, SessionIndex } from "./SessionIndex.ts"
 
 /** Lists and searches the sessions of every agent on this machine. */
 
-/** Which sessions are listed. */
+/** Which sessions are listed. What is absent does not count. */
 export interface SessionFilter {
-  readonly agents: ReadonlyArray<AgentName> | undefined
+  readonly agents?: ReadonlyArray<AgentName> | undefined
   /** Sessions of this folder and of those below it. */
-  readonly folder: string | undefined
+  readonly folder?: string | undefined
   /** Sessions that changed at this time or later, in milliseconds since 1970. */
-  readonly since: number | undefined
+  readonly since?: number | undefined
 }
 
 /** A session with its subagents and the large texts beside it. */
@@ -99,7 +99,7 @@ export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
   agents,
   folder,
   since
-}: SessionFilter): Effect.fn.Return<SessionList, never, AgentSessions | SessionIndex> {
+}: SessionFilter = {}): Effect.fn.Return<SessionList, never, AgentSessions | SessionIndex> {
   const index = yield* SessionIndex
   const all = yield* AgentSessions.use((sessions) => sessions.files())
   const problems = yield* index.update(all.files)
