@@ -296,7 +296,7 @@ describe("ask", () => {
     assert.isAbove(document.compressions.length, 0)
     const [replaced, compressed] = stderr.split("\n")
     assert.match(replaced ?? "", /^palimpsest: this session used claude\S+, which needs ANTHROPIC_API_KEY; now gemini/)
-    assert.match(compressed ?? "", /^palimpsest: compressed \(COMPRESSED\): [\d,]+ to [\d,]+ of [\d,]+ tokens/)
+    assert.match(compressed ?? "", /^palimpsest: Compressed to make room: from [\d,]+ to [\d,]+ tokens/)
   })
 
   it.effect("deletes sessions older than the user's settings allow, and reports it", function* () {

@@ -291,6 +291,12 @@ export const withCounts = (outcome: Outcome, before: number, after: number): Out
 export const callsOf = (outcome: Outcome): ReadonlyArray<SummaryCall> =>
   "calls" in outcome ? (outcome.calls ?? []) : []
 
+/** The calls as an event of the log keeps them; no field where there was none. */
+export const paidCalls = (
+  calls: ReadonlyArray<SummaryCall>
+): { readonly calls?: Array<Pick<SummaryCall, "model" | "usage">> } =>
+  calls.length === 0 ? {} : { calls: calls.map(({ model, usage }) => ({ model, usage })) }
+
 /** Returns the summarizing models that failed before another one was asked. */
 export const failedModelsOf = (outcome: Outcome): ReadonlyArray<FailedModel> =>
   callsOf(outcome).flatMap(({ failed = [] }) => failed)

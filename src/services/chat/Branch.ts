@@ -1,5 +1,5 @@
 import { Clock, Effect, Ref, Schema } from "effect"
-import type { Degraded } from "../../domain/compression/Compression.ts"
+import { type Degraded, paidCalls } from "../../domain/compression/Compression.ts"
 import { plainText, text as textPart, user } from "../../domain/content/Content.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import { type Entry, type EntryId, entryId } from "../../domain/conversation/Conversation.ts"
@@ -9,12 +9,11 @@ import { titleOf } from "../../domain/session/SessionHead.ts"
 import { branchLeft, sessionTree } from "../../domain/session/SessionTree.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { type BranchSummaryRequest, branchSummary } from "../compression/summary/BranchSummary.ts"
-import * as ModelWindows from "../model/ModelWindows.ts"
 import { makeEntry } from "../session/EntryBuilder.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { policyFor } from "./CompressPolicy.ts"
-import { summaryFamily } from "./RequestContext.ts"
+import { summaryFamily, withOwnWindows } from "./RequestContext.ts"
 
 /** Goes back to an earlier message of a conversation, and gives messages labels. */
 
@@ -79,17 +78,13 @@ const prepared = Effect.fnUntraced(function* (
   left: BranchSummaryRequest["entries"],
   { summary: summarise }: BranchOptions
 ) {
-  const { models } = yield* Ref.get(chat.settings)
   const request = yield* summaryRequest(chat, session, left, summarise)
-  const { by, calls, degraded, text } = yield* models === undefined
-    ? branchSummary(request)
-    : Effect.provideService(branchSummary(request), ModelWindows.Overrides, models)
+  const { by, calls, degraded, text } = yield* withOwnWindows(chat, branchSummary(request))
   const at = yield* Clock.currentTimeMillis
   const draft = { content: user(textPart(text)), at, author: "summary" as const }
   const entry = yield* makeEntry(draft, entryId(session.conversation.next), chat.handles)
-  const paid = calls.map(({ model, usage }) => ({ model, usage }))
   return {
-    event: { summary: entry, ...(paid.length === 0 ? {} : { calls: paid }) },
+    event: { summary: entry, ...paidCalls(calls) },
     summary: { entry, by, degraded }
   }
 })

@@ -4,8 +4,9 @@ import {
   Cancelled,
   FailedInflatedTokenCount,
   type Outcome,
-  summarizedRangeOf,
+  paidCalls,
   patchOf,
+  summarizedRangeOf,
   type Plan,
   statusOf,
   tokensOf,
@@ -33,7 +34,6 @@ import {
   withUsableModels
 } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
-import * as ModelWindows from "../model/ModelWindows.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
@@ -41,7 +41,7 @@ import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { endPreparation, takePrepared } from "./Preparation.ts"
-import { requestContext, summaryFamily } from "./RequestContext.ts"
+import { requestContext, summaryFamily, withOwnWindows } from "./RequestContext.ts"
 import { requestSize } from "./RequestSize.ts"
 
 /**
@@ -220,12 +220,8 @@ const prepare = Effect.fnUntraced(function* (
     mustFit,
     promptId
   }
-  const { models } = yield* Ref.get(chat.settings)
   const carriedOut = plan === undefined ? compression.compress(request) : compression.apply(request, plan)
-  // The user's window settings also apply to the summarising model.
-  const result = yield* models === undefined
-    ? carriedOut
-    : Effect.provideService(carriedOut, ModelWindows.Overrides, models)
+  const result = yield* withOwnWindows(chat, carriedOut)
   const unusable = unusableIn(result, request.policy)
   const why = givenUpText(withUnusable(request.memory, unusable, false), unusable)
   if (why !== undefined) yield* turn?.emit({ _tag: "Notice", source: "compression", message: why }) ?? onNotice(why)
@@ -272,8 +268,7 @@ const record = Effect.fnUntraced(function* (
   const patch = patchOf(outcome)
   const status = statusOf(outcome)
   const { after, before } = tokensOf(outcome)
-  const paid = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
-  const calls = paid.length === 0 || isPrepared ? {} : { calls: paid }
+  const calls = paidCalls(isPrepared ? [] : callsOf(outcome))
   if (patch !== undefined) {
     const event: SessionEvent = {
       _tag: "Compressed",
@@ -297,21 +292,31 @@ const record = Effect.fnUntraced(function* (
     const committing = commitStep(isPrepared ? adopt(chat, event) : commit(chat, event))
     yield* Effect.uninterruptible(Effect.andThen(committing, note))
   } else if (isFailure(status)) {
-    const tried = summarizedRangeOf(outcome)
-    const failed = commit(chat, {
-      _tag: "CompressionFailed",
-      at,
-      status,
-      forced,
-      tokens: TokenCount.make(before),
-      strategy: policy.strategy,
-      ...(tried === undefined ? {} : { tried }),
-      ...(unusable.length === 0 ? {} : { unusable }),
-      ...calls
-    })
-    yield* commitStep(failed)
+    yield* commitStep(
+      commit(chat, failedEvent(outcome, { at, status, forced, strategy: policy.strategy, unusable, ...calls }))
+    )
   }
 })
+
+/** The event of a compression that failed. */
+export const failedEvent = (
+  outcome: Outcome,
+  {
+    unusable,
+    ...about
+  }: Pick<Extract<SessionEvent, { _tag: "CompressionFailed" }>, "at" | "status" | "forced" | "strategy" | "calls"> & {
+    readonly unusable: ReadonlyArray<string>
+  }
+): SessionEvent => {
+  const tried = summarizedRangeOf(outcome)
+  return {
+    _tag: "CompressionFailed",
+    ...about,
+    tokens: TokenCount.make(tokensOf(outcome).before),
+    ...(tried === undefined ? {} : { tried }),
+    ...(unusable.length === 0 ? {} : { unusable })
+  }
+}
 
 const commitStep = (committing: Effect.Effect<void, SessionStoreError>) =>
   CompressionSteps.use(({ step }) => step({ name: "commit", result: Schema.Boolean }, Effect.as(committing, true)))

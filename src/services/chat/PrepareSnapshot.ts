@@ -1,24 +1,18 @@
 import { Cause, Clock, Deferred, Effect, Exit, Ref } from "effect"
-import {
-  callsOf,
-  Cancelled,
-  Noop,
-  summarizedRangeOf,
-  statusOf,
-  tokensOf
-} from "../../domain/compression/Compression.ts"
+import { callsOf, Cancelled, Noop, paidCalls, statusOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, postCompress } from "../compression/PreCompress.ts"
 import { unusableIn, withUsableModels } from "../compression/strategies/CompressRequest.ts"
-import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
-import { compressRequest, isFailure, promptIdOf } from "./Compress.ts"
+import { compressRequest, failedEvent, isFailure, promptIdOf } from "./Compress.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { rehearse } from "./Preparation.ts"
+import { withOwnWindows } from "./RequestContext.ts"
 
 /** Writes the snapshot of the next compression in the background. `Preparation.ts` uses and ends it. */
 
@@ -56,11 +50,7 @@ export const prepareSnapshot = Effect.fnUntraced(function* (chat: ChatState, con
 }, Effect.uninterruptible)
 
 /** Compresses the conversation as it is now without committing the result. Undefined: a hook vetoes it. */
-const write = Effect.fn("Chat.prepare")(function* (
-  chat: ChatState,
-  { settings, strategy }: RequestContext,
-  policy: Policy
-) {
+const write = Effect.fn("Chat.prepare")(function* (chat: ChatState, { strategy }: RequestContext, policy: Policy) {
   const session = yield* readWhole(chat)
   const { conversation } = session
   const hooks = yield* hooksOf(chat, () => Effect.void)
@@ -81,11 +71,7 @@ const write = Effect.fn("Chat.prepare")(function* (
     hookDecision,
     promptId: yield* promptIdOf(chat, false)
   })
-  const { models } = settings
-  const result = yield* models === undefined
-    ? compressing
-    : Effect.provideService(compressing, ModelWindows.Overrides, models)
-  return { ...result, from: conversation }
+  return { ...(yield* withOwnWindows(chat, compressing)), from: conversation }
 }, Effect.scoped)
 
 /**
@@ -107,25 +93,16 @@ const settle = Effect.fnUntraced(function* (
       : undefined
   if (outcome !== undefined) {
     const at = yield* Clock.currentTimeMillis
-    const calls = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
-    const tried = summarizedRangeOf(outcome)
+    const calls = paidCalls(callsOf(outcome))
     const unusable = result === undefined ? [] : unusableIn(result, policy)
     const status = isFailure(statusOf(outcome)) ? statusOf(outcome) : "FAILED_SUMMARIZER"
-    if (written === undefined && (calls.length > 0 || isFailure(statusOf(outcome)))) {
-      yield* commit(chat, {
-        _tag: "CompressionFailed",
-        at,
-        status,
-        forced: false,
-        tokens: TokenCount.make(tokensOf(outcome).before),
-        strategy,
-        ...(tried === undefined ? {} : { tried }),
-        ...(unusable.length === 0 ? {} : { unusable }),
-        ...(calls.length === 0 ? {} : { calls })
-      }).pipe(Effect.ignore({ log: "Warn" }))
-    } else if (calls.length > 0) {
-      yield* commit(chat, { _tag: "Prepared", at, strategy, calls }).pipe(Effect.ignore({ log: "Warn" }))
-    }
+    const event: SessionEvent | undefined =
+      written === undefined && (calls.calls !== undefined || isFailure(statusOf(outcome)))
+        ? failedEvent(outcome, { at, status, forced: false, strategy, unusable, ...calls })
+        : calls.calls === undefined
+          ? undefined
+          : { _tag: "Prepared", at, strategy, calls: calls.calls }
+    if (event !== undefined) yield* commit(chat, event).pipe(Effect.ignore({ log: "Warn" }))
   } else if (Exit.isFailure(exit) && !Cause.hasInterrupts(exit.cause)) {
     yield* Effect.logWarning("a snapshot could not be prepared", exit.cause)
   }

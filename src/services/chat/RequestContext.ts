@@ -107,3 +107,9 @@ const makeContext = Effect.fnUntraced(function* (
   const overheadTokens = sum(yield* counter.count(parts))
   return { settings, model, environment, strategy, overheadParts: parts, overheadTokens, opening, window }
 })
+
+/** Runs a compression: the user's window settings also apply to the summarizing models. */
+export const withOwnWindows = <A, E, R>(chat: ChatState, compressing: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+  Effect.flatMap(Ref.get(chat.settings), ({ models }) =>
+    models === undefined ? compressing : Effect.provideService(compressing, ModelWindows.Overrides, models)
+  )
