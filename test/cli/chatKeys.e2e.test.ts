@@ -174,7 +174,7 @@ needs("tmux")("a chat on a terminal", () => {
     )
     yield* first.prompt()
     yield* first.say("/resume")
-    const others = yield* first.until(/Esc leaves$/)
+    const others = yield* first.until(/Esc closes$/)
     assert.notInclude(others.slice(others.lastIndexOf("Resume a session")), "login")
     yield* first.press("Enter")
     yield* first.until('Resumed "about the changelog".')

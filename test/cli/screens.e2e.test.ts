@@ -110,7 +110,7 @@ needs("tmux")("a first session", () => {
     yield* until((screen) => !/\n {2}12\n/.test(screen))
     yield* type("/theme")
     yield* press("Enter")
-    yield* until("Esc leaves")
+    yield* until("Esc closes")
     yield* take("picker")
     yield* press("Escape")
     yield* until(Tmux.isIdle)

@@ -1,17 +1,30 @@
 import { Effect } from "effect"
+import { actionsOf } from "../../domain/actions/Actions.ts"
+import { clippedLine, subjectOf } from "../../domain/compression/evidence/ToolFailures.ts"
 import { isErrorResponse } from "../../domain/content/Content.ts"
 import { responseText as textOfResponse } from "../../domain/content/MediaBlocks.ts"
 import type { CallWithResponse } from "../../domain/conversation/CallPairs.ts"
+import { visibleLine } from "../../domain/text/InvisibleCharacters.ts"
 import { wasDenied } from "../../domain/tools/Approval.ts"
 import { type Tool, unwatchedCall } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
 
 /** Shows calls of an earlier turn in the lines that they had when they ran. */
 
-const titleOf = (tools: ReadonlyArray<Tool>, { args, name }: CallWithResponse["call"]): Effect.Effect<string> => {
+const maxTitleChars = 80
+
+/** The title of a call of another agent's tool: its name, and its command, file or pattern. */
+const foreignTitle = ({ call, response }: CallWithResponse): string => {
+  const part = { functionCall: call }
+  const subject = subjectOf(part, actionsOf(part, response))
+  return visibleLine(clippedLine(subject.startsWith(call.name) ? subject : `${call.name} ${subject}`, maxTitleChars))
+}
+
+const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse): Effect.Effect<string> => {
+  const { args, name } = answered.call
   const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
   return tool === undefined
-    ? Effect.succeed(name)
+    ? Effect.succeed(foreignTitle(answered))
     : Effect.match(tool.call(args, unwatchedCall("", "")), { onSuccess: ({ title }) => title, onFailure: () => name })
 }
 
@@ -30,6 +43,6 @@ export const pastCallText = Effect.fnUntraced(function* (tools: ReadonlyArray<To
   const event = { id: "", name: call.name, status, display: null, message: text, duration: 0 } as const
   return {
     isDone: status === "success",
-    line: responseText({ _tag: "ToolCallResponse", ...event }, yield* titleOf(tools, call))
+    line: responseText({ _tag: "ToolCallResponse", ...event }, yield* titleOf(tools, answered))
   }
 })

@@ -7,8 +7,8 @@ const maxShown = 10
 /** Maximum columns of a label, to leave room for its description. */
 const maxLabelColumns = 48
 
-const hint = "type to search · Enter takes · Esc leaves"
-const shortHint = "Enter takes · Esc leaves"
+const hint = "type to search · Enter selects · Esc closes"
+const shortHint = "Enter selects · Esc closes"
 
 /** A list to search and to choose from. `done` gets the choice, or undefined when the user leaves the list. */
 export const make = <A>(

@@ -6,6 +6,7 @@ import type { SessionTree, TreeNode } from "../../../domain/session/SessionTree.
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as PersistentList from "../../../domain/text/PersistentList.ts"
 import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
+import { promptHeading } from "../../../domain/transcripts/PromptTitle.ts"
 import type { RewindFile, RewoundFile } from "../../../services/runtime/FileRewind.ts"
 import { truncate } from "../../output/Columns.ts"
 import { plural } from "../../output/Output.ts"
@@ -56,7 +57,11 @@ const chooseMessage = Effect.fnUntraced(function* ({ chat, terminal }: ChatSessi
     userMessages(tree).map(({ at, id, text }) => {
       const { length } = changedSince(changes, { _tag: "Before", sequence: sequenceOf(id) })
       const files = length === 0 ? [] : [`${plural(length, "file")} changed since`]
-      return { value: id, label: text, about: [id, ...(at === undefined ? [] : [ago(at, now)]), ...files].join(" · ") }
+      return {
+        value: id,
+        label: promptHeading(text),
+        about: [id, ...(at === undefined ? [] : [ago(at, now)]), ...files].join(" · ")
+      }
     })
   )
 })
