@@ -30,8 +30,8 @@ const recording = Effect.runSync(
 describe("inspect for other people", () => {
   const rows: ReadonlyArray<readonly [flags: ReadonlyArray<string>, isOwn: boolean, hasTexts: boolean, told: RegExp]> =
     [
-      [["--share"], false, true, /replaced [\d,]+ secrets and names; --redact-texts leaves out all texts\n$/],
-      [["--redact-texts"], false, false, /replaced [\d,]+ secrets and names; all texts were left out\n$/],
+      [["--share"], false, true, /replaced [\d,]+ secrets and names; --redact-texts hides all texts\n$/],
+      [["--redact-texts"], false, false, /replaced [\d,]+ secrets and names; texts are not shown\n$/],
       [["--share", "--no-redact"], true, true, /nothing was removed/]
     ]
   for (const [flags, isOwn, hasTexts, told] of rows) {

@@ -1,5 +1,5 @@
-import { Effect, Option, Ref, Schema, Stdio, Stream } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Effect, Ref, Schema, Stdio, Stream } from "effect"
+import { Command } from "effect/cli"
 import { unspecifiedReason } from "../../domain/chat/Answer.ts"
 import { CallStatus, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -287,10 +287,7 @@ const cancelled: ChatEvent = { _tag: "UserCancelled" }
 export const ask = Command.make(
   "ask",
   {
-    prompt: Argument.String("prompt").pipe(
-      Argument.withDescription("Prompt; piped input is appended to it"),
-      Argument.optional
-    ),
+    prompt: Input.optionalArgument("prompt", "Prompt; piped input is appended to it"),
     ...ChatFlags.flags,
     ...AgentFlags.flags,
     json: Input.json,
@@ -298,7 +295,7 @@ export const ask = Command.make(
   },
   Effect.fn("cli.ask")(function* (input) {
     if (input.json && input.streamJson) return yield* badInput("use either --json or --stream-json, not both")
-    const message = yield* messageOf(Option.getOrUndefined(input.prompt))
+    const message = yield* messageOf(input.prompt)
     const { addDir, approve, tools } = input
     const handlers = yield* RuntimeText.handlers
     const options = yield* resumable(yield* ChatFlags.sessionOptions(input), handlers)
@@ -335,7 +332,7 @@ export const ask = Command.make(
     const advice = Effect.flatMap(agent.chat.settings, ({ model }) =>
       Effect.provideContext(missingKeyLines(model), http)
     )
-    yield* agent.send(message, { typed: Option.getOrElse(input.prompt, () => "") }).pipe(
+    yield* agent.send(message, { typed: input.prompt ?? "" }).pipe(
       Stream.catch((error) => Stream.fromEffect(Effect.flatMap(RuntimeText.turnFailure(error, advice), Effect.fail))),
       Stream.runForEach(handleEvent),
       Effect.onInterrupt(() => cancel),

@@ -61,6 +61,7 @@ import { badInput, ExitError, failed } from "../output/ExitError.ts"
 import { failedModelsText, failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
+import { writeTranscript } from "../output/WrittenExport.ts"
 
 /**
  * The `compress` command: reads a conversation, compresses it, and prints or writes the result. One file: the flags, the plan
@@ -101,9 +102,10 @@ type Report = typeof Report.Type
 
 const flags = {
   ...Input.conversation,
-  strategy: StrategyFlag.one.pipe(
-    Flag.withDescription(`Strategy that decides what stays: ${StrategyFlag.names} (default: ${defaultStrategy.name})`),
-    Flag.withDefault(defaultStrategy.name)
+  strategy: Input.withDefault(
+    StrategyFlag.one,
+    defaultStrategy.name,
+    `Strategy that decides what stays: ${StrategyFlag.names} (default: ${defaultStrategy.name})`
   ),
   summarizer: Input.optional(
     Flag.Literals("summarizer", ["extractive", "model"]),
@@ -117,28 +119,26 @@ const flags = {
     Input.size("window").pipe(Flag.withAlias("limit")),
     "Context window in tokens (default: the window of the conversation's model)"
   ),
-  threshold: Input.share("threshold").pipe(
-    Flag.withDescription("Compress when this part of the window is used (default: 0.5, or what the strategy says)"),
-    Flag.optional,
-    Flag.map(Option.getOrUndefined)
-  ),
+  threshold: StrategyFlag.threshold,
   force: Input.flag("force", "Compress even below the threshold or after failures"),
   failed: Input.flag("failed", "Act as if a summary failed before, so that no model is called"),
   tokens: Input.optional(
     Input.size("tokens"),
     "Take this many tokens as the size of the request instead of counting it"
   ),
-  preserve: Input.share("preserve").pipe(
-    Flag.withDescription(`Keep this part of the conversation's end (default: ${defaultPolicy.preserve})`),
-    Flag.withDefault(defaultPolicy.preserve)
+  preserve: Input.withDefault(
+    Input.share("preserve"),
+    defaultPolicy.preserve,
+    `Keep this part of the conversation's end (default: ${defaultPolicy.preserve})`
   ),
   minGain: Input.optional(
     Input.share("min-gain"),
     "Fail unless this part of the request is saved (default: 0.1; gemini: 0)"
   ),
-  toolBudget: Input.size("tool-budget").pipe(
-    Flag.withDescription("Keep this many tokens of tool output in full, newest first"),
-    Flag.withDefault(Number(defaultPolicy.toolBudget))
+  toolBudget: Input.withDefault(
+    Input.size("tool-budget"),
+    Number(defaultPolicy.toolBudget),
+    "Keep this many tokens of tool output in full, newest first"
   ),
   toolOutputForm: Input.outputForm,
   budget: Input.optional(Input.size("budget"), "Limit the snapshot to this many tokens"),
@@ -457,11 +457,6 @@ const printJson = Effect.fnUntraced(function* (report: Report, conversation: Con
   yield* Output.text(`${text.slice(0, -1)},"history":${historyOf(conversation)}}`)
 })
 
-const listNotice = (what: string, counts: Readonly<Record<string, number>>, comfort: string) => {
-  const kinds = Object.entries(counts).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
-  return kinds.length === 0 ? Effect.void : Output.notice(`${what}: ${kinds.join(", ")}; ${comfort}`)
-}
-
 /**
  * Adds the hooks of the settings, as a chat does. Hooks run in the current folder, not in the folder that the transcript names,
  * because that one is not trusted. The services of the hooks are loaded only when there are hooks.
@@ -574,13 +569,7 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
         const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
         const fs = yield* FileSystem.FileSystem
         const replaced = input.inPlace && format === own ? yield* Effect.option(fs.readFileString(out)) : Option.none()
-        const unheld = yield* Export.write(out, format, yield* Ref.get(events), {
-          replaced: Option.getOrUndefined(replaced)
-        }).pipe(
-          Output.progress(`writing ${out}`),
-          Effect.mapError((error) => failed(error.message))
-        )
-        yield* listNotice(`the format ${format} cannot hold`, unheld, "the log beside the file keeps it")
+        yield* writeTranscript(out, format, yield* Ref.get(events), { replaced: Option.getOrUndefined(replaced) })
       }
       const after = yield* chat.session
       const report = reportOf(outcome, yield* elidedParts(session, outcome, out), after)

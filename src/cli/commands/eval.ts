@@ -58,10 +58,7 @@ export const evaluate = Command.make(
       Flag.Int("planted"),
       "Plant facts in this many synthetic conversations, and compress each 20 times"
     ),
-    seed: Flag.Int("seed").pipe(
-      Flag.withDescription("Seed of the confidence intervals and the planted facts"),
-      Flag.withDefault(1)
-    ),
+    seed: Input.withDefault(Flag.Int("seed"), 1, "Seed of the confidence intervals and the planted facts"),
     json: Input.json
   },
   Effect.fn("cli.eval")(function* (input) {

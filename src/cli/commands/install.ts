@@ -1,5 +1,5 @@
-import { Config, Effect, Option, Path, Stdio } from "effect"
-import { Argument, Command, Prompt } from "effect/cli"
+import { Config, Effect, Option, Path } from "effect"
+import { Argument, Command } from "effect/cli"
 import { agentFiles, type InstallAgent, installAgents, serverFile } from "../../domain/settings/AgentFiles.ts"
 import { type McpClient, setupLine } from "../../domain/settings/McpClients.ts"
 import type { PluginAgent } from "../../domain/settings/PluginFile.ts"
@@ -17,7 +17,8 @@ import {
 } from "../../services/settings/AgentInstall.ts"
 import type { InstallError } from "../../services/settings/InstallRecords.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import { badInput, failed } from "../output/ExitError.ts"
+import { canAsk, confirm, confirmOrFail } from "../output/Confirm.ts"
+import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** The commands `install` and `uninstall`, which connect this program to other agents. */
@@ -50,14 +51,6 @@ const orFailed = Effect.mapError(({ message }: InstallError) => failed(message))
 const leadsOut = ({ file, named }: LocatedFile): string =>
   `${printableLine(named)} leads out of its folder, to ${printableLine(file)}`
 
-const canAsk = Effect.gen(function* () {
-  const stdio = yield* Stdio.Stdio
-  return (yield* stdio.stdinIsTerminal) && (yield* stdio.stdoutIsTerminal)
-})
-
-const confirm = (message: string) =>
-  Prompt.run(Prompt.Confirm({ message })).pipe(Effect.catchTag("QuitError", () => Effect.succeed(false)))
-
 /** Names the files outside the agent's folder, and asks whether to go on. Without a question, they are refused. */
 const mayLeadOut = Effect.fnUntraced(function* (files: ReadonlyArray<LocatedFile>, yes: boolean) {
   const outside = files.filter(({ isOutside }) => isOutside)
@@ -68,11 +61,6 @@ const mayLeadOut = Effect.fnUntraced(function* (files: ReadonlyArray<LocatedFile
   }
   yield* Effect.forEach(outside, (file) => Output.notice(leadsOut(file)), { discard: true })
   return yield* confirm("Go on with the file there?")
-})
-
-const mayChange = Effect.fnUntraced(function* (changes: ReadonlyArray<PlannedFile>) {
-  if (!(yield* canAsk)) return yield* badInput("cannot ask for confirmation here; use --yes to write")
-  return yield* confirm(`Change ${changes.length === 1 ? "this file" : "these files"}?`)
 })
 
 const filesText = (files: ReadonlyArray<PlannedFile>): string =>
@@ -138,7 +126,11 @@ const change = Effect.fnUntraced(function* (
   }
   if (changes.length > 0 && isAdded) yield* sayCommand(program)
   if (!yes) {
-    if (changes.length > 0 && !(yield* mayChange(changes))) return yield* unchanged
+    if (
+      changes.length > 0 &&
+      !(yield* confirmOrFail(`Change ${changes.length === 1 ? "this file" : "these files"}?`, "write"))
+    )
+      return yield* unchanged
     yield* orFailed(applyPlan(planned, places))
   }
   yield* sayDone(planned, remaining(agent, isAdded), isAdded)

@@ -14,7 +14,7 @@ import {
   Stream
 } from "effect"
 import { McpProtocol, McpServer } from "effect/ai"
-import { Argument, Command, Flag } from "effect/cli"
+import { Command, Flag } from "effect/cli"
 import { clients } from "../../domain/settings/McpClients.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { parseJson } from "../../domain/text/JsonText.ts"
@@ -113,10 +113,9 @@ export const mcp = <R>(
   Command.make(
     "mcp",
     {
-      session: Argument.String("session").pipe(
-        Argument.withDescription("Session file to serve (default: the folder's session that changed last)"),
-        Argument.optional,
-        Argument.map(Option.getOrUndefined)
+      session: Input.optionalArgument(
+        "session",
+        "Session file to serve (default: the folder's session that changed last)"
       ),
       agent: SessionFlags.flags.agent,
       folder: Input.optional(

@@ -1,4 +1,4 @@
-import { Effect, Option, Schema } from "effect"
+import { Effect, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { MemoryBlock, MemoryScope } from "../../domain/memory/MemoryText.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -89,23 +89,21 @@ const add = Command.make(
   "add",
   {
     text: Argument.String("text").pipe(Argument.withDescription("Fact, in one sentence")),
-    scope: Flag.Literals("scope", MemoryScope.literals).pipe(
-      Flag.withDescription("Where it applies: project (this folder) or global (everywhere)"),
-      Flag.optional
+    scope: Input.optional(
+      Flag.Literals("scope", MemoryScope.literals),
+      "Where it applies: project (this folder) or global (everywhere)"
     ),
     json: Input.json
   },
   Effect.fn("cli.memory.add")(function* ({ json, scope, text }) {
     if (text.trim() === "") return yield* badInput("the fact is empty; give it in one sentence")
-    if (Option.isNone(scope)) return yield* badInput(whichScope)
+    if (scope === undefined) return yield* badInput(whichScope)
     const memory = yield* Memory
-    const change = yield* memory
-      .plan(text, scope.value)
-      .pipe(Effect.mapError((error) => failed(memoryErrorLine(error))))
+    const change = yield* memory.plan(text, scope).pipe(Effect.mapError((error) => failed(memoryErrorLine(error))))
     const { diff, file, shown } = yield* memory
       .save(change)
       .pipe(Effect.mapError((error) => failed(memoryErrorLine(error))))
-    if (json) return yield* Output.json(Added, { scope: scope.value, file, diff: diff.diff })
+    if (json) return yield* Output.json(Added, { scope, file, diff: diff.diff })
     yield* Output.text(
       diff.diff === "" ? `${printableLine(shown)} already contains this fact` : printableLines(diff.diff)
     )

@@ -1,5 +1,5 @@
-import { Effect, Option } from "effect"
-import { Argument, Command, Flag } from "effect/cli"
+import { Effect } from "effect"
+import { Command, Flag } from "effect/cli"
 import { payload } from "../../domain/content/Content.ts"
 import { type Handle, isHandle, matches } from "../../domain/content/Handle.ts"
 import { sourceOf } from "../../domain/conversation/Conversation.ts"
@@ -78,12 +78,9 @@ export const recall = Command.make(
   "recall",
   {
     ...Input.conversation,
-    handle: Argument.String("handle").pipe(
-      Argument.withDescription(
-        "Handle (h_…) as inspect lists it, or its beginning; without it, --grep searches what left the window"
-      ),
-      Argument.optional,
-      Argument.map(Option.getOrUndefined)
+    handle: Input.optionalArgument(
+      "handle",
+      "Handle (h_…) as inspect lists it, or its beginning; without it, --grep searches what left the window"
     ),
     lines: Input.optional(Input.lines("lines"), "Print only these lines, counted from 1"),
     grep: Input.optional(

@@ -1,4 +1,4 @@
-import { Effect, Option } from "effect"
+import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import {
   defaultStrategy,
@@ -26,15 +26,12 @@ import { renderReplayPage } from "../page/ReplayPage.ts"
 const flags = {
   ...Input.conversation,
   window: Input.size("window").pipe(Flag.withDescription("Context window in tokens")),
-  strategy: StrategyFlag.several.pipe(
-    Flag.withDescription(`Strategies to compare, separated by commas: ${StrategyFlag.names}`),
-    Flag.withDefault([defaultStrategy.name])
+  strategy: Input.withDefault(
+    StrategyFlag.several,
+    [defaultStrategy.name],
+    `Strategies to compare, separated by commas: ${StrategyFlag.names}`
   ),
-  threshold: Input.share("threshold").pipe(
-    Flag.withDescription("Compress when this part of the window is used (default: 0.5, or what the strategy says)"),
-    Flag.optional,
-    Flag.map(Option.getOrUndefined)
-  ),
+  threshold: StrategyFlag.threshold,
   toolOutputForm: Input.outputForm,
   prices: PricesFlag.flag,
   html: PageFlag.flag,

@@ -1,4 +1,4 @@
-import { Config, Effect, type Layer, Option, Redacted, Schema, type Stdio } from "effect"
+import { Config, Effect, type Layer, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
 import {
@@ -120,13 +120,9 @@ export const serve = <E extends { readonly message: string }, R>(
       host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
       port: ListenAddress.port(4400),
       model: Input.optional(Flag.String("model"), "Model of new sessions"),
-      store: Flag.String("store").pipe(
-        Flag.withDescription(
-          "Where to store sessions: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
-        ),
-        Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE")),
-        Flag.optional,
-        Flag.map(Option.getOrUndefined)
+      store: Input.optional(
+        Flag.String("store").pipe(Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE"))),
+        "Where to store sessions: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
       ),
       runner: Input.flag("runner", "Only run sessions; another process serves the API"),
       front: Input.flag("front", "Only serve the API; other processes run the sessions"),
@@ -134,10 +130,7 @@ export const serve = <E extends { readonly message: string }, R>(
         Flag.String("address").pipe(Flag.withMetavar("host:port")),
         `Address at which other servers reach this runner (default ${defaultRunner})`
       ),
-      tools: Flag.Boolean("tools").pipe(
-        Flag.withDescription("Let the agents use tools in their folder, as the setting serve.tools does"),
-        Flag.withDefault(false)
-      ),
+      tools: Input.flag("tools", "Let the agents use tools in their folder, as the setting serve.tools does"),
       approve: Input.optional(
         Flag.Literals("approve", ApprovalMode.literals),
         "Tool calls to allow: none (no changes), edits, or all; deny the others"

@@ -1,5 +1,5 @@
-import { Clock, Effect, Option, Result, Schema, Stdio } from "effect"
-import { Argument, Command, Flag, Prompt } from "effect/cli"
+import { Clock, Effect, Option, Result, Schema } from "effect"
+import { Argument, Command, Flag } from "effect/cli"
 import { plainText } from "../../domain/content/Content.ts"
 import { entries, type Entry, EntryId, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
@@ -23,10 +23,11 @@ import * as SecretFlags from "../flags/SecretFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import * as ShareFlags from "../flags/ShareFlags.ts"
 import { truncate } from "../output/Columns.ts"
+import { confirmOrFail } from "../output/Confirm.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
-import { headingOf, sessionTable, sizeText } from "../output/SessionTable.ts"
+import { headingOf, sessionTable } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
 import { redactedCopy, writeExport } from "../output/WrittenExport.ts"
@@ -167,7 +168,7 @@ const show = Command.make(
       ["Updated", when(summary.updatedAt)],
       [
         "Contains",
-        `${Output.plural(all.length, "message")}, ${Output.plural(compressions, "compression")}, ${sizeText(summary.bytes)}`
+        `${Output.plural(all.length, "message")}, ${Output.plural(compressions, "compression")}, ${Output.sizeText(summary.bytes)}`
       ],
       ["Context", `${Output.plural(view(conversation).length, "message")}, ${Output.number(Math.ceil(tokens))} tokens`],
       ...(started?.importedFrom === undefined ? [] : [["From", started.importedFrom.format]]),
@@ -323,20 +324,14 @@ const imported = Command.make(
   ])
 )
 
-const confirmDelete = Effect.fnUntraced(function* (sessions: ReadonlyArray<SessionSummary>) {
-  const stdio = yield* Stdio.Stdio
-  if (!((yield* stdio.stdinIsTerminal) && (yield* stdio.stdoutIsTerminal))) {
-    return yield* badInput("cannot ask for confirmation here; use --yes to delete")
-  }
+const confirmDelete = (sessions: ReadonlyArray<SessionSummary>) => {
   const [first] = sessions
   const what =
     sessions.length === 1 && first !== undefined
       ? `"${truncate(headingOf(first), 48)}"`
       : Output.plural(sessions.length, "session")
-  return yield* Prompt.run(Prompt.Confirm({ message: `Delete ${what} for good?` })).pipe(
-    Effect.catchTag("QuitError", () => Effect.succeed(false))
-  )
-})
+  return confirmOrFail(`Delete ${what} for good?`, "delete")
+}
 
 const remove = Command.make(
   "delete",

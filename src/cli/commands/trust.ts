@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Option, Path, Schema } from "effect"
-import { Argument, Command } from "effect/cli"
+import { Command } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import { type Offer, offerText } from "../../services/workspace/FolderOffers.ts"
@@ -53,18 +53,14 @@ const offerLines = (offers: ReadonlyArray<Offer>): string =>
 export const trust = Command.make(
   "trust",
   {
-    path: Argument.String("path").pipe(
-      Argument.withDescription("Folder (default: the working folder)"),
-      Argument.optional
-    ),
+    path: Input.optionalArgument("path", "Folder (default: the working folder)"),
     no: Input.flag("no", "Refuse to trust it, even if a parent folder is trusted"),
     forget: Input.flag("forget", "Forget the answer for this folder"),
     list: Input.flag("list", "List trusted and refused folders"),
     json: Input.json
   },
   Effect.fn("cli.trust")(
-    function* ({ forget, json, list: isList, no, path: pathArgument }) {
-      const folderName = Option.getOrUndefined(pathArgument)
+    function* ({ forget, json, list: isList, no, path: folderName }) {
       if ([no, forget, isList].filter(Boolean).length > 1)
         return yield* badInput("expected one of --no, --forget, --list")
       if (isList && folderName !== undefined) return yield* badInput("--list takes no folder")

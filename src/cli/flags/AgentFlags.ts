@@ -8,10 +8,7 @@ export const flags = {
     Flag.Literals("approve", ApprovalMode.literals),
     "Run without asking: none (no changes), edits, or all; plan: change nothing until you approve a plan"
   ),
-  tools: Flag.Boolean("tools").pipe(
-    Flag.withDescription("Let the model use tools (default); --no-tools turns them off"),
-    Flag.withDefault(true)
-  ),
+  tools: Input.withDefault(Flag.Boolean("tools"), true, "Let the model use tools (default); --no-tools turns them off"),
   addDir: Flag.String("add-dir").pipe(
     Flag.withMetavar("folder"),
     Flag.withDescription("Also give access to this folder; repeatable"),

@@ -13,7 +13,7 @@ import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable } from "../output/RedactionNotices.ts"
-import { redactedCopy } from "../output/WrittenExport.ts"
+import { kindsText, redactedCopy } from "../output/WrittenExport.ts"
 import * as ConversationInput from "./ConversationInput.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as SecretFlags from "./SecretFlags.ts"
@@ -90,32 +90,26 @@ const folderOf = Effect.fnUntraced(function* (file: string, agent: WritableAgent
 
 const agentOf = (format: SourceFormat): WritableAgent | undefined => agents.find((agent) => agent === format)
 
-const megabytes = (bytes: number): string =>
-  bytes < 1e6 ? `${Math.ceil(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
-
-const counts = (kinds: Readonly<Record<string, number>>): string =>
-  Object.entries(kinds)
-    .map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
-    .join(", ")
-
 const text = (carried: Carried, { skipped, torn }: Loaded, original: string): string => {
   const { bytes, command, file, messages, status, tokens, unheld } = carried
   const left = { ...skipped, ...(torn === undefined ? {} : { "incomplete last line": 1 }) }
   const rows = [
     [
       "size",
-      `${Output.number(tokens.before)} → ${Output.number(tokens.after)} tokens, ${Output.number(messages.before)} → ${Output.number(messages.after)} messages, ${megabytes(bytes.before)} → ${megabytes(bytes.after)}`
+      `${Output.number(tokens.before)} → ${Output.number(tokens.after)} tokens, ${Output.number(messages.before)} → ${Output.number(messages.after)} messages, ${Output.sizeText(bytes.before)} → ${Output.sizeText(bytes.after)}`
     ],
     ["written", printableLine(file)],
     ["original", `${printableLine(original)} (unchanged)`],
-    ...(Object.keys(left).length === 0 ? [] : [["left out", counts(left)]]),
+    ...(Object.keys(left).length === 0 ? [] : [["skipped", kindsText(left)]]),
     ...(Object.keys(unheld).length === 0
       ? []
-      : [["kept aside", `${counts(unheld)}; recallable from the written file`]]),
-    ["go on", printableLine(command)]
+      : [["not shown", `${kindsText(unheld)}; recallable from the written file`]]),
+    ["continue", printableLine(command)]
   ]
   const done =
-    status === undefined ? "Small enough: repaired and copied" : "Compressed without a model; all of it can be recalled"
+    status === undefined
+      ? "Repaired and copied; it was short enough"
+      : "Compressed without a model; all of it can be recalled"
   return `${done}\n${Output.table(rows.map((row) => ["", ...row]))}`
 }
 

@@ -1,6 +1,5 @@
 import { Effect, FileSystem, Stdio } from "effect"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
-import { sizeText } from "../../services/transcripts/ChooseReader.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
@@ -60,9 +59,9 @@ export const load = Effect.fn("ConversationInput.load")(function* (flags: {
   const { from, lenient, shortens = false } = flags
   const file = yield* locate(flags.file)
   const warn = ({ bytes, memory }: MemoryNeed) =>
-    Output.notice(`${file} has ${sizeText(bytes)}; reading it needs about ${sizeText(memory)} of memory`).pipe(
-      Effect.provideService(Stdio.Stdio, stdio)
-    )
+    Output.notice(
+      `${file} has ${Output.sizeText(bytes)}; reading it needs about ${Output.sizeText(memory)} of memory`
+    ).pipe(Effect.provideService(Stdio.Stdio, stdio))
   return yield* transcripts
     .load(file, { ...(from === undefined ? {} : { from }), lenient, shortens, warn })
     .pipe(Output.progress(`reading ${file === "-" ? "standard input" : file}`), Effect.mapError(unreadable))

@@ -4,22 +4,17 @@ import type { ListenError } from "../../services/platform/ListenError.ts"
 import { shutdown } from "../../services/platform/Shutdown.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import * as Input from "./SharedFlags.ts"
 
 /** The address at which a command's server listens. */
 
 /** The flag `--port`. */
 export const port = (standard: number): Flag.Flag<number> =>
-  Flag.Int("port").pipe(
-    Flag.withDescription(`Port to listen on (default ${standard}); 0: any free port`),
-    Flag.withDefault(standard)
-  )
+  Input.withDefault(Flag.Int("port"), standard, `Port to listen on (default ${standard}); 0: any free port`)
 
 /** The flag `--host`. `more` names a condition for addresses other than loopback. */
 export const host = (more = ""): Flag.Flag<string> =>
-  Flag.String("host").pipe(
-    Flag.withDescription(`Address to listen on (default 127.0.0.1)${more}`),
-    Flag.withDefault("127.0.0.1")
-  )
+  Input.withDefault(Flag.String("host"), "127.0.0.1", `Address to listen on (default 127.0.0.1)${more}`)
 
 /** Fails for a number that is not a port. */
 export const checkPort = (port: number): Effect.Effect<void, ExitError> =>

@@ -15,7 +15,7 @@ export const flags = {
     Flag.Boolean("redact"),
     "Replace secrets, personal data, home folders and account names with placeholders"
   ),
-  redactTexts: Input.flag("redact-texts", "Leave all texts out of the page; implies --redact")
+  redactTexts: Input.flag("redact-texts", "Hide all texts of the page; implies --redact")
 }
 
 interface Given {
@@ -50,11 +50,7 @@ export const sharingOf = Effect.fnUntraced(function* ({ html, redact, redactText
     if (!isClean) {
       return share ? Output.notice("nothing was removed: secrets and names are still in the output") : Effect.void
     }
-    const rest = redactTexts
-      ? "; all texts were left out"
-      : html === undefined
-        ? ""
-        : "; --redact-texts leaves out all texts"
+    const rest = redactTexts ? "; texts are not shown" : html === undefined ? "" : "; --redact-texts hides all texts"
     return Output.notice(`replaced ${Output.plural(replaced, "secret or name", "secrets and names")}${rest}`)
   })
   return { isClean, clean, tell }

@@ -13,11 +13,15 @@ const file = Argument.String("file").pipe(
 
 /** A boolean flag that is off by default. */
 export const flag = (name: string, description: string): Flag.Flag<boolean> =>
-  Flag.Boolean(name).pipe(Flag.withDescription(description), Flag.withDefault(false))
+  withDefault(Flag.Boolean(name), false, description)
 
 /** An optional flag: undefined when it is absent. */
 export const optional = <A>(flag: Flag.Flag<A>, description: string): Flag.Flag<A | undefined> =>
   flag.pipe(Flag.withDescription(description), Flag.optional, Flag.map(Option.getOrUndefined))
+
+/** A flag that has a value when it is absent. */
+export const withDefault = <A>(flag: Flag.Flag<A>, value: A, description: string): Flag.Flag<A> =>
+  flag.pipe(Flag.withDescription(description), Flag.withDefault(value))
 
 /** An optional argument: undefined when it is absent. */
 export const optionalArgument = (name: string, description: string): Argument.Argument<string | undefined> =>

@@ -1,8 +1,9 @@
 import { Option, Schema } from "effect"
 import { Flag } from "effect/cli"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
+import * as Input from "./SharedFlags.ts"
 
-/** The flag `--strategy`: of one strategy, or of several with commas between them. */
+/** The flags `--strategy`, of one strategy or of several with commas between them, and `--threshold`. */
 
 const isStrategy = Schema.is(StrategyName)
 /** The strategies that exist, for descriptions and messages. */
@@ -31,4 +32,10 @@ export const several: Flag.Flag<ReadonlyArray<StrategyName>> = Flag.String("stra
     () => `strategies with commas between them, of ${names}`
   ),
   Flag.withMetavar("name,…")
+)
+
+/** `--threshold` of a command that compresses a conversation of a file. */
+export const threshold = Input.optional(
+  Input.share("threshold"),
+  "Compress when this part of the window is used (default: 0.5, or what the strategy says)"
 )

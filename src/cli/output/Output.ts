@@ -3,7 +3,7 @@ import { CliOutput, TerminalCapabilities } from "effect/cli"
 import { decode, encode } from "../../domain/text/Bytes.ts"
 import { visibleBlock, visibleStream, printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { number, plural, share, tokensText } from "../../domain/text/NumberText.ts"
+import { number, plural, share, sizeText, tokensText } from "../../domain/text/NumberText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { wrapLines } from "../../domain/text/Wrap.ts"
 import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
@@ -216,7 +216,7 @@ export const style: Effect.Effect<Style> = Effect.map(TerminalCapabilities.Termi
   canColor ? coloured : plain
 )
 
-export { number, plural, share, tokensText }
+export { number, plural, share, sizeText, tokensText }
 
 /** Turns a message into a sentence with a capital letter and a full stop. */
 export const sentence = (message: string): string => {

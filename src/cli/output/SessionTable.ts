@@ -8,10 +8,6 @@ import { ago } from "./TimeText.ts"
 
 /** Tables of sessions for the user. */
 
-/** Formats a size in bytes for the user. */
-export const sizeText = (bytes: number): string =>
-  bytes < 1_000 ? `${bytes} B` : bytes < 1e6 ? `${(bytes / 1e3).toFixed(1)} kB` : `${(bytes / 1e6).toFixed(1)} MB`
-
 /** The heading of a session: its title, else the first words of the user. */
 export const headingOf = ({ firstPrompt, title }: Pick<SessionSummary, "firstPrompt" | "title">): string =>
   printableLine(title ?? promptHeading(firstPrompt ?? "")) || "(empty)"
@@ -50,7 +46,7 @@ export const sessionTable = Effect.fnUntraced(function* (
       truncate(headingOf(session), title),
       ...(isWide ? [truncate(printableLine(session.model ?? ""), 24)] : []),
       ago(session.updatedAt, now),
-      ...(isWide ? [sizeText(session.bytes), session.id] : []),
+      ...(isWide ? [Output.sizeText(session.bytes), session.id] : []),
       stateOf(session, current, isNarrow)
     ])
   ]

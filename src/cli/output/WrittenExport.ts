@@ -24,6 +24,27 @@ export const redactedCopy = Effect.fnUntraced(function* (
   return made
 })
 
+/** Lists kinds of content with their counts. */
+export const kindsText = (counts: Readonly<Record<string, number>>): string =>
+  Object.entries(counts)
+    .map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
+    .join(", ")
+
+/** Writes a conversation in a format that can be read back, and tells what the format cannot hold. */
+export const writeTranscript = Effect.fnUntraced(function* (
+  file: string,
+  format: FormatName,
+  events: ReadonlyArray<SessionEvent>,
+  options?: Parameters<typeof Export.write>[3]
+) {
+  const unheld = yield* Export.write(file, format, events, options).pipe(
+    Output.progress(`writing ${file}`),
+    Effect.mapError((error) => failed(error.message))
+  )
+  const kinds = kindsText(unheld)
+  if (kinds !== "") yield* Output.notice(`the format ${format} cannot hold: ${kinds}; the log beside the file keeps it`)
+})
+
 /** Writes a conversation, and tells what the format cannot hold. `title` is the heading of a Markdown page. */
 export const writeExport = Effect.fnUntraced(function* (
   file: string,
@@ -37,12 +58,5 @@ export const writeExport = Effect.fnUntraced(function* (
     const page = writeMarkdown(events.reduce(applyEvent, emptySession).conversation, printableLine(heading))
     return yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
   }
-  const unheld = yield* Export.write(file, format, events).pipe(
-    Output.progress(`writing ${file}`),
-    Effect.mapError((error) => failed(error.message))
-  )
-  const kinds = Object.entries(unheld).map(([kind, count]) => `${printableLine(kind)} (${Output.number(count)})`)
-  if (kinds.length > 0) {
-    yield* Output.notice(`the format ${format} cannot hold: ${kinds.join(", ")}; the log beside the file keeps it`)
-  }
+  yield* writeTranscript(file, format, events)
 })

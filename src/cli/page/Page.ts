@@ -124,7 +124,7 @@ const conversationSection = (
       ? `${number(extent.shown)} of ${plural(extent.messages, "message")} are on this page: the first, the last, those that the tables name and the largest. ${plural(left, "message")} are not.`
       : "",
     hidesTexts
-      ? "All texts were left out."
+      ? "Texts are not shown."
       : extent.partLimit > 0
         ? `Texts are shown up to ${number(extent.partLimit)} characters a part; characters that cannot be seen are shown by their names.`
         : "There is too much text for one page: none of it is shown."

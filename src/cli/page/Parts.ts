@@ -150,7 +150,7 @@ export const partMarkup = (
 <p>${swatch(kind)}<b>${kindNames[kind]}${called}</b>, ${size}${shortly}${named}</p>
 ${
   hidesTexts
-    ? markup`<p>${plural(lengthOf(all), "character")}, left out</p>`
+    ? markup`<p>${plural(lengthOf(all), "character")}, not shown</p>`
     : markup`${texts}${more > 0 ? markup`<p>… ${plural(more, "more character")}${rest}</p>` : none}`
 }</div>
 `

@@ -1,4 +1,5 @@
 import { Context, Effect } from "effect"
+import { sizeText } from "../../domain/text/NumberText.ts"
 import { claudeReader } from "../../domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/codex/CodexReader.ts"
 import {
@@ -104,10 +105,6 @@ export const chooseReader = (
     ? Effect.fail(transcriptError(path, 0, `unknown format; expected ${readable}`, "UnknownFormat"))
     : Effect.as(checkMemory(path, format, head, options, size), readerOf(path, format, text, options))
 }
-
-/** Formats a number of bytes. */
-export const sizeText = (bytes: number): string =>
-  bytes < 1e9 ? `${Math.ceil(bytes / 1e6)} MB` : `${(bytes / 1e9).toFixed(1)} GB`
 
 /** Warns before a large file is read, and refuses one that would exceed the memory limit. */
 const checkMemory = Effect.fnUntraced(function* (

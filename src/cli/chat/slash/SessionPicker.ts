@@ -3,7 +3,8 @@ import { userSessions } from "../../../domain/session/SessionName.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
 import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
-import { headingOf, sizeText } from "../../output/SessionTable.ts"
+import { sizeText } from "../../output/Output.ts"
+import { headingOf } from "../../output/SessionTable.ts"
 import { ago } from "../../output/TimeText.ts"
 
 /**

@@ -5,6 +5,7 @@ import { FormatName } from "../../../domain/transcripts/Transcript.ts"
 import { locateLogs } from "../../../services/session/SessionFiles.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
 import * as TranscriptExport from "../../../services/transcripts/TranscriptExport.ts"
+import { kindsText } from "../../output/WrittenExport.ts"
 import { type ChatSession, nameOf, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
@@ -21,13 +22,13 @@ const saveTranscript = Effect.fnUntraced(function* (session: ChatSession, file: 
   const { id, terminal } = session
   const path = yield* Path.Path
   const events = yield* SessionStore.use((store) => store.events(id))
-  const omitted = yield* terminal.during(`writing ${file}`, () =>
+  const unheld = yield* terminal.during(`writing ${file}`, () =>
     TranscriptExport.write(path.resolve(file), format, events)
   )
-  const kinds = Object.entries(omitted).map(([kind, count]) => `${kind} (${count})`)
+  const kinds = kindsText(unheld)
   yield* say(
     session,
-    `Saved to ${file} as ${format}.${kinds.length === 0 ? "" : ` The format cannot hold ${kinds.join(", ")}; the log beside it keeps that.`}`
+    `Saved to ${file} as ${format}.${kinds === "" ? "" : ` The format cannot hold ${kinds}; the log beside it keeps that.`}`
   )
 })
 
