@@ -99,7 +99,7 @@ describe("agents", () => {
     assert.deepStrictEqual([ended.status, out(ended)], [1, ""])
     assert.match(
       ended.stderr,
-      /reviewer ended with ERROR_NO_COMPLETE_TASK_CALL\. It stopped without submitting.*I wonder\./
+      /reviewer did not finish \(ERROR_NO_COMPLETE_TASK_CALL\): It stopped without submitting.*I wonder\./
     )
   })
 })

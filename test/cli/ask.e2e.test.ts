@@ -117,9 +117,9 @@ describe("ask", () => {
       const env = { HOME: user, USERPROFILE: user, CLAUDE_CONFIG_DIR: "" }
       const first = yield* asking(fake, own, ["-r", "491e", "-p", "And now?"], { env })
       assert.deepStrictEqual([first.status, String(first.stdout)], [0, "Forty-two\n"])
-      assert.include(first.stderr, `this goes on with a copy of the claude session; ${file} stays as it is\n`)
+      assert.include(first.stderr, `resuming a copy of the claude session; ${file} is unchanged\n`)
       const second = yield* asking(fake, own, ["ask", "--resume", "491e", "And then?"], { env })
-      assert.match(second.stderr, /this goes on with your copy of the claude session, last changed just now\n/)
+      assert.match(second.stderr, /resuming your copy of the claude session, last changed just now\n/)
       assert.deepStrictEqual(sessionsIn(own).length, 1)
       const [one, other] = (yield* fake.requests).map((request) => JSON.stringify(messages(request)))
       assert.include(one, "fastest setup credo")

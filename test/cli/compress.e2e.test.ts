@@ -244,7 +244,7 @@ describe("eval", () => {
         /none: no such file; --questions expects/
       ],
       [[], /name a recorded conversation, or plant facts with --planted N/],
-      [["--planted", "-1"], /--planted -1 is no number of conversations/]
+      [["--planted", "-1"], /--planted -1: expected 1 or more conversations/]
     ] as const
     for (const [args, message] of refused) {
       const { status, stderr } = yield* run(["eval", ...args])

@@ -243,7 +243,7 @@ const run = Command.make(
       })
       return reason === "GOAL" ? undefined : yield* failed("")
     }
-    if (reason !== "GOAL") return yield* failed(`${agentName} ended with ${reason}. ${printableLine(text)}`)
+    if (reason !== "GOAL") return yield* failed(`${agentName} did not finish (${reason}): ${printableLine(text)}`)
     if (note !== undefined) yield* Output.notice(note)
     yield* Output.text(lines(text))
   }, Effect.scoped)

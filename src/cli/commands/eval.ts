@@ -63,7 +63,7 @@ export const evaluate = Command.make(
   },
   Effect.fn("cli.eval")(function* (input) {
     const { planted = 0 } = input
-    if (planted < 0) return yield* badInput(`--planted ${planted} is no number of conversations; expected 1 or more`)
+    if (planted < 0) return yield* badInput(`--planted ${planted}: expected 1 or more conversations`)
     if (input.files.length === 0 && planted === 0) {
       return yield* badInput("name a recorded conversation, or plant facts with --planted N")
     }

@@ -47,7 +47,7 @@ export const sessionOptions = Effect.fnUntraced(function* (
   const { compressionModel, model, session, strategy, threshold } = flags
   if (model?.trim() === "") return yield* badInput("--model needs the name of a model")
   if (model?.startsWith("replay:") === true) {
-    return yield* badInput("a recording is stepped through with chat --model replay:FILE, and played with replay FILE")
+    return yield* badInput("use chat --model replay:FILE to step through a recording, or replay FILE to play it")
   }
   const latest = flags.continue === true ? latestName : undefined
   if ([session, flags.resume, latest].filter((name) => name !== undefined).length > 1) {

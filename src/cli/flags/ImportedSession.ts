@@ -55,11 +55,11 @@ const copied = Effect.fnUntraced(function* (file: string, { notify, progress = (
   if (earlier?._tag === "Some") {
     const { id, updatedAt } = earlier.value
     const when = ago(updatedAt, yield* Clock.currentTimeMillis)
-    yield* notify(message(`this goes on with your copy of the ${format} session, last changed ${when}`))
+    yield* notify(message(`resuming your copy of the ${format} session, last changed ${when}`))
     return id
   }
   const id = yield* addUnderFreeId(events)
-  yield* notify(message(`this goes on with a copy of the ${format} session; ${printableLine(file)} stays as it is`))
+  yield* notify(message(`resuming a copy of the ${format} session; ${printableLine(file)} is unchanged`))
   return id
 })
 
