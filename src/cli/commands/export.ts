@@ -141,7 +141,9 @@ export const exported = Command.make(
     const isOther = isFile && to === undefined && ending(file) === ending(session.path)
     const format = isOther ? undefined : yield* formatOf(file, to)
     if (all && !isOther) {
-      return yield* badInput("--all copies files as they are: omit --to, and give FILE the ending of the session's file")
+      return yield* badInput(
+        "--all copies files as they are: omit --to, and give FILE the ending of the session's file"
+      )
     }
     const own =
       format === undefined

@@ -28,6 +28,7 @@ const choose = ({ terminal }: ChatSession, held: ReadonlyArray<HeldGrant>) =>
 /** `/approvals [number|all]`: shows what the user allowed, and takes it back. */
 export const approvals: SlashCommand = {
   name: "approvals",
+  aliases: ["permissions"],
   usage: "[number|all]",
   help: "Show what you allowed, and take it back",
   run: Effect.fnUntraced(function* (session, argument) {
