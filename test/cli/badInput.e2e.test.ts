@@ -196,7 +196,7 @@ const cases: ReadonlyArray<Case> = [
 /** What makes a message one of programs and not of people. */
 const jargon = /internal error|\n\s+at |Error\(|FileSystem\.|BadResource|Unknown:|WARN/
 
-const askedAgain = /^palimpsest: [^\n]+; retrying (?:at once|in \d+ s) \(attempt \d+\)$/
+const askedAgain = /^palimpsest: [^\n]+; retrying in \d+ s\.$/
 
 /** Runs the program under a shell's limit for the size of files. */
 const limited = Effect.fnUntraced(function* (

@@ -1,7 +1,6 @@
 import { Effect, FileSystem, Path } from "effect"
 import { fuzzyRank } from "../../domain/text/FuzzyMatch.ts"
 import { unescaped, formatReference } from "../../domain/workspace/AtReference.ts"
-import type { Completion } from "../../services/terminal/ChatTerminal.ts"
 
 /** Maximum number of candidates; more would not help on a screen. */
 const maxCandidates = 200
@@ -10,10 +9,7 @@ const maxCandidates = 200
  * Returns the files and folders that `fragment` may begin, relative to the folder `from`. Folders end in a slash. Names that
  * begin with a dot are included only when the fragment's name does. A folder that cannot be read has no candidates.
  */
-export const completePath = Effect.fn("PathCompletion.completePath")(function* (
-  fragment: string,
-  from: string
-): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
+export const completePath = Effect.fn("PathCompletion.completePath")(function* (fragment: string, from: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const slash = fragment.lastIndexOf("/") + 1
@@ -58,7 +54,7 @@ export const completeMention = Effect.fn("PathCompletion.completeMention")(funct
   line: string,
   from: string,
   all: Effect.Effect<ReadonlyArray<string>> = Effect.succeed([])
-): Effect.fn.Return<Completion, never, FileSystem.FileSystem | Path.Path> {
+) {
   const fragment = /(?:^|[\s↵])@("[^"↵]*|(?:\\[^↵]|[^\s↵"\\])*\\?)$/.exec(line)?.[1]
   if (fragment === undefined) return { candidates: [], replaced: "" }
   const isQuoted = fragment.startsWith('"')

@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { ChildProcess, type ChildProcessSpawner } from "effect/process"
+import { ChildProcess } from "effect/process"
 import { visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import * as Output from "../output/Output.ts"
@@ -39,10 +39,7 @@ const run = (command: string, onOutput: (output: string) => Effect.Effect<void>)
  * Runs a command and shows its output. Returns the text for the editor if the user wants the output in the next message,
  * undefined otherwise.
  */
-export const runLine = Effect.fn("ShellLine.runLine")(function* (
-  terminal: ChatTerminal["Service"],
-  command: string
-): Effect.fn.Return<string | undefined, never, ChildProcessSpawner.ChildProcessSpawner> {
+export const runLine = Effect.fn("ShellLine.runLine")(function* (terminal: ChatTerminal["Service"], command: string) {
   const style = terminal.canColor ? Output.coloured : Output.plain
   const key = `! ${command}`
   const showOutput = (output: string) => {

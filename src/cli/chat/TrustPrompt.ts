@@ -1,7 +1,6 @@
-import { Effect, type FileSystem, Path } from "effect"
+import { Effect, Path } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { offersIn } from "../../services/runtime/FolderTrust.ts"
-import type { Settings } from "../../services/settings/Settings.ts"
 import { type ChatTerminal, Closed } from "../../services/terminal/ChatTerminal.ts"
 import { offerText } from "../../services/workspace/FolderOffers.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
@@ -19,9 +18,7 @@ const choices = "y  trust it and everything below it\nn  ignore these; palimpses
  * Asks once whether the user trusts the working folder, if the folder offers anything. Without a terminal nothing is asked,
  * and the folder stays untrusted. A user who leaves without an answer is asked again the next time.
  */
-export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (
-  terminal: ChatTerminal["Service"]
-): Effect.fn.Return<void, never, FileSystem.FileSystem | Path.Path | Settings | Trust> {
+export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (terminal: ChatTerminal["Service"]) {
   if (!terminal.isTerminal) return
   const trust = yield* Trust
   const path = yield* Path.Path

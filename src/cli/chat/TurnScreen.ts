@@ -20,7 +20,6 @@ import {
   responseText,
   todoLines
 } from "../output/ToolCallText.ts"
-import { preparationText } from "./StatusLine.ts"
 import {
   compressedSentence,
   cutOffSentences,
@@ -28,7 +27,8 @@ import {
   overflowSentence,
   retrySentence,
   sourcesSentence
-} from "./TurnText.ts"
+} from "../output/TurnText.ts"
+import { preparationText } from "./StatusLine.ts"
 
 /** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
 

@@ -10,13 +10,6 @@ import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
 import { TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
 import type { TurnRetries } from "../../services/chat/ChatSettings.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
-import {
-  compressedSentence,
-  cutOffSentences,
-  maskedSentence,
-  retrySentence,
-  sourcesSentence
-} from "../chat/TurnText.ts"
 import * as AgentFlags from "../flags/AgentFlags.ts"
 import { missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
@@ -27,6 +20,13 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText, loopText, responseText } from "../output/ToolCallText.ts"
+import {
+  compressedSentence,
+  cutOffSentences,
+  maskedSentence,
+  retrySentence,
+  sourcesSentence
+} from "../output/TurnText.ts"
 
 /** An answered tool call. */
 const ToolCallRow = Schema.Struct({
@@ -76,9 +76,7 @@ const readPipedInput = Effect.gen(function* () {
 })
 
 /** Joins the prompt and the piped input with a blank line. */
-const messageOf = Effect.fnUntraced(function* (
-  prompt: string | undefined
-): Effect.fn.Return<string, ExitError, Stdio.Stdio> {
+const messageOf = Effect.fnUntraced(function* (prompt: string | undefined) {
   const parts = [prompt ?? "", (yield* readPipedInput).replace(/\n+$/, "")].filter((text) => text.trim() !== "")
   if (parts.length === 0) return yield* badInput("the prompt is empty; give a prompt, or pipe text in")
   return parts.join("\n\n")

@@ -199,9 +199,7 @@ const outFormat = (out: string): WrittenFormat =>
   Result.getOrElse(formatFor(out, undefined), (): WrittenFormat => "palimpsest")
 
 /** Rejects conflicting flags before any input is read. */
-const checked = Effect.fnUntraced(function* (
-  input: Flags
-): Effect.fn.Return<void, ExitError, FileSystem.FileSystem | Path.Path> {
+const checked = Effect.fnUntraced(function* (input: Flags) {
   if (input.window === 0) return yield* badInput("--window 0 leaves no room; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("use either --in-place or --out, not both")
   if (input.inPlace && input.file === "-") return yield* badInput("--in-place needs a file, not standard input")
@@ -239,10 +237,7 @@ const planStrategy = Schema.decodeUnknownOption(
   fromJson(Schema.Struct({ plan: Schema.Struct({ strategy: Schema.String }) }))
 )
 
-const readPlan = Effect.fnUntraced(function* (
-  path: string,
-  conversation: Conversation
-): Effect.fn.Return<Plan, ExitError, FileSystem.FileSystem | TempStore> {
+const readPlan = Effect.fnUntraced(function* (path: string, conversation: Conversation) {
   const fs = yield* FileSystem.FileSystem
   const text = yield* fs
     .readFileString(path)

@@ -1,17 +1,17 @@
-import { Effect, type FileSystem, Result } from "effect"
+import { Effect, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { strategies, StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { EvaluationReport, type MeasuredFile, sumsOf } from "../../domain/evaluation/EvaluationReport.ts"
 import { measures } from "../../domain/evaluation/Measures.ts"
-import { type OwnQuestion, ownQuestions, parseQuestions } from "../../domain/evaluation/OwnQuestions.ts"
+import { ownQuestions, parseQuestions } from "../../domain/evaluation/OwnQuestions.ts"
 import { evaluateRecording } from "../../services/evaluation/Evaluation.ts"
 import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import * as StrategyFlag from "../flags/StrategyFlag.ts"
 import { describeEvaluation } from "../output/EvaluationTable.ts"
-import { badInput, type ExitError } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { describePlanted } from "../output/PlantedTable.ts"
 
@@ -23,9 +23,7 @@ const writesSnapshots = (name: StrategyName): boolean =>
   strategies.some((strategy) => strategy.name === name && strategy.hasSnapshotBudget)
 
 /** Reads a questions file. A file without valid questions is bad input: status 2. */
-const questionsIn = Effect.fnUntraced(function* (
-  file: string
-): Effect.fn.Return<ReadonlyArray<OwnQuestion>, ExitError, FileSystem.FileSystem> {
+const questionsIn = Effect.fnUntraced(function* (file: string) {
   const text = yield* Input.fileText(file, "--questions expects a file with one JSON object a line")
   const questions = parseQuestions(text)
   return Result.isFailure(questions)

@@ -12,7 +12,7 @@ import * as ListenAddress from "../flags/ListenAddress.ts"
 import { serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
-import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as GatewayPage from "../page/GatewayPage.ts"
 import type { ServedPage } from "../page/ServedPage.ts"
@@ -41,9 +41,7 @@ const isStoreError = Schema.is(GatewayStoreError)
 const isProvider = (name: string): name is Provider => providers.some((provider) => provider === name)
 
 /** Reads `anthropic=http://…`. */
-const upstreamOf = Effect.fnUntraced(function* (
-  upstream: string
-): Effect.fn.Return<readonly [Provider, string], ExitError> {
+const upstreamOf = Effect.fnUntraced(function* (upstream: string) {
   const [, name = "", address = ""] = /^(\w+)=(https?:\/\/\S+)$/.exec(upstream) ?? []
   if (isProvider(name) && URL.canParse(address)) return [name, address]
   return yield* badInput(

@@ -29,11 +29,7 @@ const refersTo = (session: Session | undefined, name: Handle): boolean =>
     entry.content.parts.some((part, index) => payload(part, sourceOf(entry, index)).text.includes(name.slice(2)))
   )
 
-const stored = Effect.fnUntraced(function* (
-  file: string,
-  name: string,
-  sessions: ReadonlyArray<Session | undefined>
-): Effect.fn.Return<Uint8Array, ExitError, BlobFolder> {
+const stored = Effect.fnUntraced(function* (file: string, name: string, sessions: ReadonlyArray<Session | undefined>) {
   if (file === "-" || !isHandle(name)) return yield* unknown(file, name)
   const { at } = yield* BlobFolder
   const isReferred = sessions.some((session) => refersTo(session, name))

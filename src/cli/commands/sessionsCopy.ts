@@ -3,16 +3,14 @@ import { Argument, Command, Flag } from "effect/cli"
 import { matchName } from "../../domain/session/SessionName.ts"
 import { orSelectionError } from "../../services/runtime/SessionOpening.ts"
 import * as SessionCopy from "../../services/session/SessionCopy.ts"
-import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { SessionStore } from "../../services/session/SessionStore.ts"
 import { StoreOpener } from "../../services/session/StoreOpener.ts"
-import { type ExitError, failed } from "../output/ExitError.ts"
+import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
 
 /** Resolves the named sessions without duplicates. */
-export const resolveAll = Effect.fnUntraced(function* (
-  names: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<SessionSummary>, ExitError, SessionStore> {
+export const resolveAll = Effect.fnUntraced(function* (names: ReadonlyArray<string>) {
   const all = yield* orExit(SessionStore.use((store) => store.summaries))
   const sessions = yield* Effect.forEach(names, (one) => orExit(orSelectionError(one, matchName(one, all))))
   return [...new Set(sessions)]

@@ -1,8 +1,7 @@
-import { Effect, type Stdio } from "effect"
+import { Effect } from "effect"
 import { isGoogleModel, assumedWindow } from "../../domain/model/ModelLimits.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import type { Model } from "../../services/model/Model.ts"
 import * as ModelWindows from "../../services/model/ModelWindows.ts"
 import { Settings } from "../../services/settings/Settings.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
@@ -33,7 +32,7 @@ export const windowOf = Effect.fn("FileWindow.windowOf")(function* (
   loaded: Loaded,
   settings: SettingsFile,
   { asks, hint }: { readonly asks: boolean; readonly hint: string }
-): Effect.fn.Return<number, never, Model | Stdio.Stdio> {
+) {
   const { model, started } = loaded.session
   const name = model ?? started?.model ?? (isOurs(loaded) ? withDefaults(settings).model : undefined)
   if (name === undefined) {

@@ -1,8 +1,7 @@
-import { Effect, type FileSystem, Result } from "effect"
+import { Effect, Result } from "effect"
 import { Flag } from "effect/cli"
-import { parsePrices, priceProblemText, type Prices, pricesWith } from "../../domain/tokens/Prices.ts"
-import type { Settings } from "../../services/settings/Settings.ts"
-import { badInput, type ExitError } from "../output/ExitError.ts"
+import { parsePrices, priceProblemText, pricesWith } from "../../domain/tokens/Prices.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as FileWindow from "./FileWindow.ts"
 import * as Input from "./SharedFlags.ts"
 
@@ -16,9 +15,7 @@ export const flag = Input.optional(
 const settingPrices = Effect.map(FileWindow.settings, ({ models }) => pricesWith(models))
 
 /** Reads the price table: a file, or the built-in one with the prices of the settings. An invalid one is bad input: status 2. */
-export const read = Effect.fnUntraced(function* (
-  file: string | undefined
-): Effect.fn.Return<Prices, ExitError, FileSystem.FileSystem | Settings> {
+export const read = Effect.fnUntraced(function* (file: string | undefined) {
   if (file === undefined) return yield* settingPrices
   const table = parsePrices(yield* Input.fileText(file, "--prices expects a JSON file of prices"))
   return Result.isFailure(table)

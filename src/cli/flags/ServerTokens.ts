@@ -10,9 +10,7 @@ export interface ServerTokens {
 }
 
 /** Returns the tokens of the settings, or one of the local tenant that is made for this run. */
-export const serverTokens = Effect.fnUntraced(function* (
-  configured: ReadonlyArray<TokenSetting> = []
-): Effect.fn.Return<ServerTokens> {
+export const serverTokens = Effect.fnUntraced(function* (configured: ReadonlyArray<TokenSetting> = []) {
   if (configured.length > 0) return { tokens: configured, made: null }
   const token = yield* newToken
   return { tokens: [{ tenant: localTenant, hash: yield* hashOf(token) }], made: Redacted.value(token) }

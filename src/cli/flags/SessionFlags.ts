@@ -2,8 +2,7 @@ import { Clock, Effect, FileSystem, Option, Path } from "effect"
 import { Flag } from "effect/cli"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { AgentSessions, type SessionProblem } from "../../services/transcripts/AgentSessions.ts"
-import type { SessionFilter } from "../../services/transcripts/FindSessions.ts"
-import { badInput, type ExitError } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as Input from "./SharedFlags.ts"
 import * as SinceFlag from "./SinceFlag.ts"
@@ -45,7 +44,7 @@ export const filterOf = Effect.fnUntraced(function* (input: {
   readonly agent: ReadonlyArray<AgentName> | undefined
   readonly folder: string | undefined
   readonly since: SinceFlag.Since | undefined
-}): Effect.fn.Return<SessionFilter, ExitError, FileSystem.FileSystem | Path.Path> {
+}) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const { agent, folder } = input

@@ -15,7 +15,7 @@ import { progressLine } from "./ProgressLine.ts"
 const errorCode = (error: unknown): unknown =>
   typeof error === "object" && error !== null && "code" in error ? error.code : undefined
 
-const writeStderr = Effect.fnUntraced(function* (value: string): Effect.fn.Return<void, never, Stdio.Stdio> {
+const writeStderr = Effect.fnUntraced(function* (value: string) {
   const stdio = yield* Stdio.Stdio
   yield* Stream.make(encode(value)).pipe(Stream.run(stdio.stderr({ endOnDone: false })), Effect.ignore)
 })
@@ -33,7 +33,7 @@ const wipe = Effect.flatMap(Drawn, (drawn) => {
   return writeStderr(wiped)
 })
 
-const writeStdout = Effect.fnUntraced(function* (value: Uint8Array): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+const writeStdout = Effect.fnUntraced(function* (value: Uint8Array) {
   const stdio = yield* Stdio.Stdio
   yield* wipe
   yield* Stream.make(value).pipe(
@@ -56,9 +56,7 @@ const stdoutIsTerminal = Effect.flatMap(Stdio.Stdio, (stdio) => stdio.stdoutIsTe
  * A pipe or a file receives them unchanged. A terminal receives text in which control and invisible characters are escaped. A
  * closed pipe (`| head`) ends the command quietly. Returns whether the written text differs from the bytes.
  */
-export const bytes = Effect.fnUntraced(function* (
-  value: Uint8Array
-): Effect.fn.Return<boolean, ExitError, Stdio.Stdio> {
+export const bytes = Effect.fnUntraced(function* (value: Uint8Array) {
   if (!(yield* stdoutIsTerminal)) return yield* Effect.as(writeStdout(value), false)
   const text = decode(value).text
   const escaped = visibleBlock(text)
@@ -79,10 +77,7 @@ export const TerminalColumns = Context.Reference<{
 export const tableColumns = (otherwise: number): Effect.Effect<number> =>
   Effect.map(TerminalColumns, ({ stdout }) => stdout ?? otherwise)
 
-const writeLine = Effect.fnUntraced(function* (
-  value: string,
-  columns: number | undefined
-): Effect.fn.Return<void, ExitError, Stdio.Stdio> {
+const writeLine = Effect.fnUntraced(function* (value: string, columns: number | undefined) {
   const line = value.endsWith("\n") ? value : `${value}\n`
   if (!(yield* stdoutIsTerminal)) return yield* writeStdout(encode(line))
   const shown = visibleExceptColours(line)

@@ -131,7 +131,7 @@ export const orExit = <A, E extends RuntimeError, R>(work: Effect.Effect<A, E, R
 export const turnFailure = Effect.fnUntraced(function* (
   error: TurnError,
   advice: Effect.Effect<ReadonlyArray<string>>
-): Effect.fn.Return<ExitError, never, Stdio.Stdio> {
+) {
   const reason = error._tag === "ModelError" ? error.reason : undefined
   const isMissingKey =
     reason?._tag === "AuthenticationError" &&

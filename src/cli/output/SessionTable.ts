@@ -35,7 +35,7 @@ export const sessionTable = Effect.fnUntraced(function* (
   columns: number,
   style: Output.Style = Output.plain,
   current?: string
-): Effect.fn.Return<string> {
+) {
   const now = yield* Clock.currentTimeMillis
   const isWide = columns >= wideTableColumns
   const isNarrow = columns < narrowTableColumns

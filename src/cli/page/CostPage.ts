@@ -15,7 +15,7 @@ export const renderCostPage = Effect.fn("CostPage.renderCostPage")(function* (
   report: CostReport,
   name: string | undefined,
   by: Dimension | undefined
-): Effect.fn.Return<string> {
+) {
   const title = name === undefined ? "What sessions cost" : `What ${shortName(name, 60)} cost`
   return yield* renderDocument({
     title,

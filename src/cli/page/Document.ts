@@ -20,7 +20,7 @@ export interface Document {
 }
 
 /** The hash that identifies a text of the page in its content security policy. */
-export const policyHash = Effect.fnUntraced(function* (text: string): Effect.fn.Return<string> {
+export const policyHash = Effect.fnUntraced(function* (text: string) {
   const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(text).slice()))
   return `'sha256-${btoa(String.fromCharCode(...new Uint8Array(digest)))}'`
 })
@@ -32,7 +32,7 @@ export const renderDocument = Effect.fn("Document.renderDocument")(function* ({
   header,
   main,
   title
-}: Document): Effect.fn.Return<string> {
+}: Document) {
   const policy = [
     "default-src 'none'",
     `style-src ${yield* policyHash(sheet)}`,

@@ -230,7 +230,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   measured,
   snapshotByCode,
   title
-}: Page): Effect.fn.Return<string> {
+}: Page) {
   const charts = yield* Effect.promise(() => import("./Charts.ts"))
   const sizes = viewSizes(measured ?? conversation)
   const laidAt = Entries.compressedAt(measured ?? conversation)
@@ -250,7 +250,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
     tellsNames: !hidesTexts
   })
 
-  const draw = Effect.fnUntraced(function* (chart: Chart): Effect.fn.Return<Drawn> {
+  const draw = Effect.fnUntraced(function* (chart: Chart) {
     const wide = charts.draw(chart, "wide")
     yield* Effect.yieldNow
     return { wide, narrow: charts.draw(chart, "narrow") }

@@ -55,9 +55,7 @@ const lead = ({ strategies, window }: Report): Html => {
 }
 
 /** Renders one self-contained HTML page about a replay. The same report always gives the same page. */
-export const renderReplayPage = Effect.fn("ReplayPage.renderReplayPage")(function* (
-  report: Report
-): Effect.fn.Return<string> {
+export const renderReplayPage = Effect.fn("ReplayPage.renderReplayPage")(function* (report: Report) {
   const charts = yield* Effect.promise(() => import("./Charts.ts"))
   const chart = chartOf(report)
   const wide = charts.draw(chart, "wide")

@@ -17,7 +17,7 @@ export const servedPage = Effect.fnUntraced(function* (
   title: string,
   body: Html,
   { script, styles: own = "" }: { readonly script?: string; readonly styles?: string }
-): Effect.fn.Return<ServedPage> {
+) {
   const styles = `${sheet}${serveSheet}${own}`
   const policy = [
     "default-src 'none'",

@@ -29,13 +29,11 @@ import {
   type CompressionResult,
   type CompressRequest,
   givenUpText,
-  type PlanRefused,
   unusableIn,
   withUsableModels
 } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
 import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
@@ -202,7 +200,7 @@ const prepare = Effect.fnUntraced(function* (
   hooks: Effect.Success<ReturnType<typeof hooksOf>>,
   maxTokens: number,
   scale: number
-): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
+) {
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false
   const hookDecision = turn?.hookDecision ?? (yield* askHooks(chat, hooks, { forced, mustFit }))
@@ -374,7 +372,7 @@ const inModelTokens = (
  * The id of a compression in telemetry: Gemini CLI's `compress-<ms>` for a requested compression, else the session and the entry that the turn
  * continues with.
  */
-export const promptIdOf = Effect.fnUntraced(function* (chat: ChatState, isAsked: boolean): Effect.fn.Return<string> {
+export const promptIdOf = Effect.fnUntraced(function* (chat: ChatState, isAsked: boolean) {
   if (isAsked) return `compress-${yield* Clock.currentTimeMillis}`
   const { conversation, started } = yield* Ref.get(chat.session)
   return `${started?.session ?? "chat"}:${entryId(conversation.next)}`

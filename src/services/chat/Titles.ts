@@ -55,10 +55,7 @@ export const cleanTitle = (answer: string): string | undefined => {
 }
 
 /** Asks the small model for a title. Undefined where it gives none in time. */
-const titleOf = Effect.fn("Titles.titleOf")(function* (
-  all: ReadonlyArray<Entry>,
-  family: string
-): Effect.fn.Return<string | undefined, never, Model> {
+const titleOf = Effect.fn("Titles.titleOf")(function* (all: ReadonlyArray<Entry>, family: string) {
   const content = excerptOf(all)
   if (content === undefined) return undefined
   const { model: name, ...generation } = modelFor("title", family)
@@ -74,10 +71,7 @@ const titleOf = Effect.fn("Titles.titleOf")(function* (
  * Titles a session by its content. Returns the title, or undefined if the session keeps its name. Never fails and
  * takes at most a few seconds; run it in a fiber of its own.
  */
-export const entitle = Effect.fn("Titles.entitle")(function* (
-  id: string,
-  chat: Chat["Service"]
-): Effect.fn.Return<string | undefined, never, Model | SessionStore> {
+export const entitle = Effect.fn("Titles.entitle")(function* (id: string, chat: Chat["Service"]) {
   const { model: family } = yield* chat.settings
   const title = yield* titleOf(entries(yield* chat.conversation), family)
   if (title === undefined) return undefined

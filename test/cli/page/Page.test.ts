@@ -84,7 +84,7 @@ describe("a page", () => {
     assert.include(words(document.querySelector("#e4 .part")), "900 tokens, shortened to 9 in the view")
     assert.include(
       words(document.querySelector("#e2 .about")),
-      "opens turn 1 · not in the current view · 2026-02-03 04:05:06 UTC"
+      "prompt 1 · not in the current view · 2026-02-03 04:05:06 UTC"
     )
     assert.include(words(document.querySelector("#e6 .about")), "in the current view · by some-model")
     assert.include(words(document.querySelector("#e7 .about")), "inserted by a compression")

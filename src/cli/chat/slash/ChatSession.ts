@@ -89,7 +89,7 @@ export interface ChatSession {
 export const make = Effect.fnUntraced(function* (
   parts: Pick<ChatSession, "agent" | "chat" | "id" | "recording" | "terminal" | "writePage">,
   title: string | undefined
-): Effect.fn.Return<ChatSession> {
+) {
   return {
     ...parts,
     style: parts.terminal.canColor ? Output.coloured : Output.plain,

@@ -1,6 +1,6 @@
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Output from "../output/Output.ts"
+import * as Output from "./Output.ts"
 
 /** The sentences about one turn: compressions, messages that do not fit, pauses and answers that are cut off. */
 
