@@ -476,13 +476,15 @@ const readable = (lines: ReadonlyArray<string>): string => {
 
 describe.each([...forms, "opencode", "gemini document"] as const)("%s", (form) => {
   it("writes its own form of each: see `test/golden/written-*.txt`, and take a new one with `vitest -u`", async () => {
+    // What begins every file is shown once.
+    const opening = new Set(writtenText(form, transcriptOf([])).lines)
     const written = [...conversations, ...unnamed].map(([name, steps, about]) => {
       const { lines, unheld } = writtenText(form, transcriptOf(steps, about))
-      return `== ${name}\n${readable(lines)}\nnot held: ${JSON.stringify(unheld)}\n`
+      const shown = steps.length === 0 ? lines : lines.filter((line) => !opening.has(line))
+      return [`== ${name}`, readable(shown), ...Object.keys(unheld).map((kind) => `not held: ${kind} ${unheld[kind]}`)]
     })
-    await expect(written.join("\n")).toMatchFileSnapshot(
-      path.join(root, `test/golden/written-${form.replace(" ", "-")}.txt`)
-    )
+    const golden = `test/golden/written-${form.replace(" ", "-")}.txt`
+    await expect(`${written.flat().join("\n")}\n`).toMatchFileSnapshot(path.join(root, golden))
   })
 })
 
