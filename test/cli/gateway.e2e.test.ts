@@ -9,12 +9,9 @@ import { run } from "./program.ts"
 
 /** The gateway as a program. */
 
-it.live("prints how to point a client at it, and what is wrong with a flag", function* () {
+it.live("prints how to point a client at it", function* () {
   const printed = yield* run(["gateway", "--print", "claude", "--port", "5000"])
   assert.strictEqual(printed.stdout.toString(), "export ANTHROPIC_BASE_URL=http://127.0.0.1:5000\nclaude\n")
-  const wrong = yield* run(["gateway", "--upstream", "mistral=http://x"])
-  assert.strictEqual(wrong.status, 2)
-  assert.match(wrong.stderr, /^palimpsest: --upstream mistral=http:\/\/x: expected anthropic=/)
 })
 
 it.live("passes requests on, and lets the last answer end when it is stopped", function* () {

@@ -91,29 +91,6 @@ describe("replay", () => {
     const over = yield* run(["replay", html, "--window", "16k", "--html", html])
     assert.strictEqual(over.status, 2)
   })
-
-  const refusals: ReadonlyArray<readonly [what: string, args: ReadonlyArray<string>, says: RegExp]> = [
-    ["no window", [example], /--window/],
-    ["a window of nothing", [example, "--window", "0"], /leaves no room/],
-    ["one unknown strategy of two", [example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
-    ["a window too small for the first message", [example, "--window", "500"], /--window 500 is too small/]
-  ]
-  it.effect.each(refusals)("refuses in one line: %s", function* ([, args, says]) {
-    const { status, stderr, stdout } = yield* run(["replay", ...args])
-    assert.deepStrictEqual([status, String(stdout)], [2, ""])
-    assert.match(stderr, says)
-    assert.match(stderr, /^palimpsest: [^\n]+\n(?:Try [^\n]+\n)?$/)
-  })
-
-  it.effect("refuses in one line a conversation without model answers", function* () {
-    const { folder } = yield* program
-    mkdirSync(path.join(folder, "replay"), { recursive: true })
-    const file = path.join(folder, "replay", "question.json")
-    writeFileSync(file, JSON.stringify([{ role: "user", parts: [{ text: "Is anybody there?" }] }]))
-    const { status, stderr } = yield* run(["replay", file, "--window", "8k"])
-    assert.strictEqual(status, 2)
-    assert.match(stderr, /^palimpsest: [^\n]*it has no model answers[^\n]*\n$/)
-  })
 })
 
 describe("the replay report", () => {
