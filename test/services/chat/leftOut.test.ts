@@ -138,7 +138,7 @@ describe("content that the provider refuses", () => {
       const said = /^(.+) left out of the request, because .* bytes .*; recall h_/
       assert.deepStrictEqual(
         notices.map((notice) => said.exec(notice)?.[1]),
-        ["2 files were", "a file was"]
+        ["a file was", "2 files were"]
       )
       assert.lengthOf(dataOf(last), 2)
       assert.isTrue(last.contents.at(-2)?.parts.some(isMedia))
