@@ -15,9 +15,9 @@ import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import type { Assembled } from "../compression/strategies/StrategyRunner.ts"
+import type { Assembled, StrategySession } from "../compression/strategies/StrategyRunner.ts"
 import { makeEntry, rangeHandle } from "../session/EntryBuilder.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
 import { fitImages, fittedImages } from "./FitImages.ts"
@@ -28,7 +28,10 @@ import { pendingItems, type PendingMessage, type PendingPart, requestSize } from
 /**
  * The session of the chat's strategy. It opens on first use, and is replaced when the settings name another strategy.
  */
-const strategySession = Effect.fnUntraced(function* (chat: ChatState, { strategy }: RequestContext) {
+const strategySession = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { strategy }: RequestContext
+): Effect.fn.Return<StrategySession, never, Compression> {
   const present = chat.strategy
   if (present?.name === strategy.name) return present.session
   yield* closeStrategy(chat)
@@ -102,7 +105,10 @@ export const ingestMessage = Effect.fnUntraced(function* (
 })
 
 /** Returns the parts that are smaller in their new form, with their tokens. */
-const smaller = Effect.fnUntraced(function* ({ shorten }: Assembled, chat: ChatState) {
+const smaller = Effect.fnUntraced(function* (
+  { shorten }: Assembled,
+  chat: ChatState
+): Effect.fn.Return<Patch["shorten"], TokenCountError, TokenCounter> {
   if (shorten.length === 0) return []
   const counter = yield* TokenCounter
   const items = new Map(view((yield* Ref.get(chat.session)).conversation).map((item) => [item.entry.id, item]))
@@ -166,7 +172,10 @@ const dropOldest = Effect.fnUntraced(function* (
 })
 
 /** Tells the strategy that a turn has ended. */
-export const afterTurn = Effect.fnUntraced(function* (chat: ChatState, context: RequestContext) {
+export const afterTurn = Effect.fnUntraced(function* (
+  chat: ChatState,
+  context: RequestContext
+): Effect.fn.Return<void, never, Compression> {
   const { afterTurn: notify } = yield* strategySession(chat, context)
   if (notify !== undefined) yield* notify((yield* Ref.get(chat.session)).conversation)
 })

@@ -135,7 +135,10 @@ export interface ChatOptions extends Partial<Pick<OpenSession, "complete">> {
 export type Emit = (event: ChatEvent) => Effect.Effect<unknown>
 
 /** Makes the state of a conversation that nothing has changed yet. */
-export const makeState = Effect.fnUntraced(function* (options: ChatOptions, scope: Scope.Scope) {
+export const makeState = Effect.fnUntraced(function* (
+  options: ChatOptions,
+  scope: Scope.Scope
+): Effect.fn.Return<ChatState> {
   const handles = new HandleIndex()
   handles.restore(recallableOf(options.session).entries)
   return {

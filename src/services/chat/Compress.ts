@@ -1,14 +1,10 @@
 import { Clock, Effect, Exit, Ref, Schema } from "effect"
 import {
-  callsOf,
   Cancelled,
   FailedInflatedTokenCount,
   type Outcome,
-  paidCalls,
   patchOf,
-  summarizedRangeOf,
   type Plan,
-  statusOf,
   tokensOf,
   withCounts
 } from "../../domain/compression/Compression.ts"
@@ -19,6 +15,7 @@ import { compressed, type Conversation, entryId, view, viewTokens } from "../../
 import { withUnusable } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
+import { compressionEvent } from "../../domain/session/CompressionEvent.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
@@ -29,11 +26,13 @@ import {
   type CompressionResult,
   type CompressRequest,
   givenUpText,
+  type PlanRefused,
   unusableIn,
   withUsableModels
 } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
+import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
 import { type ChatState, type Emit, hooksOf } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
@@ -200,7 +199,7 @@ const prepare = Effect.fnUntraced(function* (
   hooks: Effect.Success<ReturnType<typeof hooksOf>>,
   maxTokens: number,
   scale: number
-) {
+): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false
   const hookDecision = turn?.hookDecision ?? (yield* askHooks(chat, hooks, { forced, mustFit }))
@@ -262,59 +261,24 @@ const record = Effect.fnUntraced(function* (
   turn: BeforeRequest | undefined
 ) {
   const { outcome, policy, scale } = counted
-  const at = yield* Clock.currentTimeMillis
-  const patch = patchOf(outcome)
-  const status = statusOf(outcome)
-  const { after, before } = tokensOf(outcome)
-  const calls = paidCalls(isPrepared ? [] : callsOf(outcome))
-  if (patch !== undefined) {
-    const event: SessionEvent = {
-      _tag: "Compressed",
-      at,
-      status,
-      strategy: policy.strategy,
-      // In the log, `manual` means forced: by the user, or because nothing else would fit.
-      trigger: forced ? "manual" : "auto",
-      before: TokenCount.make(before),
-      after: TokenCount.make(after),
-      patch,
-      ...(dropped === undefined ? {} : { dropped }),
-      ...(request === undefined ? {} : { request }),
-      ...(unusable.length === 0 ? {} : { unusable }),
-      ...calls
-    }
-    const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
-      if (turn !== undefined)
-        chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
-    })
-    const committing = commitStep(isPrepared ? adopt(chat, event) : commit(chat, event))
-    yield* Effect.uninterruptible(Effect.andThen(committing, note))
-  } else if (isFailure(status)) {
-    yield* commitStep(
-      commit(chat, failedEvent(outcome, { at, status, forced, strategy: policy.strategy, unusable, ...calls }))
-    )
-  }
+  const event = compressionEvent(outcome, {
+    at: yield* Clock.currentTimeMillis,
+    dropped,
+    forced,
+    isPaid: isPrepared,
+    request,
+    strategy: policy.strategy,
+    unusable
+  })
+  if (event === undefined) return
+  const isCompressed = event._tag === "Compressed"
+  const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
+    if (isCompressed && turn !== undefined)
+      chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
+  })
+  const committing = commitStep(isCompressed && isPrepared ? adopt(chat, event) : commit(chat, event))
+  yield* Effect.uninterruptible(Effect.andThen(committing, note))
 })
-
-/** The event of a compression that failed. */
-export const failedEvent = (
-  outcome: Outcome,
-  {
-    unusable,
-    ...about
-  }: Pick<Extract<SessionEvent, { _tag: "CompressionFailed" }>, "at" | "status" | "forced" | "strategy" | "calls"> & {
-    readonly unusable: ReadonlyArray<string>
-  }
-): SessionEvent => {
-  const tried = summarizedRangeOf(outcome)
-  return {
-    _tag: "CompressionFailed",
-    ...about,
-    tokens: TokenCount.make(tokensOf(outcome).before),
-    ...(tried === undefined ? {} : { tried }),
-    ...(unusable.length === 0 ? {} : { unusable })
-  }
-}
 
 const commitStep = (committing: Effect.Effect<void, SessionStoreError>) =>
   CompressionSteps.use(({ step }) => step({ name: "commit", result: Schema.Boolean }, Effect.as(committing, true)))
@@ -331,10 +295,6 @@ const adopt = (chat: ChatState, event: SessionEvent) =>
       Effect.tap(() => Effect.sync(() => isRehearsed && (chat.requests.outgoing = outgoing)))
     )
   })
-
-/** Whether a compression with this status failed, so that the failure is remembered. */
-export const isFailure = (status: string): boolean =>
-  status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER"
 
 /** An outcome in the estimator's tokens, and what is needed to convert it. */
 interface Counted {

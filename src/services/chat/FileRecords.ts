@@ -2,6 +2,7 @@ import { Clock, Effect, Ref } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { type FileChanged, isVersionKept } from "../../domain/session/ChangedFiles.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
 import { TempStore } from "../session/TempStore.ts"
 import type { ChatState } from "./ChatState.ts"
 import { commit } from "./Commit.ts"
@@ -24,7 +25,7 @@ export interface FileChange {
 export const keepFile = Effect.fn("Chat.keepFile")(function* (
   chat: ChatState,
   { after, before, by, path }: FileChange
-) {
+): Effect.fn.Return<Effect.Effect<void, SessionStoreError>, never, TempStore> {
   const store = yield* TempStore
   const keep = Effect.fnUntraced(function* ({ bytes, mode }: NonNullable<FileChange["before"]>) {
     const hash: Hash = yield* store.hash(bytes)

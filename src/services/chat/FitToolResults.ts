@@ -11,7 +11,7 @@ import {
   omittedMediaNote
 } from "../../domain/conversation/ToolOutputBound.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
 
 /** Truncates the tool outputs of a new entry as the model sees them. Each is stored whole. */
 
@@ -31,7 +31,7 @@ export const withBounds = Effect.fnUntraced(function* (
   bound: OutputBound,
   room: number,
   isBoundable: (part: Part) => boolean = (part) => isResponse(part) || isMedia(part)
-) {
+): Effect.fn.Return<Entry, TokenCountError, TokenCounter> {
   const results = entry.content.parts.flatMap((part, index) => (isBoundable(part) ? [{ part, index }] : []))
   if (results.length === 0 || bound.most <= 0) return entry
   const counter = yield* TokenCounter

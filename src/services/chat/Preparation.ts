@@ -6,6 +6,7 @@ import { compressed, viewTokens } from "../../domain/conversation/Conversation.t
 import { Outgoing } from "../../domain/conversation/Outgoing.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
+import type { CompressionResult } from "../compression/strategies/CompressRequest.ts"
 import type { ChatState, Emit, RequestContext } from "./ChatState.ts"
 
 /** Uses and ends the snapshot that a chat prepares in the background. `PrepareSnapshot.ts` starts it. */
@@ -72,7 +73,7 @@ export const takePrepared = Effect.fnUntraced(function* (
   policy: Policy,
   maxTokens: number,
   emit: Emit
-) {
+): Effect.fn.Return<CompressionResult | undefined> {
   const { preparation } = chat
   if (preparation?.strategy !== policy.strategy || policy.summarizer !== "model") return undefined
   const isRunning = preparation.state === "running"

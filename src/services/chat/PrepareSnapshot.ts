@@ -2,6 +2,7 @@ import { Cause, Clock, Deferred, Effect, Exit, Ref } from "effect"
 import { callsOf, Cancelled, Noop, paidCalls, statusOf } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
+import { failedEvent, isFailure } from "../../domain/session/CompressionEvent.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
@@ -9,7 +10,7 @@ import { firePreCompress, postCompress } from "../compression/PreCompress.ts"
 import { unusableIn, withUsableModels } from "../compression/strategies/CompressRequest.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
-import { compressRequest, failedEvent, isFailure, promptIdOf } from "./Compress.ts"
+import { compressRequest, promptIdOf } from "./Compress.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { rehearse } from "./Preparation.ts"
 import { withOwnWindows } from "./RequestContext.ts"
@@ -93,15 +94,14 @@ const settle = Effect.fnUntraced(function* (
       : undefined
   if (outcome !== undefined) {
     const at = yield* Clock.currentTimeMillis
-    const calls = paidCalls(callsOf(outcome))
+    const { calls } = paidCalls(callsOf(outcome))
     const unusable = result === undefined ? [] : unusableIn(result, policy)
-    const status = isFailure(statusOf(outcome)) ? statusOf(outcome) : "FAILED_SUMMARIZER"
+    const hasFailed = isFailure(statusOf(outcome))
+    const status = hasFailed ? statusOf(outcome) : "FAILED_SUMMARIZER"
     const event: SessionEvent | undefined =
-      written === undefined && (calls.calls !== undefined || isFailure(statusOf(outcome)))
-        ? failedEvent(outcome, { at, status, forced: false, strategy, unusable, ...calls })
-        : calls.calls === undefined
-          ? undefined
-          : { _tag: "Prepared", at, strategy, calls: calls.calls }
+      written === undefined && (calls !== undefined || hasFailed)
+        ? failedEvent(outcome, { at, strategy, forced: false, unusable }, status)
+        : calls && { _tag: "Prepared", at, strategy, calls }
     if (event !== undefined) yield* commit(chat, event).pipe(Effect.ignore({ log: "Warn" }))
   } else if (Exit.isFailure(exit) && !Cause.hasInterrupts(exit.cause)) {
     yield* Effect.logWarning("a snapshot could not be prepared", exit.cause)

@@ -11,9 +11,9 @@ import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { compressionThreshold, Experiments } from "../settings/Experiments.ts"
 import { Calibrations, countRequest, overheadParts } from "../tokens/Calibrations.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
-import type { ChatState } from "./ChatState.ts"
+import type { ChatState, RequestContext } from "./ChatState.ts"
 import * as WindowGuard from "./WindowGuard.ts"
 
 /** Determines which model a chat asks, the size of its window, and the other content of every request. */
@@ -50,7 +50,9 @@ export const windowLimits = (settings: ChatSettings, name: string) =>
   )
 
 /** The context of the next request. Kept until the settings or the model change. */
-export const requestContext = Effect.fnUntraced(function* (chat: ChatState) {
+export const requestContext = Effect.fnUntraced(function* (
+  chat: ChatState
+): Effect.fn.Return<RequestContext, TokenCountError, Calibrations | Compression | Model | TokenCounter> {
   const settings = yield* Ref.get(chat.settings)
   const session = yield* Ref.get(chat.session)
   const model = askedModel(session, settings)

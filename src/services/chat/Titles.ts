@@ -55,7 +55,10 @@ export const cleanTitle = (answer: string): string | undefined => {
 }
 
 /** Asks the small model for a title. Undefined where it gives none in time. */
-const titleOf = Effect.fn("Titles.titleOf")(function* (all: ReadonlyArray<Entry>, family: string) {
+const titleOf = Effect.fn("Titles.titleOf")(function* (
+  all: ReadonlyArray<Entry>,
+  family: string
+): Effect.fn.Return<string | undefined, never, Model> {
   const content = excerptOf(all)
   if (content === undefined) return undefined
   const { model: name, ...generation } = modelFor("title", family)
@@ -71,7 +74,10 @@ const titleOf = Effect.fn("Titles.titleOf")(function* (all: ReadonlyArray<Entry>
  * Titles a session by its content. Returns the title, or undefined if the session keeps its name. Never fails and
  * takes at most a few seconds; run it in a fiber of its own.
  */
-export const entitle = Effect.fn("Titles.entitle")(function* (id: string, chat: Chat["Service"]) {
+export const entitle = Effect.fn("Titles.entitle")(function* (
+  id: string,
+  chat: Chat["Service"]
+): Effect.fn.Return<string | undefined, never, Model | SessionStore> {
   const { model: family } = yield* chat.settings
   const title = yield* titleOf(entries(yield* chat.conversation), family)
   if (title === undefined) return undefined
