@@ -1,5 +1,6 @@
 import {
   callsOf,
+  type CompressionStatus,
   type Outcome,
   paidCalls,
   patchOf,
