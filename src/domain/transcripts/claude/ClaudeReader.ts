@@ -21,7 +21,7 @@ import {
 } from "./Line.ts"
 import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
 import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
-import { decodeClaude, ignoredKinds, kindName, synthetic } from "./Record.ts"
+import { decodeClaude, ignoredKinds, synthetic } from "./Record.ts"
 import { Tree } from "./Tree.ts"
 
 /**
@@ -449,7 +449,7 @@ export const claudeReader = (isLenient = false): LineReader => {
     if (isRecordProblem(message)) return message
     const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
     version = decoded.version ?? version
-    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
+    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(decoded.recordKind)
     const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
     cwd ??= folder
     if (message === undefined && decoded.uuid === undefined) return undefined

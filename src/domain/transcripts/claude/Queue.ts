@@ -46,7 +46,7 @@ export class Queue {
 
   /** Adds a record. */
   add(
-    { at, content, operation }: ClaudeRecord & { readonly _tag: "Queued" },
+    { at, content, operation }: Extract<ClaudeRecord, { readonly _tag: "Queued" }>,
     locator: Locator,
     number: number,
     skipped: Skipped

@@ -59,8 +59,8 @@ type Gives =
     }
   | { readonly _tag: "Nothing"; readonly kind: string }
 
-type Message = GeminiRecord & { readonly _tag: "Message" }
-type Note = GeminiRecord & { readonly _tag: "Note" }
+type Message = Extract<GeminiRecord, { readonly _tag: "Message" }>
+type Note = Extract<GeminiRecord, { readonly _tag: "Note" }>
 
 /** A message record. */
 export interface MessageRecord {

@@ -273,7 +273,7 @@ export const sameMessage = (left: Draft, right: Draft): boolean =>
   left.author === right.author &&
   samePieces(piecesOf(left), piecesOf(right))
 
-type SessionRecord = GeminiRecord & { readonly _tag: "Session" }
+type SessionRecord = Extract<GeminiRecord, { readonly _tag: "Session" }>
 
 /** The session read so far. */
 class Recording {
