@@ -231,11 +231,10 @@ function* named(
  * and results are in the run of messages right after their call's. A result without such a call is left out.
  */
 export function* nativeCalls(
-  rows: ReadonlyArray<Row>,
+  contents: ReadonlyArray<Content>,
   isFit: (id: string) => boolean,
   make: (n: number) => string
 ): SlicedWork<NativeCalls> {
-  const contents = rows.map(({ draft }) => draft.content)
   const calls = yield* named(contents, isFit, make)
   const turns = turnsOf(contents)
   for (const [turn, from] of turns.entries()) {
@@ -319,7 +318,7 @@ export const layoutWriter = (
     for (const [number, segment] of segments.entries()) {
       const rows = segment.filter(isRow)
       const contents = rows.map(({ draft }) => draft.content)
-      const calls = yield* nativeCalls(rows, format.isFit, callIdOf(session))
+      const calls = yield* nativeCalls(contents, format.isFit, callIdOf(session))
       const owed = written.answer === undefined ? undefined : yield* owedCalls(contents, number === segments.length - 1)
       let index = 0
       for (const item of segment) {
