@@ -196,7 +196,44 @@ describe("what the user said in the result of a call", () => {
       ["use trash"],
       true
     ],
+    [
+      "a rule about a command of several lines",
+      "Bash",
+      { error: "Permission to use Bash with command cat <<E\nx\nE has been denied." },
+      [],
+      true
+    ],
+    [
+      "questions to talk about, with answers",
+      "AskUserQuestion",
+      {
+        error: `${claude}To tell you how to proceed, the user said:\nThe user wants to clarify these questions.\n    WORDS\n\n    Questions asked:\n- "Where?"\n  Answer: Oslo\n  User notes: not Bergen\n- "When?"\n  (No answer provided)`
+      },
+      ["Oslo", "not Bergen"],
+      true
+    ],
+    [
+      "a rule of opencode",
+      "bash",
+      { error: "The user has specified a rule which prevents you from using this specific tool call. Here are WORDS" },
+      [],
+      true
+    ],
     ["Codex'", "exec_command", { output: "exec command rejected by user" }, [], true],
+    ["Codex' of a server's tool", "mcp", { output: "user cancelled MCP tool call" }, [], true],
+    ["a policy of Codex", "exec_command", { output: "`rm -rf x\ny` rejected: blocked by policy" }, [], true],
+    [
+      "a plan of Gemini CLI",
+      "exit_plan_mode",
+      {
+        output:
+          "Plan rejected. User feedback: Two\n\nsteps.\n\nThe plan is stored at: /p\nRevise the plan based on the feedback."
+      },
+      ["Two\n\nsteps."],
+      true
+    ],
+    ["a policy of Gemini CLI", "shell", { error: 'Tool execution for "Shell" denied by policy.' }, [], true],
+    ["Pi's", "bash", { error: "Blocked by user" }, [], true],
     ["Gemini CLI's", "write_file", { error: "[Operation Cancelled] Reason: User did not allow tool call" }, [], true],
     ["this program's", "shell", { error: "the user denied this call of shell; do without it" }, [], true],
     [
@@ -234,6 +271,21 @@ describe("what the user said in the result of a call", () => {
           'Your questions have been answered: "A?"="x, y" selected preview:\nWORDS user notes: not z, "B?"=(no option selected). You can now continue with these answers in mind.'
       },
       ["x, y", "not z"]
+    ],
+    [
+      "in the words of 2.1.332",
+      "AskUserQuestion",
+      {
+        output:
+          'Your questions have been answered: "A?"="x" notes: not z, "B?"=(no option selected) notes: later. You can now continue with these answers in mind.'
+      },
+      ["x", "not z", "later"]
+    ],
+    [
+      "in the user's own words",
+      "AskUserQuestion",
+      { output: "The user responded: Neither.\nAsk Bill." },
+      ["Neither.\nAsk Bill."]
     ],
     [
       "unanswered ones",
