@@ -391,7 +391,7 @@ function* transcript(
   const left = aside.filter((line) => !used.has(line))
   const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
   const delivered = yield* deliver(segments, queue, tree.messages, taken, copies)
-  for (let n = delivered; n > 0; n -= 1) skipped.take("queue-operation")
+  skipped.add("queue-operation", queue.records - delivered)
   countRest(tree, side, taken, copies, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")

@@ -445,7 +445,7 @@ class Recording {
 
   private count(message: MessageRecord, flow: Flow): void {
     if (message.gives._tag === "Nothing") this.skipped.addRecord(message.gives.kind)
-    for (let left = flow.repeated(message); left > 0; left -= 1) this.skip("repeated result")
+    this.skipped.add("repeated result", flow.repeated(message))
   }
 }
 

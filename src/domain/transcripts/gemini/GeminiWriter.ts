@@ -446,7 +446,7 @@ export const writeGeminiDocument: Writer = function* (transcript) {
     else shown.compact(step)
   }
   const lines = yield* writing.records(shown.drafts, true)
-  for (let gone = messages - shown.drafts.length; gone > 0; gone -= 1) writing.unheld.add("message before a compaction")
+  writing.unheld.add("message before a compaction", messages - shown.drafts.length)
   const { kind, ...metadata } = metadataOf(transcript, writing, lines)
   const head = recordLine(metadata).slice(0, -1)
   return {
