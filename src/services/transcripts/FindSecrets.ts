@@ -5,7 +5,7 @@ import type { Secret } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { type RecordSecret, type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
-import { AgentSessions, type SessionProblem } from "./AgentSessions.ts"
+import { AgentSessions, problemOf, type SessionProblem } from "./AgentSessions.ts"
 import type { FoundSession } from "./FindSessions.ts"
 
 /** Finds secrets and personal data in all files of a session. */
@@ -91,13 +91,7 @@ export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
         const work = text === undefined ? secrets.collect(JSON.stringify(record)) : secrets.collectText(text)
         add(file.path, line, Work.runSync(work))
       })
-      .pipe(
-        Effect.catch(({ message }) =>
-          Effect.sync(() => {
-            problems.push({ path: file.path, message: message.replace(`${file.path}: `, "") })
-          })
-        )
-      )
+      .pipe(Effect.catch(({ message }) => Effect.sync(() => void problems.push(problemOf(file.path, message)))))
     yield* Effect.yieldNow
   }
   return end(problems)

@@ -1,8 +1,6 @@
-import { Schema } from "effect"
-import { isCall, isResponse, isText, isThought, type Part, PartShape, plainText } from "../../content/Content.ts"
+import { isCall, isPart, isResponse, isText, isThought, type Part, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
 import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   answerPiece,
@@ -36,8 +34,6 @@ type Whose = Author | "context" | Exclude<SnapshotLook, undefined> | undefined
 
 type Message = Extract<GeminiRecord, { readonly _tag: "Message" }>
 type Note = Extract<GeminiRecord, { readonly _tag: "Note" }>
-
-const isPart = Schema.is(PartShape)
 
 /** Reads parts in wire shape, or texts. `slice` is the exact text of one. */
 const wirePieces = (

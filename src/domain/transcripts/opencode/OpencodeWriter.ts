@@ -10,11 +10,12 @@ import {
 } from "../../content/Content.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
-import { callIdOf, clock, nativeCalls, nothingInPlace, providerOf, unheldKind } from "../CompactionLayout.ts"
+import { nativeCalls, nothingInPlace, unheldKind } from "../CompactionLayout.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, type Writer } from "../Transcript.ts"
+import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
 
 /**
  * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
