@@ -15,7 +15,7 @@ import * as pi from "../src/domain/transcripts/pi/Record.ts"
 /** The kinds of records of an agent. */
 interface AgentKinds {
   readonly agent: string
-  /** The versions whose recorded sessions were read. */
+  /** The versions whose recorded sessions were read, and the one whose program names the newest kinds. */
   readonly versions: string
   readonly read: ReadonlyArray<string>
   /** Known, and no part of the conversation: they are counted, and stay in a file that is compressed in place. */
@@ -26,10 +26,15 @@ const geminiKinds = ["metadata", "user", "gemini", "$set", "$rewindTo"]
 
 /** What this program knows of the records of each agent. Any other kind is new to it, and `inspect` says so. */
 export const recordKinds: ReadonlyArray<AgentKinds> = [
-  { agent: "Claude Code", versions: "1.0 to 2.1.219", read: claude.readKinds, skipped: claude.ignoredKinds },
+  {
+    agent: "Claude Code",
+    versions: "1.0 to 2.1.219, kinds of 2.1.332",
+    read: claude.readKinds,
+    skipped: claude.ignoredKinds
+  },
   {
     agent: "Codex",
-    versions: "2025 to 0.144",
+    versions: "2025 to 0.144, kinds of 0.171",
     read: [...codex.readKinds, ...readItemKinds],
     skipped: codex.ignoredKinds
   },

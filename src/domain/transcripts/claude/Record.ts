@@ -16,11 +16,17 @@ export const synthetic = "<synthetic>"
 export const ignoredKinds: ReadonlySet<string> = new Set(
   `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
   file-history-delta file-history-snapshot frame-link last-prompt marble-origami-commit marble-origami-snapshot mode permission-mode
-  pr-link progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state content-replacement
+  pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger artifact-comment-monitor continued-in
+  data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model fork-context-ref history-suppression host-row
+  hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
+  progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state content-replacement
   system: agents_killed system: api_error system: api_metrics system: away_summary system: bridge_status system: compact_boundary
-  system: informational system: local_command system: memory_saved system: microcompact_boundary system: permission_retry
+  system: informational system: local_command system: memory_saved system: microcompact_boundary system: permission_retry system: rewind_stand_in
   system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
   attachment: agent_listing_delta attachment: agent_mention attachment: already_read_file attachment: async_hook_response
+  attachment: at_mention_reference attachment: coordinator_context attachment: deferred_tools_record attachment: dir_sync_notice
+  attachment: inlined_image_paths attachment: peer_mention attachment: prompt_as_file attachment: skill_mention
+  attachment: thread_state attachment: unknown_command_fallback attachment: withheld_memory attachment: workflow_keyword_request
   attachment: auto_mode attachment: auto_mode_exit attachment: budget_usd attachment: command_permissions
   attachment: compact_file_reference attachment: compaction_reminder attachment: context_efficiency attachment: date_change
   attachment: deferred_tools_delta attachment: dynamic_skill attachment: edited_image_file attachment: hook_cancelled

@@ -29,7 +29,12 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   event_msg:terminal_interaction event_msg:thread_goal_updated event_msg:thread_name_updated event_msg:thread_settings_applied
   event_msg:token_count event_msg:turn_aborted event_msg:turn_complete event_msg:turn_diff event_msg:turn_started
   event_msg:undo_completed event_msg:undo_started event_msg:user_message event_msg:view_image_tool_call event_msg:warning
-  event_msg:web_search_begin event_msg:web_search_end`
+  event_msg:web_search_begin event_msg:web_search_end event_msg:auth_recovery_completed event_msg:auth_recovery_started
+  event_msg:elicitation_abandoned event_msg:environment_connected event_msg:environment_disconnected event_msg:model_verification
+  event_msg:raw_response_completed event_msg:realtime_conversation_closed event_msg:realtime_conversation_list_voices_response
+  event_msg:realtime_conversation_realtime event_msg:realtime_conversation_sdp event_msg:realtime_conversation_started
+  event_msg:reasoning_content_delta event_msg:reasoning_raw_content_delta event_msg:thread_queue_changed
+  event_msg:turn_moderation_metadata response_item:configuration_update`
     .split(/\s+/)
     .map((kind) => kind.replace(":", ": ").replaceAll("_without_text", " without text"))
 )
