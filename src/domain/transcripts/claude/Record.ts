@@ -64,6 +64,7 @@ const messageKind = (record: Json) =>
       : record.isMeta === true || isProgram(record) === true
         ? "program"
         : "message"
+/** Whose message it is. */
 export type MessageKind = ReturnType<typeof messageKind>
 
 const messageOf = (record: Json) => {
@@ -110,6 +111,7 @@ const boundaryOf = (metadata: Json) =>
     tokens: typeof metadata.preTokens === "number" ? metadata.preTokens : undefined,
     kept: keptSegment(metadata)
   }) as const
+/** The content of a compact boundary. */
 export type Boundary = ReturnType<typeof boundaryOf>
 
 /** What the model is shown, or told of its tools, beside a message. */
