@@ -18,6 +18,7 @@ import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
+import { isTime } from "../../domain/text/Time.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
 import { bar, kindOrder } from "./KindBars.ts"
@@ -210,11 +211,9 @@ const callWords = (args: unknown): string =>
         .join(" ")
     : ""
 
-const isDate = (at: number): boolean => Math.abs(at) <= 8.64e15
-
 /** Formats a time for the user. UTC, so that the page does not depend on where it is made. */
 export const moment = (at: number): string =>
-  isDate(at) ? `${new Date(at).toISOString().replace("T", " ").slice(0, -5)} UTC` : ""
+  isTime(at) ? `${new Date(at).toISOString().replace("T", " ").slice(0, -5)} UTC` : ""
 
 /** The author of a message. Results of tools have the user's role but no author. */
 const who = (entry: Entry): string => {

@@ -29,7 +29,7 @@ interface AgentTools {
 }
 
 /** Names are compared without case. The same name does the same in every agent, but for `exec` (see `toolKind`). */
-export const agentTools: ReadonlyArray<AgentTools> = [
+const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Gemini CLI", kind: "read", names: "read_file read_many_files" },
   { agent: "Gemini CLI", kind: "write", names: "write_file" },
   { agent: "Gemini CLI", kind: "edit", names: "replace" },
@@ -39,7 +39,7 @@ export const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Gemini CLI", versions: "from 0.27", kind: "search", names: "grep_search" },
   { agent: "Gemini CLI", kind: "plan", names: "write_todos" },
   { agent: "Gemini CLI", versions: "from 0.28", kind: "ask", names: "ask_user" },
-  { agent: "Gemini CLI", kind: "delegate", names: "delegate_to_agent codebase_investigator" },
+  { agent: "Gemini CLI", kind: "delegate", names: "delegate_to_agent codebase_investigator invoke_agent" },
   { agent: "Claude Code", kind: "read", names: "Read NotebookRead View" },
   { agent: "Claude Code", kind: "write", names: "Write" },
   { agent: "Claude Code", kind: "edit", names: "Edit MultiEdit NotebookEdit" },

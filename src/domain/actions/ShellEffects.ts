@@ -48,6 +48,14 @@ const programs = new Map<
   ],
   ["tee", (operands) => operands.map((path) => written(path))],
   [
+    "rename",
+    // The new name is in the folder of the file.
+    ([from, to]) =>
+      from === undefined || to === undefined
+        ? []
+        : [removed(from), written(/[\\/]/.test(to) ? to : from.replace(/[^\\/]*$/, to), true)]
+  ],
+  [
     "sed",
     (operands, options) => {
       if (!options.some((option) => /^(?:-[nErsuz]*i|--in-place)/.test(option))) return []
@@ -62,26 +70,41 @@ const programs = new Map<
 const windowsPrograms: Readonly<Record<string, string>> = Object.fromEntries(
   [
     "rm remove-item ri del erase rd rmdir",
-    "mv move-item mi move ren rename rename-item rni",
+    "mv move-item mi move",
+    "rename ren rename-item rni",
     "cp copy-item cpi copy xcopy",
-    "tee set-content add-content out-file tee-object new-item ni",
+    "tee set-content sc add-content ac clear-content clc out-file tee-object new-item ni",
     "cat get-content gc type"
   ].flatMap((line) => {
     const [same = "", ...names] = line.split(" ")
     return names.map((name) => [name, same])
   })
 )
-/** Parameters of PowerShell that name a file, and those that take no value. The value of any other one names no file. */
-const pathParameter = /^-(?:path|literalpath|filepath|destination|newname)$/i
+/** Parameters of PowerShell that name a file, the target of a copy, and those that take no value. The value of any other one names no file. */
+const pathParameter = /^-(?:path|literalpath|filepath)$/i
+const targetParameter = /^-(?:destination|newname)$/i
 const switchParameter = /^-(?:force|recurse|confirm|passthru|append|nonewline|raw|verbose|noclobber|wait)(?::.*)?$/i
+/** What `New-Item` makes that is no file. */
+const notAFile = /^(?:directory|junction|symboliclink|hardlink)$/i
 
-/** Returns the operands of a command of PowerShell or `cmd`. */
-const windowsOperands = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
-  words.filter((word, index) => {
+/** Returns the operands of a command of PowerShell or `cmd`, the target last. */
+const windowsOperands = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const operands: Array<string> = []
+  const targets: Array<string> = []
+  let name: string | undefined
+  for (const [index, word] of words.entries()) {
     const before = words[index - 1] ?? ""
-    if (/^(?:-[A-Za-z]|\/[A-Za-z](?::\S*)?$)/.test(word)) return false
-    return !before.startsWith("-") || pathParameter.test(before) || switchParameter.test(before)
-  })
+    if (/^(?:-[A-Za-z]|\/[A-Za-z](?::\S*)?$)/.test(word)) continue
+    if (/^-(?:item)?type$/i.test(before) && notAFile.test(word)) return []
+    if (targetParameter.test(before)) targets.push(word)
+    else if (/^-name$/i.test(before)) name = word
+    else if (!before.startsWith("-") || pathParameter.test(before) || switchParameter.test(before)) operands.push(word)
+  }
+  return name === undefined ? [...operands, ...targets] : [`${operands[0] ?? "."}/${name}`]
+}
+
+/** A static method of .NET that changes a file, in PowerShell. */
+const dotnetCall = /\[(?:System\.)?IO\.File\]::(Write|Append|Create|Delete)\w*\(\s*(["'])([^"'$]+)\2/gi
 
 const read = (path: string): Action => ({ _tag: "Read", path })
 
@@ -108,7 +131,7 @@ const commandEffects = ({ targets, words }: SimpleCommand, isShown: boolean): Re
   const rest = words.slice(first + 1)
   const dashes = rest.indexOf("--")
   const [open, closed] = dashes < 0 ? [rest, []] : [rest.slice(0, dashes), rest.slice(dashes + 1)]
-  const options = open.filter((each) => each.startsWith("-"))
+  const options = unixName === undefined ? open.filter((each) => each.startsWith("-")) : []
   const own = unixName === undefined ? open.filter((each) => !each.startsWith("-")) : windowsOperands(open)
   const operands = [...own, ...closed].filter((each) => each !== "")
   // What is piped into PowerShell's writers is no operand of theirs, but their value may be.
@@ -133,7 +156,7 @@ const isShownAt = (commands: ReadonlyArray<SimpleCommand>, index: number): boole
 
 /** Returns `path`, relative to `folder`, as seen from the shell's first folder; undefined when `folder` is unknown. */
 const pathFrom = (folder: string | undefined, path: string): string | undefined => {
-  if (folder === "" || /^(?:[/~\\]|[A-Za-z]:)/.test(path)) return path
+  if (folder === "" || /^(?:[/~\\]|[A-Za-z]:)/.test(path)) return path.replace(/^(?:\.[\\/]+)+(?=.)/, "")
   if (folder === undefined) return undefined
   const segments: Array<string> = []
   for (const segment of `${folder}/${path}`.split(/[\\/]/)) {
@@ -146,6 +169,17 @@ const pathFrom = (folder: string | undefined, path: string): string | undefined 
 /** Returns the folder after `cd` from `folder`. */
 const folderAfter = (folder: string | undefined, [target]: ReadonlyArray<string>): string | undefined =>
   target === undefined || target.startsWith("-") || /[*?$`{}]/.test(target) ? undefined : pathFrom(folder, target)
+
+/** A shell that is given a command, and the option before that. */
+const innerShell = /^(?:.*[\\/])?(?:(?:ba|z|da)?sh|powershell|pwsh|cmd)(?:\.exe)?$/i
+const commandOption = /^(?:-[a-z]{0,3}c|-command|\/c)$/i
+
+/** Returns the command that a shell is given: `bash -lc "rm a"`, `powershell -Command "Remove-Item a"`, `cmd /c del a`. */
+const innerCommand = ({ words }: SimpleCommand): string | undefined => {
+  const first = words.findIndex((word) => !isPrefix(word))
+  const option = innerShell.test(words[first] ?? "") ? words.findIndex((word) => commandOption.test(word)) : -1
+  return option < 0 ? undefined : words.slice(option + 1).join(" ")
+}
 
 /**
  * Returns the effects of a successful shell command on files, as far as its text shows them. Paths are relative to the
@@ -162,11 +196,19 @@ export const shellFileActions = (command: string, { withReads = false } = {}): A
     const folder = folders[simple.depth]
     if (/^(?:cd|set-location|sl|pushd)$/i.test(simple.words[0] ?? ""))
       folders[simple.depth] = folderAfter(folder, simple.words.slice(1))
-    for (const action of commandEffects(simple, withReads && isShownAt(commands, index))) {
+    const inner = innerCommand(simple)
+    const effects =
+      inner === undefined
+        ? commandEffects(simple, withReads && isShownAt(commands, index))
+        : shellFileActions(inner, { withReads })
+    for (const action of effects) {
       if (!("path" in action) || !isPlainPath(action.path)) continue
       const path = pathFrom(folder, action.path)
       if (path !== undefined) actions.push({ ...action, path })
     }
+  }
+  for (const [, method = "", , path = ""] of command.matchAll(dotnetCall)) {
+    actions.push(method.toLowerCase() === "delete" ? removed(path) : written(path))
   }
   return actions
 }

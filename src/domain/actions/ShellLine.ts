@@ -16,7 +16,7 @@ export interface SimpleCommand {
 const heredoc = /(?<!<)<<(-?)[ \t]*\\?["']?([A-Za-z_][\w-]*)/g
 
 /** Returns the text without the bodies of its here-documents. */
-export const withoutBodies = (text: string): string => {
+const withoutBodies = (text: string): string => {
   const awaited: Array<{ readonly end: string; readonly isIndented: boolean }> = []
   const isKept = (line: string): boolean => {
     const [body] = awaited
@@ -57,10 +57,10 @@ const unixToken = tokenForms(/((?!\d+[<>]|#)[^\s"'\\;&|<>()]+)/, /"((?:[^"\\]|\\
 const windowsToken = tokenForms(/((?!\d+[<>]|#)(?:[^\s"'`;&|<>()]|`(?!\n))+)/, /"((?:[^"`]|`[\s\S])*)(?:"|$)/, /(?!)()/)
 
 const windowsPath = /(?:^|[\s=(,])(?:[A-Za-z]:\\|\.{1,2}\\|\\\\)[\w.]/
-const cmdlet = /(?:^|[;|&\n(])\s*(?:Get|Set|Add|New|Remove|Copy|Move|Rename|Out|Select|Test)-[A-Z][a-z]+\b/
+/** A command of PowerShell. */
+export const cmdlet = /(?:^|[;|&\n(])\s*(?:Get|Set|Add|New|Remove|Copy|Move|Rename|Out|Select|Test)-[A-Z][a-z]+\b/
 
-/** Whether a line is written for PowerShell or `cmd`. */
-export const isWindowsLine = (line: string): boolean => windowsPath.test(line) || cmdlet.test(line)
+const isWindowsLine = (line: string): boolean => windowsPath.test(line) || cmdlet.test(line)
 
 /** Only this many characters of a longer command are read. */
 const maxCommandChars = 20_000

@@ -1,5 +1,6 @@
 import { Brand } from "effect"
 import { visibleBlock, visibleLine } from "../text/InvisibleCharacters.ts"
+import { isTime } from "../text/Time.ts"
 import { protect, unprotect } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { shortForm, wordsTag, writtenOut } from "./SnapshotShorthand.ts"
@@ -63,12 +64,9 @@ export interface UserWords {
   readonly isSameDay?: boolean | undefined
 }
 
-/** The largest time of a `Date`, in milliseconds from 1970. Transcripts may hold larger numbers. */
-const maxTime = 8.64e15
-
 /** The date and the minute in UTC: `2026-02-11 14:03`, or `14:20` on the same day; empty without a valid time. */
 const dated = ({ at, isSameDay = false }: UserWords): string =>
-  at === undefined || Math.abs(at) > maxTime
+  at === undefined || !isTime(at)
     ? ""
     : ` at="${new Date(at)
         .toISOString()

@@ -1,3 +1,5 @@
+import { cmdlet } from "../actions/ShellLine.ts"
+
 /** Finds paths of Windows in a text, where a backslash may be a separator of folders or begin an escape. */
 
 const segment = "[\\p{L}\\p{N}_.@+$~#-]{1,128}"
@@ -27,7 +29,7 @@ const opens = new RegExp(`${opening}`)
 const withExtension = /\.[A-Za-z]\w{0,6}$/
 
 /** Whether a text has paths of Windows, so that a backslash between words separates folders. */
-export const hasWindowsPaths = (text: string): boolean => drive.test(text)
+export const hasWindowsPaths = (text: string): boolean => drive.test(text) || cmdlet.test(text)
 
 /** A path, and where it ends in the text. */
 export interface WindowsPath {

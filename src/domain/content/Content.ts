@@ -59,11 +59,14 @@ export type Role = typeof Role.Type
 export const ContentShape = open({ role: Role, parts: Schema.Array(PartShape) })
 export type Content = typeof ContentShape.Type
 
+/** Whether a value has the shape of a part. */
+export const isPart = Schema.is(PartShape)
+
 /**
  * A part. Decoding checks the shape and returns the same value: rebuilding it would change the order of its keys, and with it the bytes behind its
  * handle.
  */
-export const Part = Schema.declare(Schema.is(PartShape), { title: "Part" })
+export const Part = Schema.declare(isPart, { title: "Part" })
 /** A message. Decoding returns the same value, as for `Part`. */
 export const Content = Schema.declare(Schema.is(ContentShape), { title: "Content" })
 

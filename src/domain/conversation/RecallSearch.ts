@@ -9,6 +9,7 @@ import { number, plural } from "../text/NumberText.ts"
 import { type FoundLine, type Pattern, PatternMatcher, type Span } from "../text/Pattern.ts"
 import { redacting } from "../text/Redaction.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { isTime } from "../text/Time.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
@@ -244,9 +245,6 @@ const byWords = (words: ReadonlyArray<string>): Look =>
     return hits
   }
 
-/** The last time that a date can have. */
-const maxTime = 8.64e15
-
 const clipAround = (line: string, { end, start }: { readonly start: number; readonly end: number }): string => {
   if (line.length <= maxLineChars) return line
   const room = Math.max(0, maxLineChars - (end - start))
@@ -293,7 +291,7 @@ const headerOf = ({ at, entry, handle, label }: HiddenPart, { count }: Hits): st
   [
     handle,
     entry,
-    ...(at === undefined || Math.abs(at) > maxTime ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
+    ...(at === undefined || !isTime(at) ? [] : [new Date(at).toISOString().slice(0, 16).replace("T", " ")]),
     label,
     ...(count > maxLines ? [`${number(count)} matches`] : [])
   ].join("  ")

@@ -1,5 +1,4 @@
-import { Schema } from "effect"
-import { type Content, type Part, PartShape } from "../content/Content.ts"
+import { type Content, isPart, type Part } from "../content/Content.ts"
 import type { Finding } from "../text/Finding.ts"
 import {
   finding,
@@ -126,7 +125,6 @@ function* redactedJson(
 /** Caches the result per part, because a conversation is compressed many times. */
 const partCache = new WeakMap<Part, RedactedPart>()
 
-const isPart = Schema.is(PartShape)
 /** Returns the redacted value as a part. A value that is no longer a valid part is replaced as a whole. */
 const asPart = (value: unknown): Part => (isPart(value) ? value : { text: redacted("part") })
 

@@ -2,6 +2,7 @@ import { isCall } from "../content/Content.ts"
 import { type Conversation, entries, type EntryId } from "../conversation/Conversation.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
+import { isTime } from "../text/Time.ts"
 import { builtInPrices, costOf, type Prices } from "../tokens/Prices.ts"
 import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
 import { cacheBreaks, type CacheBreak } from "./CacheBreaks.ts"
@@ -100,7 +101,7 @@ export const conversationBreaks = (
   let next = 0
   for (const [index, entry] of entries(conversation).entries()) {
     // `at` may be no date: a time beyond this is not one of a `Date`.
-    if (entry.usage === undefined || entry.at === undefined || Math.abs(entry.at) > 8.64e15) continue
+    if (entry.usage === undefined || entry.at === undefined || !isTime(entry.at)) continue
     const passed = compressedAt.filter((count) => count <= index).length
     const isAfterCompaction = passed > next
     next = passed

@@ -1,5 +1,5 @@
 import { Result, Schema } from "effect"
-import { outputText, Part, payload, withOutput } from "../content/Content.ts"
+import { isPart, outputText, type Part, payload, withOutput } from "../content/Content.ts"
 import type { Entry, EntryId } from "../conversation/Conversation.ts"
 import { maxLogDepth, parseJson } from "../text/JsonText.ts"
 import type { Checkpoint } from "./Checkpoint.ts"
@@ -147,8 +147,6 @@ export const decodeLine = (
     ? Result.fail({ _tag: "Malformed", message: notes.failure.message })
     : Result.succeed({ event: event.success, spilled: new Map(Object.entries(notes.success)), ...checkpoint })
 }
-
-const isPart = Schema.is(Part)
 
 const restorePart = (part: Part, note: Spilled, text: string): Result.Result<Part, LineProblem> => {
   if (note.form === "text")

@@ -69,8 +69,6 @@ export const formatOfRecord = (value: unknown): SourceFormat | undefined => {
   return Array.isArray(value.history) || Array.isArray(value.contents) ? "contents" : undefined
 }
 
-const firstRecord = parsedOrUndefined
-
 /** Returns the keys of the object that begins `text`, as far as the text goes. */
 const topKeys = (text: string): ReadonlyArray<string> => {
   const keys: Array<string> = []
@@ -106,13 +104,13 @@ export const detectFormat = (head: string): SourceFormat | undefined => {
   if (text.startsWith("[")) return "contents"
   const lines = text.split("\n")
   // The first line of a multi-line document is not JSON, but its keys identify it.
-  if (text.startsWith("{") && firstRecord(lines[0] ?? "") === undefined) {
+  if (text.startsWith("{") && parsedOrUndefined(lines[0] ?? "") === undefined) {
     const found = byKeys(topKeys(text))
     if (found !== undefined) return found
   }
   let isForeign = false
   for (const line of lines) {
-    const record = line.trimStart().startsWith("{") ? firstRecord(line) : undefined
+    const record = line.trimStart().startsWith("{") ? parsedOrUndefined(line) : undefined
     const found = formatOfRecord(record)
     // Other agents (Droid) write the records of Pi after a first record of their own.
     if (found !== undefined) return found === "pi" && (isForeign || piEvent.test(head)) ? undefined : found
@@ -127,13 +125,13 @@ export const detectFormat = (head: string): SourceFormat | undefined => {
  */
 export const isGeminiDocument = (head: string): boolean => {
   const text = head.trimStart()
-  const first = firstRecord(text.split("\n", 1)[0] ?? "")
+  const first = parsedOrUndefined(text.split("\n", 1)[0] ?? "")
   return isJson(first) ? "messages" in first : topKeys(text).includes("messages")
 }
 
 /** Whether a session of opencode that begins with `head` is rows, one a line, and not one document. */
 export const isOpencodeRows = (head: string): boolean => {
-  const first = firstRecord(head.trimStart().split("\n", 1)[0] ?? "")
+  const first = parsedOrUndefined(head.trimStart().split("\n", 1)[0] ?? "")
   return isJson(first) && "kind" in first
 }
 

@@ -60,19 +60,19 @@ export const wirePiece = (part: Part, slice: SourceText | undefined): Piece => (
   source: slice !== undefined && needsSource(part, slice) ? slice : undefined
 })
 
-/** Makes a piece. `build` wraps the exact inner text into the text of the whole part. */
-const piece = (part: Part, exact: Exact, build: (inner: SourceText) => SourceText): Piece => {
+/** Stands in a part for a value whose JSON text is put there. */
+const hole = "\u0001exact\u0001"
+
+/** Makes the piece of a part that holds a value, with the exact text of that value. */
+const piece = <Value>(value: Value, exact: Exact, partOf: (value: Value | string) => Part): Piece => {
   const inner = exact()
-  if (inner === undefined) return { part, source: undefined }
-  return wirePiece(part, build(inner))
+  return inner === undefined
+    ? { part: partOf(value), source: undefined }
+    : wirePiece(
+        partOf(value),
+        JSON.stringify(partOf(hole)).replace(JSON.stringify(hole), () => inner)
+      )
 }
-
-/** Returns the text of an object with these members in this order. Members without a text are left out. */
-const spliced = (members: ReadonlyArray<readonly [key: string, text: SourceText | undefined]>): SourceText =>
-  `{${members.flatMap(([key, text]) => (text === undefined ? [] : [`"${key}":${text}`])).join(",")}}`
-
-const json = (value: string | undefined): SourceText | undefined =>
-  value === undefined ? undefined : JSON.stringify(value)
 
 const withId = (id: string | undefined) => (id === undefined ? {} : { id })
 
@@ -80,25 +80,15 @@ const withName = (name: string | undefined) => (name === undefined ? {} : { name
 
 const signed = (thoughtSignature: string | undefined) => (thoughtSignature === undefined ? {} : { thoughtSignature })
 
+const noText: Exact = () => undefined
+
 /** Makes a text part. Its exact spelling is kept when it is not well-formed. */
-export const textPiece = (text: string, exact: Exact): Piece =>
-  text.isWellFormed()
-    ? { part: { text }, source: undefined }
-    : piece({ text }, exact, (inner) => spliced([["text", inner]]))
+export const textPiece = (words: string, exact: Exact): Piece =>
+  piece(words, words.isWellFormed() ? noText : exact, (text) => ({ text }))
 
 /** Makes a thought, with the signature that its provider expects back. */
-export const thoughtPiece = (text: string, signature: string | undefined, exact: Exact): Piece => {
-  const part: Part = { text, thought: true, ...signed(signature) }
-  return text.isWellFormed()
-    ? { part, source: undefined }
-    : piece(part, exact, (inner) =>
-        spliced([
-          ["text", inner],
-          ["thought", "true"],
-          ["thoughtSignature", json(signature)]
-        ])
-      )
-}
+export const thoughtPiece = (words: string, signature: string | undefined, exact: Exact): Piece =>
+  piece(words, words.isWellFormed() ? noText : exact, (text) => ({ text, thought: true, ...signed(signature) }))
 
 /** Makes a call. The exact JSON of its arguments is kept when writing them again would give another text. */
 export const callPiece = (
@@ -110,29 +100,10 @@ export const callPiece = (
   },
   exact: Exact
 ): Piece =>
-  piece(
-    {
-      functionCall: {
-        ...withId(call.id),
-        name: call.name,
-        ...(call.args === undefined ? {} : { args: call.args })
-      },
-      ...signed(call.signature)
-    },
-    call.args === undefined ? () => undefined : exact,
-    (inner) =>
-      spliced([
-        [
-          "functionCall",
-          spliced([
-            ["id", json(call.id)],
-            ["name", json(call.name)],
-            ["args", inner]
-          ])
-        ],
-        ["thoughtSignature", json(call.signature)]
-      ])
-  )
+  piece(call.args, call.args === undefined ? noText : exact, (args) => ({
+    functionCall: { ...withId(call.id), name: call.name, ...(args === undefined ? {} : { args }) },
+    ...signed(call.signature)
+  }))
 
 /** A tool result in the other agent's form: a text, or a list of blocks. */
 export interface Answer {
@@ -159,31 +130,19 @@ export const needsExact = (content: unknown): boolean => answerText(content)?.is
  * Makes the part of a tool result. One text becomes `{output}`, or `{error}` when the tool failed. Several blocks (or media)
  * become `{content}` or `{error}` with the blocks unchanged, because joining them would lose their boundaries.
  */
-export const answerPiece = (answer: Answer, exact: Exact): Piece => {
-  const text = answerText(answer.content)
-  const key = answer.failed ? "error" : text === undefined ? "content" : "output"
-  const part: Part = {
-    functionResponse: {
-      ...withId(answer.id),
-      ...withName(answer.name),
-      response: { [key]: text ?? answer.content }
-    }
-  }
-  if (!needsExact(answer.content)) return { part, source: undefined }
-  return piece(part, exact, (inner) => {
+export const answerPiece = ({ content, failed, id, name }: Answer, exact: Exact): Piece => {
+  const text = answerText(content)
+  const key = failed ? "error" : text === undefined ? "content" : "output"
+  const valueText = () => {
+    const inner = exact()
     // The exact text is that of the list of blocks, even when the text of its only block represents it.
-    const value = text === undefined || typeof answer.content === "string" ? inner : sliceAt(inner, [0, "text"])
-    return spliced([
-      [
-        "functionResponse",
-        spliced([
-          ["id", json(answer.id)],
-          ["name", json(answer.name)],
-          ["response", spliced([[key, value]])]
-        ])
-      ]
-    ])
-  })
+    return inner === undefined || text === undefined || typeof content === "string"
+      ? inner
+      : sliceAt(inner, [0, "text"])
+  }
+  return piece(text ?? content, needsExact(content) ? valueText : noText, (value) => ({
+    functionResponse: { ...withId(id), ...withName(name), response: { [key]: value } }
+  }))
 }
 
 /** A result that waits for the name of its call. */

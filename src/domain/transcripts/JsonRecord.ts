@@ -1,3 +1,5 @@
+import { isTime } from "../text/Time.ts"
+
 /** An object as `JSON.parse` gives it. */
 export type Json = { readonly [key: string]: unknown }
 
@@ -11,12 +13,9 @@ export const textAt = (record: Json, key: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
-/** The last time that a date can have, in milliseconds since 1970. */
-const maxTimeMillis = 8.64e15
-
 /** Returns a time in milliseconds since 1970; undefined for what is none, or no time of a date. */
 export const instant = (value: unknown): number | undefined =>
-  typeof value === "number" && Math.abs(value) <= maxTimeMillis ? value : undefined
+  typeof value === "number" && isTime(value) ? value : undefined
 
 /** Returns a record's `timestamp` (ISO text or number) in milliseconds since 1970. */
 export const timeAt = ({ timestamp }: Json): number | undefined =>

@@ -19,6 +19,10 @@ export interface Problem extends Omit<RecordProblem, "_tag"> {
 /** Makes a problem at a place in a record. */
 export const recordProblem = (path: string, detail: string): RecordProblem => ({ _tag: "RecordProblem", path, detail })
 
+/** Makes the decoded form of a record that cannot be used. */
+export const broken = (path: string, detail: string) =>
+  ({ _tag: "Broken", problem: recordProblem(path, detail) }) as const
+
 /** Moves the problem of a value to the record that holds the value under `prefix`. */
 export const problemUnder = (prefix: string, { detail, path }: RecordProblem): RecordProblem =>
   recordProblem(path === "" ? prefix : `${prefix}.${path}`, detail)

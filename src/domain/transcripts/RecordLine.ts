@@ -1,5 +1,4 @@
-import { Schema } from "effect"
-import { PartShape, payload } from "../content/Content.ts"
+import { isPart, payload } from "../content/Content.ts"
 import { decode, encode } from "../text/Bytes.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
@@ -57,8 +56,6 @@ export const marksOf = (record: Json): Json => {
   const ours = record[extension]
   return isJson(ours) ? ours : unmarked
 }
-
-const isPart = Schema.is(PartShape)
 
 /** Reads a part, with the text it was read from when that has to be kept; undefined when the value is not a part. */
 const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | undefined => {

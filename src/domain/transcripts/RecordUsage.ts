@@ -1,12 +1,9 @@
 import type { Usage } from "../tokens/Tokens.ts"
-import { isJson, type Json, natural } from "./JsonRecord.ts"
+import { natural } from "./JsonRecord.ts"
 
 /** The usage of a request as agents record it. */
 
-const count = (value: unknown): number | undefined => {
-  if (value === undefined || value === null) return 0
-  return typeof value === "number" && Number.isSafeInteger(value) && value >= 0 ? value : undefined
-}
+const count = (value: unknown): number | undefined => natural(value ?? 0)
 
 /**
  * Returns the usage of one call from a provider's counts: tokens sent without cache, read from a cache, written to a cache,
@@ -37,24 +34,3 @@ export const countsOf = (usage: Usage | undefined) => {
 /** Adds the dollars that an agent recorded. 0 stands where it knows no price. */
 export const withCost = (usage: Usage | undefined, cost: unknown): Usage | undefined =>
   usage !== undefined && typeof cost === "number" && Number.isFinite(cost) && cost > 0 ? { ...usage, cost } : usage
-
-/** The usage of an answer in a message of Pi. */
-export const piUsage = (usage: Json): Usage | undefined =>
-  withCost(
-    usageOf({ input: usage.input, cacheRead: usage.cacheRead, cacheWrite: usage.cacheWrite, output: usage.output }),
-    isJson(usage.cost) ? usage.cost.total : undefined
-  )
-
-/** The usage of a message of opencode. */
-export const opencodeUsage = ({ cost, tokens }: Json): Usage | undefined => {
-  if (!isJson(tokens)) return undefined
-  const cache = isJson(tokens.cache) ? tokens.cache : {}
-  const usage = usageOf({
-    input: tokens.input,
-    cacheRead: cache.read,
-    cacheWrite: cache.write,
-    output: (natural(tokens.output) ?? 0) + (natural(tokens.reasoning) ?? 0)
-  })
-  const thoughts = natural(tokens.reasoning) ?? 0
-  return withCost(usage === undefined ? undefined : { ...usage, answer: usage.answer - thoughts, thoughts }, cost)
-}

@@ -12,22 +12,15 @@ export class Skipped {
     this.known = known
   }
 
-  /** Adds one of a kind. */
-  add(kind: string): void {
-    this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + 1)
+  /** Adds one of a kind, or several. */
+  add(kind: string, count = 1): void {
+    if (count > 0) this.kinds.set(kind, (this.kinds.get(kind) ?? 0) + count)
   }
 
   /** Adds a record that no fold reads. */
   addRecord(kind: string): void {
     this.add(kind)
     if (!this.known.has(kind)) this.newKinds.add(kind)
-  }
-
-  /** Removes one of a kind, which was not skipped after all. */
-  take(kind: string): void {
-    const left = (this.kinds.get(kind) ?? 0) - 1
-    if (left > 0) this.kinds.set(kind, left)
-    else this.kinds.delete(kind)
   }
 
   /** The number of each kind, in order of first appearance. */

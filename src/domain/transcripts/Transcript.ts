@@ -90,14 +90,27 @@ export type Writer = (transcript: Transcript) => SlicedWork<Written>
 
 type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
 
+/** A message of a view, with its number among the `Message` steps; undefined for one that a compaction inserted. */
+interface VisibleMessage {
+  readonly draft: Draft
+  readonly message: number | undefined
+}
+
+const isEnvironment = ({ draft }: VisibleMessage): boolean => draft.author === "environment"
+
 /** Tracks the agent's view while messages are added and compactions replace them, for formats that write all of it. */
 export class VisibleMessages {
-  private items: Array<{ readonly draft: Draft; readonly message: number | undefined }> = []
+  private items: Array<VisibleMessage> = []
   private messages = 0
 
   /** The messages of the view, in order. */
   get drafts(): ReadonlyArray<Draft> {
     return this.items.map(({ draft }) => draft)
+  }
+
+  /** The messages that a compaction can replace: all but those about the environment. */
+  get others(): ReadonlyArray<VisibleMessage> {
+    return this.items.filter((item) => !isEnvironment(item))
   }
 
   /** Adds a message. */
@@ -108,12 +121,10 @@ export class VisibleMessages {
 
   /** Applies a compaction: its inserted messages, then the kept ones. */
   compact({ insert, keptFrom }: Compaction): void {
-    const isFirst = (item: { readonly draft: Draft }) => item.draft.author === "environment"
-    const first = this.items.filter(isFirst)
-    const others = this.items.filter((item) => !isFirst(item))
+    const { others } = this
     const kept = keptFrom === undefined ? -1 : others.findIndex(({ message }) => (message ?? -1) >= keptFrom)
     this.items = [
-      ...first,
+      ...this.items.filter(isEnvironment),
       ...insert.map((draft) => ({ draft, message: undefined })),
       ...(kept < 0 ? [] : others.slice(kept))
     ]

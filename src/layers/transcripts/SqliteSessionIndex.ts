@@ -11,12 +11,14 @@ import {
   type ScanState,
   type SessionFacts
 } from "../../domain/transcripts/facts/ScanState.ts"
-import { scanRecord, searchedTexts } from "../../domain/transcripts/facts/SessionScan.ts"
+import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { isJson } from "../../domain/transcripts/JsonRecord.ts"
+import { searchedTexts } from "../../domain/transcripts/SessionSearch.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
 import { hashSync } from "../../services/session/Sha256.ts"
 import {
   AgentSessions,
+  problemOf,
   type RecordRange,
   type SessionFile,
   type SessionProblem,
@@ -212,11 +214,6 @@ const grownFrom = (file: SessionFile, row: FileRow): RecordRange | undefined => 
   return isSame ? { from: row.done, line: row.line } : undefined
 }
 
-const problemOf = (file: SessionFile, error: unknown): SessionProblem => ({
-  path: file.path,
-  message: error instanceof Error ? error.message.replace(`${file.path}: `, "") : "cannot be read"
-})
-
 /** Reads a part of a file. The file may be gone since it was listed. */
 const attempt = <A>(file: SessionFile, read: () => A) =>
   Effect.try({ try: read, catch: (error) => transcriptError(file.path, 0, errorText(error)) })
@@ -309,7 +306,7 @@ const readFiles = Effect.fnUntraced(function* (
       report({ done, total, unit: "bytes" })
       const read = yield* Effect.result(readFile(index, file, rows.get(file.path), now))
       if (read._tag === "Success") bytes += read.success
-      else problems.push(problemOf(file, read.failure))
+      else problems.push(problemOf(file.path, read.failure.message))
       done += file.bytes
     }
   })

@@ -23,6 +23,12 @@ export interface SessionProblem {
   readonly message: string
 }
 
+/** Makes the problem of a file that cannot be read. */
+export const problemOf = (path: string, message: string): SessionProblem => ({
+  path,
+  message: message.replace(`${path}: `, "")
+})
+
 /** Where a record lies: bytes `from` to `to` of a file and its line, or positions in a document or database. */
 export interface RecordPlace {
   readonly from: number

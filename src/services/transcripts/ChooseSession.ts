@@ -1,7 +1,7 @@
 import { Effect, FileSystem, Path } from "effect"
 import { compressedProblem, detectFormat } from "../../domain/transcripts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
-import { type FoundSession, listSessions, type SessionList } from "./FindSessions.ts"
+import { type FoundSession, listSessions, type SessionList, sessionOf } from "./FindSessions.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 
 /** Chooses a session by the path of its file or by its id. */
@@ -59,24 +59,7 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
   const listed = sessions.find((session) => session.files.some((file) => file.path === place || file.path === name))
   if (listed !== undefined) return listed
   const file = yield* fileOf(name)
-  if (file !== undefined) {
-    const { agent, bytes, folder, id, updatedAt } = file
-    return {
-      agent,
-      id,
-      path: name,
-      folder,
-      title: undefined,
-      model: undefined,
-      startedAt: undefined,
-      updatedAt,
-      bytes,
-      prompts: 0,
-      subagents: 0,
-      files: [file],
-      broken: 0
-    }
-  }
+  if (file !== undefined) return sessionOf([file], new Map())
   const named =
     name.length < minIdChars
       ? []

@@ -5,7 +5,7 @@ import type { Secret } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { type RecordSecret, type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
-import { AgentSessions, type SessionProblem } from "./AgentSessions.ts"
+import { AgentSessions, problemOf, type SessionProblem } from "./AgentSessions.ts"
 import type { FoundSession } from "./FindSessions.ts"
 
 /** Finds secrets and personal data in all files of a session. */
@@ -35,19 +35,27 @@ export interface FoundSecrets {
   readonly secrets: SessionSecrets
 }
 
-type Places = Map<string, { -readonly [Key in keyof SecretPlace]: SecretPlace[Key] }>
-
-/** Adds the secrets of a record to the places of its file. */
-const addTo = (
-  places: Places,
-  { line, path }: Pick<SecretPlace, "line" | "path">,
-  found: ReadonlyArray<RecordSecret>
-) => {
-  for (const { isPersonal, kind } of found) {
-    const key = `${line} ${kind}`
-    const known = places.get(key)
-    if (known === undefined) places.set(key, { path, line, kind, isPersonal, count: 1 })
-    else known.count += 1
+/** Collects secrets with their places. */
+const collecting = (search: SecretSearch) => {
+  const secrets = new SessionSecrets(search)
+  const values = new Set<string>()
+  const places = new Map<string, { -readonly [Key in keyof SecretPlace]: SecretPlace[Key] }>()
+  return {
+    secrets,
+    /** Adds the secrets of a record. */
+    add: (path: string, line: number, found: ReadonlyArray<RecordSecret>) => {
+      for (const { isPersonal, kind, value } of found) {
+        values.add(value)
+        const key = `${path}\n${line} ${kind}`
+        const known = places.get(key)
+        if (known === undefined) places.set(key, { path, line, kind, isPersonal, count: 1 })
+        else known.count += 1
+      }
+    },
+    end: (problems: ReadonlyArray<SessionProblem>): FoundSecrets => {
+      secrets.settle()
+      return { places: [...places.values()], values: values.size, problems, secrets }
+    }
   }
 }
 
@@ -57,18 +65,13 @@ export const secretsOfEvents = Effect.fn("FindSecrets.secretsOfEvents")(function
   name: string,
   search: SecretSearch
 ): Effect.fn.Return<FoundSecrets> {
-  const secrets = new SessionSecrets(search)
-  const values = new Set<string>()
-  const places: Places = new Map()
+  const { add, end, secrets } = collecting(search)
   let message = 0
   for (const event of events) {
     if (event._tag === "Appended") message += 1
-    const found = yield* Work.run(secrets.collect(JSON.stringify(event)))
-    for (const { value } of found) values.add(value)
-    addTo(places, { path: name, line: message }, found)
+    add(name, message, yield* Work.run(secrets.collect(JSON.stringify(event))))
   }
-  secrets.settle()
-  return { places: [...places.values()], values: values.size, problems: [], secrets }
+  return end([])
 })
 
 /** Finds the secrets of a session, its subagents and the texts beside it. A file that cannot be read is a problem; the others go on. */
@@ -77,36 +80,19 @@ export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
   search: SecretSearch
 ): Effect.fn.Return<FoundSecrets, never, AgentSessions> {
   const agents = yield* AgentSessions
-  const secrets = new SessionSecrets(search)
-  const values = new Set<string>()
-  const places: Array<SecretPlace> = []
+  const { add, end, secrets } = collecting(search)
   const problems: Array<SessionProblem> = []
   for (const file of session.files) {
-    const kinds: Places = new Map()
     // What the name of a file shows is a secret in its text, too.
     yield* Work.run(secrets.collectText(file.path.split(/[\\/]/).at(-1) ?? ""))
-    const take = (line: number, found: ReadonlyArray<RecordSecret>) => {
-      for (const { value } of found) values.add(value)
-      addTo(kinds, { path: file.path, line }, found)
-    }
     yield* agents
       .records(file, { from: 0, line: 1 }, (record, { line }) => {
         const text = file.kind === "text" && isJson(record) && typeof record.text === "string" ? record.text : undefined
-        take(
-          line,
-          Work.runSync(text === undefined ? secrets.collect(JSON.stringify(record)) : secrets.collectText(text))
-        )
+        const work = text === undefined ? secrets.collect(JSON.stringify(record)) : secrets.collectText(text)
+        add(file.path, line, Work.runSync(work))
       })
-      .pipe(
-        Effect.catch(({ message }) =>
-          Effect.sync(() => {
-            problems.push({ path: file.path, message: message.replace(`${file.path}: `, "") })
-          })
-        )
-      )
-    places.push(...kinds.values())
+      .pipe(Effect.catch(({ message }) => Effect.sync(() => void problems.push(problemOf(file.path, message)))))
     yield* Effect.yieldNow
   }
-  secrets.settle()
-  return { places, values: values.size, problems, secrets }
+  return end(problems)
 })

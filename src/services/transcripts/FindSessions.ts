@@ -3,12 +3,17 @@ import { spentOn, type Spent } from "../../domain/evaluation/SessionCost.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
-import { searchedTexts, speakerOf } from "../../domain/transcripts/facts/SessionScan.ts"
-import { type Match, sessionMatcher, type SessionQuery } from "../../domain/transcripts/SessionSearch.ts"
+import {
+  type Match,
+  searchedTexts,
+  sessionMatcher,
+  type SessionQuery,
+  speakerOf
+} from "../../domain/transcripts/SessionSearch.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
 import { ReportProgress } from "../platform/Progress.ts"
-import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
+import { AgentSessions, problemOf, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 import { type IndexedSession, SessionIndex } from "./SessionIndex.ts"
 
 /** Lists and searches the sessions of every agent on this machine. */
@@ -51,12 +56,12 @@ export interface SessionList {
   readonly isIndexed: boolean
 }
 
-const sessionOf = (
-  files: ReadonlyArray<SessionFile>,
+/** Returns the session that files belong to. */
+export const sessionOf = (
+  files: readonly [SessionFile, ...ReadonlyArray<SessionFile>],
   known: ReadonlyMap<string, IndexedSession>
-): FoundSession | undefined => {
+): FoundSession => {
   const main = files.find(({ kind }) => kind === "session") ?? files[0]
-  if (main === undefined) return undefined
   const facts = known.get(main.path)?.facts
   return {
     agent: main.agent,
@@ -77,7 +82,7 @@ const sessionOf = (
 
 /** Groups files by session. What a subagent's file says about its parent counts where its place does not. */
 const grouped = (files: ReadonlyArray<SessionFile>, known: ReadonlyMap<string, IndexedSession>) => {
-  const groups = new Map<string, Array<SessionFile>>()
+  const groups = new Map<string, [SessionFile, ...Array<SessionFile>]>()
   const names = new Map<string, string>()
   for (const file of files) {
     if (file.kind === "session") names.set(`${file.agent} ${known.get(file.path)?.facts.session ?? file.id}`, file.id)
@@ -89,7 +94,9 @@ const grouped = (files: ReadonlyArray<SessionFile>, known: ReadonlyMap<string, I
     const parent =
       file.parent ?? (claimed === undefined ? undefined : (names.get(`${file.agent} ${claimed}`) ?? claimed))
     const key = `${file.agent} ${parent ?? file.id}`
-    groups.set(key, [...(groups.get(key) ?? []), file])
+    const group = groups.get(key)
+    if (group === undefined) groups.set(key, [file])
+    else group.push(file)
   }
   return groups
 }
@@ -107,7 +114,7 @@ export const listSessions = Effect.fn("FindSessions.listSessions")(function* ({
   const files = all.files.filter(isOfAgents)
   const known = yield* index.sessions(files)
   const sessions = [...grouped(files, known).values()]
-    .flatMap((group) => sessionOf(group, known) ?? [])
+    .map((group) => sessionOf(group, known))
     .filter(
       (session) =>
         (since === undefined || session.updatedAt >= since) &&
@@ -192,9 +199,7 @@ export const searchSessions = Effect.fn("FindSessions.searchSessions")(function*
           .records(file, range, (record, { line }) => void waiting.push({ record, line }), search)
           .pipe(
             Effect.catchTag("TranscriptError", ({ message }) =>
-              Effect.sync(() => {
-                problems.push({ path: file.path, message: message.replace(`${file.path}: `, "") })
-              })
+              Effect.sync(() => void problems.push(problemOf(file.path, message)))
             )
           )
         yield* search

@@ -2,12 +2,11 @@ import { Effect } from "effect"
 import { cacheBreaks, type CacheBreak } from "../../domain/evaluation/CacheBreaks.ts"
 import { nothingSpent, spend, type Spent } from "../../domain/evaluation/SessionCost.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
-import { newScan, type RecordedRequest, tokensAnswered } from "../../domain/transcripts/facts/ScanState.ts"
-import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
+import { type RecordedRequest, tokensAnswered } from "../../domain/transcripts/facts/ScanState.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { AgentSessions, type SessionFile } from "./AgentSessions.ts"
 import type { FoundSession } from "./FindSessions.ts"
-import { SessionIndex } from "./SessionIndex.ts"
+import { scanFile, SessionIndex } from "./SessionIndex.ts"
 
 /** Adds up what sessions took and cost, and finds where prompt caches broke. */
 
@@ -69,11 +68,7 @@ const bookings = Effect.fnUntraced(function* (
   const index = yield* SessionIndex
   const agents = yield* AgentSessions
   /** The requests of a file that lies elsewhere. */
-  const scanned = Effect.fnUntraced(function* (file: SessionFile) {
-    const state = newScan()
-    yield* agents.records(file, { from: 0, line: 1 }, (record) => scanRecord(state, file.agent, record))
-    return state.requests
-  })
+  const scanned = (file: SessionFile) => Effect.map(scanFile(agents, file), ({ state }) => state.requests)
   const booked = new Map<string, Booked>()
   const oldestFirst = [...sessions].sort((a, b) => (a.startedAt ?? a.updatedAt) - (b.startedAt ?? b.updatedAt))
   const report = yield* ReportProgress

@@ -11,13 +11,13 @@ import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import { markStart, type Secret } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
-import { newScan, type SessionFacts } from "../../domain/transcripts/facts/ScanState.ts"
-import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
+import type { SessionFacts } from "../../domain/transcripts/facts/ScanState.ts"
 import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { changesText, entriesSince, parseSince } from "../../domain/transcripts/SessionChanges.ts"
 import { search, select } from "../session/TempStore.ts"
 import { AgentSessions, type SessionFile, hasRecordLines } from "./AgentSessions.ts"
 import { secretsIn } from "./RedactSession.ts"
+import { scanFile } from "./SessionIndex.ts"
 import { Transcripts } from "./Transcripts.ts"
 
 /** Answers an agent's questions about recorded sessions: exact texts, a search, what changed, a handover. It only reads. */
@@ -57,16 +57,10 @@ const maxLookedAt = 400
 const maxListed = 20
 
 const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
-  const state = newScan()
-  const read = (to: number | undefined) =>
-    AgentSessions.use((sessions) =>
-      sessions.records(file, to === undefined ? { from: 0, line: 1 } : { from: 0, to, line: 1 }, (record) =>
-        scanRecord(state, file.agent, record)
-      )
-    )
+  const range = { from: 0, line: 1, ...(hasRecordLines(file) ? { to: headBytes } : {}) }
   // Facts of a file that cannot be read are missing in a list; the file itself says why when it is opened.
-  yield* Effect.ignore(read(file.bytes > headBytes && hasRecordLines(file) ? headBytes : undefined))
-  return state.facts
+  const read = yield* Effect.option(scanFile(yield* AgentSessions, file, range))
+  return Option.match(read, { onNone: (): SessionFacts => ({ prompts: 0 }), onSome: ({ state }) => state.facts })
 })
 
 /** Lists the sessions of a folder, the one that changed last first. */

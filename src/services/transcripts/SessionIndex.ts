@@ -8,6 +8,17 @@ import {
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 
+/** Reads what lists and accounts need of a file, or of a part of it. */
+export const scanFile = Effect.fnUntraced(function* (
+  { records }: AgentSessions["Service"],
+  file: SessionFile,
+  range: RecordRange = { from: 0, line: 1 }
+) {
+  const state = newScan()
+  const { broken } = yield* records(file, range, (record) => scanRecord(state, file.agent, record))
+  return { state, broken }
+})
+
 /** What was read of a session file. */
 export interface IndexedSession {
   readonly facts: SessionFacts
@@ -50,11 +61,7 @@ export class SessionIndex extends Context.Service<
       const read = Effect.fnUntraced(function* (file: SessionFile) {
         const known = held.get(file.path)
         if (known !== undefined || file.kind === "text") return known
-        const state = newScan()
-        const { broken } = yield* agents.records(file, { from: 0, line: 1 }, (record) =>
-          scanRecord(state, file.agent, record)
-        )
-        const one = { state, broken }
+        const one = yield* scanFile(agents, file)
         held.set(file.path, one)
         return one
       })

@@ -172,6 +172,20 @@ describe("shell", () => {
     ["a here-document in a substitution", "git commit -m \"$(cat <<'EOF'\nx > y\nEOF\n)\"", []],
     ["a here-string", 'grep x <<< "a > b" && rm c', [remove("c")]],
     ["in another folder", "cd packages/a && rm b.ts", [remove("packages/a/b.ts")]],
+    ["in this folder", "rm ./a.ts .\\b.ts", [remove("a.ts"), remove("b.ts")]],
+    ["in a shell of its own", "cd lib && bash -lc \"rm 'a b.ts' > /dev/null\"", [remove("lib/a b.ts")]],
+    ["in PowerShell", 'powershell.exe -NoProfile -Command "Set-Content a.txt x"', [write("a.txt")]],
+    ["in cmd", "cmd /c del a.txt", [remove("a.txt")]],
+    ["Copy-Item", "Copy-Item -Destination C:\\b.ts -Path C:\\a.ts -Force", [write("C:\\b.ts")]],
+    ["Move-Item", "Move-Item a.ts -Destination .\\lib\\", [remove("a.ts"), write("lib/a.ts", true)]],
+    ["Rename-Item", "Rename-Item C:\\w\\a.ts b.ts", [remove("C:\\w\\a.ts"), write("C:\\w\\b.ts", true)]],
+    ["New-Item", "New-Item -Path src -Name a.ts -ItemType File", [write("src/a.ts")]],
+    ["New-Item of a folder", "New-Item -ItemType Directory -Path build", []],
+    [
+      "the methods of .NET",
+      '[System.IO.File]::WriteAllText("C:\\a.ts", $x); [IO.File]::Delete("C:\\b.ts")',
+      [write("C:\\a.ts"), remove("C:\\b.ts")]
+    ],
     ["an absolute path in another folder", "cd packages/a && rm /w/b.ts", [remove("/w/b.ts")]],
     ["words that only look like it", "echo rm a; npm run rm; ./rm a; charm b", []],
     ["nothing", "", []]

@@ -114,6 +114,7 @@ describe("in a sentence", () => {
     ["C:w\\nodes.gd is on the drive", ["path C:w\\nodes.gd"]],
     ["\\\\host\\share\\new.txt", ["path \\\\host\\share\\new.txt"]],
     ['"\\\\\\\\host\\\\share\\\\new.txt"', ["path \\\\host\\share\\new.txt"]],
+    ["Set-Content -Path src\\new.ts -Value x", ["path src\\new.ts"]],
     ["\\\\?\\C:\\w\\a.txt", ["path C:\\w\\a.txt"]],
     ["src\\tests\\notes.txt\nsrc\\b.gd", ["path src\\tests\\notes.txt", "path src\\b.gd"]],
     ["run .\\tools\\build.ps1 or ..\\x.gd", ["path .\\tools\\build.ps1", "path ..\\x.gd"]],

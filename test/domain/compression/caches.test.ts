@@ -98,6 +98,18 @@ it("the original request of each version", () => {
   cachedEqualsFresh<Versions, unknown>(versions, Object.fromEntries(steps))
 })
 
+it("the original request is what the user typed, not the reason of a refusal", () => {
+  const refused = {
+    error: "The user rejected permission to use this specific tool call with the following feedback: use trash"
+  }
+  const said = [user(text("Clean up.")), model(call("bash", {}, "c")), user(response("bash", refused, "c"))]
+  const conversation = said.reduce(
+    (log, content, index) => append(log, { id: entryId(index + 1), content, tokens: [1], handles: [] }),
+    empty
+  )
+  assert.strictEqual(originalRequest(conversation)?.text, "Clean up.")
+})
+
 it("evidence and snapshots of several sizes, folders and focuses", () => {
   const snapshot = (budget: number, cwd: string | undefined, focus?: string) => (all: Versions) => {
     const evidence = runSync(gatherEvidence(entries(at(all, 13)), { cwd }))

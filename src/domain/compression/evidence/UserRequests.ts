@@ -36,10 +36,12 @@ export const requestSpans = (entry: Entry): Array<Span> =>
   voicesOf(entry).flatMap((voices, at) => {
     const part = entry.content.parts[at]
     const text = voices.length === 0 ? "" : spokenText(part)
-    // What the user says with a refusal is a request.
-    const isAnswer = voices.length > 0 && part !== undefined && userReply(part)?.isRefusal === false
+    const reply = voices.length > 0 && part !== undefined ? userReply(part) : undefined
     return voices.flatMap(({ end, speaker, start }) => {
       const words = text.slice(start, end)
+      const question = reply === undefined ? "" : questionBefore(text, start)
+      // What the user says with a refusal is a request, unless it answers a question.
+      const isAnswer = reply !== undefined && (!reply.isRefusal || question !== "")
       return speaker !== "user" || /^[/?]\S*$/.test(words)
         ? []
         : [
@@ -51,7 +53,7 @@ export const requestSpans = (entry: Entry): Array<Span> =>
               text: words,
               handle: entry.handles[at],
               at: entry.at,
-              ...(isAnswer ? { question: questionBefore(text, start) } : {})
+              ...(isAnswer ? { question } : {})
             }
           ]
     })

@@ -33,6 +33,9 @@ const fileOf = (attachment: Json): Shown => {
   return [contentsOf(path, cells.length > 0 ? cells.join("\n\n") : textAt(file, "content"))]
 }
 
+const selectedIn = (one: Json, key: string): string | undefined =>
+  titled(`The user selected lines in ${textAt(one, key) ?? "a file"}:`, textAt(one, "content"))
+
 const lines = (value: unknown): string | undefined =>
   typeof value === "string"
     ? value
@@ -49,9 +52,8 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
   edited_text_file: (one) => [
     titled(`${textAt(one, "filename") ?? "A file"} was changed outside the conversation:`, textAt(one, "snippet") ?? "")
   ],
-  selected_lines_in_ide: (one) => [
-    titled(`The user selected lines in ${textAt(one, "filename") ?? "a file"}:`, textAt(one, "content"))
-  ],
+  selected_lines_in_ide: (one) => [selectedIn(one, "filename")],
+  selected_lines_in_diff: (one) => [selectedIn(one, "filePath")],
   nested_memory: (one) => [contentsOf(textAt(one, "path"), textAt(jsonAt(one, "content"), "content"))],
   relevant_memories: (one) =>
     listAt(one, "memories").map((memory) => contentsOf(textAt(memory, "path"), textAt(memory, "content"))),
@@ -89,6 +91,7 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
     ]
   },
   critical_system_reminder: (one) => [textAt(one, "content")],
+  plugin_note: (one) => [titled(`Plugin ${textAt(one, "plugin") ?? ""}:`, lines(one.content))],
   teammate_mailbox: (one) =>
     listAt(one, "messages").map((message) =>
       titled(`Message of the agent ${textAt(message, "from") ?? ""}:`, textAt(message, "text"))

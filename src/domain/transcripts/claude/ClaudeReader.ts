@@ -21,7 +21,7 @@ import {
 } from "./Line.ts"
 import { callsOf, type LineMessage, wordsIn, writtenBy, messageIn, userMessage, piecesOf } from "./LineMessage.ts"
 import { type Queued, type Delivered, holdsLine, Queue } from "./Queue.ts"
-import { decodeClaude, ignoredKinds, kindName, synthetic } from "./Record.ts"
+import { decodeClaude, ignoredKinds, synthetic } from "./Record.ts"
 import { Tree } from "./Tree.ts"
 
 /**
@@ -391,7 +391,7 @@ function* transcript(
   const left = aside.filter((line) => !used.has(line))
   const copies = left.length === 0 ? repeated : new Map([...repeated, ...copiesOf(left, taken)])
   const delivered = yield* deliver(segments, queue, tree.messages, taken, copies)
-  for (let n = delivered; n > 0; n -= 1) skipped.take("queue-operation")
+  skipped.add("queue-operation", queue.records - delivered)
   countRest(tree, side, taken, copies, skipped)
   for (const line of tree.lines.values()) {
     if (line.boundary !== undefined && !onChain.has(line)) skipped.add("system: compact_boundary")
@@ -449,7 +449,7 @@ export const claudeReader = (isLenient = false): LineReader => {
     if (isRecordProblem(message)) return message
     const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
     version = decoded.version ?? version
-    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(kindName(record))
+    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(decoded.recordKind)
     const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
     cwd ??= folder
     if (message === undefined && decoded.uuid === undefined) return undefined

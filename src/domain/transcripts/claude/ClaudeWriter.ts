@@ -2,20 +2,15 @@ import type { PartPlace } from "../../conversation/CallPairs.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import {
-  clock,
   type Cut,
-  Ids,
-  isoTime,
   isRow,
   isSummary,
-  isUuid,
   layoutWriter,
   messageOf,
   type NativeCalls,
   nothingInPlace,
   type Row,
-  type SessionLines,
-  uuidOf
+  type SessionLines
 } from "../CompactionLayout.ts"
 import { exactLine } from "../ExactLine.ts"
 import { piecesOf } from "../ExactParts.ts"
@@ -25,6 +20,7 @@ import type { Marks } from "../RecordMarks.ts"
 import { countsOf } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
+import { clock, Ids, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
 import { blocksOf, contentOf, isAnswer, noContent, resultOf } from "./ClaudeBlocks.ts"
 import { nativeMessage } from "./LineMessage.ts"
 import { synthetic } from "./Record.ts"

@@ -108,7 +108,7 @@ const authored = (
 const contentPath = ["message", "content"]
 
 const readMessage = (
-  message: ClaudeRecord & { readonly _tag: "Message" },
+  message: Extract<ClaudeRecord, { readonly _tag: "Message" }>,
   record: Json,
   text: string,
   uuid: string,

@@ -43,15 +43,17 @@ const takenBack = (waiting: ReadonlyArray<Queued>, content: unknown): Array<Queu
  */
 export class Queue {
   private readonly operations: Array<QueueOperation> = []
+  /** How many records told of the queue. */
+  records = 0
 
   /** Adds a record. */
   add(
-    { at, content, operation }: ClaudeRecord & { readonly _tag: "Queued" },
+    { at, content, operation }: Extract<ClaudeRecord, { readonly _tag: "Queued" }>,
     locator: Locator,
     number: number,
     skipped: Skipped
   ): void {
-    skipped.add("queue-operation")
+    this.records += 1
     const blocks = operation === "enqueue" ? readContent(content ?? "", locator, ["content"], skipped) : []
     if (!isRecordProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
   }

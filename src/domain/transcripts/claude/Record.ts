@@ -1,82 +1,13 @@
-import type { Usage } from "../../tokens/Tokens.ts"
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
 import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
+import { shownAttachments } from "./Attachments.ts"
 
 /**
  * Decodes a record of Claude Code, but for the blocks of a message and what is attached. The conversation, the facts of a session and
  * what is new in a version are folds over it.
  */
-
-/** What all records have, where it stands in them. */
-interface Envelope {
-  readonly uuid: string | undefined
-  /** null at a root, undefined when the record does not contain it. */
-  readonly parent: string | null | undefined
-  readonly logicalParent: string | undefined
-  /** Whether it belongs to a subagent. */
-  readonly isSidechain: boolean
-  /** The subagent. */
-  readonly agent: string | undefined
-  readonly at: number | undefined
-  readonly session: string | undefined
-  readonly folder: string | undefined
-  readonly version: string | undefined
-}
-
-/** Whose message it is: said in the conversation, put there by a program, the summary of a compaction, or an error that is shown as one. */
-export type MessageKind = "message" | "program" | "summary" | "api error"
-
-interface Message {
-  readonly _tag: "Message"
-  readonly role: "user" | "model"
-  readonly kind: MessageKind
-  /** A text, or a list of blocks. */
-  readonly content: unknown
-  /** The id that all lines of one API message share. */
-  readonly messageId: string | undefined
-  readonly model: string | undefined
-  readonly usage: Usage | undefined
-  /** Whether it is an answer of a provider, with a usage. */
-  readonly isCounted: boolean
-  readonly request: string | undefined
-}
-
-/** Messages that a compaction kept, by their uuids. They keep their old parents, and what follows hangs on the last one. */
-export interface KeptSegment {
-  readonly head: string
-  readonly tail: string
-  /** What the first one follows: the summary, or the boundary when the summary stands after them. */
-  readonly anchor: string | undefined
-  readonly uuids: ReadonlyArray<string>
-}
-
-/** The content of a compact boundary. */
-export interface Boundary {
-  readonly trigger: "manual" | "auto"
-  readonly tokens: number | undefined
-  readonly kept: KeptSegment | undefined
-}
-
-type Body =
-  | Message
-  /** A message without a message. */
-  | { readonly _tag: "Broken" }
-  /** A message that was sent while the agent worked, stored with the next request. */
-  | { readonly _tag: "Sent"; readonly prompt: unknown; readonly isProgram: boolean | undefined }
-  /** What the model is shown, or told of its tools, beside a message. */
-  | { readonly _tag: "Attached"; readonly kind: string; readonly attachment: Json }
-  /** A message enters the queue, or leaves it. */
-  | { readonly _tag: "Queued"; readonly operation: unknown; readonly content: unknown }
-  | { readonly _tag: "Compacted"; readonly boundary: Boundary }
-  | { readonly _tag: "Titled"; readonly title: string }
-  /** An answer to a subagent, in the record of the call that started it. */
-  | { readonly _tag: "Relayed"; readonly record: ClaudeRecord; readonly call: string | undefined }
-  | { readonly _tag: "Other" }
-
-/** A record of Claude Code. */
-export type ClaudeRecord = Envelope & Body
 
 /** The model of lines that no model wrote. */
 export const synthetic = "<synthetic>"
@@ -85,11 +16,17 @@ export const synthetic = "<synthetic>"
 export const ignoredKinds: ReadonlySet<string> = new Set(
   `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
   file-history-delta file-history-snapshot frame-link last-prompt marble-origami-commit marble-origami-snapshot mode permission-mode
-  pr-link progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state content-replacement
+  pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger artifact-comment-monitor continued-in
+  data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model fork-context-ref history-suppression host-row
+  hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
+  progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state content-replacement
   system: agents_killed system: api_error system: api_metrics system: away_summary system: bridge_status system: compact_boundary
-  system: informational system: local_command system: memory_saved system: microcompact_boundary system: permission_retry
+  system: informational system: local_command system: memory_saved system: microcompact_boundary system: permission_retry system: rewind_stand_in
   system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
   attachment: agent_listing_delta attachment: agent_mention attachment: already_read_file attachment: async_hook_response
+  attachment: at_mention_reference attachment: coordinator_context attachment: deferred_tools_record attachment: dir_sync_notice
+  attachment: inlined_image_paths attachment: peer_mention attachment: prompt_as_file attachment: skill_mention
+  attachment: thread_state attachment: unknown_command_fallback attachment: withheld_memory attachment: workflow_keyword_request
   attachment: auto_mode attachment: auto_mode_exit attachment: budget_usd attachment: command_permissions
   attachment: compact_file_reference attachment: compaction_reminder attachment: context_efficiency attachment: date_change
   attachment: deferred_tools_delta attachment: dynamic_skill attachment: edited_image_file attachment: hook_cancelled
@@ -106,7 +43,7 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
 )
 
 /** Returns the name of a record's kind. */
-export const kindName = (record: Json): string => {
+const kindName = (record: Json): string => {
   const type = kindAt(record)
   const subtype = isJson(record.attachment) ? textAt(record.attachment, "type") : textAt(record, "subtype")
   return (type === "system" || type === "attachment") && subtype !== undefined ? `${type}: ${subtype}` : type
@@ -118,7 +55,8 @@ const isProgram = ({ origin }: Json): boolean | undefined => {
   return kind === undefined ? undefined : kind !== "human" && kind !== "user"
 }
 
-const kindOf = (record: Json): MessageKind =>
+/** Whose message it is: said in the conversation, put there by a program, the summary of a compaction, or an error that is shown as one. */
+const messageKind = (record: Json) =>
   record.isApiErrorMessage === true
     ? "api error"
     : record.isCompactSummary === true
@@ -126,26 +64,34 @@ const kindOf = (record: Json): MessageKind =>
       : record.isMeta === true || isProgram(record) === true
         ? "program"
         : "message"
+/** Whose message it is. */
+export type MessageKind = ReturnType<typeof messageKind>
 
-const messageOf = (record: Json, message: Json): Message => {
+const messageOf = (record: Json) => {
+  const { message } = record
+  if (!isJson(message)) return { _tag: "Broken" } as const
   const role = record.type === "assistant" ? "model" : "user"
-  const kind = kindOf(record)
+  const kind = messageKind(record)
   const model = textAt(message, "model")
   const usage = isJson(message.usage) ? message.usage : undefined
   return {
     _tag: "Message",
     role,
     kind,
+    /** A text, or a list of blocks. */
     content: message.content,
+    /** The id that all lines of one API message share. */
     messageId: role === "model" ? textAt(message, "id") : undefined,
     model,
     usage: withCost(usageOf(anthropicUsage, usage), record.costUSD),
+    /** Whether it is an answer of a provider, with a usage. */
     isCounted: role === "model" && usage !== undefined && model !== synthetic && kind !== "api error",
     request: textAt(record, "requestId")
-  }
+  } as const
 }
 
-const keptSegment = (metadata: Json): KeptSegment | undefined => {
+/** Messages that a compaction kept, by their uuids. They keep their old parents, and what follows hangs on the last one. */
+const keptSegment = (metadata: Json) => {
   const segment = isJson(metadata.preservedSegment) ? metadata.preservedSegment : {}
   const messages = isJson(metadata.preservedMessages) ? metadata.preservedMessages : {}
   const uuids = [messages.uuids, messages.allUuids]
@@ -153,67 +99,91 @@ const keptSegment = (metadata: Json): KeptSegment | undefined => {
     .filter((uuid) => typeof uuid === "string")
   const head = textAt(segment, "headUuid") ?? uuids[0]
   const tail = textAt(segment, "tailUuid") ?? uuids.at(-1)
+  /** What the first one follows: the summary, or the boundary when the summary stands after them. */
   const anchor = textAt(segment, "anchorUuid") ?? textAt(messages, "anchorUuid")
   return head === undefined || tail === undefined ? undefined : { head, tail, anchor, uuids }
 }
 
-const boundaryOf = (metadata: Json): Boundary => ({
-  trigger: metadata.trigger === "manual" ? "manual" : "auto",
-  tokens: typeof metadata.preTokens === "number" ? metadata.preTokens : undefined,
-  kept: keptSegment(metadata)
-})
+/** The content of a compact boundary. */
+const boundaryOf = (metadata: Json) =>
+  ({
+    trigger: metadata.trigger === "manual" ? "manual" : "auto",
+    tokens: typeof metadata.preTokens === "number" ? metadata.preTokens : undefined,
+    kept: keptSegment(metadata)
+  }) as const
+/** The content of a compact boundary. */
+export type Boundary = ReturnType<typeof boundaryOf>
 
-const attachmentOf = (attachment: Json): Body => {
-  const kind = textAt(attachment, "type") ?? ""
-  if (kind !== "queued_command") return { _tag: "Attached", kind, attachment }
-  const { commandMode, prompt } = attachment
+/** What the model is shown, or told of its tools, beside a message. */
+const attachedBy = ({ attachment, type }: Json) =>
+  type === "attachment" && isJson(attachment)
+    ? ({ _tag: "Attached", name: textAt(attachment, "type") ?? "", attachment } as const)
+    : ({ _tag: "Other" } as const)
+
+/** A message that was sent while the agent worked, stored with the next request. */
+const sentBy = ({ attachment }: Json) => {
+  const { commandMode, prompt, ...rest } = isJson(attachment) ? attachment : {}
   const said = commandMode === undefined ? undefined : commandMode === "task-notification"
-  return { _tag: "Sent", prompt, isProgram: isProgram(attachment) ?? said }
+  return { _tag: "Sent", prompt, isProgram: isProgram(rest) ?? said } as const
 }
 
-const other: Body = { _tag: "Other" }
+const titledBy = (record: Json) => {
+  const title = textAt(record, "customTitle") ?? textAt(record, "aiTitle") ?? textAt(record, "summary") ?? ""
+  return { _tag: "Titled", title } as const
+}
 
-const bodyOf = (record: Json): Body => {
-  switch (record.type) {
-    case "user":
-    case "assistant":
-      return isJson(record.message) ? messageOf(record, record.message) : { _tag: "Broken" }
-    case "attachment":
-      return isJson(record.attachment) ? attachmentOf(record.attachment) : other
-    case "queue-operation":
-      return { _tag: "Queued", operation: record.operation, content: record.content }
-    case "summary":
-    case "ai-title":
-    case "custom-title": {
-      const title = textAt(record, "customTitle") ?? textAt(record, "aiTitle") ?? textAt(record, "summary") ?? ""
-      return { _tag: "Titled", title }
-    }
-    case "progress": {
-      const relayed = isJson(record.data) ? record.data.message : undefined
-      // Most of these records only tell that a hook or a command runs.
-      if (!isJson(relayed) || relayed.type !== "assistant") return other
-      return { _tag: "Relayed", record: decodeClaude(relayed), call: textAt(record, "parentToolUseID") }
-    }
-    case "system":
-      if (record.subtype !== "compact_boundary") return other
-      return {
-        _tag: "Compacted",
-        boundary: boundaryOf(isJson(record.compactMetadata) ? record.compactMetadata : {})
-      }
-    default:
-      return other
+/** An answer to a subagent, in the record of the call that started it. Most of these records only tell that a hook or a command runs. */
+const relayedBy = (record: Json) => {
+  const answer = isJson(record.data) ? record.data.message : undefined
+  return isJson(answer) && answer.type === "assistant"
+    ? ({ _tag: "Relayed", answer, call: textAt(record, "parentToolUseID") } as const)
+    : ({ _tag: "Other" } as const)
+}
+
+/** How each kind of record is read. */
+const readers = {
+  user: messageOf,
+  assistant: messageOf,
+  /** A message enters the queue, or leaves it. */
+  "queue-operation": ({ content, operation }: Json) => ({ _tag: "Queued", operation, content }) as const,
+  summary: titledBy,
+  "ai-title": titledBy,
+  "custom-title": titledBy,
+  progress: relayedBy,
+  "system: compact_boundary": ({ compactMetadata: metadata }: Json) =>
+    ({ _tag: "Compacted", boundary: boundaryOf(isJson(metadata) ? metadata : {}) }) as const,
+  "attachment: queued_command": sentBy
+}
+
+type Body = ReturnType<(typeof readers)[keyof typeof readers] | typeof attachedBy>
+const readerOf = new Map<string, (record: Json) => Body>(Object.entries(readers))
+
+/** The kinds of records that are read. */
+export const readKinds: ReadonlyArray<string> = [
+  ...readerOf.keys(),
+  ...shownAttachments.map((kind) => `attachment: ${kind}`)
+]
+
+/** Decodes a record. The blocks of a message stay as they are: few folds read them. */
+export const decodeClaude = (record: Json) => {
+  const kind = kindName(record)
+  return {
+    ...(readerOf.get(kind) ?? attachedBy)(record),
+    recordKind: kind,
+    uuid: textAt(record, "uuid"),
+    /** null at a root, undefined when the record does not contain it. */
+    parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
+    logicalParent: textAt(record, "logicalParentUuid"),
+    /** Whether it belongs to a subagent. */
+    isSidechain: record.isSidechain === true,
+    /** The subagent. */
+    agent: textAt(record, "agentId"),
+    at: timeAt(record),
+    session: textAt(record, "sessionId"),
+    folder: textAt(record, "cwd"),
+    version: textAt(record, "version")
   }
 }
-/** Decodes a record. The blocks of a message stay as they are: few folds read them. */
-export const decodeClaude = (record: Json): ClaudeRecord => ({
-  uuid: textAt(record, "uuid"),
-  parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
-  logicalParent: textAt(record, "logicalParentUuid"),
-  isSidechain: record.isSidechain === true,
-  agent: textAt(record, "agentId"),
-  at: timeAt(record),
-  session: textAt(record, "sessionId"),
-  folder: textAt(record, "cwd"),
-  version: textAt(record, "version"),
-  ...bodyOf(record)
-})
+
+/** A record of Claude Code. */
+export type ClaudeRecord = ReturnType<typeof decodeClaude>

@@ -84,7 +84,7 @@ const toolsThatReportFailure = new Set([
 
 /** Codex's text for a call that it did not carry out. */
 const notExecuted =
-  /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|exec command rejected by user|(?:Wall time: .*\n)?aborted)/
+  /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|(?:exec command|patch) rejected|`[^]*` rejected: |(?:Wall time: .*\n)?aborted)/
 
 const saysItFailed = (name: string | undefined, text: string): boolean => {
   if (name === undefined || !toolsThatReportFailure.has(name)) return false

@@ -1,5 +1,4 @@
-import { Schema } from "effect"
-import { type Content, PartShape } from "../../content/Content.ts"
+import { type Content, isPart } from "../../content/Content.ts"
 import type { Piece } from "../ExactParts.ts"
 import { isJson, type Json, natural, textAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
@@ -18,8 +17,6 @@ export const carrier = "other"
  */
 export const escapedPiece = ({ part, source }: Piece): string =>
   JSON.stringify(source === undefined ? { part } : { part, source })
-
-const isPart = Schema.is(PartShape)
 
 const readEscaped = (value: unknown): Piece | undefined => {
   const piece = typeof value === "string" ? objectOf(value) : undefined

@@ -48,8 +48,8 @@ const readAgentMessage = (
 const readMessage = (
   item: Json,
   source: ItemSource,
-  summary: string | undefined,
-  skipped: Skipped
+  skipped: Skipped,
+  summary?: string
 ): ItemMessage | RecordProblem | undefined => {
   const { role } = item
   if (typeof role !== "string") return recordProblem(`${source.name}role`, "expected a text in a message")
@@ -96,39 +96,39 @@ const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMes
   )
 }
 
+type Read = ItemMessage | RecordProblem | undefined
+
+/** How each type of item is read. */
+const readers: ReadonlyMap<unknown, (item: Json, source: ItemSource, skipped: Skipped, summary?: string) => Read> =
+  new Map(
+    Object.entries({
+      message: readMessage,
+      agent_message: readAgentMessage,
+      reasoning: readThoughts,
+      function_call: (item: Json, source: ItemSource) => readCall(item, source, "arguments"),
+      function_call_output: readAnswer,
+      custom_tool_call: (item: Json, source: ItemSource) => readCall(item, source, "input"),
+      custom_tool_call_output: readAnswer,
+      local_shell_call: readShellCall
+    })
+  )
+
+/** The kinds of response items that are read: calls and results of a provider's tools by the end of their names. */
+export const readItemKinds: ReadonlyArray<string> = [...readers.keys(), "…_call", "…_output"].map(
+  (kind) => `response_item: ${String(kind)}`
+)
+
 /**
  * Reads a response item by its own form. Returns undefined for an item that is not part of the conversation, which is
  * counted as skipped. `summary` is the text of a compaction's summary.
  */
-export const readItem = (
-  item: Json,
-  source: ItemSource,
-  skipped: Skipped,
-  summary?: string | undefined
-): ItemMessage | RecordProblem | undefined => {
-  switch (item.type) {
-    case "message":
-      return readMessage(item, source, summary, skipped)
-    case "agent_message":
-      return readAgentMessage(item, source, skipped)
-    case "reasoning":
-      return readThoughts(item, source, skipped)
-    case "function_call":
-      return readCall(item, source, "arguments")
-    case "custom_tool_call":
-      return readCall(item, source, "input")
-    case "local_shell_call":
-      return readShellCall(item, source)
-    case "function_call_output":
-    case "custom_tool_call_output":
-      return readAnswer(item, source)
-    default:
-      if (typeof item.type !== "string")
-        return recordProblem(`${source.name}type`, "expected a text, the kind of the item")
-      if (item.type.endsWith("_call")) return readProviderCall(item, item.type, source)
-      if (item.type.endsWith("_output") && typeof item.call_id === "string")
-        return readProviderAnswer(item, item.call_id)
-      skipped.addRecord(`response_item: ${item.type}`)
-      return undefined
-  }
+export const readItem = (item: Json, source: ItemSource, skipped: Skipped, summary?: string): Read => {
+  const { type } = item
+  const read = readers.get(type)
+  if (read !== undefined) return read(item, source, skipped, summary)
+  if (typeof type !== "string") return recordProblem(`${source.name}type`, "expected a text, the kind of the item")
+  if (type.endsWith("_call")) return readProviderCall(item, type, source)
+  if (type.endsWith("_output") && typeof item.call_id === "string") return readProviderAnswer(item, item.call_id)
+  skipped.addRecord(`response_item: ${type}`)
+  return undefined
 }

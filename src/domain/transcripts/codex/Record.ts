@@ -1,51 +1,11 @@
 import type { Usage } from "../../tokens/Tokens.ts"
 import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
-import { recordProblem, type RecordProblem } from "../Problem.ts"
+import { broken } from "../Problem.ts"
 
 /**
  * Decodes a record of a Codex CLI rollout: `{timestamp, type, payload}`. Files of 2025 hold the session's record and the response
  * items without this wrapper, one a line. The conversation and the facts of a session are folds over these records.
  */
-
-type Body =
-  | {
-      readonly _tag: "Session"
-      readonly id: string
-      readonly folder: string | undefined
-      readonly version: string | undefined
-      /** The session whose agent started this one. */
-      readonly parent: string | undefined
-      /** The session whose records this file repeats before its own. */
-      readonly forkedFrom: string | undefined
-      readonly instructions: unknown
-    }
-  /** What a turn was started with. */
-  | {
-      readonly _tag: "Turn"
-      readonly folder: string | undefined
-      readonly model: string | undefined
-      readonly effort: unknown
-      readonly policies: ReadonlyArray<unknown>
-    }
-  /** A response item, with the path to it in the record. */
-  | { readonly _tag: "Item"; readonly item: Json; readonly root: ReadonlyArray<string> }
-  | { readonly _tag: "Compacted"; readonly payload: Json }
-  /** The user took back their last turns. */
-  | { readonly _tag: "RolledBack"; readonly turns: number }
-  | {
-      readonly _tag: "Counted"
-      readonly usage: Usage | undefined
-      /** The tokens in the window after the request. */
-      readonly tokens: number | undefined
-      /** The session's totals as JSON text. Codex repeats them to report rate limits. */
-      readonly totals: string
-    }
-  | { readonly _tag: "Other"; readonly kind: string }
-  | { readonly _tag: "Broken"; readonly problem: RecordProblem }
-type BodyOf<Tag extends Body["_tag"]> = Extract<Body, { readonly _tag: Tag }>
-
-/** A record of Codex. */
-export type CodexRecord = { readonly at: number | undefined } & Body
 
 /** Records that this program knows and does not read. */
 export const ignoredKinds: ReadonlySet<string> = new Set(
@@ -69,18 +29,17 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   event_msg:terminal_interaction event_msg:thread_goal_updated event_msg:thread_name_updated event_msg:thread_settings_applied
   event_msg:token_count event_msg:turn_aborted event_msg:turn_complete event_msg:turn_diff event_msg:turn_started
   event_msg:undo_completed event_msg:undo_started event_msg:user_message event_msg:view_image_tool_call event_msg:warning
-  event_msg:web_search_begin event_msg:web_search_end`
+  event_msg:web_search_begin event_msg:web_search_end event_msg:auth_recovery_completed event_msg:auth_recovery_started
+  event_msg:elicitation_abandoned event_msg:environment_connected event_msg:environment_disconnected event_msg:model_verification
+  event_msg:raw_response_completed event_msg:realtime_conversation_closed event_msg:realtime_conversation_list_voices_response
+  event_msg:realtime_conversation_realtime event_msg:realtime_conversation_sdp event_msg:realtime_conversation_started
+  event_msg:reasoning_content_delta event_msg:reasoning_raw_content_delta event_msg:thread_queue_changed
+  event_msg:turn_moderation_metadata response_item:configuration_update`
     .split(/\s+/)
     .map((kind) => kind.replace(":", ": ").replaceAll("_without_text", " without text"))
 )
 
-const wrapped = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-
-const broken = (path: string, detail: string): BodyOf<"Broken"> => ({
-  _tag: "Broken",
-  problem: recordProblem(path, detail)
-})
-const other = (kind: string): BodyOf<"Other"> => ({ _tag: "Other", kind })
+const other = (kind: string) => ({ _tag: "Other", kind }) as const
 
 const folderAt = (record: Json): string | undefined => {
   const path = textAt(record, "cwd")
@@ -93,7 +52,7 @@ export const folderIn = (text: string): string | undefined => {
   return element ?? line
 }
 
-const sessionOf = (meta: Json, name: string): BodyOf<"Session" | "Broken"> => {
+const sessionOf = (meta: Json, name = "payload.") => {
   if (typeof meta.id !== "string") return broken(`${name}id`, "expected a text, the id of the session")
   const started = isJson(meta.source) ? meta.source.subagent : undefined
   const spawn = isJson(started) && isJson(started.thread_spawn) ? started.thread_spawn : {}
@@ -102,10 +61,12 @@ const sessionOf = (meta: Json, name: string): BodyOf<"Session" | "Broken"> => {
     id: meta.id,
     folder: folderAt(meta),
     version: textAt(meta, "cli_version"),
+    /** The session whose agent started this one. */
     parent: textAt(spawn, "parent_thread_id"),
+    /** The session whose records this file repeats before its own. */
     forkedFrom: textAt(meta, "forked_from_id"),
     instructions: meta.base_instructions ?? meta.instructions
-  }
+  } as const
 }
 
 /** The usage of a request; undefined when there was none. */
@@ -124,23 +85,35 @@ const usageOf = (counts: Json): Usage | undefined => {
   }
 }
 
-const eventOf = (payload: Json): BodyOf<"RolledBack" | "Counted" | "Other" | "Broken"> => {
-  const { info, type } = payload
-  if (type === "thread_rolled_back") {
-    const turns = natural(payload.num_turns)
-    return turns === undefined
-      ? broken("payload.num_turns", "expected a number of turns in a thread_rolled_back event")
-      : { _tag: "RolledBack", turns }
-  }
-  const counts = type === "token_count" && isJson(info) ? info.last_token_usage : undefined
-  if (!isJson(info) || !isJson(counts)) return other(`event_msg: ${kindAt(payload)}`)
+/** The user took back their last turns. */
+const rolledBackBy = ({ num_turns: count }: Json) => {
+  const turns = natural(count)
+  return turns === undefined
+    ? broken("payload.num_turns", "expected a number of turns in a thread_rolled_back event")
+    : ({ _tag: "RolledBack", turns } as const)
+}
+
+const countedBy = ({ info }: Json) => {
+  const counts = isJson(info) ? info.last_token_usage : undefined
+  if (!isJson(info) || !isJson(counts)) return other("event_msg: token_count")
   const usage = usageOf(counts)
   return {
     _tag: "Counted",
     usage,
+    /** The tokens in the window after the request. */
     tokens: natural(counts.total_tokens) ?? (usage === undefined ? undefined : usage.prompt + usage.answer),
+    /** The session's totals as JSON text. Codex repeats them to report rate limits. */
     totals: JSON.stringify(info.total_token_usage ?? counts)
-  }
+  } as const
+}
+
+const eventOf = (payload: Json) => {
+  const kind = kindAt(payload)
+  return kind === "thread_rolled_back"
+    ? rolledBackBy(payload)
+    : kind === "token_count"
+      ? countedBy(payload)
+      : other(`event_msg: ${kind}`)
 }
 
 /** A message that one agent sent to another, as the item that the model was shown. */
@@ -156,6 +129,39 @@ export const agentMessage = ({ author, content, encrypted_content: encrypted, id
   ]
 })
 
+/** A response item, with the path to it in the record. */
+const itemIn = (item: Json, root: ReadonlyArray<string> = ["payload"]) => ({ _tag: "Item", item, root }) as const
+
+/** What a turn was started with. */
+const turnOf = (payload: Json) =>
+  ({
+    _tag: "Turn",
+    folder: folderAt(payload),
+    model: textAt(payload, "model"),
+    effort: payload.effort,
+    policies: [payload.approval_policy, payload.sandbox_policy]
+  }) as const
+
+/** How the payload of each kind of record is read. */
+const readers = {
+  session_meta: (payload: Json) => sessionOf(payload),
+  turn_context: turnOf,
+  response_item: (payload: Json) => itemIn(payload),
+  event_msg: eventOf,
+  compacted: (payload: Json) => ({ _tag: "Compacted", payload }) as const,
+  inter_agent_communication: (payload: Json) => itemIn(agentMessage(payload))
+}
+
+type Body = ReturnType<(typeof readers)[keyof typeof readers]>
+const readerOf = new Map<string, (payload: Json) => Body>(Object.entries(readers))
+
+/** The kinds of records that are read, besides response items. */
+export const readKinds: ReadonlyArray<string> = [
+  ...[...readerOf.keys()].filter((kind) => kind !== "response_item" && kind !== "event_msg"),
+  "event_msg: token_count",
+  "event_msg: thread_rolled_back"
+]
+
 const bodyOf = (record: Json): Body => {
   const { payload, type } = record
   if (typeof record.record_type === "string") return other(`record_type: ${record.record_type}`)
@@ -163,33 +169,13 @@ const bodyOf = (record: Json): Body => {
     const isSession = type === undefined && typeof record.id === "string"
     return isSession ? sessionOf(record, "") : broken("type", "expected a text, the kind of the record")
   }
-  if (!("payload" in record) && !wrapped.has(type)) return { _tag: "Item", item: record, root: [] }
-  if (!isJson(payload)) {
-    return wrapped.has(type) ? broken("payload", `expected an object in a ${type} record`) : other(type)
-  }
-  switch (type) {
-    case "session_meta":
-      return sessionOf(payload, "payload.")
-    case "turn_context":
-      return {
-        _tag: "Turn",
-        folder: folderAt(payload),
-        model: textAt(payload, "model"),
-        effort: payload.effort,
-        policies: [payload.approval_policy, payload.sandbox_policy]
-      }
-    case "response_item":
-      return { _tag: "Item", item: payload, root: ["payload"] }
-    case "inter_agent_communication":
-      return { _tag: "Item", item: agentMessage(payload), root: ["payload"] }
-    case "event_msg":
-      return eventOf(payload)
-    case "compacted":
-      return { _tag: "Compacted", payload }
-    default:
-      return other(type)
-  }
+  const read = readerOf.get(type)
+  if (read === undefined) return "payload" in record ? other(type) : itemIn(record, [])
+  return isJson(payload) ? read(payload) : broken("payload", `expected an object in a ${type} record`)
 }
 
 /** Decodes a record. Response items stay as they are: few folds read them. */
-export const decodeCodex = (record: Json): CodexRecord => ({ at: timeAt(record), ...bodyOf(record) })
+export const decodeCodex = (record: Json) => ({ at: timeAt(record), ...bodyOf(record) })
+
+/** A record of Codex. */
+export type CodexRecord = ReturnType<typeof decodeCodex>

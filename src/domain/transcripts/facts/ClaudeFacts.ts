@@ -59,7 +59,7 @@ const scan = (state: ScanState, record: ClaudeRecord): void => {
   }
   if (record._tag === "Compacted") addChange(state, "compaction", thread)
   if (record._tag === "Attached") {
-    const change = Object.hasOwn(attachmentChanges, record.kind) ? attachmentChanges[record.kind] : undefined
+    const change = Object.hasOwn(attachmentChanges, record.name) ? attachmentChanges[record.name] : undefined
     if (change !== undefined) addChange(state, change, thread)
   }
   if (record._tag === "Message" && record.role === "user" && thread === undefined) {
@@ -72,7 +72,7 @@ const scan = (state: ScanState, record: ClaudeRecord): void => {
   if (record.uuid !== undefined && thread === undefined) last.uuid = record.uuid
   scanAnswer(state, record, thread)
   // What a subagent was answered; newer versions also write a file of its own.
-  if (record._tag === "Relayed") scanAnswer(state, record.record, record.call ?? "subagent")
+  if (record._tag === "Relayed") scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
 }
 
 /** Adds a record of Claude Code to a scan. */

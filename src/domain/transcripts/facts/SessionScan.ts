@@ -13,7 +13,7 @@ import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, type Sc
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
  *
- * The facts of Claude Code and of Codex are in files of their own. The texts that a search looks through are read here, too.
+ * The facts of Claude Code and of Codex are in files of their own.
  */
 
 const scanGemini = (state: ScanState, json: Json): void => {
@@ -141,76 +141,4 @@ const scans: Readonly<Record<AgentName, (state: ScanState, record: Json) => void
 /** Adds a record of a session file to a scan. Records that it does not know change nothing. */
 export const scanRecord = (state: ScanState, agent: AgentName, record: unknown): void => {
   if (isJson(record)) scans[agent](state, record)
-}
-
-/** Keys whose values are names, times, bytes or repetitions of what stands elsewhere in the record. */
-const notSearched = new Set(
-  (
-    "uuid parentUuid logicalParentUuid sessionId session_id session parentId promptId requestId messageId messageID leafUuid id call_id callId callID " +
-    "tool_use_id toolCallId toolUseID parentToolUseID timestamp at time_created time_updated type role kind version userType gitBranch cwd model " +
-    "signature thoughtSignature encrypted_content usage toolUseResult snapshot stop_reason entrypoint slug agentId handles tokens _tag spilled " +
-    "textSignature thinkingSignature checkpoint projectHash mimeType media_type hookInfos resultDisplay turn_id"
-  ).split(" ")
-)
-
-const isData = (text: string): boolean => text.length > 2_000 && /^[A-Za-z0-9+/=_-]{2000}/.test(text)
-
-/** Keys below which a tool's own names begin. */
-const free = new Set(["input", "args", "arguments", "response", "output"])
-
-const collect = (value: unknown, texts: Array<string>, depth: number, isFree = false): void => {
-  if (typeof value === "string") {
-    if (value.length > 1 && !isData(value)) texts.push(value)
-  } else if (Array.isArray(value)) {
-    if (depth > 0) for (const item of value) collect(item, texts, depth - 1, isFree)
-  } else if (isJson(value) && depth > 0) {
-    for (const key of Object.keys(value)) {
-      if (isFree || !notSearched.has(key)) collect(value[key], texts, depth - 1, isFree || free.has(key))
-    }
-  }
-}
-
-const maxTextDepth = 40
-
-/** Returns the texts of a record that a search looks through: what was said, called and answered, in order. */
-export const searchedTexts = (record: unknown): ReadonlyArray<string> => {
-  const texts: Array<string> = []
-  if (!isJson(record)) return texts
-  // Reports of hooks and running commands repeat what the messages hold.
-  if (record.type === "progress") {
-    const { data } = record
-    if (isJson(data) && isJson(data.message)) collect(data.message, texts, maxTextDepth)
-    return texts
-  }
-  if (record.type === "file-history-snapshot") return texts
-  collect(record, texts, maxTextDepth)
-  return texts
-}
-
-/** Returns who said what a record holds, in the words of its agent: a role, a kind of record. */
-export const speakerOf = (record: unknown): string => {
-  if (!isJson(record)) return "record"
-  const { data } = record
-  const payload = isJson(data) && isJson(data.message) ? (data.message.message ?? data.message) : data
-  const inner = [record.message, record.payload, record.entry, record.answer, payload, record].filter(isJson)
-  for (const one of inner) {
-    const content = isJson(one.content) ? one.content : one
-    const role = textAt(content, "role")
-    if (role !== undefined) {
-      const [first] = Array.isArray(one.content) ? one.content : Array.isArray(content.parts) ? content.parts : []
-      const isResult =
-        isJson(first) && (first.type === "tool_result" || "functionResponse" in first || first.type === "toolResult")
-      return isResult || role === "toolResult" ? "tool" : role === "assistant" ? "model" : role
-    }
-  }
-  for (const one of inner) {
-    const type = textAt(one, "type") ?? textAt(one, "_tag")
-    if (type === undefined || type === "response_item") continue
-    return type === "function_call_output" || type === "tool"
-      ? "tool"
-      : type === "function_call" || type === "gemini"
-        ? "model"
-        : type
-  }
-  return "record"
 }

@@ -1,8 +1,6 @@
-import { Schema } from "effect"
-import { isCall, isResponse, isText, isThought, type Part, PartShape, plainText } from "../../content/Content.ts"
+import { isCall, isPart, isResponse, isText, isThought, type Part, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
 import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
-import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   answerPiece,
@@ -34,45 +32,8 @@ import { decodeGeminiMessage, type GeminiRecord } from "./Record.ts"
  */
 type Whose = Author | "context" | Exclude<SnapshotLook, undefined> | undefined
 
-/** What a record adds to the conversation. */
-type Gives =
-  | {
-      readonly _tag: "User"
-      readonly whose: Whose
-      readonly pieces: ReadonlyArray<Piece>
-      /** Written by this program with its exact parts, all of which count, whatever their form. */
-      readonly exact: boolean
-    }
-  | {
-      readonly _tag: "Gemini"
-      readonly whose: Author | undefined
-      readonly pieces: ReadonlyArray<Piece>
-      /** The results of its calls, and when the first of them came. */
-      readonly answers: ReadonlyArray<Piece>
-      readonly answeredAt: number | undefined
-      /** Ids of all its calls. */
-      readonly calls: ReadonlyArray<string>
-      /** Calls for which this program wrote a result because Gemini CLI needs one: they never got their own. */
-      readonly owed: ReadonlyArray<string>
-      readonly model: string | undefined
-      readonly usage: Usage | undefined
-    }
-  | { readonly _tag: "Nothing"; readonly kind: string }
-
-type Message = GeminiRecord & { readonly _tag: "Message" }
-type Note = GeminiRecord & { readonly _tag: "Note" }
-
-/** A message record. */
-export interface MessageRecord {
-  readonly id: string | undefined
-  readonly line: number
-  readonly at: number | undefined
-  readonly gives: Gives
-  /** In a checkpoint that this program wrote: the message was there before and stays. */
-  readonly stays: boolean
-}
-
-const isPart = Schema.is(PartShape)
+type Message = Extract<GeminiRecord, { readonly _tag: "Message" }>
+type Note = Extract<GeminiRecord, { readonly _tag: "Note" }>
 
 /** Reads parts in wire shape, or texts. `slice` is the exact text of one. */
 const wirePieces = (
@@ -135,21 +96,24 @@ const whoseOf = (pieces: ReadonlyArray<Piece>): Whose => {
   return snapshotLook(words) ?? (authorOf(pieces.map(({ part }) => part)) === "program" ? "program" : undefined)
 }
 
-const readUser = (record: Json, text: string, at: At): Gives | RecordProblem => {
+const nothing = (kind: string) => ({ _tag: "Nothing", kind }) as const
+
+const readUser = (record: Json, text: string, at: At) => {
   const exact = exactPieces(record, text, "parts")
   if (isRecordProblem(exact)) return exact
   const native = readContent(record, at)
   if (isRecordProblem(native)) return native
   const kind = exact === undefined ? leadingJunkNote(native) : undefined
-  if (kind !== undefined) return { _tag: "Nothing", kind }
+  if (kind !== undefined) return nothing(kind)
   const marks = readMarks(record)
   const authored = marks.author === undefined ? splitAuthorNote(native) : { author: undefined, pieces: native }
   return {
     _tag: "User",
     whose: marks.author === undefined ? (authored.author ?? whoseOf(native)) : markedAuthor(marks, undefined),
     pieces: exact ?? authored.pieces,
+    /** Written by this program with its exact parts, all of which count, whatever their form. */
     exact: exact !== undefined
-  }
+  } as const
 }
 
 /** Returns a thought in the form in which Gemini CLI sends it back to the model. */
@@ -275,7 +239,7 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   )
 }
 
-const readGemini = ({ model, usage }: Message, record: Json, text: string, at: At): Gives | RecordProblem => {
+const readGemini = ({ model, usage }: Message, record: Json, text: string, at: At) => {
   const exact = exactPieces(record, text, "parts")
   const exactAnswers = exactPieces(record, text, "answers")
   const nothing = record.content === undefined || record.content === null || record.content === ""
@@ -295,35 +259,38 @@ const readGemini = ({ model, usage }: Message, record: Json, text: string, at: A
     _tag: "Gemini",
     whose: markedAuthor(marks, undefined),
     pieces,
+    /** The results of its calls, and when the first of them came. */
     answers: exactAnswers ?? answersOf(calls),
     answeredAt: calls.find(({ results }) => results.length > 0)?.at,
+    /** Ids of all its calls. */
     calls: [
       ...calls.flatMap(({ id }) => id ?? []),
       ...pieces.flatMap(({ part }) => (isCall(part) ? (part.functionCall.id ?? []) : []))
     ],
+    /** Calls for which this program wrote a result because Gemini CLI needs one: they never got their own. */
     owed: calls.flatMap(({ id, owed }) => (owed && id !== undefined ? [id] : [])),
     model,
     usage: marks.usage ?? usage
-  }
+  } as const
 }
 
 /** Reads a decoded message, or a note. `text` is the JSON of its record. */
-export const messageOf = (
-  decoded: Message | Note,
-  record: Json,
-  text: string,
-  line: number
-): MessageRecord | RecordProblem => {
+export const messageOf = (decoded: Message | Note, record: Json, text: string, line: number) => {
   const { at } = locate(record, text, [])
-  const gives: Gives | RecordProblem =
+  const gives =
     decoded._tag === "Note"
-      ? { _tag: "Nothing", kind: decoded.kind }
+      ? nothing(decoded.kind)
       : decoded.role === "user"
         ? readUser(record, text, at)
         : readGemini(decoded, record, text, at)
   if (isRecordProblem(gives)) return gives
-  return { id: decoded.id, line, at: decoded.at, gives, stays: readMarks(record).again !== undefined }
+  /** In a checkpoint that this program wrote: the message was there before and stays. */
+  const stays = readMarks(record).again !== undefined
+  return { id: decoded.id, line, at: decoded.at, gives, stays }
 }
+
+/** A message record, with what it adds to the conversation. */
+export type MessageRecord = Exclude<ReturnType<typeof messageOf>, RecordProblem>
 
 /** Reads a message in a list of messages. `text` is its JSON. */
 export const readMessage = (record: unknown, text: string, line: number): MessageRecord | RecordProblem => {

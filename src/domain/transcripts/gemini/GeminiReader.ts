@@ -17,7 +17,7 @@ import {
 import { marksOf } from "../RecordLine.ts"
 import { readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
+import { type LineReader, recordReader, type Step, type Transcript, VisibleMessages } from "../Transcript.ts"
 import { isSummary } from "./GeminiContext.ts"
 import { messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
 import { decodeGemini, decodeGeminiSession, type GeminiRecord, ignoredKinds } from "./Record.ts"
@@ -248,19 +248,13 @@ const repeated = (later: MessageRecord, earlier: MessageRecord): MessageRecord =
       }
 }
 
-/** A message that the agent saw, and its number among the `Message` steps when it is one of them. */
-interface Seen {
-  readonly draft: Draft
-  readonly number: number | undefined
-}
-
 /** Counts the messages at the end of the agent's view that a checkpoint repeats at its end, unchanged. */
-function* kept(inserted: ReadonlyArray<Draft>, seen: ReadonlyArray<Seen>): SlicedWork<number> {
+function* kept(inserted: ReadonlyArray<Draft>, seen: VisibleMessages["others"]): SlicedWork<number> {
   let count = 0
   while (count < Math.min(inserted.length, seen.length)) {
     const draft = inserted[inserted.length - 1 - count]
     const before = seen[seen.length - 1 - count]
-    if (draft === undefined || before?.number === undefined || !sameMessage(draft, before.draft)) break
+    if (draft === undefined || before?.message === undefined || !sameMessage(draft, before.draft)) break
     count += 1
     yield 5_000
   }
@@ -273,7 +267,7 @@ export const sameMessage = (left: Draft, right: Draft): boolean =>
   left.author === right.author &&
   samePieces(piecesOf(left), piecesOf(right))
 
-type SessionRecord = GeminiRecord & { readonly _tag: "Session" }
+type SessionRecord = Extract<GeminiRecord, { readonly _tag: "Session" }>
 
 /** The session read so far. */
 class Recording {
@@ -409,8 +403,7 @@ class Recording {
     const steps: Array<Step> = []
     const counted = new Set<string | MessageRecord>()
     const owed = new Set<string>()
-    let seen: ReadonlyArray<Seen> = []
-    let messages = 0
+    const seen = new VisibleMessages()
     let model: string | undefined
     for (const { checkpoint, known, records } of [...this.before, this.now]) {
       const flow = new Flow(known, owed)
@@ -427,18 +420,17 @@ class Recording {
         yield 1_000
       }
       if (checkpoint !== undefined) {
-        const opening = seen.filter(({ draft }) => draft.author === "environment")
-        const others = seen.filter(({ draft }) => draft.author !== "environment")
-        const count = yield* kept(inserted, others)
-        const tail = others.slice(others.length - count)
+        const count = yield* kept(inserted, seen.others)
         const insert = inserted.slice(0, inserted.length - count)
-        steps.push({ _tag: "Compaction", ...checkpoint, insert, keptFrom: tail[0]?.number })
-        seen = [...opening, ...insert.map((draft) => ({ draft, number: undefined })), ...tail]
+        const keptFrom = seen.others[seen.others.length - count]?.message
+        const step: Compaction = { _tag: "Compaction", ...checkpoint, insert, keptFrom }
+        steps.push(step)
+        seen.compact(step)
       }
-      const from = messages
-      for (const draft of added) steps.push({ _tag: "Message", draft })
-      seen = [...seen, ...added.map((draft, index) => ({ draft, number: from + index }))]
-      messages += added.length
+      for (const draft of added) {
+        steps.push({ _tag: "Message", draft })
+        seen.message(draft)
+      }
     }
     return {
       format: "gemini",
@@ -453,7 +445,7 @@ class Recording {
 
   private count(message: MessageRecord, flow: Flow): void {
     if (message.gives._tag === "Nothing") this.skipped.addRecord(message.gives.kind)
-    for (let left = flow.repeated(message); left > 0; left -= 1) this.skip("repeated result")
+    this.skipped.add("repeated result", flow.repeated(message))
   }
 }
 

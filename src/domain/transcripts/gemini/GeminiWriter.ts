@@ -13,7 +13,7 @@ import { spelledSurrogate } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
-import { clock, digitsOf, isoTime, owedCalls, uuidOf } from "../CompactionLayout.ts"
+import { owedCalls } from "../CompactionLayout.ts"
 import { draftOf, type Piece, piecesOf } from "../ExactParts.ts"
 import type { Json } from "../JsonRecord.ts"
 import { isRecordProblem } from "../Problem.ts"
@@ -22,6 +22,7 @@ import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
 import { geminiEnvironments } from "../voice/VoiceForms.ts"
+import { clock, digitsOf, isoTime, uuidOf } from "../WrittenRecords.ts"
 import { leadingJunkNote, readMessage } from "./GeminiMessage.ts"
 import { Flow, sameMessage } from "./GeminiReader.ts"
 
@@ -445,7 +446,7 @@ export const writeGeminiDocument: Writer = function* (transcript) {
     else shown.compact(step)
   }
   const lines = yield* writing.records(shown.drafts, true)
-  for (let gone = messages - shown.drafts.length; gone > 0; gone -= 1) writing.unheld.add("message before a compaction")
+  writing.unheld.add("message before a compaction", messages - shown.drafts.length)
   const { kind, ...metadata } = metadataOf(transcript, writing, lines)
   const head = recordLine(metadata).slice(0, -1)
   return {

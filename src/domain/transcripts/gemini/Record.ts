@@ -1,56 +1,14 @@
 import type { Usage } from "../../tokens/Tokens.ts"
 import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
-import { recordProblem, type RecordProblem } from "../Problem.ts"
+import { broken } from "../Problem.ts"
 
 /**
  * Decodes a record of Gemini CLI: a line of a session, or an element of an older session that is one document. The conversation and
  * the facts of a session are folds over these records.
  */
 
-type Body =
-  /** A message. The parts of its content, and its calls with their results, stay as they are: few folds read them. */
-  | {
-      readonly _tag: "Message"
-      readonly id: string | undefined
-      readonly role: "user" | "model"
-      readonly content: unknown
-      readonly model: string | undefined
-      readonly usage: Usage | undefined
-    }
-  /** A message that the model does not see. */
-  | { readonly _tag: "Note"; readonly id: string | undefined; readonly kind: string }
-  /** What is known of the session, or a later change of it. */
-  | {
-      readonly _tag: "Session"
-      readonly id: string | undefined
-      readonly folder: string | undefined
-      readonly title: string | undefined
-      /** The messages that replace all earlier ones; undefined when they stay. */
-      readonly messages: unknown
-      /** The path to it in the record. */
-      readonly root: ReadonlyArray<string>
-    }
-  /** The user went back to before a message. */
-  | { readonly _tag: "Rewound"; readonly to: string }
-  | { readonly _tag: "Other"; readonly kind: string }
-  | { readonly _tag: "Broken"; readonly problem: RecordProblem }
-
-interface Timed {
-  readonly at: number | undefined
-}
-
-/** A record of Gemini CLI. */
-export type GeminiRecord = Timed & Body
-
 /** Messages that this program knows and does not read. */
 export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning"])
-
-type BodyOf<Tag extends Body["_tag"]> = Extract<Body, { readonly _tag: Tag }>
-
-const broken = (path: string, detail: string): BodyOf<"Broken"> => ({
-  _tag: "Broken",
-  problem: recordProblem(path, detail)
-})
 
 const usageOf = ({ tokens }: Json): Usage | undefined => {
   if (!isJson(tokens)) return undefined
@@ -61,32 +19,39 @@ const usageOf = ({ tokens }: Json): Usage | undefined => {
     : { prompt, answer, thoughts: natural(tokens.thoughts) ?? 0, cached: natural(tokens.cached) ?? 0 }
 }
 
-const messageOf = (record: Json): BodyOf<"Message" | "Note" | "Broken"> => {
+/** A message. The parts of its content, and its calls with their results, stay as they are: few folds read them. */
+const messageOf = (record: Json) => {
   const { content, type } = record
   const id = textAt(record, "id")
   if (type === "user" || type === "gemini") {
     const role = type === "user" ? "user" : "model"
-    return { _tag: "Message", id, role, content, model: textAt(record, "model"), usage: usageOf(record) }
+    return { _tag: "Message", id, role, content, model: textAt(record, "model"), usage: usageOf(record) } as const
   }
+  // A message that the model does not see.
   return typeof type === "string"
-    ? { _tag: "Note", id, kind: ignoredKinds.has(type) ? type : `message: ${type}` }
+    ? ({ _tag: "Note", id, kind: ignoredKinds.has(type) ? type : `message: ${type}` } as const)
     : broken("type", "expected user, gemini, info, error or warning")
 }
 
-const sessionOf = (data: Json, root: ReadonlyArray<string>): BodyOf<"Session"> => {
+/**
+ * What is known of the session, or a later change of it. `messages` replace all earlier ones; undefined, they stay. `root` is the
+ * path to it in the record.
+ */
+const sessionOf = (data: Json, root: ReadonlyArray<string>) => {
   // Gemini CLI does not record its folder. A subagent records those of the workspace, other sessions those added later.
   const folders: ReadonlyArray<unknown> = Array.isArray(data.directories) ? data.directories : []
   const [first] = data.kind === "subagent" ? folders : []
   const folder = textAt(data, "cwd") ?? (typeof first === "string" ? first : undefined)
   const title = textAt(data, "summary")
-  return { _tag: "Session", id: textAt(data, "sessionId"), folder, title, messages: data.messages, root }
+  return { _tag: "Session", id: textAt(data, "sessionId"), folder, title, messages: data.messages, root } as const
 }
 
-const bodyOf = (record: Json): Body => {
+const bodyOf = (record: Json) => {
   const { $rewindTo: to, role, type } = record
   if (to !== undefined) {
+    // The user went back to before a message.
     return typeof to === "string"
-      ? { _tag: "Rewound", to }
+      ? ({ _tag: "Rewound", to } as const)
       : broken("$rewindTo", "expected a text, the id of a message")
   }
   const isKnown = type === "user" || type === "gemini" || ignoredKinds.has(String(type))
@@ -97,24 +62,21 @@ const bodyOf = (record: Json): Body => {
   if ("sessionId" in record || "projectHash" in record) return sessionOf(record, [])
   // A chat that was saved under a name is a list of contents.
   if (role === "user" || role === "model") {
-    return { _tag: "Message", id: undefined, role, content: record.parts, model: undefined, usage: undefined }
+    return { _tag: "Message", id: undefined, role, content: record.parts, model: undefined, usage: undefined } as const
   }
-  return { _tag: "Other", kind: kindAt(record) }
+  return { _tag: "Other", kind: kindAt(record) } as const
 }
 
 const timeOf = (record: Json): number | undefined => timeAt(record) ?? timeAt({ timestamp: record.startTime })
 
 /** Decodes a line, or an element of a document. */
-export const decodeGemini = (record: Json): GeminiRecord => ({ at: timeOf(record), ...bodyOf(record) })
+export const decodeGemini = (record: Json) => ({ at: timeOf(record), ...bodyOf(record) })
 
 /** Decodes a message in a list of messages, which can be without an id. */
-export const decodeGeminiMessage = (record: Json): Timed & BodyOf<"Message" | "Note" | "Broken"> => ({
-  at: timeAt(record),
-  ...messageOf(record)
-})
+export const decodeGeminiMessage = (record: Json) => ({ at: timeAt(record), ...messageOf(record) })
 
 /** Decodes a session that is one document. */
-export const decodeGeminiSession = (record: Json): Timed & BodyOf<"Session"> => ({
-  at: timeOf(record),
-  ...sessionOf(record, [])
-})
+export const decodeGeminiSession = (record: Json) => ({ at: timeOf(record), ...sessionOf(record, []) })
+
+/** A record of Gemini CLI. */
+export type GeminiRecord = ReturnType<typeof decodeGemini>

@@ -18,29 +18,17 @@ import {
 
 /** Reads opencode's sessions: the rows of its database, one a line, or the document that `opencode export` writes. */
 
-type Session = OpencodeRecord & { readonly _tag: "Session" }
-type Compaction = OpencodePart & { readonly _tag: "Compaction" }
+type Session = Extract<OpencodeRecord, { readonly _tag: "Session" }>
+type Compaction = Extract<OpencodePart, { readonly _tag: "Compaction" }>
 
 /** A message with its parts, in order. */
 interface Message {
-  readonly record: OpencodeRecord & { readonly _tag: "Message" }
+  readonly record: Extract<OpencodeRecord, { readonly _tag: "Message" }>
   readonly number: number
   readonly parts: Array<Json>
 }
 
 const unmarked = readMarks({})
-
-/** The type of a part that was decoded, as opencode has it. */
-const typeOf = (part: Exclude<OpencodePart, { readonly _tag: "Other" }>): string => {
-  switch (part._tag) {
-    case "Said":
-      return part.kind
-    case "Call":
-      return "tool"
-    case "Compaction":
-      return "compaction"
-  }
-}
 
 /** Makes the conversation of messages in the order in which they were said. */
 class Conversation {
@@ -123,7 +111,7 @@ class Conversation {
   }
 
   private unread(part: OpencodePart): void {
-    this.skipped.addRecord(part._tag === "Other" ? part.kind : `part: ${typeOf(part)}`)
+    this.skipped.addRecord(`part: ${part.kind}`)
   }
 
   private assistant(message: Message, parts: ReadonlyArray<OpencodePart>): void {
@@ -187,7 +175,7 @@ function* conversationOf(
 export const opencodeReader = (): LineReader => {
   const skipped = new Skipped(ignoredKinds)
   const messages = new Map<string, Message>()
-  const parts: Array<OpencodeRecord & { readonly _tag: "Part" }> = []
+  const parts: Array<Extract<OpencodeRecord, { readonly _tag: "Part" }>> = []
   let session: Session | undefined
   const read = (row: Json, _text: string, number: number): RecordProblem | undefined => {
     const record = decodeOpencode(row)

@@ -10,11 +10,12 @@ import {
 } from "../../content/Content.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
-import { callIdOf, clock, nativeCalls, nothingInPlace, providerOf, type Row, unheldKind } from "../CompactionLayout.ts"
+import { nativeCalls, nothingInPlace, unheldKind } from "../CompactionLayout.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, type Writer } from "../Transcript.ts"
+import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
 
 /**
  * Writes the document that `opencode import` takes in: the session, and what the agent sees of it as messages with their parts.
@@ -64,11 +65,12 @@ export const writeOpencode: Writer = function* (transcript) {
     if (step._tag === "Message") shown.message(step.draft)
     else shown.compact(step)
   }
-  const rows = shown.drafts.map((draft): Row => ({ _tag: "Row", draft, inserted: false, again: undefined }))
-  const calls = yield* nativeCalls(rows, (id) => id !== "", callIdOf(session))
+  const { drafts } = shown
+  const contents = drafts.map(({ content }) => content)
+  const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(session))
   const results = new Map<string, Part>()
-  for (const [item, { draft }] of rows.entries()) {
-    for (const [index, part] of draft.content.parts.entries()) {
+  for (const [item, { parts }] of contents.entries()) {
+    for (const [index, part] of parts.entries()) {
       const call = isResponse(part) ? calls.get(placeKey({ item, part: index })) : undefined
       if (call !== undefined) results.set(call.id, part)
     }
@@ -150,7 +152,7 @@ export const writeOpencode: Writer = function* (transcript) {
       own
     )
   }
-  for (const [item, { draft }] of rows.entries()) {
+  for (const [item, draft] of drafts.entries()) {
     yield 1_000
     const at = time.at(draft)
     if (draft.content.role === "model") model(draft, item, at)

@@ -2,62 +2,14 @@ import { messageMedia } from "../../content/MediaBlocks.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
-import { instant, isJson, type Json, textAt } from "../JsonRecord.ts"
-import { recordProblem, type RecordProblem } from "../Problem.ts"
-import { opencodeUsage } from "../RecordUsage.ts"
+import { instant, isJson, type Json, natural, textAt } from "../JsonRecord.ts"
+import { broken } from "../Problem.ts"
+import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
 
 /**
  * Decodes what opencode records: a row of its database (`kind` is the table: session, message or part), or an element of the document
  * that `opencode export` writes. The conversation and the facts of a session are folds over these records.
  */
-
-/** A part of a message. */
-export type OpencodePart =
-  | {
-      readonly _tag: "Said"
-      readonly kind: "text" | "reasoning" | "file" | "subtask"
-      readonly piece: Piece
-      /** Whether opencode leaves this text of the user out of its requests. */
-      readonly isIgnored: boolean
-      /** Whose text it is in a message of the user. A file belongs to the text before it. */
-      readonly by: "user" | "program" | undefined
-    }
-  /** A call with its result and the files of that; without them, it never ended. */
-  | { readonly _tag: "Call"; readonly call: Piece; readonly answers: ReadonlyArray<Piece> }
-  /** The user asks for a compaction. */
-  | { readonly _tag: "Compaction"; readonly trigger: "manual" | "auto"; readonly firstKept: string | undefined }
-  | { readonly _tag: "Other"; readonly kind: string }
-
-/** A record of opencode. */
-export type OpencodeRecord =
-  | {
-      readonly _tag: "Session"
-      readonly id: string | undefined
-      readonly folder: string | undefined
-      readonly title: string | undefined
-      readonly version: string | undefined
-      /** The session whose agent started this one. */
-      readonly parent: string | undefined
-      /** The first message that the user took back. */
-      readonly revertedFrom: string | undefined
-    }
-  | {
-      readonly _tag: "Message"
-      readonly id: string
-      readonly at: number | undefined
-      readonly role: unknown
-      readonly model: string | undefined
-      readonly usage: Usage | undefined
-      /** The message that it answers. */
-      readonly parent: string | undefined
-      /** Whether it is a finished summary. */
-      readonly isSummary: boolean
-      /** Its parts, where they stand in the same record. */
-      readonly parts: ReadonlyArray<Json>
-    }
-  | { readonly _tag: "Part"; readonly message: string; readonly data: Json }
-  | { readonly _tag: "Other"; readonly kind: string }
-  | { readonly _tag: "Broken"; readonly problem: RecordProblem }
 
 /** Parts and rows that this program knows and does not read. A text is one that opencode ignores, too. */
 export const ignoredKinds: ReadonlySet<string> = new Set(
@@ -69,15 +21,16 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
 /** The database holds values; there is no other spelling of them to keep. */
 const noText = () => undefined
 
-type Said = Extract<OpencodePart, { readonly _tag: "Said" }>
-
-const saidOf = (kind: Said["kind"], piece: Piece, by?: Said["by"], isIgnored = false): OpencodePart => ({
-  _tag: "Said",
-  kind,
-  piece,
-  isIgnored,
-  by
-})
+/**
+ * What was said. `isIgnored`: opencode leaves this text of the user out of its requests. `by`: whose text it is in a message of the
+ * user; a file belongs to the text before it.
+ */
+const saidOf = <Kind extends "text" | "reasoning" | "file" | "subtask">(
+  kind: Kind,
+  piece: Piece,
+  by?: "user" | "program",
+  isIgnored = false
+) => ({ _tag: "Said", kind, piece, isIgnored, by }) as const
 
 /** A file: its bytes, or its name where it lies elsewhere. */
 const fileOf = (part: Json): Piece => {
@@ -87,7 +40,10 @@ const fileOf = (part: Json): Piece => {
     : { part: media, source: undefined }
 }
 
-const callOf = (part: Json, state: Json): OpencodePart => {
+/** A call with its result and the files of that; without them, it never ended. */
+const callOf = (part: Json) => {
+  const { state } = part
+  if (!isJson(state)) return undefined
   const [id, name] = [textAt(part, "callID"), textAt(part, "tool")]
   const call = callPiece({ id, name: name ?? "unknown", args: state.input }, noText)
   // The exit code of a command stands beside its output alone.
@@ -98,34 +54,59 @@ const callOf = (part: Json, state: Json): OpencodePart => {
   const hasEnded = state.status === "error" || state.status === "completed"
   return {
     _tag: "Call",
+    kind: "tool",
     call,
     answers: [
       ...(hasEnded ? [answerPiece({ id, name, failed, content }, noText)] : []),
       ...files.filter(isJson).map(fileOf)
     ]
-  }
+  } as const
 }
 
-/** Decodes a part of a message. */
-export const decodePart = (part: Json): OpencodePart => {
-  const { state, text, type } = part
-  if (type === "text" && typeof text === "string") {
-    return saidOf(type, textPiece(text, noText), part.synthetic === true ? "program" : "user", part.ignored === true)
-  }
-  if (type === "reasoning" && typeof text === "string") return saidOf(type, thoughtPiece(text, undefined, noText))
-  if (type === "file") return saidOf(type, fileOf(part))
-  if (type === "subtask") return saidOf(type, textPiece(textAt(part, "prompt") ?? "", noText))
-  if (type === "tool" && isJson(state)) return callOf(part, state)
-  if (type !== "compaction") return { _tag: "Other", kind: `part: ${String(type)}` }
-  return {
+const textOf = (part: Json) =>
+  typeof part.text === "string"
+    ? saidOf("text", textPiece(part.text, noText), part.synthetic === true ? "program" : "user", part.ignored === true)
+    : undefined
+
+const reasoningOf = ({ text }: Json) =>
+  typeof text === "string" ? saidOf("reasoning", thoughtPiece(text, undefined, noText)) : undefined
+
+/** The user asks for a compaction. */
+const compactionOf = (part: Json) =>
+  ({
     _tag: "Compaction",
+    kind: "compaction",
     trigger: part.auto === false ? "manual" : "auto",
     firstKept: textAt(part, "tail_start_id")
-  }
+  }) as const
+
+/** How each type of part is read. */
+const partReaders = {
+  text: textOf,
+  reasoning: reasoningOf,
+  tool: callOf,
+  file: (part: Json) => saidOf("file", fileOf(part)),
+  subtask: (part: Json) => saidOf("subtask", textPiece(textAt(part, "prompt") ?? "", noText)),
+  compaction: compactionOf
 }
+type Part = ReturnType<(typeof partReaders)[keyof typeof partReaders]>
+const partReaderOf = new Map<unknown, (part: Json) => Part>(Object.entries(partReaders))
+
+/** The kinds of rows and parts that are read. */
+export const readKinds: ReadonlyArray<string> = [
+  ...["session", "message", "part"].map((kind) => `row: ${kind}`),
+  ...Object.keys(partReaders).map((kind) => `part: ${kind}`)
+]
+
+/** Decodes a part of a message. */
+export const decodePart = (part: Json) =>
+  partReaderOf.get(part.type)?.(part) ?? ({ _tag: "Other", kind: String(part.type) } as const)
+
+/** A part of a message. */
+export type OpencodePart = ReturnType<typeof decodePart>
 
 /** Decodes the description of a session. */
-export const decodeOpencodeSession = (session: Json): OpencodeRecord & { readonly _tag: "Session" } => {
+export const decodeOpencodeSession = (session: Json) => {
   const stored = session.revert
   const revert: unknown = typeof stored === "string" ? parsedOrUndefined(stored) : stored
   return {
@@ -134,57 +115,63 @@ export const decodeOpencodeSession = (session: Json): OpencodeRecord & { readonl
     folder: textAt(session, "directory"),
     title: textAt(session, "title"),
     version: textAt(session, "version"),
+    /** The session whose agent started this one. */
     parent: textAt(session, "parent_id") ?? textAt(session, "parentID"),
+    /** The first message that the user took back. */
     revertedFrom: isJson(revert) ? textAt(revert, "messageID") : undefined
-  }
+  } as const
 }
 
-const messageOf = (
-  id: string,
-  at: unknown,
-  data: Json,
-  parts: unknown
-): OpencodeRecord & { readonly _tag: "Message" } => ({
-  _tag: "Message",
-  id,
-  at: instant(at),
-  role: data.role,
-  model: textAt(data, "modelID"),
-  usage: opencodeUsage(data),
-  parent: textAt(data, "parentID"),
-  isSummary: data.summary === true && typeof data.finish === "string",
-  parts: Array.isArray(parts) ? parts.filter(isJson) : []
-})
+const usageOf = ({ cost, tokens }: Json): Usage | undefined => {
+  if (!isJson(tokens)) return undefined
+  const cache = isJson(tokens.cache) ? tokens.cache : {}
+  const thoughts = natural(tokens.reasoning) ?? 0
+  const usage = recordedUsage({
+    input: tokens.input,
+    cacheRead: cache.read,
+    cacheWrite: cache.write,
+    output: (natural(tokens.output) ?? 0) + thoughts
+  })
+  return withCost(usage === undefined ? undefined : { ...usage, answer: usage.answer - thoughts, thoughts }, cost)
+}
 
-const broken = (path: string, detail: string): OpencodeRecord & { readonly _tag: "Broken" } => ({
-  _tag: "Broken",
-  problem: recordProblem(path, detail)
-})
+const messageOf = (id: string, at: unknown, data: Json, parts: unknown) =>
+  ({
+    _tag: "Message",
+    id,
+    at: instant(at),
+    role: data.role,
+    model: textAt(data, "modelID"),
+    usage: usageOf(data),
+    /** The message that it answers. */
+    parent: textAt(data, "parentID"),
+    /** Whether it is a finished summary. */
+    isSummary: data.summary === true && typeof data.finish === "string",
+    /** Its parts, where they stand in the same record. */
+    parts: Array.isArray(parts) ? parts.filter(isJson) : []
+  }) as const
 
 /** Decodes a message, with its parts, of the document that `opencode export` writes. */
-export const decodeOpencodeMessage = ({
-  info,
-  parts
-}: Json): OpencodeRecord & { readonly _tag: "Message" | "Broken" } => {
-  if (!isJson(info)) return broken("info.id", "expected a text, the id of the message")
-  const id = textAt(info, "id")
-  const time = isJson(info.time) ? info.time : {}
-  return id === undefined
-    ? broken("info.id", "expected a text, the id of the message")
-    : messageOf(id, time.created, info, parts)
+export const decodeOpencodeMessage = ({ info, parts }: Json) => {
+  const id = isJson(info) ? textAt(info, "id") : undefined
+  if (!isJson(info) || id === undefined) return broken("info.id", "expected a text, the id of the message")
+  return messageOf(id, isJson(info.time) ? info.time.created : undefined, info, parts)
 }
 
 /** Decodes a row, or an element of a document: where it stands there is unknown, so one without a role and parts is the session's. */
-export const decodeOpencode = (record: Json): OpencodeRecord => {
+export const decodeOpencode = (record: Json) => {
   const { data, info, kind } = record
   const id = textAt(record, "id")
   if (isJson(info)) {
     return "role" in info || record.parts !== undefined ? decodeOpencodeMessage(record) : decodeOpencodeSession(info)
   }
   if (kind === "session") return decodeOpencodeSession(record)
-  if (kind !== "message" && kind !== "part") return { _tag: "Other", kind: `row: ${String(kind)}` }
+  if (kind !== "message" && kind !== "part") return { _tag: "Other", kind: `row: ${String(kind)}` } as const
   if (id === undefined || !isJson(data)) return broken("data", "expected the JSON object of a message or part")
   return kind === "part"
-    ? { _tag: "Part", message: textAt(record, "message_id") ?? "", data }
+    ? ({ _tag: "Part", message: textAt(record, "message_id") ?? "", data } as const)
     : messageOf(id, record.time_created, data, undefined)
 }
+
+/** A record of opencode. */
+export type OpencodeRecord = ReturnType<typeof decodeOpencode>

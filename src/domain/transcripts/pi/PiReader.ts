@@ -36,7 +36,7 @@ interface Entry {
   readonly marks: Marks
   /** Undefined for an entry that is no message. That of a compaction may be empty in a record that this program wrote. */
   readonly said: Said | undefined
-  readonly compaction: Pick<PiRecord & { readonly _tag: "Compacted" }, "firstKept" | "tokens"> | undefined
+  readonly compaction: Pick<Extract<PiRecord, { readonly _tag: "Compacted" }>, "firstKept" | "tokens"> | undefined
   readonly kind: string
 }
 
@@ -55,7 +55,7 @@ const inUserRole = (author: Author | undefined, pieces: ReadonlyArray<Piece>, is
 })
 
 const readMessage = (
-  decoded: PiRecord & { readonly _tag: "Message" },
+  decoded: Extract<PiRecord, { readonly _tag: "Message" }>,
   record: Json,
   text: string,
   skipped: Skipped
@@ -267,7 +267,7 @@ function* transcript(
   }
 }
 
-type Header = PiRecord & { readonly _tag: "Session" }
+type Header = Extract<PiRecord, { readonly _tag: "Session" }>
 
 const newest = 3
 

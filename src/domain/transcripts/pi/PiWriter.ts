@@ -2,10 +2,7 @@ import { isCall, isErrorResponse, isResponse, isText } from "../../content/Conte
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote } from "../../conversation/Projection.ts"
 import {
-  clock,
   type Cut,
-  Ids,
-  isoTime,
   isRow,
   isSummary,
   layoutWriter,
@@ -13,10 +10,8 @@ import {
   type NativeCall,
   type NativeCalls,
   nothingInPlace,
-  providerOf,
   type Row,
-  type SessionLines,
-  shortIdOf
+  type SessionLines
 } from "../CompactionLayout.ts"
 import { exactLine, type LineContent } from "../ExactLine.ts"
 import { type Piece, piecesOf } from "../ExactParts.ts"
@@ -26,6 +21,7 @@ import type { Marks } from "../RecordMarks.ts"
 import { countsOf } from "../RecordUsage.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Transcript, Writer } from "../Transcript.ts"
+import { clock, Ids, isoTime, providerOf, shortIdOf } from "../WrittenRecords.ts"
 import { blocksOf, resultContent } from "./PiBlocks.ts"
 import { nativeEntry } from "./PiReader.ts"
 import { unknownModel } from "./Record.ts"

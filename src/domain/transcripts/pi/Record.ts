@@ -1,75 +1,12 @@
 import type { Usage } from "../../tokens/Tokens.ts"
 import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
-import { recordProblem, type RecordProblem } from "../Problem.ts"
-import { piUsage } from "../RecordUsage.ts"
+import { broken } from "../Problem.ts"
+import { usageOf, withCost } from "../RecordUsage.ts"
 
 /**
  * Decodes an entry of a Pi session: a header, then a list of entries (version 1) or a tree whose last entry is the leaf (versions 2
  * and 3). The conversation and the facts of a session are folds over these records.
  */
-
-/** Whose message it is: said in the conversation, or put there by a program. */
-type Speaker = "user" | "model" | "program"
-
-type Body =
-  | {
-      readonly _tag: "Session"
-      readonly version: unknown
-      readonly folder: string | undefined
-      readonly model: string | undefined
-      readonly level: string | undefined
-    }
-  | {
-      readonly _tag: "Message"
-      readonly by: Speaker
-      /** A text, or a list of blocks. */
-      readonly content: unknown
-      /** The path to the content in the record. */
-      readonly path: ReadonlyArray<string>
-      readonly model: string | undefined
-      readonly usage: Usage | undefined
-      /** When it began. A copy of the message keeps that. */
-      readonly beganAt: number | undefined
-      /** Whether it costs nothing here: an answer that was carried to Pi was paid where it was given. */
-      readonly isFree: boolean
-    }
-  | {
-      readonly _tag: "Result"
-      readonly call: string | undefined
-      readonly tool: string | undefined
-      readonly failed: boolean
-      readonly content: unknown
-    }
-  /** A command that the user ran, with its output. */
-  | { readonly _tag: "Command"; readonly text: string }
-  /** The summary of a branch that was left, or of a compaction within a list of messages. */
-  | {
-      readonly _tag: "Summary"
-      readonly of: "branch" | "compaction"
-      readonly text: string
-      readonly path: ReadonlyArray<string>
-    }
-  | {
-      readonly _tag: "Compacted"
-      readonly text: string
-      readonly path: ReadonlyArray<string>
-      /** An id, or in version 1 the number of a record (the header is 0). */
-      readonly firstKept: string | number | undefined
-      readonly tokens: number | undefined
-    }
-  | { readonly _tag: "ModelChanged"; readonly model: string | undefined }
-  | { readonly _tag: "LevelChanged"; readonly level: unknown }
-  | { readonly _tag: "Titled"; readonly title: string }
-  | { readonly _tag: "Other"; readonly kind: string }
-  | { readonly _tag: "Broken"; readonly problem: RecordProblem }
-
-/** An entry of Pi. */
-export type PiRecord = {
-  readonly id: string | undefined
-  /** null at a root. */
-  readonly parent: string | null
-  readonly at: number | undefined
-} & Body
 
 /** The model of answers without a model. */
 export const unknownModel = "unknown"
@@ -85,7 +22,13 @@ export const ignoredKinds: ReadonlySet<string> = new Set([
   "bash left out of context"
 ])
 
-const broken = (path: string, detail: string): Body => ({ _tag: "Broken", problem: recordProblem(path, detail) })
+const other = (kind: string) => ({ _tag: "Other", kind }) as const
+
+const piUsage = (usage: Json): Usage | undefined =>
+  withCost(
+    usageOf({ input: usage.input, cacheRead: usage.cacheRead, cacheWrite: usage.cacheWrite, output: usage.output }),
+    isJson(usage.cost) ? usage.cost.total : undefined
+  )
 
 const modelAt = (record: Json, key: string): string | undefined => {
   const model = textAt(record, key)
@@ -106,12 +49,14 @@ const commandText = (message: Json): string => {
   ].join("\n")
 }
 
-const summaryOf = (of: "branch" | "compaction", { summary }: Json, root: ReadonlyArray<string>): Body =>
+/** The summary of a branch that was left, or of a compaction within a list of messages. */
+const summaryOf = (of: "branch" | "compaction", { summary }: Json, root: ReadonlyArray<string>) =>
   typeof summary === "string"
-    ? { _tag: "Summary", of, text: summary, path: [...root, "summary"] }
+    ? ({ _tag: "Summary", of, text: summary, path: [...root, "summary"] } as const)
     : broken("summary", "expected a text")
 
-const said = (by: Speaker, record: Json, root: ReadonlyArray<string>): Body => {
+/** What the user or the model said, or a program put there. `path` leads to the content: a text, or a list of blocks. */
+const saidBy = (by: "user" | "model" | "program", record: Json, root: ReadonlyArray<string> = ["message"]) => {
   const usage = by === "model" && isJson(record.usage) ? record.usage : undefined
   return {
     _tag: "Message",
@@ -120,89 +65,92 @@ const said = (by: Speaker, record: Json, root: ReadonlyArray<string>): Body => {
     path: [...root, "content"],
     model: by === "model" ? modelAt(record, "model") : undefined,
     usage: usage === undefined ? undefined : piUsage(usage),
+    /** When it began. A copy of the message keeps that. */
     beganAt: timeAt(record),
+    /** Whether it costs nothing here: an answer that was carried to Pi was paid where it was given. */
     isFree: isJson(usage?.cost) && usage.cost.total === 0
-  }
+  } as const
 }
 
-const messageOf = (message: Json): Body => {
-  const root = ["message"]
-  switch (message.role) {
-    case "user":
-      return said("user", message, root)
-    case "assistant":
-      return said("model", message, root)
-    case "toolResult":
-      return {
-        _tag: "Result",
-        call: textAt(message, "toolCallId"),
-        tool: textAt(message, "toolName"),
-        failed: message.isError === true,
-        content: message.content
-      }
-    case "bashExecution":
-      return message.excludeFromContext === true
-        ? { _tag: "Other", kind: "bash left out of context" }
-        : { _tag: "Command", text: commandText(message) }
-    case "custom":
-    case "hookMessage":
-      return said("program", message, root)
-    case "branchSummary":
-      return summaryOf("branch", message, root)
-    case "compactionSummary":
-      return summaryOf("compaction", message, root)
-    default:
-      return { _tag: "Other", kind: `message: ${String(message.role)}` }
-  }
-}
+const resultOf = (message: Json) =>
+  ({
+    _tag: "Result",
+    call: textAt(message, "toolCallId"),
+    tool: textAt(message, "toolName"),
+    failed: message.isError === true,
+    content: message.content
+  }) as const
 
-const compactionOf = (record: Json): Body => {
+/** A command that the user ran, with its output. */
+const commandOf = (message: Json) =>
+  message.excludeFromContext === true
+    ? other("bash left out of context")
+    : ({ _tag: "Command", text: commandText(message) } as const)
+
+const compactionOf = (record: Json) => {
   const { firstKeptEntryId: id, firstKeptEntryIndex: index, summary, tokensBefore: tokens } = record
   if (typeof summary !== "string") return broken("summary", "expected a text in a compaction")
   return {
     _tag: "Compacted",
     text: summary,
     path: ["summary"],
+    /** An id, or in version 1 the number of a record (the header is 0). */
     firstKept: typeof id === "string" ? id : typeof index === "number" ? index : undefined,
     tokens: typeof tokens === "number" && tokens > 0 ? tokens : undefined
-  }
+  } as const
 }
 
-const bodyOf = (record: Json): Body => {
-  switch (record.type) {
-    case "session":
-      return {
-        _tag: "Session",
-        version: record.version,
-        folder: textAt(record, "cwd"),
-        model: textAt(record, "modelId"),
-        level: textAt(record, "thinkingLevel")
-      }
-    case "message":
-      return isJson(record.message)
-        ? messageOf(record.message)
-        : broken("message", "expected an object with role and content")
-    case "compaction":
-      return compactionOf(record)
-    case "branch_summary":
-      return summaryOf("branch", record, [])
-    case "custom_message":
-      return said("program", record, [])
-    case "model_change":
-      return { _tag: "ModelChanged", model: modelAt(record, "modelId") }
-    case "thinking_level_change":
-      return { _tag: "LevelChanged", level: record.thinkingLevel }
-    case "session_info":
-      return { _tag: "Titled", title: textAt(record, "name") ?? "" }
-    default:
-      return { _tag: "Other", kind: kindAt(record) }
-  }
+/** How a message of each role is read. */
+const messageReaders = {
+  user: (message: Json) => saidBy("user", message),
+  assistant: (message: Json) => saidBy("model", message),
+  toolResult: resultOf,
+  bashExecution: commandOf,
+  custom: (message: Json) => saidBy("program", message),
+  hookMessage: (message: Json) => saidBy("program", message),
+  branchSummary: (message: Json) => summaryOf("branch", message, ["message"]),
+  compactionSummary: (message: Json) => summaryOf("compaction", message, ["message"])
 }
+type Message = ReturnType<(typeof messageReaders)[keyof typeof messageReaders]>
+const messageReaderOf = new Map<unknown, (message: Json) => Message>(Object.entries(messageReaders))
+
+const messageOf = ({ message }: Json) => {
+  if (!isJson(message)) return broken("message", "expected an object with role and content")
+  return messageReaderOf.get(message.role)?.(message) ?? other(`message: ${String(message.role)}`)
+}
+
+/** How each kind of entry is read. */
+const readers = {
+  session: (record: Json) =>
+    ({
+      _tag: "Session",
+      version: record.version,
+      folder: textAt(record, "cwd"),
+      model: textAt(record, "modelId"),
+      level: textAt(record, "thinkingLevel")
+    }) as const,
+  message: messageOf,
+  compaction: compactionOf,
+  branch_summary: (record: Json) => summaryOf("branch", record, []),
+  custom_message: (record: Json) => saidBy("program", record, []),
+  model_change: (record: Json) => ({ _tag: "ModelChanged", model: modelAt(record, "modelId") }) as const,
+  thinking_level_change: (record: Json) => ({ _tag: "LevelChanged", level: record.thinkingLevel }) as const,
+  session_info: (record: Json) => ({ _tag: "Titled", title: textAt(record, "name") ?? "" }) as const
+}
+type Body = ReturnType<(typeof readers)[keyof typeof readers]>
+const readerOf = new Map<unknown, (record: Json) => Body>(Object.entries(readers))
+
+/** The kinds of entries that are read as messages or as what is known of the session. */
+export const readKinds: ReadonlyArray<string> = Object.keys(readers).filter((kind) => !ignoredKinds.has(kind))
 
 /** Decodes an entry. The blocks of a message stay as they are: few folds read them. */
-export const decodePi = (record: Json): PiRecord => ({
+export const decodePi = (record: Json) => ({
   id: textAt(record, "id"),
+  /** null at a root. */
   parent: textAt(record, "parentId") ?? null,
   at: timeAt(record) ?? (isJson(record.message) ? timeAt(record.message) : undefined),
-  ...bodyOf(record)
+  ...(readerOf.get(record.type)?.(record) ?? other(kindAt(record)))
 })
+
+/** An entry of Pi. */
+export type PiRecord = ReturnType<typeof decodePi>

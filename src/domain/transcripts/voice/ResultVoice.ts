@@ -40,28 +40,49 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     ends: /\n\nNote: The user's next message may contain a correction or preference\b/
   },
   { opens: /^The agent proposed a plan that was rejected by the user\./ },
-  { opens: /^Permission to use \S+(?: with [^\n]*)? has been (?:auto-)?denied\b/ },
+  { opens: /^Permission to use \S+(?: with [^]*?)? has been (?:auto-)?denied\b/ },
   { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
   // opencode
   {
-    opens: /^(?:Error: )?The user (?:rejected permission to use this specific tool call|dismissed this question)\b/,
+    opens:
+      /^(?:Error: )?The user (?:rejected permission to use this specific tool call|has specified a rule which prevents you from using this specific tool call|dismissed this question)\b/,
     said: /^[^\n]* with the following feedback: /
   },
   // Gemini CLI, and agents made from it
-  { opens: /^(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution)\b/ },
+  {
+    opens:
+      /^(?:(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution|rejected this operation)\b|Tool execution (?:for "[^"]*" )?denied by policy\b)/
+  },
+  {
+    opens: /^Plan rejected\. /,
+    said: /^Plan rejected\. User feedback: /,
+    ends: /\n\nThe plan is stored at: /
+  },
+  // Pi's extension for dangerous commands
+  { opens: /^Blocked by user\.?$/ },
   // This program
   { opens: /^the user denied this call of \S+;/ }
 ]
 
 /** Codex says so in results that are no failures, and nothing else. */
-const plainRefusal = /^(?:exec command|patch|MCP tool call|user) rejected (?:by user|MCP tool call)\.?$/
+const plainRefusal =
+  /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
 
-const maxPlainChars = 80
+const maxPlainChars = 400
+
+/** Gemini CLI's tool that asks for approval of a plan. Its answer is no failure. */
+const planTool = "exit_plan_mode"
+
+/** Claude Code puts answers into the reason of a refusal, when the user wants to talk about the questions first. */
+const clarifies = /\bthe user said:\nThe user wants to clarify these questions\./
+const clarified = /^ {2}(?:Answer|User notes): ([^\n]+)$/gm
 
 const refusalIn = (text: string, part: Part): UserReply | undefined => {
   if (plainRefusal.test(text)) return { isRefusal: true, words: [] }
-  const form = isErrorResponse(part) ? refusals.find(({ opens }) => opens.test(text)) : undefined
+  const isRead = isErrorResponse(part) || part.functionResponse?.name === planTool
+  const form = isRead ? refusals.find(({ opens }) => opens.test(text)) : undefined
   if (form === undefined) return undefined
+  if (clarifies.test(text)) return { isRefusal: true, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.
   if (start === undefined || /^mcp__/i.test(part.functionResponse?.name ?? "")) return { isRefusal: true, words: [] }
@@ -71,8 +92,10 @@ const refusalIn = (text: string, part: Part): UserReply | undefined => {
 
 /** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
 const sentence = /^(?:User has answered your questions|Your questions have been answered): /
-const pair = /"="([^]*?)"(?=, "[^]*?"=|\. You can now continue| selected preview:| user notes:|\.?\s*$)/g
-const note = / user notes: ([^]*?)(?=, "[^]*?"=|\. You can now continue|$)/g
+const pair = /"="([^]*?)"(?=, "[^]*?"=|\. You can now continue| selected preview:| (?:user )?notes:|\.?\s*$)/g
+const note = / (?:user )?notes: ([^]*?)(?=, "[^]*?"=|\. You can now continue|$)/g
+/** An answer in the user's own words. */
+const responded = /^The user responded: ([^]+)$/g
 /** Pi's answers, a line each. */
 const line = /^(?:[^\n:]*: )?user (?:wrote: |selected: (?:\d+\. )?)([^\n]+)$/gim
 const unanswered = "Unanswered"
@@ -110,7 +133,7 @@ const answerIn = (text: string): UserReply | undefined => {
     const words = [...placesOf(text, pair), ...placesOf(text, note)].sort(([one], [other]) => one - other)
     return { isRefusal: false, words }
   }
-  const words = placesOf(text, line)
+  const words = [...placesOf(text, responded), ...placesOf(text, line)]
   return words.length === 0 ? undefined : { isRefusal: false, words }
 }
 
@@ -118,7 +141,8 @@ const answerIn = (text: string): UserReply | undefined => {
 const asked = [
   /"([^"]*)"="$/,
   /^([^\n:]*): user (?:wrote: |selected: (?:\d+\. )?)$/im,
-  /"question":\s*"((?:[^"\\]|\\.)*)"[^{}]*$/
+  /"question":\s*"((?:[^"\\]|\\.)*)"[^{}]*$/,
+  /^- "([^\n]*)"\n(?: {2}Answer: [^\n]*\n)? {2}(?:Answer|User notes): $/m
 ]
 
 /** Returns the question that the user answers with the words from this place on; empty where the result does not have it. */
@@ -132,7 +156,8 @@ export const userReply = (part: Part): UserReply | undefined => {
   if (!isResponse(part)) return undefined
   const isAsking = asking.has((part.functionResponse.name ?? "").toLowerCase())
   // Most results are long, and no tool's that asks.
-  if (!isAsking && !isErrorResponse(part) && (outputText(part)?.length ?? Infinity) > maxPlainChars) return undefined
+  const isShort = isErrorResponse(part) || (outputText(part)?.length ?? Infinity) <= maxPlainChars
+  if (!isAsking && !isShort && part.functionResponse.name !== planTool) return undefined
   const text = responseText(part)
   return refusalIn(text, part) ?? (isAsking ? answerIn(text) : undefined)
 }

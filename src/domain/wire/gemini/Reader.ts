@@ -1,5 +1,5 @@
-import { Result, Schema } from "effect"
-import { Part } from "../../content/Content.ts"
+import { Result } from "effect"
+import { isPart, type Part } from "../../content/Content.ts"
 import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
   type AnswerReader,
@@ -51,8 +51,6 @@ const groundingOf = (metadata: Json): Grounding => ({
     return isNatural(end) && Array.isArray(sources) ? [{ end, sources: sources.filter(isNatural) }] : []
   })
 })
-
-const isPart = Schema.is(Part)
 
 /** A part whose signature goes back to this model alone. */
 const signedPart = (part: Part, target: Target): Part =>

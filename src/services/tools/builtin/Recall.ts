@@ -1,5 +1,5 @@
 import { Effect, Option, Result, Schema } from "effect"
-import { isMedia, PartShape } from "../../../domain/content/Content.ts"
+import { isMedia, isPart } from "../../../domain/content/Content.ts"
 import { type Handle, isHandle, mentions } from "../../../domain/content/Handle.ts"
 import { mediaText, responseContent } from "../../../domain/content/MediaBlocks.ts"
 import type { Excerpt, Selection } from "../../../domain/conversation/Excerpt.ts"
@@ -158,8 +158,6 @@ const recalledMedia = Effect.fnUntraced(function* (
   if (media.length === 0 || tokens > maxTokensLimit) return undefined
   return { value: text, display: textDisplay(media.map(mediaText).join(" ")), media }
 })
-
-const isPart = Schema.is(PartShape)
 
 const run = Effect.fnUntraced(function* (scope: RecallScope, args: Parameters) {
   const { from, grep, handle: argument = "", maxTokens: budget = defaultTokens, session, to } = args

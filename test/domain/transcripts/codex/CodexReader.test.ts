@@ -306,6 +306,11 @@ describe("tool results", () => {
     ],
     ["a call that was aborted", "aborted by user after 3.1s", { error: "aborted by user after 3.1s" }],
     [
+      "a call that was refused",
+      "patch rejected: outside of the project; rejected by user approval settings",
+      { error: "patch rejected: outside of the project; rejected by user approval settings" }
+    ],
+    [
       "output that only looks like an exit code",
       "see\nExit code: 1\nWall time: 1",
       { output: "see\nExit code: 1\nWall time: 1" }

@@ -1,5 +1,4 @@
-import { Schema } from "effect"
-import { type Content, type FunctionResponse, isMedia, Part } from "../../../content/Content.ts"
+import { type Content, type FunctionResponse, isMedia, isPart, type Part } from "../../../content/Content.ts"
 import * as Work from "../../../text/SlicedWork.ts"
 
 /** Tokens per UTF-16 unit, in ASCII (code up to 127) and outside it. */
@@ -33,8 +32,6 @@ const answerCost = (answer: unknown): number => {
   if (answer === undefined || answer === null) return 0
   return typeof answer === "string" ? answer.length / unitsPerToken : jsonCost(answer)
 }
-
-const isPart = Schema.is(Part)
 
 const responseCost = (answer: FunctionResponse, depth: number, rates: Rates): number => {
   const own = (answer.name?.length ?? 0) / unitsPerToken + answerCost(answer.response)

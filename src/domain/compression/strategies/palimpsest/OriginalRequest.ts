@@ -1,3 +1,4 @@
+import { hasResponses } from "../../../content/Content.ts"
 import { type Conversation, type Entry, sequenceOf } from "../../../conversation/Conversation.ts"
 import * as PersistentList from "../../../text/PersistentList.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
@@ -31,7 +32,8 @@ const firstRequest = (log: ReadonlyArray<Entry>): Span | undefined => {
     if (sequence > last + 1) return first
     last = sequence
     if (entry.author === "summary") return first
-    for (const span of requestSpans(entry)) {
+    // An answer, or the reason of a refusal, stands in a result: it is no first request.
+    for (const span of hasResponses(entry.content) ? [] : requestSpans(entry)) {
       if (asks(span)) return span
       first ??= span
     }
