@@ -1,6 +1,7 @@
 /**
  * Detects text that a model repeats: a chunk of a fixed length that occurs so often, so close together, that the text loops. It reads a stream
- * piece by piece; the cuts between pieces do not change the result.
+ * piece by piece; the cuts between pieces do not change the result. One rolling hash identifies the chunk that ends at a character, and compares the
+ * texts between two chunks.
  *
  * Code between fences, table rows, dividers and rows of dots are skipped: they report progress or lead to a page number and are not loops. List
  * items, headings, quotes and dividers reset the search, so that only a repetition within one of them counts. A chunk whose occurrences are separated
@@ -20,7 +21,7 @@ export interface RepetitionLimits {
 /** The limits of Gemini CLI, March 2026. */
 const defaultLimits: RepetitionLimits = { times: 10, chunk: 50, history: 5_000 }
 
-/** Upper bounds of the limits. */
+/** Upper bounds of the limits. Each character in the search range takes 10 bytes of memory. */
 const maxLimits: RepetitionLimits = { times: 200, chunk: 1_000, history: 200_000 }
 
 /** The maximum average distance between two chunks, in chunks. */
@@ -28,6 +29,18 @@ const maxAverageGap = 5
 
 /** Rounds a number and limits it to a range. */
 const clamp = (value: number, min: number, max: number): number => Math.min(Math.max(min, Math.floor(value)), max)
+
+/** The factor of the polynomial hash. Its upper bits select a bucket, because the lower ones depend only on the lower bits of the text. */
+const factor = 0x9e37_79b1 | 0
+const bucketShift = 32 - 15
+
+/** The powers of `factor` below a size. */
+const powersOf = (size: number): Int32Array => {
+  const powers = new Int32Array(size)
+  powers[0] = 1
+  for (let i = 1; i < size; i += 1) powers[i] = Math.imul(powers[i - 1] ?? 0, factor)
+  return powers
+}
 
 // What the beginning of a line shows; after the last character of one of these it is known what the line is.
 
@@ -62,16 +75,22 @@ export class RepeatedText {
   /** Occurrences that make a loop, and characters of a chunk. */
   private readonly times: number
   private readonly chunk: number
-  /** The first and the last occurrence of a loop are at most this far apart. */
+  /** Occurrences further back than this are out of range. */
   private readonly reach: number
 
-  /** The tracked text since the search was reset, from `start` on. */
-  private recent = ""
-  private start = 0
-  /** The last characters, as many as a chunk has. */
-  private tail = ""
-  /** The last places of each chunk in the tracked text, at most `times` of them. */
-  private readonly places = new Map<string, Array<number>>()
+  /** The size of the rings minus one. The size is a power of two that holds the reach and a chunk. */
+  private readonly mask: number
+  private readonly powers: Int32Array
+  /** The tracked text, and the hash of all text before each place. Two hashes give that of the text between. */
+  private readonly codes: Uint16Array
+  private readonly before: Int32Array
+  /** The last place of a chunk in each bucket, and from each place the one before it in that bucket. */
+  private readonly heads = new Int32Array(1 << (32 - bucketShift)).fill(-1)
+  private readonly older: Int32Array
+
+  /** The number of tracked characters read, and where tracking began. */
+  private length = 0
+  private floor = 0
 
   /** The beginning of the current line, until its kind is known. */
   private line = ""
@@ -86,14 +105,23 @@ export class RepeatedText {
     // A shorter history could never hold a loop: it must hold all chunks of one side by side.
     const searchedChars = clamp(history, this.times * this.chunk, maxLimits.history)
     this.reach = Math.min(maxAverageGap * this.chunk * (this.times - 1), searchedChars - this.chunk)
+    const size = 2 ** Math.ceil(Math.log2(this.reach + this.chunk + 1))
+    this.mask = size - 1
+    this.powers = powersOf(size)
+    this.codes = new Uint16Array(size)
+    this.before = new Int32Array(size)
+    this.older = new Int32Array(size)
   }
 
   /** Forgets the text. An open code block stays open, and the text continues within its line. */
   forget(): void {
-    this.recent = ""
-    this.start = 0
-    this.tail = ""
-    this.places.clear()
+    this.floor = this.length
+    // Places are 32-bit numbers. They restart long before they overflow.
+    if (this.length < 1_000_000_000) return
+    this.heads.fill(-1)
+    this.length = 0
+    this.floor = 0
+    this.before[0] = 0
   }
 
   /** Forgets the text and its structure, because another text begins. */
@@ -107,10 +135,10 @@ export class RepeatedText {
   /** Adds text. Returns the repetition that it completes, if any. */
   push(text: string): Repetition | undefined {
     for (let at = 0; at < text.length; at += 1) {
-      const character = text.charAt(at)
-      if (this.isTracked(character) && this.completes(character)) {
-        return { text: this.tail, times: this.times, end: at + 1 }
-      }
+      if (!this.isTracked(text.charAt(at)) || !this.completes(text.charCodeAt(at))) continue
+      const place = this.length - this.chunk
+      const codes = Array.from({ length: this.chunk }, (_, n) => this.codes[(place + n) & this.mask] ?? 0)
+      return { text: String.fromCharCode(...codes), times: this.times, end: at + 1 }
     }
     return undefined
   }
@@ -169,27 +197,47 @@ export class RepeatedText {
   }
 
   /** Adds a tracked character. Returns whether the chunk that it ends makes a loop. */
-  private completes(character: string): boolean {
-    const { chunk, places, reach } = this
-    this.recent += character
-    if (this.recent.length > 2 * (reach + chunk)) {
-      this.start += this.recent.length - reach - chunk
-      this.recent = this.recent.slice(-reach - chunk)
-      for (const [text, all] of places) if ((all.at(-1) ?? 0) < this.start) places.delete(text)
-    }
-    this.tail = `${this.tail}${character}`.slice(-chunk)
-    if (this.tail.length < chunk) return false
-    const place = this.start + this.recent.length - chunk
-    const all = places.get(this.tail) ?? []
-    all.push(place)
-    if (all.length > this.times) all.shift()
-    places.set(this.tail, all)
-    return all.length === this.times && place - (all[0] ?? 0) <= reach && this.isLoop(all)
+  private completes(code: number): boolean {
+    const { before, chunk, codes, heads, mask, older } = this
+    codes[this.length & mask] = code
+    const hash = Math.imul((before[this.length & mask] ?? 0) + code, factor)
+    this.length += 1
+    before[this.length & mask] = hash
+    const place = this.length - chunk
+    if (place < this.floor) return false
+    const bucket = this.hashOf(place, chunk) >>> bucketShift
+    older[place & mask] = heads[bucket] ?? -1
+    heads[bucket] = place
+    return this.isLoop(place)
   }
 
-  /** Whether the text between the occurrences of a chunk is mostly the same. */
-  private isLoop(all: ReadonlyArray<number>): boolean {
-    const between = all.slice(1).map((to, index) => this.recent.slice((all[index] ?? 0) - this.start, to - this.start))
-    return new Set(between).size <= this.times / 2
+  /** Whether the last occurrences of a chunk are close together and the text between them is mostly the same. */
+  private isLoop(newest: number): boolean {
+    const between = new Set<number>()
+    let at = this.previous(newest, newest)
+    for (let count = 2, next = newest; at >= 0; count += 1) {
+      // Lengths are below 2 ** 18, so that a hash and a length make one exact number.
+      between.add(this.hashOf(at, next - at) * 2 ** 18 + next - at)
+      if (between.size > this.times / 2) return false
+      if (count === this.times) return true
+      next = at
+      at = this.previous(next, newest)
+    }
+    return false
+  }
+
+  /** The place before this one that has the same chunk. -1: there is none within reach of the newest place. */
+  private previous(place: number, newest: number): number {
+    const { chunk, mask, older } = this
+    const oldest = Math.max(this.floor, newest - this.reach)
+    let at = older[place & mask] ?? -1
+    while (at >= oldest && this.hashOf(at, chunk) !== this.hashOf(place, chunk)) at = older[at & mask] ?? -1
+    return at < oldest ? -1 : at
+  }
+
+  /** The hash of a number of tracked characters from a place. */
+  private hashOf(place: number, length: number): number {
+    const { before, mask, powers } = this
+    return ((before[(place + length) & mask] ?? 0) - Math.imul(before[place & mask] ?? 0, powers[length] ?? 0)) | 0
   }
 }

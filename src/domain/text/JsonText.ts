@@ -106,3 +106,12 @@ const halfOrSlashes = /\\(?:\\|u[dD][89a-fA-F][0-9a-fA-F]{2})/g
 /** Replaces the halves of surrogate pairs in JSON that `JSON.stringify` wrote. Providers refuse a request that has one. */
 export const wellFormedJson = (json: string): string =>
   json.includes("\\ud") ? json.replace(halfOrSlashes, (found) => (found === "\\\\" ? found : "\uFFFD")) : json
+
+/**
+ * The text from the first brace of an answer to the last: without the fence or the words that models put round an object.
+ * Empty: there is none.
+ */
+export const jsonIn = (answer: string): string => {
+  const from = answer.indexOf("{")
+  return from < 0 ? "" : answer.slice(from, answer.lastIndexOf("}") + 1)
+}

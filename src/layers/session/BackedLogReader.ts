@@ -1,34 +1,42 @@
 import { Effect } from "effect"
 import {
-  decodeCheckpoint,
   LogLines,
   type LogState,
+  decodeCheckpoint,
   restoreSession,
   restoresView
 } from "../../domain/session/Checkpoint.ts"
 import { type DecodedLine, decodeLine } from "../../domain/session/LogFormat.ts"
 import {
-  applyEvent,
-  emptySession,
-  logVersion,
   type Session,
   type SessionEvent,
-  type Started
+  type Started,
+  applyEvent,
+  emptySession,
+  logVersion
 } from "../../domain/session/Session.ts"
 import { maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import type { BackedLine, SessionBacking } from "../../services/session/SessionBacking.ts"
 import {
+  SessionNotFound,
+  type SessionStoreError,
   corruptLine,
   headlessLog,
   lineError,
-  sessionError,
-  SessionNotFound,
-  type SessionStoreError
+  sessionError
 } from "../../services/session/SessionStore.ts"
-import type { TempStore } from "../../services/session/TempStore.ts"
+import { TempStore } from "../../services/session/TempStore.ts"
 import { fetchEvent } from "./SpilledParts.ts"
 
 /** Reads the log of a session from a backing: from its last checkpoint, or as a whole. Every error names its line. */
+
+/** The blobs of one session. */
+export const blobsOf = (backing: SessionBacking["Service"], id: string): TempStore["Service"] =>
+  TempStore.fromBlobs({
+    put: (hash, bytes) => backing.putBlob(id, hash, bytes),
+    get: (hash) => backing.getBlob(id, hash),
+    find: (prefix) => backing.findBlobs(id, prefix)
+  })
 
 /** Lines read at once. */
 const pageLines = 256

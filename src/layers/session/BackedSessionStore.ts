@@ -13,7 +13,6 @@ import {
 } from "../../domain/session/Session.ts"
 import { headOf, type SessionHead, titleOf } from "../../domain/session/SessionHead.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { allOrNothing } from "../../services/session/AllOrNothing.ts"
 import {
   type BackedLine,
   type BackedRow,
@@ -21,6 +20,7 @@ import {
   type SessionOwner
 } from "../../services/session/SessionBacking.ts"
 import {
+  allOrNothing,
   badSessionId,
   headlessLog,
   isSessionId,
@@ -34,8 +34,7 @@ import {
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
-import { blobsOf } from "./BackedBlobs.ts"
-import { isStarted, readEvents, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
+import { blobsOf, isStarted, readEvents, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
 import { spillParts } from "./SpilledParts.ts"
 
 /**
