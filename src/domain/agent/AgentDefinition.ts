@@ -219,9 +219,7 @@ export type FieldProblem =
 
 /** Why a file defines no agent. */
 export type DefinitionProblem =
-  | { readonly _tag: "NoFrontMatter" }
-  /** `detail` is the YAML parser's message. */
-  | { readonly _tag: "NoYaml"; readonly detail: string }
+  | FrontMatterProblem
   /** The front matter is neither fields nor a list. */
   | { readonly _tag: "NoFields" }
   | { readonly _tag: "NoAgents" }
@@ -358,23 +356,40 @@ const localOf = (
 
 const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
 
-/** Parses the agents that a file defines: one, or several remote agents if its front matter is a list. */
-export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
+/** What a Markdown file with YAML front matter holds. */
+export interface FrontMatter {
+  readonly fields: unknown
+  /** The text below, without blank lines around it. */
+  readonly body: string
+}
+
+/** Why a file has no front matter. `detail` is the YAML parser's message. */
+export type FrontMatterProblem =
+  | { readonly _tag: "NoFrontMatter" }
+  | { readonly _tag: "NoYaml"; readonly detail: string }
+
+/** Parses a Markdown file with YAML front matter. */
+export const frontMatter = (file: string): Result.Result<FrontMatter, FrontMatterProblem> => {
   const text = file.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n")
   const [whole, front = ""] = fences.exec(text) ?? []
-  if (whole === undefined) return broken({ _tag: "NoFrontMatter" })
-  // One line is added in front so that line numbers match the file.
-  const yaml = Result.try({
-    try: (): unknown => parse(`\n${front}`),
-    catch: (error) => errorText(error)
+  if (whole === undefined) return Result.fail({ _tag: "NoFrontMatter" })
+  return Result.try({
+    // One line is added in front so that line numbers match the file.
+    try: () => ({ fields: parse(`\n${front}`), body: text.slice(whole.length).trim() }),
+    catch: (error) => ({ _tag: "NoYaml", detail: errorText(error) })
   })
-  if (Result.isFailure(yaml)) return broken({ _tag: "NoYaml", detail: yaml.failure })
-  const value = yaml.success
+}
+
+/** Parses the agents that a file defines: one, or several remote agents if its front matter is a list. */
+export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
+  const read = frontMatter(file)
+  if (Result.isFailure(read)) return broken(read.failure)
+  const { body, fields: value } = read.success
   if (Array.isArray(value)) return listed(value)
   if (!Predicate.isObject(value)) return broken({ _tag: "NoFields" })
   return value["kind"] === "remote"
     ? Result.map(remoteOf(value), (agent) => [agent])
-    : Result.map(localOf(value, text.slice(whole.length).trim()), (agent) => [agent])
+    : Result.map(localOf(value, body), (agent) => [agent])
 }
 
 /** A list defines remote agents only, because the body cannot belong to several. */

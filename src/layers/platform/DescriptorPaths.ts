@@ -1,4 +1,4 @@
-import { ByteSize, Effect, FileSystem, Option, type Path, PlatformError } from "effect"
+import { ByteSize, Effect, type FileSystem, Option, type Path, PlatformError } from "effect"
 import { type BigIntStats, close, closeSync, constants, fstatSync, open as openNode, readlinkSync } from "node:fs"
 import { checkedFiles, failed, failure, type Fallible, linked, type NoFollow, type PathAccess } from "./CheckedPaths.ts"
 
