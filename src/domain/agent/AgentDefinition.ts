@@ -357,7 +357,7 @@ const localOf = (
 const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
 
 /** What a Markdown file with YAML front matter holds. */
-export interface FrontMatter {
+interface FrontMatter {
   readonly fields: unknown
   /** The text below, without blank lines around it. */
   readonly body: string
@@ -425,7 +425,7 @@ export const fillTemplate = (
 }
 
 /** A prompt that is not the JSON object that an agent with several inputs takes. */
-export interface InputsProblem {
+interface InputsProblem {
   readonly _tag: "InputsProblem"
   readonly agent: string
   /** The names of the inputs. */

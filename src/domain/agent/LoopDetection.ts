@@ -48,7 +48,7 @@ interface Made {
 }
 
 /** A cycle of repeated calls. */
-export interface Cycle {
+interface Cycle {
   /** The names of the calls of one round. */
   readonly names: ReadonlyArray<string>
   readonly times: number

@@ -61,7 +61,7 @@ const minDividers = 3
 const maxUndecidedChars = 400
 
 /** A detected repetition. */
-export interface Repetition {
+interface Repetition {
   /** The repeated chunk. */
   readonly text: string
   /** The number of occurrences that are close enough together. */

@@ -15,10 +15,10 @@ const files: Readonly<Record<PluginAgent, string>> = {
 }
 
 /** Whether an agent loads a plugin of this program. */
-export const isPlugged = (agent: string): agent is PluginAgent => agent in files
+const isPlugged = (agent: string): agent is PluginAgent => agent in files
 
 /** The path of an agent's plugin below the working folder. */
-export const pluginFile = (agent: PluginAgent): string => files[agent]
+const pluginFile = (agent: PluginAgent): string => files[agent]
 
 /** The line of a plugin with the words that start this program. */
 const commandLine = /^const command = .*$/m
@@ -27,7 +27,7 @@ const started = (plugin: string, command: OwnCommand): string =>
   plugin.replace(commandLine, () => `const command = [${command.map((word) => JSON.stringify(word)).join(", ")}]`)
 
 /** Our plugin, which starts the program by `command`. A file that differs in anything else is the user's own. */
-export const pluginEdit = (plugin: string, command: OwnCommand): FileEdit => {
+const pluginEdit = (plugin: string, command: OwnCommand): FileEdit => {
   const ours = started(plugin, command)
   const isOurs = (text: string): boolean => started(text, bareCommand) === started(plugin, bareCommand)
   return {
@@ -58,7 +58,7 @@ export interface AgentFile extends Pick<SetupFile, "base" | "path"> {
 }
 
 /** What is written into the files of agents. */
-export interface OwnParts {
+interface OwnParts {
   readonly command: OwnCommand
   /** The separator of the system's paths. */
   readonly separator: string

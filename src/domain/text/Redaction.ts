@@ -165,7 +165,7 @@ export interface Secret {
 }
 
 /** A text without its secrets, and the removed secrets in order. */
-export interface Redaction {
+interface Redaction {
   readonly text: string
   readonly secrets: ReadonlyArray<Secret>
 }
@@ -245,7 +245,7 @@ export const redactSpan = (text: string, start: number, end: number): string =>
   )
 
 /** Number of removed secrets by kind. */
-export type SecretCounts = Readonly<Record<Kind, number>>
+type SecretCounts = Readonly<Record<Kind, number>>
 
 /** Counts secrets by kind, in alphabetical order of the kinds. */
 export const countSecrets = (secrets: Iterable<Secret>): SecretCounts => {

@@ -19,7 +19,7 @@ export interface SyntaxNode {
 }
 
 /** One command of a line that can be granted. */
-export interface GrantedCommand {
+interface GrantedCommand {
   /** `git status`, `npm run test`, `ls`; for `words` the command itself, quoted where necessary. */
   readonly name: string
   /** The folder of `-C`. */

@@ -9,7 +9,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
  */
 
 /** One kind of such files. */
-export interface SteeringRule {
+interface SteeringRule {
   readonly kind: string
   /** The effect of these files, as the end of "this is asked because …". */
   readonly why: string

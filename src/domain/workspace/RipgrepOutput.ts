@@ -16,7 +16,7 @@ export interface RipgrepNotice {
 }
 
 /** The output so far. Mutable. */
-export interface RipgrepOutput {
+interface RipgrepOutput {
   /** The matched lines of each file, by the name that ripgrep prints, each cut to the width that is shown. */
   readonly files: Map<string, Array<{ readonly number: number; readonly text: string }>>
   readonly notices: Array<RipgrepNotice>

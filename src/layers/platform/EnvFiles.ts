@@ -24,7 +24,7 @@ import { Trust, withParents } from "../../services/workspace/Trust.ts"
 const maxFileBytes = ByteSize.kibibytes(64)
 
 /** Where files are searched. */
-export interface EnvFilesOptions {
+interface EnvFilesOptions {
   /** The home folder of this program. */
   readonly home: string
   /** The user's own folder; `GEMINI_CLI_HOME` replaces it. */

@@ -16,7 +16,7 @@ import { headlessLog, SessionStoreError } from "../../services/session/SessionSt
  */
 
 /** A range of a log, in the unit of its checkpoints: bytes of a file, lines of a backing. */
-export interface LogRange {
+interface LogRange {
   readonly from: number
   readonly to: number
 }
@@ -27,7 +27,7 @@ export interface PlacedEvent extends LogRange {
 }
 
 /** The end of a range that was read. */
-export interface ScanEnd {
+interface ScanEnd {
   /** The end of the last whole line. */
   readonly good: number
   /** How much follows it. */

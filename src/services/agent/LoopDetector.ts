@@ -50,14 +50,14 @@ const Answer = fromJson(
 )
 
 /** The verdict of a model. */
-export interface LoopVerdict {
+interface LoopVerdict {
   /** The confidence that the agent is stuck. */
   readonly confidence: number
   readonly analysis: string
 }
 
 /** The input of a check. */
-export interface LoopQuestion {
+interface LoopQuestion {
   readonly contents: ReadonlyArray<Content>
   /** The agent's task. */
   readonly original: string
@@ -90,7 +90,7 @@ const ask = Effect.fnUntraced(function* (
  * Returns the verdict of the fast model or, if that is sure that the agent is stuck, the verdict of the stronger model. Undefined, which means no
  * loop, if either fails or returns nothing usable.
  */
-export const check = Effect.fn("LoopCheck.check")(function* ({
+const check = Effect.fn("LoopCheck.check")(function* ({
   confirm = true,
   contents,
   family = "",
@@ -129,7 +129,7 @@ export const defaultLoopSettings: LoopSettings = {
 }
 
 /** The numbers that a user can set (`Settings.loopDetection`). */
-export interface LoopNumbers extends Pick<LoopThresholds, "calls" | "content" | "chunk" | "history"> {
+interface LoopNumbers extends Pick<LoopThresholds, "calls" | "content" | "chunk" | "history"> {
   readonly checkAfter: number
 }
 

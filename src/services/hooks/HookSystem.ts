@@ -21,7 +21,7 @@ import { PatternMatcher } from "../../domain/text/Pattern.ts"
 import * as Patterns from "../platform/Patterns.ts"
 
 /** Whether a hook is for a tool. */
-export type ToolMatcher = (tool: string) => Effect.Effect<boolean>
+type ToolMatcher = (tool: string) => Effect.Effect<boolean>
 
 const always: ToolMatcher = () => Effect.succeed(true)
 

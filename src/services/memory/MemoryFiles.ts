@@ -17,7 +17,7 @@ export const maxFileBytes = 1_048_576
 export const readConcurrency = 20
 
 /** How files are read. */
-export interface MemoryFilesOptions {
+interface MemoryFilesOptions {
   readonly format: "tree" | "flat"
   /** Deepest chain of imports in the tree format. */
   readonly depth: number
@@ -26,7 +26,7 @@ export interface MemoryFilesOptions {
 }
 
 /** A file that may be read. */
-export interface FileVersion {
+interface FileVersion {
   /** Absolute, links resolved. */
   readonly real: string
   readonly size: number
@@ -35,7 +35,7 @@ export interface FileVersion {
 }
 
 /** What a path refers to. */
-export type LookupResult =
+type LookupResult =
   | ({ readonly _tag: "File" } & FileVersion)
   /** No file there, or a folder of that name. */
   | { readonly _tag: "Nothing"; readonly isFolder: boolean }

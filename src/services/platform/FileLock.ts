@@ -274,7 +274,7 @@ export const lockFileOf = (path: Path.Path, file: string): string =>
   path.join(path.dirname(file), `.${path.basename(file)}.lock`)
 
 /** A file that one process at a time changes, and its lock. */
-export interface LockedFile {
+interface LockedFile {
   /** The file, as error messages name it. */
   readonly file: string
   readonly lock: string

@@ -5,7 +5,7 @@ import * as Tool from "../../tools/Tool.ts"
 import type { KnownAgent } from "../AgentDefinitions.ts"
 
 /** A page of the manual. */
-export interface Page {
+interface Page {
   /** The subject of the page in a few words. */
   readonly about: string
   readonly text: string

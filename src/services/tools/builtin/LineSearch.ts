@@ -23,7 +23,7 @@ export interface MatchedLine {
 }
 
 /** The lines that a search is for. */
-export interface WantedLines {
+interface WantedLines {
   readonly pattern: Pattern
   /** Lines that match it are left out. */
   readonly excluded: Pattern | undefined

@@ -60,7 +60,7 @@ const coverage = Effect.fnUntraced(function* (command: string, folder: string) {
 })
 
 /** The question before a command runs in a folder: the command as it will run, and what a grant would cover. */
-export const commandQuestion = Effect.fnUntraced(function* (
+const commandQuestion = Effect.fnUntraced(function* (
   command: string,
   folder: string,
   isBackground: boolean
