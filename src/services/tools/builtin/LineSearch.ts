@@ -12,7 +12,7 @@ import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/Ignor
 import { Workspace } from "../../workspace/Workspace.ts"
 import { matchingFiles } from "./FolderToolArguments.ts"
 
-/** Searches files line by line. Works everywhere; ripgrep is faster. */
+/** Searches files line by line. */
 
 /** A line that matches. */
 export interface MatchedLine {
@@ -39,8 +39,8 @@ export interface FileMatches {
 /** What to search for, and where. */
 export interface Search {
   readonly lines: WantedLines
-  /** The pattern for ripgrep. Undefined where it cannot do this search. */
-  readonly pattern: SearchPattern | undefined
+  /** The pattern of the lines, for ripgrep. */
+  readonly pattern: SearchPattern
   /** A folder, or one file. */
   readonly target: string
   readonly isFile: boolean
@@ -62,19 +62,6 @@ export type Needs =
   | Workspace
   | Environment
   | ChildProcessSpawner.ChildProcessSpawner
-
-/** The files with matches, up to the first one with which there are more than `total` lines. */
-export const takeMatches = <E, R>(total: number, files: Stream.Stream<FileMatches, E, R>) =>
-  Stream.suspend(() => {
-    let count = 0
-    return files.pipe(
-      Stream.filter(({ lines }) => lines.length > 0),
-      Stream.takeUntil(({ lines }) => {
-        count += lines.length
-        return count > total
-      })
-    )
-  }).pipe(Stream.runCollect)
 
 /** Tells whether the ignore rules leave a file in. Reads the rules of each folder once. */
 export const ignoreFilter = (rules: FolderRules | undefined) => {
@@ -133,7 +120,7 @@ function* matchingLines(
 /** Bytes read, and characters matched, at a time. */
 const chunkBytes = 1_048_576
 /** Files searched at the same time. */
-export const concurrentFiles = 8
+const concurrentFiles = 8
 
 /** Searches one file, chunk by chunk. A file that has a NUL byte, or cannot be read, has no matches. */
 export const searchOne = Effect.fnUntraced(function* (place: string, wanted: WantedLines, maxMatches: number) {
@@ -192,28 +179,41 @@ export const searchOne = Effect.fnUntraced(function* (place: string, wanted: Wan
   return matches
 })
 
-/** Searches a folder or file without ripgrep. */
-export const searchWithoutRipgrep = Effect.fnUntraced(function* (
-  search: Search
-): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, Needs> {
+/** The files of a search, found by walking through its folder. */
+export const filesByWalk = Effect.fnUntraced(function* ({
+  choice,
+  includes: isWanted,
+  isFile,
+  target
+}: Search): Effect.fn.Return<ReadonlyArray<string>, never, Needs> {
+  if (isFile) return [target]
   const path = yield* Path.Path
-  const { choice, isFile, includes: isWanted, lines: wanted, perFile, target, total } = search
   const files: Array<string> = []
-  if (isFile) files.push(target)
-  else {
-    yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
-      Stream.runForEach((found) =>
-        Effect.map(matchingFiles(found.files, isWanted), (matches) => {
-          for (const file of matches) files.push(path.join(target, file))
-        })
-      )
+  yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
+    Stream.runForEach((found) =>
+      Effect.map(matchingFiles(found.files, isWanted), (matches) => {
+        for (const file of matches) files.push(path.join(target, file))
+      })
     )
-  }
-  files.sort()
-  const searched = Stream.fromIterable(files).pipe(
+  )
+  return files
+})
+
+/** Searches files in the order of their paths, up to the first one with which there are more than `total` lines. */
+export const searchLines = Effect.fnUntraced(function* (
+  { lines: wanted, perFile, total }: Search,
+  places: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, Needs> {
+  let count = 0
+  return yield* Stream.fromIterable(places.toSorted()).pipe(
     Stream.mapEffect((place) => Effect.map(searchOne(place, wanted, perFile), (lines) => ({ place, lines })), {
       concurrency: concurrentFiles
-    })
+    }),
+    Stream.filter(({ lines }) => lines.length > 0),
+    Stream.takeUntil(({ lines }) => {
+      count += lines.length
+      return count > total
+    }),
+    Stream.runCollect
   )
-  return yield* takeMatches(total, searched)
 })
