@@ -333,7 +333,7 @@ const variableName = (path: SettingsPath): string =>
   `PALIMPSEST_${path.map((name) => name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, "_").toUpperCase()).join("_")}`
 
 /** An environment variable that sets a setting. */
-interface SettingVariable {
+export interface SettingVariable {
   readonly name: string
   readonly path: SettingsPath
 }
