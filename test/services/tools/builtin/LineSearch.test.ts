@@ -1,5 +1,6 @@
-import { Effect, FileSystem, Layer, Stream } from "effect"
+import { Effect, FileSystem, Layer } from "effect"
 import { encode } from "../../../../src/domain/text/Bytes.ts"
+import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
 import * as Patterns from "../../../../src/services/platform/Patterns.ts"
 import { searchOne } from "../../../../src/services/tools/builtin/LineSearch.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
@@ -9,17 +10,17 @@ const caseful = { ignoresCase: false }
 
 /** Searches a file that arrives in pieces of so many bytes. */
 const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, maxMatches = 100, maxPieces = Infinity) {
-  const pieces = Array.from({ length: Math.ceil(bytes.length / size) }, (_, at) =>
-    bytes.slice(at * size, (at + 1) * size)
-  )
   let read = 0
-  const fs = FileSystem.makeNoop({
-    stream: () =>
-      Stream.fromIterable(pieces).pipe(
-        Stream.rechunk(1),
-        Stream.tap(() => ((read += 1) > maxPieces ? Effect.die("no more is needed") : Effect.void))
-      )
-  })
+  const disk = yield* MemoryFileSystem.make({ "/work/a.txt": bytes })
+  const fs = {
+    ...disk,
+    open: (place: string) =>
+      Effect.map(disk.open(place), (file) => ({
+        ...file,
+        read: (buffer: Uint8Array) =>
+          (read += 1) > maxPieces ? Effect.die("no more is needed") : file.read(buffer.subarray(0, size))
+      }))
+  }
   const workspace = Layer.mock(Workspace, {
     root: "/work",
     folders: ["/work"],
@@ -49,7 +50,7 @@ it.effect("a search finds the same lines wherever the file is cut, the last one 
   const long = `${text}${"\n".repeat(1_000)}`
   assert.deepStrictEqual(yield* searched(encode(long), 7, 2, 20), found.slice(0, 2), "reads no further")
   assert.deepStrictEqual(yield* searched(encode(`\0${long}`), 7, 100, 5), [], "reads no further of a binary file")
-  // Pieces of a mebibyte are what a disk gives: each is matched to its last whole line.
+  // Larger than what is read at once: each piece is matched to its last whole line.
   const lines = `${"x".repeat(99)}\n`.repeat(25_000)
   assert.deepStrictEqual(yield* searched(encode(`${lines}the end`), 1_048_576), ["25001: the end"])
   assert.deepStrictEqual(yield* searched(encode(`${"x".repeat(5_000)}\nß${"y".repeat(5_000)}`), 1_000), [
