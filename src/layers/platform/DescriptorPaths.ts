@@ -11,7 +11,7 @@ const notFolder = (method: string, place: string) =>
   failure("BadResource", method, place, Object.assign(new Error("not a folder"), { code: "ENOTDIR" }))
 
 /** Converts an error about a path below a descriptor to one about the original path. */
-const named =
+const aboutPath =
   (place: string, held: string) =>
   (error: PlatformError.PlatformError): PlatformError.PlatformError => {
     const { reason } = error
@@ -168,7 +168,7 @@ const accessByDescriptors = (path: Path.Path): PathAccess => {
   const on: PathAccess["on"] = (method, place, work, kind) =>
     holding(path, method, (operation) =>
       Effect.flatMap(pin(operation, place, kind === "folder"), (descriptor) => {
-        const done = Effect.mapError(work(at(descriptor)), named(place, at(descriptor)))
+        const done = Effect.mapError(work(at(descriptor)), aboutPath(place, at(descriptor)))
         return kind === "file" ? Effect.andThen(requireFile(descriptor, method, place), done) : done
       })
     )
@@ -177,7 +177,7 @@ const accessByDescriptors = (path: Path.Path): PathAccess => {
     holding(path, method, (operation) =>
       Effect.flatMap(pin(operation, path.dirname(place), true), (folder) => {
         const held = `${at(folder)}/${path.basename(place)}`
-        return Effect.uninterruptible(Effect.mapError(work(held), named(place, held)))
+        return Effect.uninterruptible(Effect.mapError(work(held), aboutPath(place, held)))
       })
     )
   return {

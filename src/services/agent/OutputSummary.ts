@@ -88,7 +88,7 @@ const bounded = (output: string): string => {
 }
 
 /** Cuts a summary to its budget and marks the cut. */
-const within = Effect.fnUntraced(function* (
+const cutToBudget = Effect.fnUntraced(function* (
   summary: string,
   budget: number
 ): Effect.fn.Return<string | undefined, never, TokenCounter> {
@@ -140,6 +140,6 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
     Effect.orElseSucceed(() => "")
   )
   if (summary === "") return undefined
-  const short = yield* within(summary, budget)
+  const short = yield* cutToBudget(summary, budget)
   return short === undefined || short.length >= output.length ? undefined : short
 })

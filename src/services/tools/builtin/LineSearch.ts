@@ -199,7 +199,7 @@ export const filesByWalk = Effect.fnUntraced(function* ({
 export const searchLines = Effect.fnUntraced(function* (
   { lines: wanted, perFile, total }: Search,
   places: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, Needs> {
+): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, FileSystem.FileSystem | Workspace> {
   let count = 0
   return yield* Stream.fromIterable(places.toSorted()).pipe(
     Stream.mapEffect((place) => Effect.map(searchOne(place, wanted, perFile), (lines) => ({ place, lines })), {

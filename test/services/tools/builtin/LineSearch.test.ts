@@ -2,11 +2,18 @@ import { Effect, FileSystem, Layer } from "effect"
 import { encode } from "../../../../src/domain/text/Bytes.ts"
 import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
 import * as Patterns from "../../../../src/services/platform/Patterns.ts"
-import { searchOne } from "../../../../src/services/tools/builtin/LineSearch.ts"
+import { searchLines, searchOne } from "../../../../src/services/tools/builtin/LineSearch.ts"
 import { Workspace } from "../../../../src/services/workspace/Workspace.ts"
 import { assert, it } from "../../../support/vitest.ts"
 
 const caseful = { ignoresCase: false }
+
+const workspace = Layer.mock(Workspace, {
+  root: "/work",
+  folders: ["/work"],
+  files: (files) => files,
+  shown: (place) => place
+})
 
 /** Searches a file that arrives in pieces of so many bytes. */
 const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, maxMatches = 100, maxPieces = Infinity) {
@@ -21,12 +28,6 @@ const searched = Effect.fnUntraced(function* (bytes: Uint8Array, size: number, m
           (read += 1) > maxPieces ? Effect.die("no more is needed") : file.read(buffer.subarray(0, size))
       }))
   }
-  const workspace = Layer.mock(Workspace, {
-    root: "/work",
-    folders: ["/work"],
-    files: (files) => files,
-    shown: (place) => place
-  })
   const [pattern, excluded] = [yield* Patterns.compile("ß|end", caseful), yield* Patterns.compile("not this", caseful)]
   const lines = yield* searchOne("/work/a.txt", { pattern, excluded }, maxMatches).pipe(
     Effect.provide(workspace),
@@ -57,3 +58,33 @@ it.effect("a search finds the same lines wherever the file is cut, the last one 
     `2: ß${"y".repeat(4_095)}`
   ])
 })
+
+it.effect(
+  "a search opens no more files than it needs for its total, but for those that it reads at once",
+  function* () {
+    const names = Array.from({ length: 60 }, (_, at) => `/work/${at + 10}.txt`)
+    const disk = yield* MemoryFileSystem.make(Object.fromEntries(names.map((name) => [name, "ß\n"])))
+    const opened: Array<string> = []
+    const fs = { ...disk, open: (place: string) => Effect.suspend(() => (opened.push(place), disk.open(place))) }
+    const search = {
+      lines: { pattern: yield* Patterns.compile("ß", caseful), excluded: undefined },
+      pattern: { source: "ß", rust: undefined, isCaseSensitive: true },
+      target: "/work",
+      isFile: false,
+      choice: undefined,
+      includes: () => true,
+      include: undefined,
+      perFile: 4,
+      total: 3
+    }
+    const found = yield* searchLines(search, names.toReversed()).pipe(
+      Effect.provide(workspace),
+      Effect.provideService(FileSystem.FileSystem, fs)
+    )
+    assert.deepStrictEqual(
+      found.map(({ place }) => place),
+      names.slice(0, 4)
+    )
+    assert.isAtMost(opened.length, 30)
+  }
+)
