@@ -1,8 +1,13 @@
 import { Config, Effect, Option, Path } from "effect"
 import { Argument, Command } from "effect/cli"
-import { agentFiles, type InstallAgent, installAgents, serverFile } from "../../domain/settings/AgentFiles.ts"
+import {
+  agentFiles,
+  type InstallAgent,
+  installAgents,
+  type PluginAgent,
+  serverFile
+} from "../../domain/settings/AgentFiles.ts"
 import { type McpClient, setupLine } from "../../domain/settings/McpClients.ts"
-import type { PluginAgent } from "../../domain/settings/PluginFile.ts"
 import { printableLine, visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import { fileDiff } from "../../domain/tools/FileDiff.ts"
 import { type OwnProgram, ownProgram, type ProcessStart } from "../../services/platform/OwnProgram.ts"

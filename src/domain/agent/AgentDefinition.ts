@@ -1,4 +1,4 @@
-import { Predicate, Result, Schema } from "effect"
+import { Predicate, Result, Schema, SchemaAST } from "effect"
 import { parse } from "effect/encoding/Yaml"
 import { firstUnits } from "../text/Bytes.ts"
 import { errorText } from "../text/ErrorText.ts"
@@ -143,13 +143,11 @@ export const localDefaults = {
   output: undefined
 } as const
 
-/** A key of the front matter and its expected value. */
-interface Field {
-  readonly schema: Schema.Codec<unknown, unknown>
-  readonly expected: string
-}
+/** A field of the front matter. `expected` completes the sentence "expected …". */
+const field = <S extends Schema.Top>(schema: S, expected: string) => schema.annotate({ expected })
 
-const field = <S extends Schema.Codec<unknown, unknown>>(schema: S, expected: string) => ({ schema, expected })
+const optional = <S extends Schema.Top>(schema: S, expected: string) =>
+  Schema.optionalKey<S["Rebuild"]>(schema.annotate({ expected }))
 
 const Slug = Schema.String.check(Schema.isPattern(/^[a-z0-9_-]+$/))
 const toolName = /^(?:\*|mcp_\*|mcp_[A-Za-z0-9_.-]+_\*|[A-Za-z_][A-Za-z0-9_.:-]*)$/
@@ -166,81 +164,49 @@ const isJsonObject = (text: string): boolean => {
 
 const shared = {
   name: field(Slug, "lower-case letters, digits, hyphens and underscores"),
-  display_name: field(Schema.optionalKey(Schema.NonEmptyString), "a text")
+  display_name: optional(Schema.NonEmptyString, "a text")
 }
 
-const localFields = {
+const Local = Schema.Struct({
   ...shared,
-  kind: field(Schema.optionalKey(Schema.Literal("local")), "local or remote"),
+  kind: optional(Schema.Literal("local"), "local or remote"),
   description: field(
     Schema.String.check(Schema.makeFilter((text) => text.trim() !== "")),
     "a text that says what the agent is good for"
   ),
-  tools: field(
-    Schema.optionalKey(Schema.Array(Schema.String.check(Schema.isPattern(toolName)))),
+  tools: optional(
+    Schema.Array(Schema.String.check(Schema.isPattern(toolName))),
     `a list of tool names, each a name, "*", "mcp_*" or "mcp_<server>_*"`
   ),
-  mcp_servers: field(Schema.optionalKey(McpServersSettings), "servers by name, each with a command or a url"),
-  model: field(Schema.optionalKey(Schema.NonEmptyString), "the name of a model, or inherit"),
-  temperature: field(
-    Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 }))),
-    "a number from 0 to 2"
-  ),
-  top_p: field(
-    Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
+  mcp_servers: optional(McpServersSettings, "servers by name, each with a command or a url"),
+  model: optional(Schema.NonEmptyString, "the name of a model, or inherit"),
+  temperature: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 2 })), "a number from 0 to 2"),
+  top_p: optional(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })), "a number from 0 to 1"),
+  max_turns: optional(Positive, "a whole number above 0"),
+  timeout_mins: optional(Positive, "a whole number of minutes above 0"),
+  compression_threshold: optional(
+    Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 })),
     "a number from 0 to 1"
   ),
-  max_turns: field(Schema.optionalKey(Positive), "a whole number above 0"),
-  timeout_mins: field(Schema.optionalKey(Positive), "a whole number of minutes above 0"),
-  compression_threshold: field(
-    Schema.optionalKey(Schema.Finite.check(Schema.isBetween({ minimum: 0, maximum: 1 }))),
-    "a number from 0 to 1"
-  ),
-  runner: field(Schema.optionalKey(Schema.Literal("process")), "process, or nothing")
-}
-
-const remoteFields = {
-  ...shared,
-  kind: field(Schema.optionalKey(Schema.Literal("remote")), "remote"),
-  description: field(Schema.optionalKey(Schema.NonEmptyString), "a text"),
-  auth: field(
-    Schema.optionalKey(AgentAuth),
-    "an object whose type is apiKey (with key), http (with scheme), google-credentials or oauth"
-  ),
-  agent_card_url: field(
-    Schema.optionalKey(Schema.String.check(Schema.makeFilter(isUrl))),
-    "an address that begins with http:// or https://"
-  ),
-  agent_card_json: field(
-    Schema.optionalKey(Schema.String.check(Schema.makeFilter(isJsonObject))),
-    "the card as the text of a JSON object"
-  )
-}
-
-const Local = Schema.Struct({
-  name: localFields.name.schema,
-  display_name: localFields.display_name.schema,
-  kind: localFields.kind.schema,
-  description: localFields.description.schema,
-  tools: localFields.tools.schema,
-  mcp_servers: localFields.mcp_servers.schema,
-  model: localFields.model.schema,
-  temperature: localFields.temperature.schema,
-  top_p: localFields.top_p.schema,
-  max_turns: localFields.max_turns.schema,
-  timeout_mins: localFields.timeout_mins.schema,
-  compression_threshold: localFields.compression_threshold.schema,
-  runner: localFields.runner.schema
+  runner: optional(Schema.Literal("process"), "process, or nothing")
 })
 
 const Remote = Schema.Struct({
-  name: remoteFields.name.schema,
-  display_name: remoteFields.display_name.schema,
-  kind: remoteFields.kind.schema,
-  description: remoteFields.description.schema,
-  auth: remoteFields.auth.schema,
-  agent_card_url: remoteFields.agent_card_url.schema,
-  agent_card_json: remoteFields.agent_card_json.schema
+  ...shared,
+  kind: optional(Schema.Literal("remote"), "remote"),
+  description: optional(Schema.NonEmptyString, "a text"),
+  auth: optional(
+    AgentAuth,
+    "an object whose type is apiKey (with key), http (with scheme), google-credentials or oauth"
+  ),
+  agent_card_url: optional(
+    Schema.String.check(Schema.makeFilter(isUrl)),
+    "an address that begins with http:// or https://"
+  ),
+  agent_card_json: optional(
+    Schema.String.check(Schema.makeFilter(isJsonObject)),
+    "the card as the text of a JSON object"
+  )
 })
 
 const decodeLocal = Schema.decodeUnknownResult(Local)
@@ -253,9 +219,7 @@ export type FieldProblem =
 
 /** Why a file defines no agent. */
 export type DefinitionProblem =
-  | { readonly _tag: "NoFrontMatter" }
-  /** `detail` is the YAML parser's message. */
-  | { readonly _tag: "NoYaml"; readonly detail: string }
+  | FrontMatterProblem
   /** The front matter is neither fields nor a list. */
   | { readonly _tag: "NoFields" }
   | { readonly _tag: "NoAgents" }
@@ -299,10 +263,11 @@ export const definitionProblemText = (problem: DefinitionProblem): string => {
 /** The invalid fields of the front matter. */
 const wrongIn = (
   value: Readonly<Record<string, unknown>>,
-  fields: Readonly<Record<string, Field>>
+  { fields }: { readonly fields: Readonly<Record<string, Schema.Codec<unknown, unknown>>> }
 ): ReadonlyArray<FieldProblem> => {
   const unknown = Object.keys(value).filter((key) => !Object.hasOwn(fields, key))
-  const wrong = Object.entries(fields).flatMap(([key, { expected, schema }]): ReadonlyArray<FieldProblem> => {
+  const wrong = Object.entries(fields).flatMap(([key, schema]): ReadonlyArray<FieldProblem> => {
+    const expected = String(SchemaAST.resolve(schema.ast)?.["expected"])
     const given = Object.hasOwn(value, key) ? { [key]: value[key] } : {}
     return Result.isSuccess(Schema.decodeResult(Schema.Struct({ [key]: schema }))(given))
       ? []
@@ -327,7 +292,7 @@ const broken = (problem: DefinitionProblem): Result.Result<never, DefinitionProb
 
 const remoteOf = (value: unknown): Result.Result<RemoteAgent, DefinitionProblem> => {
   if (!Predicate.isObject(value)) return broken({ _tag: "NoObject" })
-  const wrong = wrongIn(value, remoteFields)
+  const wrong = wrongIn(value, Remote)
   const read = decodeRemote(value)
   if (wrong.length > 0 || Result.isFailure(read)) return broken({ _tag: "InvalidFields", problems: wrong })
   const {
@@ -363,7 +328,7 @@ const localOf = (
   value: Readonly<Record<string, unknown>>,
   body: string
 ): Result.Result<LocalAgent, DefinitionProblem> => {
-  const wrong = wrongIn(value, localFields)
+  const wrong = wrongIn(value, Local)
   const read = decodeLocal(value)
   if (wrong.length > 0 || Result.isFailure(read)) return broken({ _tag: "InvalidFields", problems: wrong })
   if (body === "") return broken({ _tag: "NoPrompt" })
@@ -391,23 +356,40 @@ const localOf = (
 
 const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
 
-/** Parses the agents that a file defines: one, or several remote agents if its front matter is a list. */
-export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
+/** What a Markdown file with YAML front matter holds. */
+interface FrontMatter {
+  readonly fields: unknown
+  /** The text below, without blank lines around it. */
+  readonly body: string
+}
+
+/** Why a file has no front matter. `detail` is the YAML parser's message. */
+export type FrontMatterProblem =
+  | { readonly _tag: "NoFrontMatter" }
+  | { readonly _tag: "NoYaml"; readonly detail: string }
+
+/** Parses a Markdown file with YAML front matter. */
+export const frontMatter = (file: string): Result.Result<FrontMatter, FrontMatterProblem> => {
   const text = file.replace(/^\uFEFF/, "").replace(/\r\n?/g, "\n")
   const [whole, front = ""] = fences.exec(text) ?? []
-  if (whole === undefined) return broken({ _tag: "NoFrontMatter" })
-  // One line is added in front so that line numbers match the file.
-  const yaml = Result.try({
-    try: (): unknown => parse(`\n${front}`),
-    catch: (error) => errorText(error)
+  if (whole === undefined) return Result.fail({ _tag: "NoFrontMatter" })
+  return Result.try({
+    // One line is added in front so that line numbers match the file.
+    try: () => ({ fields: parse(`\n${front}`), body: text.slice(whole.length).trim() }),
+    catch: (error) => ({ _tag: "NoYaml", detail: errorText(error) })
   })
-  if (Result.isFailure(yaml)) return broken({ _tag: "NoYaml", detail: yaml.failure })
-  const value = yaml.success
+}
+
+/** Parses the agents that a file defines: one, or several remote agents if its front matter is a list. */
+export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
+  const read = frontMatter(file)
+  if (Result.isFailure(read)) return broken(read.failure)
+  const { body, fields: value } = read.success
   if (Array.isArray(value)) return listed(value)
   if (!Predicate.isObject(value)) return broken({ _tag: "NoFields" })
   return value["kind"] === "remote"
     ? Result.map(remoteOf(value), (agent) => [agent])
-    : Result.map(localOf(value, text.slice(whole.length).trim()), (agent) => [agent])
+    : Result.map(localOf(value, body), (agent) => [agent])
 }
 
 /** A list defines remote agents only, because the body cannot belong to several. */
@@ -443,7 +425,7 @@ export const fillTemplate = (
 }
 
 /** A prompt that is not the JSON object that an agent with several inputs takes. */
-export interface InputsProblem {
+interface InputsProblem {
   readonly _tag: "InputsProblem"
   readonly agent: string
   /** The names of the inputs. */

@@ -42,46 +42,26 @@ const powersOf = (size: number): Int32Array => {
   return powers
 }
 
-/** The kind of the current line, as far as it is determined. */
-const begins = 0
-const hashes = 1
-const bullet = 2
-const digits = 3
-const numbered = 4
-const divider = 5
-const plain = 6
-const tableRow = 7
+// What the beginning of a line shows; after the last character of one of these it is known what the line is.
 
-const isBlank = (code: number): boolean => code === 32 || code === 9 || code === 13 || code === 0xa0
-const isDigit = (code: number): boolean => code >= 48 && code <= 57
-/** `-`, `*`, `+` and the round bullets. */
-const isBullet = (code: number): boolean =>
-  code === 45 || code === 42 || code === 43 || code === 0x2022 || code === 0x2023 || code === 0x25e6
-/** `-`, `*`, `+`, `_`, `=`, `|` and box-drawing characters. */
-const isDividing = (code: number): boolean =>
-  code === 45 ||
-  code === 42 ||
-  code === 43 ||
-  code === 95 ||
-  code === 61 ||
-  code === 124 ||
-  (code >= 0x2500 && code <= 0x257f)
-/** Full stop, middle dot, ellipsis. A row of them is skipped, but does not reset the search: three of them occur in any text. */
-const isDot = (code: number): boolean => code === 46 || code === 0xb7 || code === 0x2026
-/** The characters at the left edge of a table. */
-const isEdge = (code: number): boolean => code === 124 || code === 0x2502 || code === 0x2503 || code === 0x2551
-
-const newLine = 10
-const hashMark = 35
-const closing = 41
-const fullStop = 46
-const quoteMark = 62
-const backtick = 96
+const tableEdge = /^[ \t\r\u00a0]*[|\u2502\u2503\u2551]$/
+/** A quote, a heading, or an item of a list. */
+const opening = /^[ \t\r\u00a0]*(?:>|(?:#+|\d+[.)]|[-*+\u2022\u2023\u25e6])[ \t\r\u00a0])$/
+/** What may still become a heading or an item. */
+const undecided = /^[ \t\r\u00a0]*(?:#*|\d+[.)]?|[\u2022\u2023\u25e6])$/
+const dots = ".\u00b7\u2026"
+/** A row of dots is skipped like a divider, but does not reset the search: three of them occur in any text. */
+const divider = new RegExp(
+  `^[ \\t\\r\\u00a0]*[-*+_=|\\u2500-\\u257f${dots}][-*+_=|\\u2500-\\u257f${dots} \\t\\r\\u00a0]*$`
+)
+const isBlank = (character: string): boolean => " \t\r\u00a0".includes(character)
 /** Dividing characters or dots that make a line a divider. */
 const minDividers = 3
+/** A line that is undecided for longer is text, such as a long number. */
+const maxUndecidedChars = 400
 
 /** A detected repetition. */
-export interface Repetition {
+interface Repetition {
   /** The repeated chunk. */
   readonly text: string
   /** The number of occurrences that are close enough together. */
@@ -112,8 +92,9 @@ export class RepeatedText {
   private length = 0
   private floor = 0
 
-  private line = begins
-  private dividers = 0
+  /** The beginning of the current line, until its kind is known. */
+  private line = ""
+  private kind: "undecided" | "text" | "tableRow" = "undecided"
   private backticks = 0
   private inCode = false
 
@@ -146,7 +127,7 @@ export class RepeatedText {
   /** Forgets the text and its structure, because another text begins. */
   reset(): void {
     this.forget()
-    this.line = begins
+    this.beginLine("undecided")
     this.backticks = 0
     this.inCode = false
   }
@@ -154,8 +135,7 @@ export class RepeatedText {
   /** Adds text. Returns the repetition that it completes, if any. */
   push(text: string): Repetition | undefined {
     for (let at = 0; at < text.length; at += 1) {
-      const code = text.charCodeAt(at)
-      if (!this.isTracked(code) || !this.completes(code)) continue
+      if (!this.isTracked(text.charAt(at)) || !this.completes(text.charCodeAt(at))) continue
       const place = this.length - this.chunk
       const codes = Array.from({ length: this.chunk }, (_, n) => this.codes[(place + n) & this.mask] ?? 0)
       return { text: String.fromCharCode(...codes), times: this.times, end: at + 1 }
@@ -163,82 +143,55 @@ export class RepeatedText {
     return undefined
   }
 
+  private beginLine(kind: RepeatedText["kind"]): void {
+    this.line = ""
+    this.kind = kind
+  }
+
   /** Whether the next character can be part of a repetition. */
-  private isTracked(code: number): boolean {
-    if (code === backtick) return this.fence()
+  private isTracked(character: string): boolean {
+    const isRow = this.kind === "tableRow"
+    if (character === "`") return this.fence()
     this.backticks = 0
     if (this.inCode) return false
-    if (code === newLine) {
-      const isRow = this.line === tableRow
-      this.line = begins
-      this.dividers = 0
+    if (character === "\n") {
+      this.beginLine("undecided")
       return !isRow
     }
-    return this.line === plain || (this.line !== tableRow && this.counts(code))
+    return this.kind === "text" || (!isRow && this.decide(character))
   }
 
   /** Handles a backtick: every third one in a row opens or closes a code block. */
   private fence(): boolean {
     this.backticks += 1
-    if (this.line !== tableRow) this.line = plain
-    if (this.backticks % 3 !== 0) return !this.inCode && this.line !== tableRow
-    this.inCode = !this.inCode
-    return this.begin(plain)
-  }
-
-  /** Handles a character of a line whose kind is not determined yet. Returns whether it can be part of a repetition. */
-  private counts(code: number): boolean {
-    const blank = isBlank(code)
-    switch (this.line) {
-      case begins:
-        if (isEdge(code)) return this.begin(tableRow)
-        if (code === quoteMark) return this.begin(plain)
-        if (!blank) this.opened(code)
-        return true
-      case hashes:
-        if (blank) return this.begin(plain)
-        if (code !== hashMark) this.line = plain
-        return true
-      case digits:
-        if (code === fullStop || code === closing) this.line = numbered
-        else if (!isDigit(code)) this.line = plain
-        return true
-      case numbered:
-        if (blank) return this.begin(plain)
-        this.line = plain
-        return true
-      case bullet:
-        if (blank) return this.begin(plain)
-        if (this.dividers === 0) this.line = plain
-        else this.divided(code)
-        return true
-      default:
-        return this.divided(code)
+    if (this.backticks % 3 === 0) {
+      this.inCode = !this.inCode
+      return this.resetAt("text")
     }
+    if (this.kind === "undecided") this.beginLine("text")
+    return !this.inCode && this.kind === "text"
   }
 
-  /** Handles the first character of a line that does not determine the line's kind. */
-  private opened(code: number): void {
-    this.dividers = isDividing(code) || isDot(code) ? 1 : 0
-    if (isBullet(code)) this.line = bullet
-    else if (this.dividers === 1) this.line = divider
-    else if (code === hashMark) this.line = hashes
-    else this.line = isDigit(code) ? digits : plain
+  /** Handles a character of a line whose kind is not known yet. Returns whether it can be part of a repetition. */
+  private decide(character: string): boolean {
+    this.line += character
+    const { line } = this
+    if (tableEdge.test(line)) return this.resetAt("tableRow")
+    if (opening.test(line)) return this.resetAt("text")
+    if (divider.test(line)) {
+      const marks = line.trimStart().length
+      // Blanks, and marks after the third, add nothing: the line stays short.
+      if (isBlank(character) || marks > minDividers) this.line = line.slice(0, -1)
+      else if (marks === minDividers && !dots.includes(character)) this.forget()
+      return marks < minDividers
+    }
+    if (!undecided.test(line) || line.length > maxUndecidedChars) this.beginLine("text")
+    return true
   }
 
-  /** Handles a further character of a line that is a divider as long as it holds nothing else. */
-  private divided(code: number): boolean {
-    const isLine = isDividing(code)
-    const isMore = isLine || isDot(code)
-    this.line = isMore || isBlank(code) ? divider : plain
-    if (isMore) this.dividers += 1
-    if (isLine && this.dividers === minDividers) this.forget()
-    return this.line === plain || this.dividers < minDividers
-  }
-
-  /** Sets the kind of a line that resets the search. */
-  private begin(line: typeof plain | typeof tableRow): false {
-    this.line = line
+  /** Resets the search, and sets what the rest of the line is. */
+  private resetAt(kind: "text" | "tableRow"): false {
+    this.beginLine(kind)
     this.forget()
     return false
   }

@@ -1,7 +1,6 @@
 import { Result, Schema } from "effect"
-import { parse } from "effect/encoding/Yaml"
-import { errorText } from "../text/ErrorText.ts"
 import { oneLine } from "../text/OneLine.ts"
+import { frontMatter, type FrontMatterProblem } from "./AgentDefinition.ts"
 
 /** A skill: a folder with a `SKILL.md` whose front matter says what it is good for. */
 
@@ -16,8 +15,6 @@ export interface SkillFile {
 /** The file that makes a folder a skill. */
 export const skillFile = "SKILL.md"
 
-const fences = /^---[ \t]*\n([^]*?\n)?---[ \t]*(?:\n|$)/
-
 const Front = Schema.Struct({ name: Schema.NonEmptyString, description: Schema.NonEmptyString })
 const decodeFront = Schema.decodeUnknownResult(Front)
 
@@ -26,9 +23,7 @@ const cleanName = (name: string): string => oneLine(name).replace(/[:\\/<>*?"|]/
 
 /** Why a `SKILL.md` is invalid. */
 export type SkillProblem =
-  | { readonly _tag: "NoFrontMatter" }
-  /** `detail` is the YAML parser's message. */
-  | { readonly _tag: "NoYaml"; readonly detail: string }
+  | FrontMatterProblem
   /** The name or the description is missing, blank or no text. */
   | { readonly _tag: "InvalidFields" }
 
@@ -46,18 +41,12 @@ export const skillProblemText = (problem: SkillProblem): string => {
 
 /** Parses a `SKILL.md`. */
 export const parseSkill = (file: string): Result.Result<SkillFile, SkillProblem> => {
-  const text = file.replace(/^\uFEFF/, "").replaceAll("\r\n", "\n")
-  const [whole, front = ""] = fences.exec(text) ?? []
-  if (whole === undefined) return Result.fail({ _tag: "NoFrontMatter" })
-  const yaml = Result.try({
-    try: (): unknown => parse(front),
-    catch: (error) => errorText(error)
-  })
-  if (Result.isFailure(yaml)) return Result.fail({ _tag: "NoYaml", detail: yaml.failure })
-  const read = decodeFront(yaml.success)
+  const front = frontMatter(file)
+  if (Result.isFailure(front)) return Result.fail(front.failure)
+  const read = decodeFront(front.success.fields)
   if (Result.isFailure(read)) return Result.fail({ _tag: "InvalidFields" })
   const name = cleanName(read.success.name)
   const description = oneLine(read.success.description)
   if (name === "" || description === "") return Result.fail({ _tag: "InvalidFields" })
-  return Result.succeed({ name, description, instructions: text.slice(whole.length).trim() })
+  return Result.succeed({ name, description, instructions: front.success.body })
 }

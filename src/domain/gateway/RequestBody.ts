@@ -1,4 +1,4 @@
-import { afterSpace, type ArraySpans, objectSpans, type Span } from "../text/JsonSpans.ts"
+import { afterSpace, type ContainerSpans, objectSpans, type Span } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { answerLimit, type Dialect, isInstruction, statefulKeys, type ValueAt } from "../wire/Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
@@ -15,7 +15,7 @@ export interface RequestBody {
   readonly lead: ReadonlyArray<string>
   /** The messages of the conversation, exactly as they were received. */
   readonly messages: ReadonlyArray<string>
-  readonly tools: ArraySpans | undefined
+  readonly tools: ContainerSpans | undefined
   readonly model: string
   readonly isStream: boolean
   /** The maximum length of an answer that the request sets. */
@@ -117,7 +117,7 @@ const edited = (text: string, edits: ReadonlyArray<Edit>): string => {
 }
 
 /** Returns the edit that appends an element to an array. */
-const appending = ({ elements, end, start }: ArraySpans, element: string): Edit => {
+const appending = ({ elements, end, start }: ContainerSpans, element: string): Edit => {
   const last = elements.at(-1)
   return last === undefined
     ? { start: start + 1, end: end - 1, by: element }

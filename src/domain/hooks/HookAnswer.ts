@@ -16,7 +16,7 @@ export interface HookAnswer {
 }
 
 /** How a hook's command ended. */
-export interface HookRun {
+interface HookRun {
   readonly stdout: string
   readonly stderr: string
   readonly code: number

@@ -5,7 +5,7 @@ import type { HookEvent } from "./Hook.ts"
 /** The JSON that a command hook receives on standard input, and the variables that it receives in its environment. */
 
 /** Fields common to all events. */
-export interface HookCircumstances {
+interface HookCircumstances {
   /** The session id; empty outside a session. */
   readonly session: string
   /** Path of the session file; empty when there is none. */

@@ -7,7 +7,7 @@ import { HookEvent, type HookEventName } from "./Hook.ts"
 /** Reads command hooks from settings. Invalid entries are left out, each with a warning. */
 
 /** One hook command in settings. */
-export const HookCommand = Schema.Struct({
+const HookCommand = Schema.Struct({
   type: Schema.Literal("command"),
   /** The shell command. It receives the event as JSON on standard input. */
   command: Schema.NonEmptyString,
@@ -21,7 +21,7 @@ export const HookCommand = Schema.Struct({
 })
 
 /** Commands for one event, with a matcher. */
-export const HookGroup = Schema.Struct({
+const HookGroup = Schema.Struct({
   /**
    * A regular expression on the tool name (RE2's syntax), or the exact trigger, source, reason or kind. Absent: matches everything.
    */
@@ -70,7 +70,7 @@ export interface CommandHook {
 }
 
 /** The hooks of one level of settings. */
-export interface ReadHooks {
+interface ReadHooks {
   readonly hooks: ReadonlyArray<CommandHook>
   readonly problems: ReadonlyArray<HookProblem>
 }

@@ -135,6 +135,19 @@ export class LogLines {
     this.ends.push(to)
   }
 
+  /** Adds events with their lines. Returns the events. */
+  addAll(
+    events: ReadonlyArray<{ readonly event: SessionEvent; readonly from: number; readonly to: number }>
+  ): ReadonlyArray<SessionEvent> {
+    for (const { event, from, to } of events) this.add(event, from, to)
+    return events.map(({ event }) => event)
+  }
+
+  /** Whether there is no line yet. */
+  get isEmpty(): boolean {
+    return this.events.length === 0
+  }
+
   private index(): void {
     for (; this.indexed < this.events.length; this.indexed += 1) {
       const line = this.indexed

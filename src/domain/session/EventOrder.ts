@@ -7,7 +7,7 @@ import { entriesOf, type Session, type SessionEvent } from "./Session.ts"
 const malformed = (message: string): LineProblem => ({ _tag: "Malformed", message })
 
 /** The state of a log that its next event is checked against. */
-export interface LogSoFar {
+interface LogSoFar {
   readonly started: Session["started"]
   /** The number of the next entry. */
   readonly next: number

@@ -15,7 +15,7 @@ export interface ReadLine extends DecodedLine {
 }
 
 /** Why a log cannot be read, and in which line. */
-export interface ReadProblem {
+interface ReadProblem {
   readonly line: number
   readonly problem: LineProblem
 }

@@ -61,10 +61,10 @@ export const startedWith = (
 })
 
 /** A message was added at the end. */
-export const Appended = Schema.TaggedStruct("Appended", { entry: Entry })
+const Appended = Schema.TaggedStruct("Appended", { entry: Entry })
 
 /** A message was added with its attachments and its answer. None of them is in the log without the others. */
-export const Answered = Schema.TaggedStruct("Answered", {
+const Answered = Schema.TaggedStruct("Answered", {
   message: Entry,
   /** Messages that a program added after the message: files that it names, texts of hooks. */
   attached: Schema.optionalKey(Schema.Array(Entry)),
@@ -72,28 +72,28 @@ export const Answered = Schema.TaggedStruct("Answered", {
 })
 
 /** Another model answers from here on. */
-export const ModelSwitched = Schema.TaggedStruct("ModelSwitched", { at, model: Schema.String })
+const ModelSwitched = Schema.TaggedStruct("ModelSwitched", { at, model: Schema.String })
 
 /**
  * The environment message of this conversation, as it is known to the model. `opens`: requests begin with it from here on. Else requests begin as
  * before, and what changed since was told in a message.
  */
-export const EnvironmentSent = Schema.TaggedStruct("EnvironmentSent", {
+const EnvironmentSent = Schema.TaggedStruct("EnvironmentSent", {
   at,
   text: Schema.String,
   opens: Schema.Boolean
 })
-export type EnvironmentSent = typeof EnvironmentSent.Type
+type EnvironmentSent = typeof EnvironmentSent.Type
 
 /** The user pinned these words: they are kept verbatim. */
-export const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
+const Pinned = Schema.TaggedStruct("Pinned", { at, pin: Pin })
 
 /** What one model call of a compression cost. `usage` is null when the provider reported none. */
-export const PaidCall = Schema.Struct({ model: Schema.String, usage: Schema.NullOr(Usage) })
-export type PaidCall = typeof PaidCall.Type
+const PaidCall = Schema.Struct({ model: Schema.String, usage: Schema.NullOr(Usage) })
+type PaidCall = typeof PaidCall.Type
 
 /** A compression was applied to the conversation. */
-export const Compressed = Schema.TaggedStruct("Compressed", {
+const Compressed = Schema.TaggedStruct("Compressed", {
   at,
   /** The status name that Gemini CLI uses. */
   status: Schema.String,
@@ -113,15 +113,15 @@ export const Compressed = Schema.TaggedStruct("Compressed", {
 })
 
 /** Old tool results are shown shorter from here on. This is not a compression and cannot be undone. */
-export const Masked = Schema.TaggedStruct("Masked", { at, shorten: Patch.fields.shorten })
+const Masked = Schema.TaggedStruct("Masked", { at, shorten: Patch.fields.shorten })
 
 /** The last compression was undone. */
-export const Undone = Schema.TaggedStruct("Undone", { at })
+const Undone = Schema.TaggedStruct("Undone", { at })
 /** The compression that was undone last was applied again. */
-export const Redone = Schema.TaggedStruct("Redone", { at })
+const Redone = Schema.TaggedStruct("Redone", { at })
 
 /** The conversation went back: it continues after `from`, or with null from its beginning. What came after it stays in the log. */
-export const Branched = Schema.TaggedStruct("Branched", {
+const Branched = Schema.TaggedStruct("Branched", {
   at,
   from: Schema.NullOr(EntryId),
   /** What stands for the branch that was left, appended after `from`. */
@@ -129,14 +129,14 @@ export const Branched = Schema.TaggedStruct("Branched", {
   /** The model calls that the summary took; absent when it took none. */
   calls: Schema.optionalKey(Schema.Array(PaidCall))
 })
-export type Branched = typeof Branched.Type
+type Branched = typeof Branched.Type
 
 /** The user gave an entry a label, or with null took it away. */
 export const Labelled = Schema.TaggedStruct("Labelled", { at, entry: EntryId, label: Schema.NullOr(Schema.String) })
 export type Labelled = typeof Labelled.Type
 
 /** A compression failed: it changed nothing but the memory of failures. */
-export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
+const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
   at,
   status: Schema.String,
   forced: Schema.Boolean,
@@ -155,7 +155,7 @@ export const CompressionFailed = Schema.TaggedStruct("CompressionFailed", {
  * A model was paid for a snapshot before the compression that may use it. A `Compressed` that does has no `calls`, as they are
  * here. It changes nothing.
  */
-export const Prepared = Schema.TaggedStruct("Prepared", {
+const Prepared = Schema.TaggedStruct("Prepared", {
   at,
   strategy: Schema.String,
   calls: Schema.Array(PaidCall)

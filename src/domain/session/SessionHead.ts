@@ -7,7 +7,7 @@ import { type SessionEvent, entriesOf } from "./Session.ts"
 /** The list's data about a session, from the first lines of its log. */
 
 /** The longest title or first prompt that is shown, in characters. */
-export const maxTitleChars = 200
+const maxTitleChars = 200
 
 /** Makes a title of a text: one line, clipped, safe for a terminal, without secrets. */
 export const titleOf = (text: string): string =>

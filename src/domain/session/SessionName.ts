@@ -1,7 +1,7 @@
 /** Finds the session that the user named: by id, title, number in the list, or as the latest one. */
 
 /** A session that can be found by name. */
-export interface Nameable {
+interface Nameable {
   readonly id: string
   readonly title: string | undefined
   /** The session whose agent started this one; undefined for a session that the user started. */

@@ -11,7 +11,7 @@ export interface RetentionSettings {
 }
 
 /** Parsed settings. */
-export interface Retention {
+interface Retention {
   /** In milliseconds. */
   readonly maxAge: number | undefined
   readonly maxCount: number | undefined

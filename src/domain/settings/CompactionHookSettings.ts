@@ -7,7 +7,7 @@ import { withExisting, withItem, withoutEntry } from "./SettingsEdits.ts"
 /** Installs this program's hooks in the settings of agents that have hooks around a compaction. */
 
 /** An agent with such hooks. */
-export type HookedAgent = Extract<McpClient, "claude" | "codex" | "gemini">
+type HookedAgent = Extract<McpClient, "claude" | "codex" | "gemini">
 
 type Fields = Readonly<Record<string, unknown>>
 

@@ -31,7 +31,7 @@ export const dotEnvProblemText = ({ _tag }: DotEnvProblem): string => {
 }
 
 /** The parsed file. The last of several lines for one name wins. */
-export interface DotEnv {
+interface DotEnv {
   readonly variables: ReadonlyMap<string, string>
   readonly problems: ReadonlyArray<DotEnvProblem>
 }

@@ -19,7 +19,7 @@ export interface TranslatedKey {
 }
 
 /** A key whose setting is already set here. The existing value stays. */
-export interface AlreadySetKey {
+interface AlreadySetKey {
   readonly from: JsonPath
   readonly to: SettingsPath
   /** Whether it has the same value. */

@@ -546,7 +546,7 @@ export const SettingsFile = Schema.toEncoded(Settings)
 export type SettingsFile = typeof Settings.Encoded
 
 /** The name of a top-level setting. */
-export type SettingName = keyof typeof Settings.fields
+type SettingName = keyof typeof Settings.fields
 
 const fill = Schema.decodeSync(Settings)
 

@@ -1,4 +1,5 @@
 import { Predicate, Result } from "effect"
+import { afterSpace, containerSpans, type ElementSpan, plainKey, type Span, valueEnd } from "../text/JsonSource.ts"
 import { dotted, type SettingsPath, valueAt } from "./SettingsKey.ts"
 import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComments, wrong } from "./SettingsText.ts"
 
@@ -11,59 +12,21 @@ import { jsonOf, parseSettings, type SettingsProblem, strictJson, withoutComment
  */
 
 /** A value in the text with its offsets. */
-interface Placed {
-  readonly from: number
-  readonly to: number
+interface Placed extends Span {
   /** The members of an object, or the items of a list. */
-  readonly members: ReadonlyArray<Member>
+  readonly members: ReadonlyArray<ElementSpan>
   readonly kind: "object" | "list" | "other"
 }
 
-/** A member of an object, or an item of a list, whose key is its index. */
-interface Member {
-  readonly key: string
-  readonly from: number
-  readonly value: Placed
+const placedAt = (json: string, start: number): Placed => {
+  const kind = json[start] === "{" ? "object" : json[start] === "[" ? "list" : "other"
+  const { elements, end } = containerSpans(json, start) ?? { elements: [], end: valueEnd(json, start) }
+  return { start, end, members: elements, kind }
 }
 
-/** Finds the offsets of all values in valid JSON. */
-const placesIn = (json: string): Placed => {
-  // Colons and commas say nothing more in valid JSON.
-  const tokens = /"(?:[^"\\]|\\[^]?)*(?:"|$)|[[\]{}]|[^\s[\]{}:,"]+/g
-  const next = { token: "", at: 0 }
-  const advance = () => {
-    const found = tokens.exec(json)
-    next.token = found?.[0] ?? ""
-    next.at = found?.index ?? json.length
-  }
-  const value = (): Placed => {
-    const from = next.at
-    const kind = next.token === "{" ? "object" : next.token === "[" ? "list" : "other"
-    if (kind === "other") {
-      const to = from + next.token.length
-      advance()
-      return { from, to, members: [], kind }
-    }
-    const close = kind === "object" ? "}" : "]"
-    const members: Array<Member> = []
-    advance()
-    while (next.token !== close && next.token !== "") {
-      const start = next.at
-      let key = String(members.length)
-      if (kind === "object") {
-        // Own JSON: the text was parsed before, so this cannot fail.
-        key = String(JSON.parse(next.token))
-        advance()
-      }
-      members.push({ key, from: start, value: value() })
-    }
-    const to = next.at + 1
-    advance()
-    return { from, to, members, kind }
-  }
-  advance()
-  return value()
-}
+/** The place among the members of a value that a name means: the last member of that name, or the item with that index. */
+const indexOf = ({ kind, members }: Placed, name: string): number =>
+  kind === "list" ? Number(name) : members.findLastIndex(({ key }) => plainKey(key) === name)
 
 const plainList: (value: unknown) => value is ReadonlyArray<unknown> = Array.isArray
 
@@ -105,19 +68,19 @@ export const newlineOf = (text: string): string => (text.includes("\r\n") ? "\r\
 const withMember = (text: string, object: Placed, memberText: (indent: string | undefined) => string): string => {
   const newline = newlineOf(text)
   const member = (indent?: string) => memberText(indent).replaceAll("\n", newline)
-  const close = object.to - 1
+  const close = object.end - 1
   const bare = withoutComments(text)
   const last = object.members.at(-1)
-  const isOuter = object.from === bare.search(/\S/)
-  const isOneLine = !bare.slice(object.from, close).includes("\n")
-  const outer = lineIndent(text, object.from)
+  const isOuter = object.start === bare.search(/\S/)
+  const isOneLine = !bare.slice(object.start, close).includes("\n")
+  const outer = lineIndent(text, object.start)
   if (isOneLine && !isOuter && last !== undefined) {
-    return `${text.slice(0, last.value.to)}, ${member()}${text.slice(last.value.to)}`
+    return `${text.slice(0, last.end)}, ${member()}${text.slice(last.end)}`
   }
   const indent = (last === undefined ? undefined : indentAt(text, last.from)) ?? `${outer}  `
-  const comma = last === undefined ? -1 : bare.slice(last.value.to, close).indexOf(",")
-  const anchor = last === undefined ? object.from + 1 : comma < 0 ? last.value.to : last.value.to + comma + 1
-  const head = `${text.slice(0, last === undefined ? anchor : last.value.to)}${last === undefined ? "" : ","}`
+  const comma = last === undefined ? -1 : bare.slice(last.end, close).indexOf(",")
+  const anchor = last === undefined ? object.start + 1 : comma < 0 ? last.end : last.end + comma + 1
+  const head = `${text.slice(0, last === undefined ? anchor : last.end)}${last === undefined ? "" : ","}`
   const rest = text.slice(anchor, close)
   // To the end of the line, so that a comment stays with the value it follows. A block comment over several lines is
   // skipped whole.
@@ -133,9 +96,9 @@ const withoutMember = (text: string, object: Placed, index: number): string => {
   const member = object.members[index]
   const before = object.members[index - 1]
   if (member === undefined) return text
-  const behind = /^\s*,/.exec(bare.slice(member.value.to, object.to - 1))?.[0]
+  const behind = /^\s*,/.exec(bare.slice(member.end, object.end - 1))?.[0]
   let from = member.from
-  let to = member.value.to + (behind?.length ?? 0)
+  let to = member.end + (behind?.length ?? 0)
   const start = text.lastIndexOf("\n", from - 1) + 1
   const end = text.indexOf("\n", to)
   const isAlone = text.slice(start, from).trim() === "" && end >= 0 && text.slice(to, end).trim() === ""
@@ -146,18 +109,19 @@ const withoutMember = (text: string, object: Placed, index: number): string => {
   else from -= /[^\S\n]*$/.exec(text.slice(0, from))?.[0].length ?? 0
   const shorter = `${text.slice(0, from)}${text.slice(to)}`
   if (behind !== undefined || before === undefined) return shorter
-  const comma = bare.indexOf(",", before.value.to)
+  const comma = bare.indexOf(",", before.end)
   return comma < 0 || comma > from ? shorter : `${shorter.slice(0, comma)}${shorter.slice(comma + 1)}`
 }
 
 /** The values along a path, as far as they exist. */
 const way = (text: string, path: SettingsPath) => {
-  let node = placesIn(strictJson(text))
+  const json = strictJson(text)
+  let node = placedAt(json, afterSpace(json, 0))
   const nodes = [node]
   for (const name of path) {
-    const memberValue = node.members.findLast((member) => member.key === name)?.value
-    if (memberValue === undefined) break
-    node = memberValue
+    const member = node.members[indexOf(node, name)]
+    if (member === undefined) break
+    node = placedAt(json, member.start)
     nodes.push(node)
   }
   return nodes
@@ -185,7 +149,7 @@ const checkedEdit = (
 
 /** Replaces a value. */
 const withReplaced = (text: string, node: Placed, value: unknown): string =>
-  `${text.slice(0, node.from)}${written(value, lineIndent(text, node.from)).replaceAll("\n", newlineOf(text))}${text.slice(node.to)}`
+  `${text.slice(0, node.start)}${written(value, lineIndent(text, node.start)).replaceAll("\n", newlineOf(text))}${text.slice(node.end)}`
 
 /**
  * Sets a value in the text of a settings file. Comments, order and white space are preserved. Fails without a change
@@ -224,17 +188,13 @@ const withoutValue = (text: string, path: SettingsPath): Result.Result<string, S
   const read = jsonOf(orEmptyObject(text))
   if (Result.isFailure(read)) return Result.fail(read.failure)
   let next = orEmptyObject(text)
-  const name = path.at(-1)
+  const name = path.at(-1) ?? ""
   // Removes duplicates of the key too.
   for (;;) {
     const nodes = way(next, path)
     const object = nodes.at(-2)
     if (object === undefined || nodes.length <= path.length) break
-    next = withoutMember(
-      next,
-      object,
-      object.members.findLastIndex((member) => member.key === name)
-    )
+    next = withoutMember(next, object, indexOf(object, name))
   }
   if (next === orEmptyObject(text)) return Result.succeed(text)
   return checkedEdit(next, path, (there) => there === undefined, jsonOf)
@@ -280,13 +240,13 @@ export const withoutEntry = (
   const nodes = way(text, path)
   const around = path.slice(0, -1)
   const container = nodes[path.length - 1]
-  const index = container?.members.findLastIndex((member) => member.key === path.at(-1)) ?? -1
-  if (container === undefined || index < 0) return wrong({ _tag: "NotEditable", key: dotted(path) })
+  const index = container === undefined ? -1 : indexOf(container, path.at(-1) ?? "")
+  if (container?.members[index] === undefined) return wrong({ _tag: "NotEditable", key: dotted(path) })
   const next = withoutMember(text, container, index)
   const read = jsonOf(next)
   if (Result.isFailure(read)) return Result.fail(read.failure)
   const rest = way(next, around)[around.length]
-  const isBlank = rest !== undefined && next.slice(rest.from + 1, rest.to - 1).trim() === ""
+  const isBlank = rest !== undefined && next.slice(rest.start + 1, rest.end - 1).trim() === ""
   return isBlank && removable.includes(dotted(around)) ? withoutEntry(next, around, removable) : Result.succeed(next)
 }
 
@@ -301,7 +261,7 @@ export const withAllowed = (text: string, grants: ReadonlyArray<string>): Result
   const all = [...allowedBefore, ...added]
   const list = way(before, ["allowed"])[1]
   if (list?.kind !== "list") return withSetting(before, ["allowed"], all)
-  const at = list.members.at(-1)?.value.to ?? list.from + 1
+  const at = list.members.at(-1)?.end ?? list.start + 1
   const next = `${before.slice(0, at)}${list.members.length === 0 ? "" : ", "}${added.map((grant) => JSON.stringify(grant)).join(", ")}${before.slice(at)}`
   return checkedEdit(next, ["allowed"], (there) => isSame(there, all))
 }

@@ -210,7 +210,7 @@ const bestObjectForm = (node: SchemaAST.AST, value: object): SchemaAST.Objects |
 }
 
 /** A value that does not fit: its path and what was expected. */
-export interface TypeMismatch {
+interface TypeMismatch {
   readonly path: SettingsPath
   readonly expected: string
 }
@@ -265,7 +265,7 @@ export const keepsVariables = (path: SettingsPath): boolean => {
 }
 
 /** A value that is set, with its path. */
-export interface SetValue {
+interface SetValue {
   readonly path: SettingsPath
   readonly value: unknown
 }

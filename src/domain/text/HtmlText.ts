@@ -37,7 +37,7 @@ const characters = `amp &  lt <  gt >  quot "  apos '  copy ©  reg ®  trade �
   auml ä  ouml ö  uuml ü  Auml Ä  Ouml Ö  Uuml Ü  szlig ß  eacute é  egrave è  agrave à  ccedil ç  ntilde ñ`
 
 /** The most common named character references of HTML. */
-const named: Readonly<Record<string, string>> = Object.fromEntries([
+const charactersByName: Readonly<Record<string, string>> = Object.fromEntries([
   ["nbsp", " "],
   ["shy", ""],
   ...characters.split(/\s{2,}/).map((pair) => pair.split(" "))
@@ -45,7 +45,7 @@ const named: Readonly<Record<string, string>> = Object.fromEntries([
 
 const decoded = (text: string): string =>
   text.replace(/&(?:#(\d{1,7})|#[xX]([\da-fA-F]{1,6})|([A-Za-z]{2,8}));/g, (whole, decimal, hex, name) => {
-    if (name !== undefined) return named[name] ?? whole
+    if (name !== undefined) return charactersByName[name] ?? whole
     const code = decimal === undefined ? Number.parseInt(hex, 16) : Number(decimal)
     return code === 0 || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff) ? "\ufffd" : String.fromCodePoint(code)
   })

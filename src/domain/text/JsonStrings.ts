@@ -1,3 +1,5 @@
+import { stringEnd } from "./JsonSource.ts"
+
 /** Finds and replaces strings and numbers of a JSON text, and leaves everything else byte for byte. */
 
 /** Where a string or number begins and ends in a JSON text, quotes included. */
@@ -15,7 +17,7 @@ export interface JsonString extends JsonPiece {
   readonly isKey: boolean
 }
 
-const decoded = (literal: string): string | undefined => {
+const decoded = (literal: string): string => {
   if (!literal.includes("\\")) return literal.slice(1, -1)
   let value = ""
   let from = 1
@@ -30,15 +32,6 @@ const decoded = (literal: string): string | undefined => {
   return value + literal.slice(from, -1)
 }
 
-const endOf = (json: string, at: number): number => {
-  for (let quote = json.indexOf('"', at + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
-    let slashes = 0
-    while (json.charCodeAt(quote - 1 - slashes) === 92) slashes += 1
-    if (slashes % 2 === 0) return quote + 1
-  }
-  return -1
-}
-
 const colon = /\s*:/y
 
 /** Returns the strings of a JSON text in order, keys included. The text may be incomplete: a string without an end is left out. */
@@ -46,9 +39,9 @@ export const jsonStrings = (json: string): ReadonlyArray<JsonString> => {
   const strings: Array<JsonString> = []
   let key: { readonly value: string; readonly to: number } | undefined
   for (let from = json.indexOf('"'); from >= 0;) {
-    const to = endOf(json, from)
+    const to = stringEnd(json, from)
     if (to < 0) break
-    const value = decoded(json.slice(from, to)) ?? ""
+    const value = decoded(json.slice(from, to))
     colon.lastIndex = to
     const isKey = colon.test(json)
     const after = colon.lastIndex

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { errorText } from "./ErrorText.ts"
+import { stringEnd } from "./JsonSource.ts"
 
 /**
  * Reads JSON. All JSON from outside is read here, because values nested deeper than the stack break the code that walks through
@@ -18,16 +19,6 @@ const digits = (count: number): string => count.toLocaleString("en-US")
 
 const tooDeep = (levels: number, place: string): string => `nested deeper than ${digits(levels)} levels${place}`
 
-/** Returns the offset after the string that opens at `at`. */
-const stringEnd = (json: string, at: number): number => {
-  for (let quote = json.indexOf('"', at + 1); quote >= 0; quote = json.indexOf('"', quote + 1)) {
-    let slashes = 0
-    while (json.charCodeAt(quote - 1 - slashes) === 92) slashes += 1
-    if (slashes % 2 === 0) return quote
-  }
-  return json.length
-}
-
 /** Returns the index of the bracket that opens one level too many; undefined when there is none. The text need not be JSON. */
 const firstBeyond = (json: string, levels: number): number | undefined => {
   // Each level takes a character.
@@ -35,8 +26,11 @@ const firstBeyond = (json: string, levels: number): number | undefined => {
   let depth = 0
   for (let at = 0; at < json.length; at += 1) {
     const code = json.charCodeAt(at)
-    if (code === 34) at = stringEnd(json, at)
-    else if (code === 91 || code === 123) {
+    if (code === 34) {
+      const end = stringEnd(json, at)
+      if (end < 0) return undefined
+      at = end - 1
+    } else if (code === 91 || code === 123) {
       depth += 1
       if (depth > levels) return at
     } else if (code === 93 || code === 125) depth -= 1
@@ -112,3 +106,12 @@ const halfOrSlashes = /\\(?:\\|u[dD][89a-fA-F][0-9a-fA-F]{2})/g
 /** Replaces the halves of surrogate pairs in JSON that `JSON.stringify` wrote. Providers refuse a request that has one. */
 export const wellFormedJson = (json: string): string =>
   json.includes("\\ud") ? json.replace(halfOrSlashes, (found) => (found === "\\\\" ? found : "\uFFFD")) : json
+
+/**
+ * The text from the first brace of an answer to the last: without the fence or the words that models put round an object.
+ * Empty: there is none.
+ */
+export const jsonIn = (answer: string): string => {
+  const from = answer.indexOf("{")
+  return from < 0 ? "" : answer.slice(from, answer.lastIndexOf("}") + 1)
+}

@@ -26,7 +26,7 @@ export type MarkdownBlock = { readonly quote: number } & (
 )
 
 /** A run of characters within a line. */
-export interface MarkdownSpan {
+interface MarkdownSpan {
   readonly style: "plain" | "code" | "strong" | "emphasis" | "gone"
   readonly text: string
 }

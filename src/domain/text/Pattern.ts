@@ -26,7 +26,7 @@ export interface Pattern {
 }
 
 /** The bits of assertions. Lines are matched alone, so a text begins and ends where a line does. */
-export const assertions = {
+const assertions = {
   lineStart: 1,
   lineEnd: 2,
   textStart: 4,

@@ -116,7 +116,7 @@ function* seeing(text: string): Work.SlicedWork<Seen> {
 }
 
 /** Maps findings in the visible text to offsets in the whole text. */
-const placed = (findings: ReadonlyArray<Finding>, gaps: Seen["gaps"]): ReadonlyArray<Finding> => {
+const inWholeText = (findings: ReadonlyArray<Finding>, gaps: Seen["gaps"]): ReadonlyArray<Finding> => {
   if (gaps.length === 0) return findings
   let next = 0
   const place = (at: number): number => {
@@ -142,7 +142,7 @@ export function* finding(whole: string): Work.SlicedWork<ReadonlyArray<Finding>>
     for (const span of keyPiecesIn(text, from, to)) pieces.push({ ...span, kind: privateKey })
     yield (to - from) * searchCost
   }
-  return placed(resolvedFindings(text, [...findings, ...named, ...pieces]), gaps)
+  return inWholeText(resolvedFindings(text, [...findings, ...named, ...pieces]), gaps)
 }
 
 /** Returns every secret of a text, in order. */
@@ -165,7 +165,7 @@ export interface Secret {
 }
 
 /** A text without its secrets, and the removed secrets in order. */
-export interface Redaction {
+interface Redaction {
   readonly text: string
   readonly secrets: ReadonlyArray<Secret>
 }
@@ -245,7 +245,7 @@ export const redactSpan = (text: string, start: number, end: number): string =>
   )
 
 /** Number of removed secrets by kind. */
-export type SecretCounts = Readonly<Record<Kind, number>>
+type SecretCounts = Readonly<Record<Kind, number>>
 
 /** Counts secrets by kind, in alphabetical order of the kinds. */
 export const countSecrets = (secrets: Iterable<Secret>): SecretCounts => {

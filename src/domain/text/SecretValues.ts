@@ -56,7 +56,7 @@ const sentenceLike = (value: string): boolean =>
     value.split(/\s+/).length > 8)
 
 /** The name of a value, and what stands around both. */
-export interface Named {
+interface Named {
   readonly name: string
   /** The sign between name and value. */
   readonly sign: string

@@ -25,14 +25,14 @@ const pattern = (name: string): string => [...folded(name).replaceAll("_", "")].
 /** Letters by which most names are told apart; every name has more. */
 const tellingLetters = 4
 /** Returns a function that tells whether a text begins with one of these names. */
-const named = (names: ReadonlyArray<string>) => {
+const beginsWithAny = (names: ReadonlyArray<string>) => {
   const beginnings = new Set(names.map((name) => folded(name).replaceAll("_", "").slice(0, tellingLetters)))
   const whole = new RegExp(`^[ _]{0,3}(?:${names.map(pattern).join("|")})(?![a-z0-9_])`)
   return (text: string): boolean =>
     beginnings.has(text.replace(/[ _]+/g, "").slice(0, tellingLetters)) && whole.test(text)
 }
-const isElementName = named(elements)
-const isTokenName = named(tokens)
+const isElementName = beginsWithAny(elements)
+const isTokenName = beginsWithAny(tokens)
 /** The names exactly as written, followed by a character that cannot be part of a name. */
 const exactName = new RegExp(`\\s*(?:/\\s*)?(?:${elements.join("|")})\\b`, "iy")
 const markName = new RegExp(`^[ _]{0,3}${pattern("palimpsest")}[ _]{0,3}:`)

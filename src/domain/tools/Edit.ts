@@ -16,7 +16,7 @@ export interface Replacement {
 }
 
 /** A text with its replacements made. */
-export interface Edited {
+interface Edited {
   readonly text: string
   readonly strategy: EditStrategy
   readonly places: number

@@ -58,7 +58,7 @@ export const fileDiff = (name: string, before: string, after: string): FileDiff 
 }
 
 /** What a line of a diff is, and its number: in the new file, for a removed line in the old one. */
-export interface DiffLine {
+interface DiffLine {
   readonly kind: "added" | "removed" | "context" | "heading" | "other"
   readonly number?: number | undefined
 }

@@ -3,7 +3,7 @@ import { isEqualSecret } from "../text/SecretComparison.ts"
 /** Which requests a server answers that only programs of this machine may use. */
 
 /** The headers that decide. */
-export interface RequestOrigin {
+interface RequestOrigin {
   readonly host: string | undefined
   /** Present in requests of a browser. */
   readonly origin: string | undefined
@@ -11,7 +11,7 @@ export interface RequestOrigin {
 }
 
 /** Why a request is refused. */
-export interface Refusal {
+interface Refusal {
   readonly status: 401 | 403
   readonly message: string
 }

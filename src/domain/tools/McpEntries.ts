@@ -7,7 +7,7 @@ const decodeTool = Schema.decodeUnknownOption(McpSchema.Tool)
 const decodeBlock = Schema.decodeUnknownOption(McpSchema.ContentBlock)
 
 /** A list of tools, and the names of those that cannot be used. */
-export interface UsableTools {
+interface UsableTools {
   readonly result: unknown
   readonly unreadable: ReadonlyArray<string>
 }

@@ -115,7 +115,7 @@ export const fromServer = (server: string, text: string): string =>
 const acceptedMedia = /^(?:image\/(?:png|jpe?g|webp|heic|heif)|audio\/[\w.+-]+|video\/[\w.+-]+|application\/pdf)$/
 
 /** The answer of a server's tool, for a model. */
-export interface McpAnswer {
+interface McpAnswer {
   /** The text; empty when there is none. */
   readonly text: string
   readonly media: ReadonlyArray<Part>

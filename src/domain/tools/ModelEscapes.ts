@@ -1,11 +1,11 @@
-const named: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r" }
+const charactersByEscape: Readonly<Record<string, string>> = { n: "\n", t: "\t", r: "\r" }
 
 /**
  * Removes one level of escaping that a model added by mistake: before line breaks, tabs, quotes, backticks and backslashes.
  * Everything else stays.
  */
 export const withoutExtraEscapes = (text: string): string =>
-  text.replace(/\\([ntr'"`\\]|\n)/g, (_, escaped: string) => named[escaped] ?? escaped)
+  text.replace(/\\([ntr'"`\\]|\n)/g, (_, escaped: string) => charactersByEscape[escaped] ?? escaped)
 
 /**
  * Returns the content that a model gives for a file: unchanged, or unescaped when the model is known to escape too much

@@ -12,7 +12,7 @@ export interface SearchPattern {
 }
 
 /** Options for reading a pattern. */
-export interface PatternOptions {
+interface PatternOptions {
   readonly isFixed: boolean
   readonly isCaseSensitive: boolean
 }

@@ -19,7 +19,7 @@ export interface SyntaxNode {
 }
 
 /** One command of a line that can be granted. */
-export interface GrantedCommand {
+interface GrantedCommand {
   /** `git status`, `npm run test`, `ls`; for `words` the command itself, quoted where necessary. */
   readonly name: string
   /** The folder of `-C`. */
@@ -93,55 +93,55 @@ const leavesOf = (tree: SyntaxNode): ReadonlyArray<Leaf> | undefined => {
 /** Characters that are invisible, that a terminal may act on, or that only some shells treat as blanks. */
 const invisible = /[^\P{C}\n\t]|[^\P{Z} ]|\p{Default_Ignorable_Code_Point}|[\u2800\ufff0-\uffff]/u
 
-/** An unquoted piece of a word in which nothing is special to a shell, except patterns and `~`. */
-const barePiece = /^(?:[A-Za-z0-9_./:,@%+=~^*?[\]-]|\\[!-/:-@[-`{-~])+$/
-/** Like `barePiece`, with non-ASCII letters. */
-const foreignPiece = /^(?:[A-Za-z0-9_./:,@%+=~-]|[^\P{L}\p{ASCII}]|[^\P{N}\p{ASCII}]|\p{M})+$/u
+/** An unquoted part of a word in which nothing is special to a shell, except patterns and `~`. */
+const barePart = /^(?:[A-Za-z0-9_./:,@%+=~^*?[\]-]|\\[!-/:-@[-`{-~])+$/
+/** Like `barePart`, with non-ASCII letters. */
+const foreignPart = /^(?:[A-Za-z0-9_./:,@%+=~-]|[^\P{L}\p{ASCII}]|[^\P{N}\p{ASCII}]|\p{M})+$/u
 /** In other encodings (GBK, Shift JIS) the sign after a letter can be part of it. */
 const swallowed = /[^\n\t -~][@[-`{-~]/
 /** Bytes that some systems treat as blanks. */
 const blankBytes = /%(?:85|A0)/
 const isForeign = (raw: string): boolean =>
-  foreignPiece.test(raw) && !swallowed.test(raw) && !blankBytes.test(encodeURIComponent(raw))
+  foreignPart.test(raw) && !swallowed.test(raw) && !blankBytes.test(encodeURIComponent(raw))
 const singleQuoted = /^'[^']*'$/
-/** A double-quoted piece without expansions, with a backslash only where all shells agree on its meaning. */
+/** A double-quoted part without expansions, with a backslash only where all shells agree on its meaning. */
 const doubleQuoted = /^"(?:[^"\\$`]|\$(?=[" |)])|\\["\\$`]|\\[A-Za-z0-9. ()[\]{}|*+?/^<>-])*"$/
 
-interface Piece {
+interface WordPart {
   readonly text: string
   readonly isBare: boolean
 }
 
-const pieceOf = (raw: string): Piece | undefined => {
+const wordPartOf = (raw: string): WordPart | undefined => {
   if (raw.startsWith("'")) return singleQuoted.test(raw) ? { text: raw.slice(1, -1), isBare: false } : undefined
   if (raw.startsWith('"')) {
     // In some locales a byte of such a letter swallows the backslash after it.
     if (!doubleQuoted.test(raw) || (raw.includes("\\") && /[^\n\t -~]/.test(raw))) return undefined
     return { text: raw.slice(1, -1).replace(/\\(["\\$`])/g, "$1"), isBare: false }
   }
-  return raw === "!" || barePiece.test(raw) || isForeign(raw) ? { text: raw, isBare: true } : undefined
+  return raw === "!" || barePart.test(raw) || isForeign(raw) ? { text: raw, isBare: true } : undefined
 }
 
-/** Joins pieces to a word; undefined when a shell may read it differently. */
-const wordOf = (pieces: ReadonlyArray<Piece>): Word | undefined => {
+/** Joins parts to a word; undefined when a shell may read it differently. */
+const wordOf = (parts: ReadonlyArray<WordPart>): Word | undefined => {
   let text = ""
   let pattern: Word["pattern"]
   let patternAt: number | undefined
   let isHome = false
-  for (const [index, piece] of pieces.entries()) {
-    if (!piece.isBare) {
-      text += piece.text
+  for (const [index, part] of parts.entries()) {
+    if (!part.isBare) {
+      text += part.text
       continue
     }
-    for (let at = 0; at < piece.text.length; at += 1) {
-      const char = piece.text[at] ?? ""
+    for (let at = 0; at < part.text.length; at += 1) {
+      const char = part.text[at] ?? ""
       if (char === "\\") {
         at += 1
-        text += piece.text[at] ?? ""
+        text += part.text[at] ?? ""
       } else if (char === "~") {
         if (text === "" && index === 0) {
           // `~name` and `~+` are other folders.
-          if (!/^~(?:\/|$)/.test(piece.text) || (piece.text === "~" && pieces.length > 1)) return undefined
+          if (!/^~(?:\/|$)/.test(part.text) || (part.text === "~" && parts.length > 1)) return undefined
           isHome = true
         } else if (!/^\w[^=:]*$/.test(text)) return undefined
         text += char
@@ -195,7 +195,7 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
   const commands: Array<SimpleCommand> = []
   let words: Array<Word> = []
   let reads: Array<string> = []
-  let pieces: Array<Piece> = []
+  let parts: Array<WordPart> = []
   let redirect: { readonly operator: string; readonly end: number } | undefined
   let descriptor: { readonly text: string; readonly end: number } | undefined
   let hasRedirect = false
@@ -203,10 +203,10 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
   let at = 0
 
   const endWord = (): boolean => {
-    if (pieces.length === 0) return true
-    const word = wordOf(pieces)
-    const isOneBare = pieces.length === 1 && pieces[0]?.isBare === true
-    pieces = []
+    if (parts.length === 0) return true
+    const word = wordOf(parts)
+    const isOneBare = parts.length === 1 && parts[0]?.isBare === true
+    parts = []
     if (word === undefined || isSpecial(word)) return false
     if (redirect === undefined) {
       words.push(word)
@@ -247,7 +247,7 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
     const raw = line.slice(start, end)
     if (gap !== "") {
       if (descriptor !== undefined) return undefined
-      if (redirect === undefined || pieces.length > 0) {
+      if (redirect === undefined || parts.length > 0) {
         if (!endWord()) return undefined
       } else if (redirect.operator === ">&") return undefined
       if (gap.includes("\n") && !endCommand("\n")) return undefined
@@ -277,11 +277,7 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
         redirect = { operator: type, end }
         break
       case "file_descriptor":
-        if (
-          !/^[012]$/.test(raw) ||
-          pieces.length > 0 ||
-          !/^$|[\s;&|]/.test(line.slice(Math.max(0, start - 1), start))
-        ) {
+        if (!/^[012]$/.test(raw) || parts.length > 0 || !/^$|[\s;&|]/.test(line.slice(Math.max(0, start - 1), start))) {
           return undefined
         }
         descriptor = { text: raw, end }
@@ -294,10 +290,10 @@ const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<Si
       case "number":
       case "string":
       case "raw_string": {
-        const piece = pieceOf(raw)
-        if (piece === undefined || descriptor !== undefined) return undefined
-        if (piece.isBare && swallowed.test(line.slice(end - 1, end + 1))) return undefined
-        pieces.push(piece)
+        const part = wordPartOf(raw)
+        if (part === undefined || descriptor !== undefined) return undefined
+        if (part.isBare && swallowed.test(line.slice(end - 1, end + 1))) return undefined
+        parts.push(part)
         break
       }
       default:

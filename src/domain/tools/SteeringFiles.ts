@@ -1,4 +1,5 @@
 import { Predicate } from "effect"
+import { afterSpace, containerSpans, plainKey } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /**
@@ -8,7 +9,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
  */
 
 /** One kind of such files. */
-export interface SteeringRule {
+interface SteeringRule {
   readonly kind: string
   /** The effect of these files, as the end of "this is asked because …". */
   readonly why: string
@@ -265,19 +266,10 @@ const recordOf = (text: string | undefined): Readonly<Record<string, unknown>> |
 
 /** Returns whether a text has duplicate field names: programs disagree on which one counts. */
 const hasDuplicateKeys = (text: string): boolean => {
-  const depth: Array<Set<string>> = []
-  const token = /"((?:[^"\\]|\\.)*)"(\s*:)?|[{}[\]]/gsu
-  for (const [whole, name = "", colon] of text.matchAll(token)) {
-    if (whole === "{" || whole === "[") depth.push(new Set())
-    else if (whole === "}" || whole === "]") depth.pop()
-    else if (colon !== undefined && depth.length === 1) {
-      const key = parsedOrUndefined(`"${name}"`)
-      const fields = depth[0]
-      if (typeof key !== "string" || fields?.has(key) === true) return true
-      fields?.add(key)
-    }
-  }
-  return false
+  const keys = containerSpans(text, afterSpace(text, text.startsWith("\ufeff") ? 1 : 0))?.elements.map(({ key }) =>
+    plainKey(key)
+  )
+  return keys === undefined || new Set(keys).size < keys.length
 }
 
 /** Maximum number of field names in a question; a file may have any number. */

@@ -4,7 +4,7 @@ import { protect } from "../text/UntrustedText.ts"
 /** What a web server says about a page, and how its text is read and shown to a model. */
 
 /** A page whose text was read. */
-export interface WebPage {
+interface WebPage {
   readonly url: URL
   readonly type: string
   readonly text: string

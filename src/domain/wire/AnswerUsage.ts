@@ -1,4 +1,4 @@
-import { valueEnd } from "../text/JsonSpans.ts"
+import { valueEnd } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { isJson, type Json } from "./MessageCodec.ts"

@@ -1,4 +1,4 @@
-import { objectSpans } from "../text/JsonSpans.ts"
+import { objectSpans } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { VisibleBlock } from "./AnswerForm.ts"
 import type { TurnForm, WireDialect } from "./Dialect.ts"

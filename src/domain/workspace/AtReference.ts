@@ -1,7 +1,7 @@
 /** Parses `@` references in a message: `@src/main.ts`, `@"my notes.md"`, `@src/**`. */
 
 /** Plain text. */
-export interface TextSegment {
+interface TextSegment {
   readonly _tag: "Text"
   readonly text: string
 }

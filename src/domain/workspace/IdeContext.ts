@@ -7,7 +7,7 @@ import { jsonEscapes } from "../text/WorkspacePath.ts"
 
 /** The cursor position; both count from 1. */
 const Cursor = Schema.Struct({ line: Schema.Finite, character: Schema.Finite })
-export type Cursor = typeof Cursor.Type
+type Cursor = typeof Cursor.Type
 
 /** An open file. Cursor and selection belong to the active file. */
 export const OpenFile = Schema.Struct({

@@ -13,7 +13,7 @@ import {
 import * as NoFollow from "../platform/NoFollow.ts"
 
 /** A folder that may hold definitions, one `.md` file each. */
-export interface AgentFolder {
+interface AgentFolder {
   readonly folder: string
   readonly source: Exclude<AgentSource, "built-in">
 }

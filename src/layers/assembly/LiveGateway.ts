@@ -28,7 +28,7 @@ import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import { storeAddress } from "./LiveStores.ts"
 
 /** Options of a gateway. */
-export interface LiveGatewayOptions extends GatewayOptions, GatewayHandlerOptions {
+interface LiveGatewayOptions extends GatewayOptions, GatewayHandlerOptions {
   /** The budgets of keys. Absent: no limit. */
   readonly budgets?: GatewaySettings["budgets"] | undefined
   /** Tenants, whose keys count together. */
@@ -92,7 +92,7 @@ const upstream = ({ maxBodyBytes }: LiveGatewayOptions) =>
   Upstream.layer(Math.max(minHeldBytes, maxBodyBytes * heldShare))
 
 /** Options of a gateway that is a server of its own. */
-export type StandaloneGatewayOptions = LiveGatewayOptions &
+type StandaloneGatewayOptions = LiveGatewayOptions &
   GatewayHttp.GatewayHttpOptions & {
     /** The tokens for its metrics. */
     readonly metricsTokens: ReadonlyArray<TokenSetting>

@@ -2,8 +2,12 @@ import { Config, Context, Effect, type FileSystem, Layer, Option, type Path, Sco
 import { homedir } from "node:os"
 import { parseStoreAddress, type StoreAddress, storeAddressForms } from "../../domain/session/StoreAddress.ts"
 import { StoresFiles } from "../../services/session/SessionFiles.ts"
-import { SessionStore, type SessionStoreError, sessionUnavailable } from "../../services/session/SessionStore.ts"
-import { StoreOpener } from "../../services/session/StoreOpener.ts"
+import {
+  SessionStore,
+  type SessionStoreError,
+  sessionUnavailable,
+  StoreOpener
+} from "../../services/session/SessionStore.ts"
 import type { BlobFolder } from "../../services/session/TempStore.ts"
 import { Settings } from "../../services/settings/Settings.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"

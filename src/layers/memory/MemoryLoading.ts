@@ -178,11 +178,6 @@ const lookUp = Effect.fnUntraced(function* (
   knownKeys: Set<string>,
   report: Report
 ) {
-  for (const { place, source } of candidates) {
-    const folder = path.dirname(place)
-    // The search for it followed the links already.
-    if (source !== "extension") files.realFolders.set(folder, folder)
-  }
   const results = yield* Effect.forEach(
     candidates,
     (candidate) =>

@@ -16,7 +16,7 @@ const requestMillis = 60_000
 const checkMillis = 5_000
 
 /** Options of a server. */
-export interface BoundedServerOptions {
+interface BoundedServerOptions {
   readonly host: string
   /** 0 chooses a free one. */
   readonly port: number

@@ -1,6 +1,6 @@
-import { Effect, type FileSystem, Option, type Path, PlatformError, type Scope, Stream } from "effect"
+import { Effect, FileSystem, Option, type Path, PlatformError, type Scope, Stream } from "effect"
 
-/** Opens paths that were already checked. The implementations share this file. */
+/** Opens paths that were already checked: the file system that the implementations share. */
 
 /** Opens paths that were already checked: absolute, with links followed. */
 export interface NoFollow {
@@ -47,41 +47,79 @@ export const unoffered = (method: string) => () =>
     })
   )
 
-/** The operations that no file system for checked paths has. */
-export const unofferedMethods = {
-  chown: unoffered("chown"),
-  copy: unoffered("copy"),
-  copyFile: unoffered("copyFile"),
-  link: unoffered("link"),
-  makeTempDirectory: unoffered("makeTempDirectory"),
-  makeTempDirectoryScoped: unoffered("makeTempDirectoryScoped"),
-  makeTempFile: unoffered("makeTempFile"),
-  makeTempFileScoped: unoffered("makeTempFileScoped"),
-  readLink: unoffered("readLink"),
-  symlink: unoffered("symlink"),
-  truncate: unoffered("truncate"),
-  utimes: unoffered("utimes"),
-  watch: () => Stream.fromEffect(unoffered("watch")()),
-  writeFile: unoffered("writeFile")
+/** How an implementation reaches checked paths. */
+export interface PathAccess {
+  readonly path: Path.Path
+  /** Runs an operation on an existing path: any, a folder, or a regular file, so that no pipe blocks and no device starts to work. */
+  readonly on: <A, R>(
+    method: string,
+    place: string,
+    work: (held: string) => Fallible<A, R>,
+    kind?: "folder" | "file"
+  ) => Fallible<A, R>
+  /** Runs an operation on a name in its folder. */
+  readonly below: <A, R>(method: string, place: string, work: (held: string) => Fallible<A, R>) => Fallible<A, R>
+  readonly open: (
+    fs: FileSystem.FileSystem,
+    place: string,
+    options: OpenOptions
+  ) => Fallible<FileSystem.File, Scope.Scope>
+  /** The state of a path, which follows no link. */
+  readonly info: (fs: FileSystem.FileSystem, method: string, place: string) => Fallible<FileSystem.File.Info>
 }
 
-/** Creates a folder and its missing parents one after the other, and checks those that already existed. */
-export const makeFolders = (
-  path: Path.Path,
-  place: string,
-  makeOne: (place: string) => Fallible<void>,
-  check: (place: string) => Fallible<void>
-): Fallible<void> =>
-  makeOne(place).pipe(
-    Effect.catchIf(
-      ({ reason }) => reason._tag === "NotFound" && path.dirname(place) !== place,
-      () => Effect.andThen(makeFolders(path, path.dirname(place), makeOne, check), makeOne(place))
-    ),
-    Effect.catchIf(
-      ({ reason }) => reason._tag === "AlreadyExists",
-      () => check(place)
+/** The same file system for checked paths. It has no operations on links and temporary files, and none that walk through folders. */
+export const checkedFiles = (access: PathAccess, fs: FileSystem.FileSystem): FileSystem.FileSystem => {
+  const { below, on, path } = access
+  const makeFolder = (place: string, mode: number | undefined) =>
+    below("makeDirectory", place, (held) => fs.makeDirectory(held, mode === undefined ? {} : { mode }))
+  /** Makes a folder and its missing parents one after the other, and checks those that already existed. */
+  const makeFolders = (place: string, mode: number | undefined): Fallible<void> =>
+    makeFolder(place, mode).pipe(
+      Effect.catchIf(
+        ({ reason }) => reason._tag === "NotFound" && path.dirname(place) !== place,
+        () => Effect.andThen(makeFolders(path.dirname(place), mode), makeFolder(place, mode))
+      ),
+      Effect.catchIf(
+        ({ reason }) => reason._tag === "AlreadyExists",
+        () => on("makeDirectory", place, () => Effect.void, "folder")
+      )
     )
-  )
+  return FileSystem.make({
+    chown: unoffered("chown"),
+    copy: unoffered("copy"),
+    copyFile: unoffered("copyFile"),
+    link: unoffered("link"),
+    makeTempDirectory: unoffered("makeTempDirectory"),
+    makeTempDirectoryScoped: unoffered("makeTempDirectoryScoped"),
+    makeTempFile: unoffered("makeTempFile"),
+    makeTempFileScoped: unoffered("makeTempFileScoped"),
+    readLink: unoffered("readLink"),
+    symlink: unoffered("symlink"),
+    truncate: unoffered("truncate"),
+    utimes: unoffered("utimes"),
+    watch: () => Stream.fromEffect(unoffered("watch")()),
+    writeFile: unoffered("writeFile"),
+    access: (place, options) => on("access", place, (held) => fs.access(held, options)),
+    chmod: (place, mode) => on("chmod", place, (held) => Effect.uninterruptible(fs.chmod(held, mode))),
+    makeDirectory: (place, { mode, recursive = false } = {}) =>
+      recursive ? makeFolders(place, mode) : makeFolder(place, mode),
+    open: (place, options = {}) => access.open(fs, place, options),
+    readDirectory: (place, options) =>
+      options?.recursive === true
+        ? unoffered("readDirectory")()
+        : on("readDirectory", place, (held) => fs.readDirectory(held), "folder"),
+    readDirectoryEntries: (place) =>
+      on("readDirectoryEntries", place, (held) => fs.readDirectoryEntries(held), "folder"),
+    readFile: (place) => on("readFile", place, (held) => fs.readFile(held), "file"),
+    realPath: (place) => on("realPath", place, () => Effect.succeed(place)),
+    remove: (place, options) =>
+      options?.recursive === true ? unoffered("remove")() : below("remove", place, (held) => fs.remove(held, options)),
+    rename: (from, to) => below("rename", from, (source) => below("rename", to, (target) => fs.rename(source, target))),
+    lstat: (place) => access.info(fs, "lstat", place),
+    stat: (place) => access.info(fs, "stat", place)
+  })
+}
 
 /** Returns whether two checks saw the same file. */
 export const isSame = (one: FileSystem.File.Info, other: FileSystem.File.Info): boolean =>

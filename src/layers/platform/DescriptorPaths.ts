@@ -1,16 +1,6 @@
-import { ByteSize, Effect, FileSystem, Option, type Path, PlatformError } from "effect"
+import { ByteSize, Effect, type FileSystem, Option, type Path, PlatformError } from "effect"
 import { type BigIntStats, close, closeSync, constants, fstatSync, open as openNode, readlinkSync } from "node:fs"
-import {
-  failed,
-  failure,
-  type Fallible,
-  linked,
-  makeFolders,
-  type NoFollow,
-  type OpenOptions,
-  unofferedMethods,
-  unoffered
-} from "./CheckedPaths.ts"
+import { checkedFiles, failed, failure, type Fallible, linked, type NoFollow, type PathAccess } from "./CheckedPaths.ts"
 
 /**
  * Checked paths on Linux. Node has no `openat`, so open descriptors replace it: the kernel tells where a descriptor leads, and
@@ -21,7 +11,7 @@ const notFolder = (method: string, place: string) =>
   failure("BadResource", method, place, Object.assign(new Error("not a folder"), { code: "ENOTDIR" }))
 
 /** Converts an error about a path below a descriptor to one about the original path. */
-const named =
+const aboutPath =
   (place: string, held: string) =>
   (error: PlatformError.PlatformError): PlatformError.PlatformError => {
     const { reason } = error
@@ -167,106 +157,57 @@ const holding = <A, R>(
   body: (operation: Operation) => Fallible<A, R>
 ): Fallible<A, R> => Effect.acquireUseRelease(begin, (held) => body({ held, method, path }), end)
 
-/** Runs an operation on an existing path. */
-const on = <A, R>(
-  path: Path.Path,
-  method: string,
-  place: string,
-  work: (held: string) => Fallible<A, R>,
-  isFolder = false
-): Fallible<A, R> =>
-  holding(path, method, (operation) =>
-    Effect.flatMap(pin(operation, place, isFolder), (held) => Effect.mapError(work(at(held)), named(place, at(held))))
-  )
+/** Refuses anything but a regular file. */
+const requireFile = Effect.fnUntraced(function* (descriptor: number, method: string, place: string) {
+  const { type } = yield* statAt(descriptor, method, place)
+  if (type === "SymbolicLink") return yield* linked(method, place)
+  if (type !== "File") return yield* failure("BadResource", method, place, new Error("it is not a regular file"))
+})
 
-/** Runs an operation on a name in its folder. Uninterruptible: the descriptor is held until the system is done. */
-const below = <A, R>(operation: Operation, place: string, work: (held: string) => Fallible<A, R>): Fallible<A, R> =>
-  Effect.flatMap(pin(operation, operation.path.dirname(place), true), (folder) => {
-    const held = `${at(folder)}/${operation.path.basename(place)}`
-    return Effect.uninterruptible(Effect.mapError(work(held), named(place, held)))
-  })
-
-/** Runs an operation on an existing regular file, so that no pipe blocks and no device starts to work. */
-const onFile = <A, R>(
-  path: Path.Path,
-  method: string,
-  place: string,
-  work: (held: string) => Fallible<A, R>
-): Fallible<A, R> =>
-  holding(
+const accessByDescriptors = (path: Path.Path): PathAccess => {
+  const on: PathAccess["on"] = (method, place, work, kind) =>
+    holding(path, method, (operation) =>
+      Effect.flatMap(pin(operation, place, kind === "folder"), (descriptor) => {
+        const done = Effect.mapError(work(at(descriptor)), aboutPath(place, at(descriptor)))
+        return kind === "file" ? Effect.andThen(requireFile(descriptor, method, place), done) : done
+      })
+    )
+  // Uninterruptible: the descriptor is held until the system is done.
+  const below: PathAccess["below"] = (method, place, work) =>
+    holding(path, method, (operation) =>
+      Effect.flatMap(pin(operation, path.dirname(place), true), (folder) => {
+        const held = `${at(folder)}/${path.basename(place)}`
+        return Effect.uninterruptible(Effect.mapError(work(held), aboutPath(place, held)))
+      })
+    )
+  return {
     path,
-    method,
-    Effect.fnUntraced(function* (operation) {
-      const held = yield* pin(operation, place)
-      const { type } = yield* statAt(held, method, place)
-      if (type === "SymbolicLink") return yield* linked(method, place)
-      if (type !== "File") return yield* failure("BadResource", method, place, new Error("it is not a regular file"))
-      return yield* Effect.mapError(work(at(held)), named(place, at(held)))
-    })
-  )
-
-const info = (path: Path.Path, method: string) => (place: string) =>
-  // Follows no link.
-  holding(path, method, (operation) => Effect.flatMap(pin(operation, place), (held) => statAt(held, method, place)))
-
-const makeFolder = (fs: FileSystem.FileSystem, path: Path.Path, place: string, mode: number | undefined) =>
-  holding(path, "makeDirectory", (operation) =>
-    below(operation, place, (held) => fs.makeDirectory(held, mode === undefined ? {} : { mode }))
-  )
-
-const openFile = (fs: FileSystem.FileSystem, path: Path.Path, place: string, { flag = "r", mode }: OpenOptions) => {
-  const made = holding(path, "open", (operation) =>
-    below(operation, place, (held) => fs.open(held, { flag, ...(mode === undefined ? {} : { mode }), noFollow: true }))
-  )
-  if (flag.includes("x")) return made
-  const there = onFile(path, "open", place, (held) => Effect.uninterruptible(fs.open(held, { flag })))
-  return flag.startsWith("r")
-    ? there
-    : Effect.catchIf(
-        there,
-        ({ reason }) => reason._tag === "NotFound",
-        () => made
+    on,
+    below,
+    open: (fs, place, { flag = "r", mode }) => {
+      const made = below("open", place, (held) =>
+        fs.open(held, { flag, ...(mode === undefined ? {} : { mode }), noFollow: true })
       )
-}
-
-const checkedFiles = (fs: FileSystem.FileSystem, path: Path.Path): FileSystem.FileSystem =>
-  FileSystem.make({
-    ...unofferedMethods,
-    access: (place, options) => on(path, "access", place, (held) => fs.access(held, options)),
-    chmod: (place, mode) => on(path, "chmod", place, (held) => Effect.uninterruptible(fs.chmod(held, mode))),
-    makeDirectory: (place, { mode, recursive = false } = {}) =>
-      recursive
-        ? makeFolders(
-            path,
-            place,
-            (each) => makeFolder(fs, path, each, mode),
-            (each) => holding(path, "makeDirectory", (operation) => Effect.asVoid(pin(operation, each, true)))
+      if (flag.includes("x")) return made
+      const there = on("open", place, (held) => Effect.uninterruptible(fs.open(held, { flag })), "file")
+      return flag.startsWith("r")
+        ? there
+        : Effect.catchIf(
+            there,
+            ({ reason }) => reason._tag === "NotFound",
+            () => made
           )
-        : makeFolder(fs, path, place, mode),
-    open: (place, options = {}) => openFile(fs, path, place, options),
-    readDirectory: (place, options) =>
-      options?.recursive === true
-        ? unoffered("readDirectory")()
-        : on(path, "readDirectory", place, (held) => fs.readDirectory(held), true),
-    readDirectoryEntries: (place) =>
-      on(path, "readDirectoryEntries", place, (held) => fs.readDirectoryEntries(held), true),
-    readFile: (place) => onFile(path, "readFile", place, (held) => fs.readFile(held)),
-    realPath: (place) => on(path, "realPath", place, () => Effect.succeed(place)),
-    remove: (place, options) =>
-      options?.recursive === true
-        ? unoffered("remove")()
-        : holding(path, "remove", (operation) => below(operation, place, (held) => fs.remove(held, options))),
-    rename: (from, to) =>
-      holding(path, "rename", (operation) =>
-        below(operation, from, (source) => below(operation, to, (target) => fs.rename(source, target)))
-      ),
-    lstat: info(path, "lstat"),
-    stat: info(path, "stat")
-  })
+    },
+    info: (_, method, place) =>
+      holding(path, method, (operation) =>
+        Effect.flatMap(pin(operation, place), (descriptor) => statAt(descriptor, method, place))
+      )
+  }
+}
 
 /** Opens checked paths by descriptors, where these are paths. */
 export const byDescriptors = (path: Path.Path): NoFollow => ({
-  files: (fs) => checkedFiles(fs, path),
+  files: (fs) => checkedFiles(accessByDescriptors(path), fs),
   folder: (place) =>
     Effect.flatMap(Effect.acquireRelease(begin, end), (held) =>
       Effect.map(pin({ held, method: "open", path }, place, true), at)

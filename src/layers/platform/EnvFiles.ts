@@ -24,7 +24,7 @@ import { Trust, withParents } from "../../services/workspace/Trust.ts"
 const maxFileBytes = ByteSize.kibibytes(64)
 
 /** Where files are searched. */
-export interface EnvFilesOptions {
+interface EnvFilesOptions {
   /** The home folder of this program. */
   readonly home: string
   /** The user's own folder; `GEMINI_CLI_HOME` replaces it. */
@@ -39,7 +39,7 @@ const ownFolder = (): string => {
 }
 
 /** A possible location of a file. */
-interface Place {
+interface EnvFilePlace {
   readonly file: string
   /** The folder that has to be trusted; undefined for the user's own. */
   readonly folder: string | undefined
@@ -66,7 +66,7 @@ const places = Effect.fnUntraced(function* ({ home, user, workspace }: Required<
   const own = yield* real(user)
   const chain = withParents(yield* real(workspace), path.dirname)
   const below = chain.includes(own) ? chain.slice(0, chain.indexOf(own)) : chain
-  const at = (folder: string | undefined, owner: EnvFileOwner, ...parts: ReadonlyArray<string>): Place => ({
+  const at = (folder: string | undefined, owner: EnvFileOwner, ...parts: ReadonlyArray<string>): EnvFilePlace => ({
     file: path.join(...parts),
     folder,
     owner
@@ -93,7 +93,7 @@ interface Search {
   readonly notices: Array<EnvNotice>
 }
 
-const standing = ({ notices, trust }: Search, folder: string) =>
+const trustOf = ({ notices, trust }: Search, folder: string) =>
   trust.of(folder).pipe(
     Effect.catch(({ message: detail }) => {
       const isReported = notices.some((notice) => notice._tag === "TrustUnknown" && notice.detail === detail)
@@ -109,7 +109,7 @@ const isInside = Effect.fnUntraced(function* (search: Search, folder: string, na
   const place = path.resolve(workspace, name.trim())
   const real = yield* Effect.orElseSucceed(fs.realPath(place), () => place)
   if (/^\s*~/.test(name) || !isWithin(folder, real, path.sep)) return false
-  return (yield* standing(search, path.dirname(real))) !== "untrusted"
+  return (yield* trustOf(search, path.dirname(real))) !== "untrusted"
 })
 
 /**
@@ -146,8 +146,8 @@ const permittedVariables = Effect.fnUntraced(function* (
 /** Whether a file in a folder may be read. A link may lead from a trusted folder to one that the user distrusts. */
 const isTrusted = Effect.fnUntraced(function* (search: Search, folder: string, real: string) {
   return (
-    (yield* standing(search, folder)) === "trusted" &&
-    (yield* standing(search, search.path.dirname(real))) !== "untrusted"
+    (yield* trustOf(search, folder)) === "trusted" &&
+    (yield* trustOf(search, search.path.dirname(real))) !== "untrusted"
   )
 })
 
@@ -164,7 +164,7 @@ const readText = Effect.fnUntraced(
 )
 
 /** The variables of a file; undefined when it cannot be read. */
-const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, owner }: Place) {
+const readFile = Effect.fnUntraced(function* (search: Search, { file, folder, owner }: EnvFilePlace) {
   const { fs, notices, untrusted } = search
   const place = yield* fs.realPath(file).pipe(
     Effect.catchIf(isMissingPath, () => Effect.undefined),

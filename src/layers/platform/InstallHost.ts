@@ -1,6 +1,17 @@
-import { env, execPath, argv } from "node:process"
-import { pluginText } from "./AgentPlugins.ts"
+import { Effect } from "effect"
+import { readFile } from "node:fs/promises"
+import { argv, env, execPath } from "node:process"
+import type { PluginAgent } from "../../domain/settings/AgentFiles.ts"
 import { homeFolder, userHome } from "./HomeFolder.ts"
+
+const read = (place: string) => Effect.tryPromise(() => readFile(new URL(place, import.meta.url), "utf8"))
+
+/** Reads the plugin for an agent. */
+const pluginText = (agent: PluginAgent): Effect.Effect<string> =>
+  read(`${agent}-plugin.mjs`).pipe(
+    Effect.catch(() => read(`../../../integrations/${agent}/palimpsest.js`)),
+    Effect.orDie
+  )
 
 /** What `install` uses of this machine: its folders, how this process was started, and the plugins. */
 export const host = {

@@ -1,13 +1,13 @@
 import { Effect, FileSystem, Path } from "effect"
 import { constants } from "node:fs"
 import {
+  checkedFiles,
   type Fallible,
   isSame,
   linked,
-  makeFolders,
   type NoFollow,
   type OpenOptions,
-  unofferedMethods,
+  type PathAccess,
   unoffered
 } from "./CheckedPaths.ts"
 import { at, begin, byDescriptors, end, leadsTo, open } from "./DescriptorPaths.ts"
@@ -30,15 +30,11 @@ const check = ({ fs, path }: Rechecked, method: string, place: string): Fallible
   Effect.flatMap(fs.realPath(place), (real) => (real === path.resolve(place) ? Effect.void : linked(method, place)))
 
 /** Runs an operation between two checks of a path. */
-const on = <A, R>(base: Rechecked, method: string, place: string, work: Fallible<A, R>): Fallible<A, R> =>
+const between = <A, R>(base: Rechecked, method: string, place: string, work: Fallible<A, R>): Fallible<A, R> =>
   Effect.andThen(
     check(base, method, place),
     Effect.tap(work, () => check(base, method, place))
   )
-
-/** Runs an operation on a name in its folder. */
-const below = <A, R>(base: Rechecked, method: string, place: string, work: Fallible<A, R>): Fallible<A, R> =>
-  on(base, method, base.path.dirname(place), work)
 
 /** Opens a file that may be replaced by another one meanwhile, as editors do. */
 const openFile = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, place: string, options: OpenOptions) {
@@ -49,37 +45,20 @@ const openFile = Effect.fnUntraced(function* (fs: FileSystem.FileSystem, place: 
   return yield* linked("open", place)
 })
 
-const checkedFiles = (base: Rechecked, fs: FileSystem.FileSystem): FileSystem.FileSystem => {
-  const makeFolder = (place: string, mode: number | undefined) =>
-    below(base, "makeDirectory", place, fs.makeDirectory(place, mode === undefined ? {} : { mode }))
-  return FileSystem.make({
-    ...unofferedMethods,
-    access: (place, options) => on(base, "access", place, fs.access(place, options)),
-    chmod: (place, mode) => on(base, "chmod", place, fs.chmod(place, mode)),
-    makeDirectory: (place, { mode, recursive = false } = {}) =>
-      recursive
-        ? makeFolders(
-            base.path,
-            place,
-            (each) => makeFolder(each, mode),
-            (each) => check(base, "makeDirectory", each)
-          )
-        : makeFolder(place, mode),
-    open: (place, options = {}) => {
+const accessByChecks = (base: Rechecked): PathAccess => {
+  const below: PathAccess["below"] = (method, place, work) =>
+    between(base, method, base.path.dirname(place), work(place))
+  return {
+    path: base.path,
+    on: (method, place, work) => between(base, method, place, work(place)),
+    below,
+    open: (fs, place, options) => {
       const { flag = "r" } = options
-      if (flag.includes("x")) return below(base, "open", place, fs.open(place, options))
-      return flag.startsWith("r") ? on(base, "open", place, openFile(fs, place, options)) : unoffered("open")()
+      if (flag.includes("x")) return below("open", place, (held) => fs.open(held, options))
+      return flag.startsWith("r") ? between(base, "open", place, openFile(fs, place, options)) : unoffered("open")()
     },
-    readDirectory: (place, options) => on(base, "readDirectory", place, fs.readDirectory(place, options)),
-    readDirectoryEntries: (place) => on(base, "readDirectoryEntries", place, fs.readDirectoryEntries(place)),
-    readFile: (place) => on(base, "readFile", place, fs.readFile(place)),
-    realPath: (place) => Effect.as(check(base, "realPath", place), place),
-    remove: (place, options) =>
-      options?.recursive === true ? unoffered("remove")() : below(base, "remove", place, fs.remove(place, options)),
-    rename: (from, to) => below(base, "rename", from, below(base, "rename", to, fs.rename(from, to))),
-    lstat: (place) => on(base, "lstat", place, fs.lstat(place)),
-    stat: (place) => on(base, "stat", place, fs.stat(place))
-  })
+    info: (fs, method, place) => between(base, method, place, method === "lstat" ? fs.lstat(place) : fs.stat(place))
+  }
 }
 
 /**
@@ -87,7 +66,7 @@ const checkedFiles = (base: Rechecked, fs: FileSystem.FileSystem): FileSystem.Fi
  * exchanges of folders in between are not detected.
  */
 const byChecks = (base: Rechecked): NoFollow => ({
-  files: (fs) => checkedFiles(base, fs),
+  files: (fs) => checkedFiles(accessByChecks(base), fs),
   folder: (place) => Effect.as(check(base, "open", place), place)
 })
 

@@ -1,7 +1,7 @@
 import { Effect, Redacted, Schema } from "effect"
 
 /** The driver of PostgreSQL is not installed. */
-export class PostgresMissing extends Schema.TaggedError<PostgresMissing>()("PostgresMissing", {
+class PostgresMissing extends Schema.TaggedError<PostgresMissing>()("PostgresMissing", {
   message: Schema.String,
   cause: Schema.Defect()
 }) {}

@@ -1,34 +1,31 @@
-import { Effect } from "effect"
-import {
-  decodeCheckpoint,
-  LogLines,
-  type LogState,
-  restoreSession,
-  restoresView
-} from "../../domain/session/Checkpoint.ts"
+import { Effect, Option } from "effect"
+import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
 import { type DecodedLine, decodeLine } from "../../domain/session/LogFormat.ts"
-import {
-  applyEvent,
-  emptySession,
-  logVersion,
-  type Session,
-  type SessionEvent,
-  type Started
-} from "../../domain/session/Session.ts"
+import { logVersion } from "../../domain/session/Session.ts"
 import { maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import type { BackedLine, SessionBacking } from "../../services/session/SessionBacking.ts"
 import {
+  SessionNotFound,
+  type SessionStoreError,
   corruptLine,
   headlessLog,
   lineError,
-  sessionError,
-  SessionNotFound,
-  type SessionStoreError
+  sessionError
 } from "../../services/session/SessionStore.ts"
-import type { TempStore } from "../../services/session/TempStore.ts"
+import { TempStore } from "../../services/session/TempStore.ts"
+import * as LogReading from "./LogReading.ts"
+import type { LogSource, PlacedEvent } from "./LogReading.ts"
 import { fetchEvent } from "./SpilledParts.ts"
 
 /** Reads the log of a session from a backing: from its last checkpoint, or as a whole. Every error names its line. */
+
+/** The blobs of one session. */
+export const blobsOf = (backing: SessionBacking["Service"], id: string): TempStore["Service"] =>
+  TempStore.fromBlobs({
+    put: (hash, bytes) => backing.putBlob(id, hash, bytes),
+    get: (hash) => backing.getBlob(id, hash),
+    find: (prefix) => backing.findBlobs(id, prefix)
+  })
 
 /** Lines read at once. */
 const pageLines = 256
@@ -52,102 +49,51 @@ const decodedLine = Effect.fnUntraced(function* (
   return line.success === undefined ? undefined : { ...line.success, number: sequence }
 })
 
-/** Passes the events of the lines from `from` up to and without `to` to `take`, page by page. Returns where the log ended. */
-const scan = Effect.fnUntraced(function* (
-  { backing, blobs, id }: Source,
-  [from, to]: readonly [from: number, to: number],
-  version: number,
-  take: (event: SessionEvent, sequence: number) => void
-): Effect.fn.Return<number, SessionStoreError> {
-  let at = from
-  let currentVersion = version
-  while (at < to) {
-    const page = yield* backing.read(id, at, Math.min(to, at + pageLines))
-    for (const line of page) {
-      if (line.sequence !== at) return yield* corruptLine(id, at, "the line is missing")
-      const decoded = yield* decodedLine(id, line, currentVersion)
-      at += 1
-      if (decoded === undefined) continue
-      const event = yield* fetchEvent({ blobs, id }, decoded)
-      if (event._tag === "Started") currentVersion = event.version
-      if (line.sequence === 1 && event._tag !== "Started") return yield* headlessLog(id)
-      take(event, line.sequence)
+/** The log of a session in a backing. Positions count its lines. */
+const logIn = ({ backing, blobs, id }: Source): LogSource => ({
+  id,
+  scan: Effect.fnUntraced(function* ({ from, to }, version = logVersion, take) {
+    let at = from
+    let currentVersion = version
+    while (at < to) {
+      const page = yield* backing.read(id, at + 1, Math.min(to, at + pageLines) + 1)
+      const events: Array<PlacedEvent> = []
+      for (const line of page) {
+        if (line.sequence !== at + 1) return yield* corruptLine(id, at + 1, "the line is missing")
+        const decoded = yield* decodedLine(id, line, currentVersion)
+        at += 1
+        if (decoded === undefined) continue
+        const event = yield* fetchEvent({ blobs, id }, decoded)
+        if (event._tag === "Started") currentVersion = event.version
+        if (at === 1 && event._tag !== "Started") return yield* headlessLog(id)
+        events.push({ event, from: at - 1, to: at })
+      }
+      if (events.length > 0) take(events)
+      if (page.length < pageLines) break
     }
-    if (page.length < pageLines) break
-  }
-  return at
-})
-
-const end = Number.MAX_SAFE_INTEGER
-
-/** The state of a log that was read, and where it ended. */
-export interface ReadState extends LogState {
-  /** The position of the next line. */
-  readonly next: number
-}
-
-/** Folds the whole log. */
-export const readWhole = Effect.fnUntraced(function* (source: Source): Effect.fn.Return<ReadState, SessionStoreError> {
-  const lines = new LogLines()
-  let session = emptySession
-  const next = yield* scan(source, [1, end], logVersion, (event, sequence) => {
-    session = applyEvent(session, event)
-    lines.add(event, sequence - 1, sequence)
+    return { good: at, torn: 0, version: currentVersion }
   })
-  return session.started === undefined ? yield* headlessLog(source.id) : { session, lines, complete: true, next }
 })
 
-/** Reads the content of the view from the last checkpoint on; undefined when there is none that can be used. */
-const readView = Effect.fnUntraced(function* (
-  source: Source
-): Effect.fn.Return<ReadState | undefined, SessionStoreError> {
-  const { backing, id } = source
+/** The last checkpoint; undefined when there is none that can be used. */
+const lastCheckpoint = Effect.fnUntraced(function* ({ backing, id }: Source) {
   const last = yield* backing.lastCheckpoint(id)
   const [line] = last === undefined ? [] : yield* backing.read(id, last, last + 1)
   if (line === undefined) return undefined
-  const decoded = yield* decodedLine(id, line, logVersion)
-  const checkpoint = decodeCheckpoint(decoded?.checkpoint)
-  if (checkpoint === undefined) return undefined
-  const lines = new LogLines()
-  const before: Array<SessionEvent> = []
-  for (const [from, to] of checkpoint.ranges) {
-    const stop = yield* scan(source, [from + 1, to + 1], before.find(isStarted)?.version ?? logVersion, (event, at) => {
-      before.push(event)
-      lines.add(event, at - 1, at)
-    })
-    if (stop !== to + 1) return undefined
-  }
-  const version = before.find(isStarted)?.version ?? logVersion
-  let session: Session | undefined
-  let isUsable = true
-  const next = yield* scan(source, [line.sequence, end], version, (event, sequence) => {
-    lines.add(event, sequence - 1, sequence)
-    if (sequence === line.sequence) session = restoreSession(checkpoint, [...before, event])
-    else if (session !== undefined) {
-      // Without a checkpoint of its own, such an event may need lines that were not read.
-      isUsable &&= !restoresView(event)
-      session = applyEvent(session, event)
-    }
-  })
-  return session === undefined || !isUsable ? undefined : { session, lines, complete: false, next }
+  const decoded = yield* Effect.option(decodedLine(id, line, logVersion))
+  const checkpoint = Option.isNone(decoded) ? undefined : decodeCheckpoint(decoded.value?.checkpoint)
+  return checkpoint && { checkpoint, line: { from: line.sequence - 1, to: line.sequence } }
 })
 
-/** Whether an event is the first of a log. */
-export const isStarted = (event: SessionEvent): event is Started => event._tag === "Started"
+/** Folds the whole log. */
+export const readWhole = (source: Source) => LogReading.readWhole(logIn(source))
 
-const isLogError = (error: SessionStoreError): boolean => error.reason._tag !== "SessionUnavailable"
-
-/** Reads as much of a log as its session needs. After an error in that part it reads all, so that the error names the right line. */
-export const readLog = Effect.fnUntraced(function* (source: Source): Effect.fn.Return<ReadState, SessionStoreError> {
-  const view = yield* Effect.catchIf(readView(source), isLogError, () => Effect.undefined)
-  return view ?? (yield* readWhole(source))
-})
+/** Reads as much of a log as its session needs. */
+export const readLog = (source: Source) =>
+  Effect.flatMap(lastCheckpoint(source), (last) => LogReading.readFrom(logIn(source), last))
 
 /** Reads all events. */
-export const readEvents = Effect.fnUntraced(function* (
-  source: Source
-): Effect.fn.Return<ReadonlyArray<SessionEvent>, SessionStoreError> {
-  const events: Array<SessionEvent> = []
-  yield* scan(source, [1, end], logVersion, (event) => events.push(event))
+export const readEvents = Effect.fnUntraced(function* (source: Source) {
+  const events = yield* LogReading.readEvents(logIn(source))
   return events.length === 0 ? yield* sessionError(new SessionNotFound({ id: source.id })) : events
 })

@@ -13,7 +13,6 @@ import {
 } from "../../domain/session/Session.ts"
 import { headOf, type SessionHead, titleOf } from "../../domain/session/SessionHead.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { allOrNothing } from "../../services/session/AllOrNothing.ts"
 import {
   type BackedLine,
   type BackedRow,
@@ -21,6 +20,7 @@ import {
   type SessionOwner
 } from "../../services/session/SessionBacking.ts"
 import {
+  allOrNothing,
   badSessionId,
   headlessLog,
   isSessionId,
@@ -34,8 +34,8 @@ import {
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
-import { blobsOf } from "./BackedBlobs.ts"
-import { isStarted, readEvents, readLog, type ReadState, readWhole, type Source } from "./BackedLogReader.ts"
+import { blobsOf, readEvents, readLog, readWhole, type Source } from "./BackedLogReader.ts"
+import type { ReadLog } from "./LogReading.ts"
 import { spillParts } from "./SpilledParts.ts"
 
 /**
@@ -116,7 +116,7 @@ const headFrom = (text: string): Head | undefined => {
 
 const headAfter = (events: ReadonlyArray<SessionEvent>): Head => ({
   ...headOf(events),
-  version: events.find(isStarted)?.version ?? logVersion
+  version: events[0]?._tag === "Started" ? events[0].version : logVersion
 })
 
 const summaryOf = ({ bytes, head, holder, id, title, updatedAt }: BackedRow): SessionSummary => {
@@ -149,7 +149,7 @@ interface Writer extends Source {
   readonly owner: SessionOwner
   /** Held while a line is written. Closing waits for it, but not for the preparation of an append. */
   readonly commit: Semaphore.Semaphore
-  state: ReadState
+  state: ReadLog
   /** The head of the session while it has no first prompt; later appends do not change it. */
   head: Head | undefined
   isClosed: boolean
@@ -192,16 +192,16 @@ const rereadAfter = (writer: Writer) => (error: SessionStoreError) =>
 const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   yield* refuseIfClosed(writer)
   if (isRepeated(writer.state.session, event)) return
-  const { lines, next, session } = yield* stateBefore(writer, event)
+  const { good, lines, session } = yield* stateBefore(writer, event)
   const after = applyEvent(session, event)
-  const line = yield* encodeEvent(writer.blobs, event, next, { after, lines })
+  const line = yield* encodeEvent(writer.blobs, event, good + 1, { after, lines })
   const head = headWith(writer.head, event)
   yield* Effect.suspend(() => refuseIfClosed(writer)).pipe(
     Effect.andThen(writer.backing.append(writer.owner, line, head === undefined ? undefined : headText(head))),
     Effect.andThen(
       Effect.sync(() => {
-        lines.add(event, next - 1, next)
-        writer.state = { ...writer.state, session: after, next: next + 1 }
+        lines.add(event, good, good + 1)
+        writer.state = { ...writer.state, session: after, good: good + 1 }
         if (head !== undefined) writer.head = undefined
       })
     ),
@@ -215,7 +215,7 @@ const append = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent)
 const openWriter = Effect.fnUntraced(function* (
   source: Source,
   owner: SessionOwner,
-  state: ReadState,
+  state: ReadLog,
   head: Head | undefined
 ): Effect.fn.Return<SessionLog, never, Scope.Scope> {
   // Appends run in the order of their calls.
@@ -256,7 +256,7 @@ const createSession = Effect.fnUntraced(function* (backing: Backing, events: Rea
   const { encoded, state } = yield* encodeAll(source.blobs, events)
   const head = headAfter(events)
   const owner = yield* backing.create(id, headText(head), encoded)
-  return yield* openWriter(source, owner, { ...state, next: encoded.length + 1 }, head)
+  return yield* openWriter(source, owner, { ...state, good: encoded.length, torn: 0 }, head)
 })
 
 const openSession = Effect.fnUntraced(function* (backing: Backing, id: string, takeOver: boolean) {

@@ -6,8 +6,8 @@ import { applyEvent, emptySession, type SessionEvent, type Started } from "../..
 import { titleOf } from "../../domain/session/SessionHead.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
-import { allOrNothing } from "../../services/session/AllOrNothing.ts"
 import {
+  allOrNothing,
   badSessionId,
   isSessionId,
   type OpenSession,

@@ -1,4 +1,4 @@
-import { Clock, Effect, Layer, Option, Schema, type Scope, Semaphore } from "effect"
+import { Clock, Effect, Layer, Option, RcMap, Schema, type Scope, Semaphore } from "effect"
 import { KeyValueStore } from "effect/persistence"
 import { pid } from "node:process"
 import { Hash } from "../../domain/content/Handle.ts"
@@ -94,24 +94,15 @@ interface State {
   readonly store: KeyValueStore.KeyValueStore
   /** The sessions that this process owns, and since when. */
   readonly owners: Map<string, { readonly epoch: number; readonly since: number }>
-  /** The sessions that are being changed, each with the number of fibers that wait for it or change it. */
-  readonly changing: Map<string, { readonly turn: Semaphore.Semaphore; users: number }>
+  /** The turns of the sessions that are being changed. */
+  readonly changing: RcMap.RcMap<string, Semaphore.Semaphore>
 }
 
 /** Runs the changes of one session one after the other. */
 const alone =
   ({ changing }: State, id: string) =>
-  <A, E, R>(effect: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.suspend(() => {
-      const lock = changing.get(id) ?? { turn: Semaphore.makeUnsafe(1), users: 0 }
-      changing.set(id, lock)
-      lock.users += 1
-      const leave = Effect.sync(() => {
-        lock.users -= 1
-        if (lock.users === 0) changing.delete(id)
-      })
-      return Effect.ensuring(lock.turn.withPermit(effect), leave)
-    })
+  <A, E, R>(effect: Effect.Effect<A, E, R>) =>
+    Effect.scoped(Effect.flatMap(RcMap.get(changing, id), (turn) => turn.withPermit(effect)))
 
 const recordOf = Effect.fnUntraced(function* ({ prefix, store }: State, id: string) {
   const text = yield* store.get(id)
@@ -351,7 +342,8 @@ const findBlobs = ({ store }: State, id: string, prefix: string) => {
 
 const makeBacking = Effect.fnUntraced(function* ({ prefix = "palimpsest/" }: KeyValueSessionOptions) {
   const store = KeyValueStore.prefix(yield* KeyValueStore.KeyValueStore, prefix)
-  const state: State = { prefix, store, owners: new Map(), changing: new Map() }
+  const changing = yield* RcMap.make({ lookup: (_id: string) => Semaphore.make(1) })
+  const state: State = { prefix, store, owners: new Map(), changing }
   return SessionBacking.of({
     create: (id, head, lines) => withStoreErrors("create")(owned(state, id, createSession(state, id, head, lines))),
     own: (id, takesOver) =>

@@ -28,7 +28,7 @@ export interface FileStamp {
 }
 
 /** Reads the states of many files; undefined for a file whose state could not be read this way. */
-export type StatFiles = (files: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FileStamp | undefined>>
+type StatFiles = (files: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FileStamp | undefined>>
 
 /** Files between two points where the fiber can be interrupted: about 2 ms. */
 const statSliceFiles = 500
@@ -72,7 +72,7 @@ export interface LogRow extends SessionHead {
 }
 
 /** One session of the list. */
-export interface ListedSession extends LogRow {
+interface ListedSession extends LogRow {
   readonly id: string
   readonly title: string | undefined
   readonly bytes: number
@@ -80,7 +80,7 @@ export interface ListedSession extends LogRow {
 }
 
 /** Reads rows that the catalogue does not hold. */
-export interface RowSource {
+interface RowSource {
   /** Returns the row of a log; undefined when the log is gone. */
   readonly log: (id: string, stamp: FileStamp) => Effect.Effect<LogRow | undefined>
   /** Returns the title of a session; undefined when it has none. */

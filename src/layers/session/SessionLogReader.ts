@@ -1,25 +1,17 @@
 import { Effect, type FileSystem, type PlatformError, type Scope } from "effect"
 import { Buffer } from "node:buffer"
-import {
-  type Checkpoint,
-  decodeCheckpoint,
-  LogLines,
-  restoreSession,
-  restoresView,
-  type LogState
-} from "../../domain/session/Checkpoint.ts"
+import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
 import { checkpointMark } from "../../domain/session/LogFormat.ts"
-import { LogReader, type ReadLine } from "../../domain/session/LogReader.ts"
-import { applyEvents, emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
+import { LogReader } from "../../domain/session/LogReader.ts"
+import type { SessionEvent } from "../../domain/session/Session.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
-import { headlessLog, lineError, SessionStoreError } from "../../services/session/SessionStore.ts"
+import { headlessLog, lineError, type SessionStoreError } from "../../services/session/SessionStore.ts"
+import * as LogReading from "./LogReading.ts"
+import type { CheckpointLine, LogSource, PlacedEvent, ReadLog } from "./LogReading.ts"
 import { type Blobs, logFile, readInto, readRange, type SessionFolder } from "./SessionFolder.ts"
 import { fetchEvent } from "./SpilledParts.ts"
 
-/**
- * Reads the log of a session. An event that replaces the view carries a checkpoint (see domain/session/Checkpoint.ts), so a
- * session is opened from its last checkpoint by reading only the content of the view. Every error names its line.
- */
+/** Reads the logs of sessions that are files, and finds their last checkpoint from the end. */
 
 /** Bytes read at once. Their lines are decoded before the next chunk is read, so that no step takes long. */
 const chunkBytes = 1024 * 1024
@@ -29,25 +21,6 @@ const tailBytes = 32 * 1024
 const maxHeldBytes = 64 * 1024 * 1024
 const newline = 10
 const mark = Bytes.encode(checkpointMark)
-
-/** The result of reading a log. */
-export interface ReadLog extends LogState {
-  /** Bytes up to the end of the last whole line. */
-  readonly good: number
-  /** Bytes after it. */
-  readonly torn: number
-}
-
-/** A range of bytes. The range of a line includes its line break. */
-interface Span {
-  readonly from: number
-  readonly to: number
-}
-
-interface CheckpointLine {
-  readonly checkpoint: Checkpoint
-  readonly line: Span
-}
 
 /**
  * Reads the bytes of a log from `from`, up to `to` and at most one chunk; empty at the end of the log. The bytes are valid
@@ -78,61 +51,28 @@ const memorySource =
   (from, to) =>
     Effect.as(Effect.yieldNow, bytes.subarray(from, Math.min(to, from + chunkBytes)))
 
-/**
- * Passes the events from `from` to `to`, or to the end of the source, with their lines to `take`, those of a chunk at once, until it
- * returns an error. Returns the bytes read.
- */
-const scan = Effect.fnUntraced(function* (
-  input: Input,
-  reader: LogReader,
-  { from, to }: Span,
-  take: (events: ReadonlyArray<SessionEvent>, lines: ReadonlyArray<ReadLine>) => SessionStoreError | undefined
-): Effect.fn.Return<number, PlatformError.PlatformError | SessionStoreError> {
-  let at = from
-  while (at < to) {
-    const chunk = yield* input.source(at, to)
-    if (chunk.length === 0) break
-    at += chunk.length
-    const lines = reader.push(chunk)
-    const events: Array<SessionEvent> = []
-    for (const line of lines) events.push(line.spilled.size === 0 ? line.event : yield* fetchEvent(input, line))
-    const error = take(events, lines)
-    if (error !== undefined) return yield* error
-    if (reader.problem !== undefined) break
-  }
-  reader.end()
-  if (reader.problem !== undefined) return yield* lineError(input.id, reader.problem.line, reader.problem.problem)
-  return at - from
-})
-
-/** Adds the lines of these events. */
-const addLines = (lines: LogLines, events: ReadonlyArray<SessionEvent>, read: ReadonlyArray<ReadLine>): void => {
-  events.forEach((event, index) => {
-    const line = read[index]
-    if (line !== undefined) lines.add(event, line.from, line.to)
-  })
-}
-
-/** Folds the log line by line, up to `to` or to its end. */
-const readWhole = Effect.fnUntraced(function* (
-  input: Input,
-  to = Number.MAX_SAFE_INTEGER
-): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError> {
-  const reader = new LogReader(0)
-  const lines = new LogLines()
-  let session = emptySession
-  const size = yield* scan(input, reader, { from: 0, to }, (events, read) => {
-    const [first] = events
-    if (first === undefined) return undefined
-    if (session.started === undefined && (first._tag !== "Started" || (read[0]?.number ?? 0) > 1)) {
-      return headlessLog(input.id)
+/** A log in these bytes. The lines of a chunk are decoded before the next one is read. */
+const logIn = (input: Input): LogSource<PlatformError.PlatformError> => ({
+  id: input.id,
+  scan: Effect.fnUntraced(function* ({ from, to }, version, take) {
+    const reader = new LogReader(from, version)
+    let at = from
+    while (at < to) {
+      const chunk = yield* input.source(at, to)
+      if (chunk.length === 0) break
+      at += chunk.length
+      const events: Array<PlacedEvent> = []
+      for (const line of reader.push(chunk)) {
+        const event = line.spilled.size === 0 ? line.event : yield* fetchEvent(input, line)
+        events.push({ event, from: line.from, to: line.to })
+      }
+      if (events.length > 0) take(events)
+      if (reader.problem !== undefined) break
     }
-    session = applyEvents(session, events)
-    addLines(lines, events, read)
-    return undefined
+    reader.end()
+    if (reader.problem !== undefined) return yield* lineError(input.id, reader.problem.line, reader.problem.problem)
+    return { good: reader.good, torn: at - reader.good, version: reader.version }
   })
-  if (session.started === undefined) return yield* headlessLog(input.id)
-  return { session, lines, complete: true, good: reader.good, torn: size - reader.good }
 })
 
 /** The line that the byte at `at` belongs to; undefined when the line has no end. */
@@ -202,72 +142,19 @@ const lastCheckpoint = Effect.fnUntraced(function* (
   return all
 })
 
-/** The lines that a checkpoint names; undefined when its ranges are not those of this log. */
-const readRanges = Effect.fnUntraced(function* (input: Input, { ranges }: Checkpoint, lines: LogLines) {
-  const events: Array<SessionEvent> = []
-  let version: number | undefined
-  for (const [from, to] of ranges) {
-    const reader = new LogReader(from, version)
-    yield* scan(input, reader, { from, to }, (more, read) => {
-      for (const event of more) events.push(event)
-      addLines(lines, more, read)
-      return undefined
-    })
-    if (reader.good !== to) return undefined
-    version = reader.version
-  }
-  return { events, version }
-})
+const openLog = (folder: SessionFolder, id: string) => folder.fs.open(logFile(folder, id), { flag: "r" })
 
-/** Reads the content of the view from a checkpoint on; undefined when the checkpoint cannot be used. */
-const readView = Effect.fnUntraced(function* (
-  input: Input,
-  size: number,
-  { checkpoint, line }: CheckpointLine
-): Effect.fn.Return<ReadLog | undefined, PlatformError.PlatformError | SessionStoreError> {
-  const lines = new LogLines()
-  const before = yield* readRanges(input, checkpoint, lines)
-  if (before === undefined) return undefined
-  let session: Session | undefined
-  let isUsable = true
-  const reader = new LogReader(line.from, before.version)
-  const tail = yield* scan(input, reader, { from: line.from, to: size }, (events, read) => {
-    const own = read[0]?.from === line.from ? events.slice(0, 1) : []
-    const others = events.slice(own.length)
-    if (own.length > 0) session = restoreSession(checkpoint, [...before.events, ...own])
-    // Without a checkpoint of its own, such an event may need lines that were not read.
-    isUsable &&= !others.some(restoresView)
-    addLines(lines, events, read)
-    if (session !== undefined) session = applyEvents(session, others)
-    return undefined
-  })
-  return session === undefined || !isUsable
-    ? undefined
-    : { session, lines, complete: false, good: reader.good, torn: line.from + tail - reader.good }
-})
-
-const isLogError = (error: unknown): boolean =>
-  error instanceof SessionStoreError && error.reason._tag !== "SessionUnavailable"
-
-/**
- * Reads as much of a log as its session needs: from the last checkpoint on, or all of it. After an error in that part it
- * reads the whole log, so that the error names the right line.
- */
+/** Reads as much of a log as its session needs. */
 export const readLog = Effect.fnUntraced(function* (
   folder: SessionFolder,
   id: string,
   blobs: Blobs
 ): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
-  const handle = yield* folder.fs.open(logFile(folder, id), { flag: "r" })
-  const size = Number((yield* handle.stat).size)
-  const last = yield* lastCheckpoint(handle, size)
-  if (last instanceof Uint8Array) return yield* readWhole({ id, blobs, source: memorySource(last) })
-  const input = { id, blobs, source: fileSource(handle) }
-  const view =
-    last === undefined
-      ? undefined
-      : yield* readView(input, size, last).pipe(Effect.catchIf(isLogError, () => Effect.undefined))
-  return view ?? (yield* readWhole(input))
+  const handle = yield* openLog(folder, id)
+  const last = yield* lastCheckpoint(handle, Number((yield* handle.stat).size))
+  const isHeld = last instanceof Uint8Array
+  const source = isHeld ? memorySource(last) : fileSource(handle)
+  return yield* LogReading.readFrom(logIn({ id, blobs, source }), isHeld ? undefined : last)
 }, Effect.scoped)
 
 /** Reads the first `size` bytes of a log, whatever checkpoints it holds. */
@@ -277,8 +164,7 @@ export const readWholeLog = Effect.fnUntraced(function* (
   blobs: Blobs,
   size: number
 ): Effect.fn.Return<ReadLog, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
-  const handle = yield* folder.fs.open(logFile(folder, id), { flag: "r" })
-  return yield* readWhole({ id, blobs, source: fileSource(handle) }, size)
+  return yield* LogReading.readWhole(logIn({ id, blobs, source: fileSource(yield* openLog(folder, id)) }), size)
 }, Effect.scoped)
 
 /** Reads the events of a log as it is now. An incomplete last line, which a writer may be writing, is left out. */
@@ -287,16 +173,6 @@ export const readEvents = Effect.fnUntraced(function* (
   id: string,
   blobs: Blobs
 ): Effect.fn.Return<ReadonlyArray<SessionEvent>, PlatformError.PlatformError | SessionStoreError, Scope.Scope> {
-  const handle = yield* folder.fs.open(logFile(folder, id), { flag: "r" })
-  const events: Array<SessionEvent> = []
-  yield* scan(
-    { id, blobs, source: fileSource(handle) },
-    new LogReader(0),
-    { from: 0, to: Number.MAX_SAFE_INTEGER },
-    (some) => {
-      for (const event of some) events.push(event)
-      return undefined
-    }
-  )
+  const events = yield* LogReading.readEvents(logIn({ id, blobs, source: fileSource(yield* openLog(folder, id)) }))
   return events[0]?._tag === "Started" ? events : yield* headlessLog(id)
 }, Effect.scoped)

@@ -6,7 +6,7 @@ import { type ActiveSkill, type KnownSkills, type Skill, Skills } from "../../se
 import * as NoFollow from "../platform/NoFollow.ts"
 
 /** A folder that contains skills, one folder each. */
-export interface SkillFolder {
+interface SkillFolder {
   readonly folder: string
   /** Whether the folder is the user's own and needs no trust. */
   readonly isOwn: boolean

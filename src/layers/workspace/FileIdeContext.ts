@@ -7,7 +7,7 @@ import { inspect, read } from "../../services/platform/RegularFile.ts"
 import { IdeContext } from "../../services/workspace/IdeContext.ts"
 
 /** Where the editor writes its state. */
-export interface FileIdeContextOptions {
+interface FileIdeContextOptions {
   /** Absolute path. A missing file means that no editor is connected. */
   readonly file: string
   /** The workspace, absolute with links resolved; paths below it are shown relative to it. */

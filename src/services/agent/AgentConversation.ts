@@ -78,7 +78,7 @@ export const keptOf = Effect.fnUntraced(function* (
 })
 
 /** A message that is appended without being sent. */
-export interface Addition {
+interface Addition {
   readonly parts: ReadonlyArray<Part>
   readonly author?: "program" | undefined
   /** By part index: the text that the model sees in place of that part. */

@@ -8,7 +8,7 @@ import type { Hooked } from "../hooks/Hooked.ts"
 /** Runs the hooks around a whole agent run: BeforeAgent for its message, AfterAgent for its end. */
 
 /** What happens to the user's message. */
-export type PromptDecision =
+type PromptDecision =
   | { readonly _tag: "Goes"; readonly attached: ReadonlyArray<Attachment> }
   /** No work is done for it, but it stays in the conversation. */
   | { readonly _tag: "Stopped"; readonly why: string }
@@ -27,7 +27,7 @@ export const beforeAgent = Effect.fn("AgentHooks.beforeAgent")(function* (
 })
 
 /** What the AfterAgent hooks decided about a run whose model is done. */
-export interface EndDecision {
+interface EndDecision {
   /** Why the run stops for good. Undefined: it does not. */
   readonly stopped: string | undefined
   /** The prompt with which the run continues. Undefined: it does not. */

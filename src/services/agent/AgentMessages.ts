@@ -52,7 +52,7 @@ import type { Mailbox } from "./Mailbox.ts"
  */
 
 /** What an agent needs to start others. */
-export interface ChildrenOptions {
+interface ChildrenOptions {
   readonly agents: ReadonlyArray<SpawnableAgent>
   /** Receives the results. */
   readonly mailbox: Mailbox

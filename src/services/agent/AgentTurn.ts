@@ -10,7 +10,7 @@ import type { LoopDetector } from "./LoopDetector.ts"
 /** One turn of an agent: its message is sent, and its answer watched for loops. */
 
 /** How a turn of an agent ended. */
-export interface AgentTurnEnd extends TurnEnd {
+interface AgentTurnEnd extends TurnEnd {
   /** The loop for which the answer was interrupted. */
   readonly loop: Loop | undefined
 }

@@ -56,7 +56,7 @@ export interface ParentAgent {
 }
 
 /** A conversation of which agents may get a copy, and how large it may be. */
-export interface ForkSource {
+interface ForkSource {
   readonly chat: Pick<Chat["Service"], "conversation" | "recall" | "search" | "usage">
   /** The id of its session, for `recall`. */
   readonly session: string
@@ -65,7 +65,7 @@ export interface ForkSource {
 }
 
 /** What watches over the conversation of an agent. */
-export type Guards = Pick<Profile, "loops" | "summarize" | "hooks">
+type Guards = Pick<Profile, "loops" | "summarize" | "hooks">
 
 /** A tool that starts an agent. An agent gets it only if its definition names it, so that agents do not recurse by accident. */
 export interface AgentTool extends Tool {

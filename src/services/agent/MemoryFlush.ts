@@ -25,7 +25,7 @@ import { dateOf } from "./LocalAgentPrompt.ts"
  */
 
 /** The input of a memory flush. */
-export interface MemoryFlushOptions {
+interface MemoryFlushOptions {
   readonly name: string
   readonly chat: Chat["Service"]
   /** All tools of the agent, so that the request begins with the same bytes as those of the conversation. */

@@ -24,7 +24,7 @@ const maxCountedChars = 1_000_000
 const maxIntentChars = 2_000
 
 /** How an output is summarized: as a listing, as text, or as the outcome of a command. */
-export type SummaryMode = "listing" | "text" | "shell"
+type SummaryMode = "listing" | "text" | "shell"
 
 const listings = new Set(["list_directory", "glob", "search_file_content", "grep_search"])
 
@@ -56,7 +56,7 @@ the output, and no advice. Where you leave something out, say what. Answer with 
 const note = `${runtimeMark} A model's summary of this output.`
 
 /** An output to summarize. */
-export interface OutputQuestion {
+interface OutputQuestion {
   readonly tool: string
   readonly text: string
   /** Tokens that a result of this tool may have. Absent: any number. */
@@ -88,7 +88,7 @@ const bounded = (output: string): string => {
 }
 
 /** Cuts a summary to its budget and marks the cut. */
-const within = Effect.fnUntraced(function* (
+const cutToBudget = Effect.fnUntraced(function* (
   summary: string,
   budget: number
 ): Effect.fn.Return<string | undefined, never, TokenCounter> {
@@ -140,6 +140,6 @@ export const summarize = Effect.fn("OutputSummary.summarize")(function* ({
     Effect.orElseSucceed(() => "")
   )
   if (summary === "") return undefined
-  const short = yield* within(summary, budget)
+  const short = yield* cutToBudget(summary, budget)
   return short === undefined || short.length >= output.length ? undefined : short
 })

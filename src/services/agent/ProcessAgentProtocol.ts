@@ -41,7 +41,7 @@ export const taskText = (definition: LocalAgent, prompt: string, { model, tools 
   encodeTask({ definition: { ...definition, tools }, prompt, model })
 
 /** A task as the process of an agent reads it. */
-export interface ReadTask {
+interface ReadTask {
   /** The definition, to be run in this process. */
   readonly definition: LocalAgent
   readonly prompt: string

@@ -23,7 +23,7 @@ export interface BatchAgent {
 }
 
 /** The options of the tool. */
-export interface RunAgentsOptions {
+interface RunAgentsOptions {
   readonly agents: ReadonlyArray<BatchAgent>
   readonly limits: BatchLimits
   /** Whether an agent may begin with a copy of the conversation. */

@@ -176,13 +176,13 @@ const startCommand = Effect.fnUntraced(function* (
 })
 
 /** The hooks of one settings level. */
-export interface HookLevel {
+interface HookLevel {
   readonly hooks?: HooksSettings | undefined
   readonly hooksConfig?: HooksConfigSettings | undefined
 }
 
 /** The hooks of all levels, and what was wrong with their settings. */
-export interface SettingsHooks {
+interface SettingsHooks {
   readonly hooks: ReadonlyArray<Hook>
   readonly definitions: ReadonlyArray<CommandHook>
   readonly problems: ReadonlyArray<HookProblem>

@@ -12,7 +12,7 @@ import type { Hooked } from "./Hooked.ts"
  */
 
 /** The result for a request or a chunk. */
-export type HookVerdict<A> =
+type HookVerdict<A> =
   | ({ readonly _tag: "Passed" } & A)
   /** The whole run must stop. */
   | { readonly _tag: "Stopped"; readonly why: string }
@@ -20,7 +20,7 @@ export type HookVerdict<A> =
   | { readonly _tag: "Blocked"; readonly why: string; readonly answer: string | undefined }
 
 /** A request ready to be sent. */
-export interface OutgoingRequest {
+interface OutgoingRequest {
   readonly request: ModelRequest
   /** Whether it is the original request; token counts of a changed one say nothing about the original. */
   readonly isSame: boolean

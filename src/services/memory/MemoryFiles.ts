@@ -17,7 +17,7 @@ export const maxFileBytes = 1_048_576
 export const readConcurrency = 20
 
 /** How files are read. */
-export interface MemoryFilesOptions {
+interface MemoryFilesOptions {
   readonly format: "tree" | "flat"
   /** Deepest chain of imports in the tree format. */
   readonly depth: number
@@ -26,7 +26,7 @@ export interface MemoryFilesOptions {
 }
 
 /** A file that may be read. */
-export interface FileVersion {
+interface FileVersion {
   /** Absolute, links resolved. */
   readonly real: string
   readonly size: number
@@ -35,7 +35,7 @@ export interface FileVersion {
 }
 
 /** What a path refers to. */
-export type LookupResult =
+type LookupResult =
   | ({ readonly _tag: "File" } & FileVersion)
   /** No file there, or a folder of that name. */
   | { readonly _tag: "Nothing"; readonly isFolder: boolean }
@@ -68,8 +68,6 @@ export interface MemoryFiles extends MemoryFilesOptions {
   /** The checked file system of the workspace. */
   readonly safe: FileSystem.FileSystem
   readonly path: Path.Path
-  /** Where folders lead. */
-  readonly realFolders: Map<string, string>
   readonly texts: Results<string, MemoryFault>
   readonly imported: Results<Imported, MemoryFault>
 }
@@ -93,33 +91,6 @@ const once = <A, E>(results: Results<A, E>, key: string, work: Effect.Effect<A, 
     })
   })
 
-/** A file behind its name, links followed. */
-interface Followed {
-  readonly real: string
-  readonly info: FileSystem.File.Info
-}
-
-/** Resolves a path and its file. Each folder on the way is resolved once. */
-const follow = (files: MemoryFiles, place: string): Effect.Effect<Followed, PlatformError.PlatformError> => {
-  const { path, realFolders } = files
-  const above = path.dirname(place)
-  const realAbove = above === place || path.dirname(above) === above ? above : realFolders.get(above)
-  const name = path.basename(place)
-  if (realAbove !== undefined) return followName(files, path.join(realAbove, name))
-  return Effect.flatMap(follow(files, above), ({ real }) => {
-    realFolders.set(above, real)
-    return followName(files, path.join(real, name))
-  })
-}
-
-/** The file at a path whose folder contains no links. */
-const followName = Effect.fnUntraced(function* ({ fs }: MemoryFiles, place: string) {
-  const info = yield* fs.lstat(place)
-  if (info.type !== "SymbolicLink") return { real: place, info }
-  const real = yield* fs.realPath(place)
-  return { real, info: yield* fs.stat(real) }
-})
-
 const leadsOut = ({ shown }: MemoryFiles, within: ReadonlyArray<string>): MemoryFault => ({
   _tag: "LeadsOut",
   folders: within.map(shown)
@@ -130,7 +101,12 @@ const refused = (fault: MemoryFault): LookupResult => ({ _tag: "Refused", fault 
 const isWithinAny = ({ path }: MemoryFiles, within: ReadonlyArray<string>, place: string): boolean =>
   within.some((folder) => isWithin(folder, place, path.sep))
 
-const lookupResult = (files: MemoryFiles, { info, real }: Followed, within: ReadonlyArray<string>): LookupResult => {
+const lookupResult = (
+  files: MemoryFiles,
+  real: string,
+  info: FileSystem.File.Info,
+  within: ReadonlyArray<string>
+): LookupResult => {
   if (!isWithinAny(files, within, real)) return refused(leadsOut(files, within))
   if (info.type === "Directory") return { _tag: "Nothing", isFolder: true }
   if (info.type !== "File") return refused({ _tag: "NotRegular", kind: fileKindNames[info.type] })
@@ -151,8 +127,9 @@ const lookupFailure = (error: PlatformError.PlatformError): LookupResult =>
 
 /** Looks up a path without opening it. It must be in one of these folders (absolute, links resolved). */
 export const look = (files: MemoryFiles, place: string, within: ReadonlyArray<string>): Effect.Effect<LookupResult> =>
-  Effect.suspend(() => follow(files, place)).pipe(
-    Effect.match({ onSuccess: (followed) => lookupResult(files, followed, within), onFailure: lookupFailure })
+  files.fs.realPath(place).pipe(
+    Effect.flatMap((real) => Effect.map(files.fs.stat(real), (info) => lookupResult(files, real, info, within))),
+    Effect.catch((error) => Effect.succeed(lookupFailure(error)))
   )
 
 const read = ({ safe }: MemoryFiles, { real, size }: FileVersion): Effect.Effect<string, MemoryFault> =>
@@ -212,7 +189,6 @@ export const make = Effect.fnUntraced(function* (
     fs,
     safe: (yield* Workspace).files(fs),
     path: yield* Path.Path,
-    realFolders: new Map(),
     texts: new Map(),
     imported: new Map()
   }

@@ -91,7 +91,7 @@ interface Open {
 }
 
 /** A memory file, and the folder that must contain its imports: its project root, else the folder searched. */
-export interface MemoryFile {
+interface MemoryFile {
   readonly place: string
   readonly root: string
 }

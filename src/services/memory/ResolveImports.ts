@@ -17,7 +17,7 @@ import { findImport, type Imported, maxFileBytes, type MemoryFiles, type Origin,
 /** Inserts the imports of memory files, and compares files with all that they import. */
 
 /** A memory file with its imports. */
-export interface Resolved {
+interface Resolved {
   readonly text: string
   /** Files whose text is included. Absolute, links resolved. */
   readonly imports: ReadonlyArray<string>

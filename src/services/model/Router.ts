@@ -4,8 +4,7 @@ import { modelFor } from "../../domain/compression/ModelPurpose.ts"
 import { type Content, isResponse, type Part, plainText, text, user } from "../../domain/content/Content.ts"
 import { quotedMessages } from "../../domain/conversation/QuotedMessages.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
-import { jsonIn } from "../../domain/text/JsonAnswer.ts"
-import { fromJson } from "../../domain/text/JsonText.ts"
+import { fromJson, jsonIn } from "../../domain/text/JsonText.ts"
 import { Model } from "./Model.ts"
 
 /** The request that a model is chosen for. */

@@ -1,4 +1,4 @@
-import { Clock, Effect, FileSystem, Option, Path, PlatformError, Random, Schema, type Scope, Semaphore } from "effect"
+import { Clock, Effect, FileSystem, Option, Path, PlatformError, Random, RcMap, Schema, Scope, Semaphore } from "effect"
 import { ProcessOwner } from "../../domain/platform/ProcessOwner.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
@@ -274,32 +274,22 @@ export const lockFileOf = (path: Path.Path, file: string): string =>
   path.join(path.dirname(file), `.${path.basename(file)}.lock`)
 
 /** A file that one process at a time changes, and its lock. */
-export interface LockedFile {
+interface LockedFile {
   /** The file, as error messages name it. */
   readonly file: string
   readonly lock: string
 }
 
 /** Fibers of this process wait in a queue instead of retrying. */
-const waitingLocks = new Map<string, { readonly turn: Semaphore.Semaphore; count: number }>()
+const turns = Effect.runSync(
+  RcMap.make({ lookup: (_lock: string) => Semaphore.make(1) }).pipe(Scope.provide(Scope.makeUnsafe()))
+)
 
 /** Waits for the turn of this fiber among those of this process, and keeps it until the scope closes. */
-const awaitTurn = Effect.fnUntraced(function* (lock: string): Effect.fn.Return<void, never, Scope.Scope> {
-  const row = yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      const there = waitingLocks.get(lock) ?? { turn: Semaphore.makeUnsafe(1), count: 0 }
-      waitingLocks.set(lock, there)
-      there.count += 1
-      return there
-    }),
-    (there) =>
-      Effect.sync(() => {
-        there.count -= 1
-        if (there.count === 0) waitingLocks.delete(lock)
-      })
+const awaitTurn = (lock: string): Effect.Effect<void, never, Scope.Scope> =>
+  Effect.flatMap(RcMap.get(turns, lock), (turn) =>
+    Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
   )
-  yield* Effect.acquireRelease(row.turn.take(1), () => row.turn.release(1), { interruptible: true })
-})
 
 /**
  * Takes the lock of a file until the scope closes. Waits a bounded time for another process, and can be interrupted meanwhile.

@@ -44,7 +44,7 @@ const instructionOf = (one: ProgramInstruction): Instruction => {
 }
 
 /** Options for compiling a pattern. */
-export interface PatternOptions {
+interface PatternOptions {
   readonly ignoresCase: boolean
 }
 

@@ -15,7 +15,7 @@ export const UntrustedFolders = Context.Reference<Effect.Effect<ReadonlyArray<st
 )
 
 /** Where to search. */
-export interface ProgramSearch {
+interface ProgramSearch {
   /** The PATH. */
   readonly path: string
   /** Folders that are not searched: absolute, with links followed. */

@@ -10,7 +10,7 @@ export const AllowPrivate = Context.Reference<boolean>("palimpsest/services/Publ
 })
 
 /** A refused address. The message says why, in one sentence. */
-export class AddressRefused extends Schema.TaggedError<AddressRefused>()("AddressRefused", {
+class AddressRefused extends Schema.TaggedError<AddressRefused>()("AddressRefused", {
   message: Schema.String
 }) {}
 

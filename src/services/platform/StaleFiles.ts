@@ -27,7 +27,7 @@ const isStale = Effect.fnUntraced(
 )
 
 /** What is removed besides temporary files of this program. */
-export interface SweepOptions {
+interface SweepOptions {
   /** Recognizes temporary files whose name gives no owner. */
   readonly temporary?: (name: string) => boolean
   /** The lock that a name belongs to: as the lock itself, or as one under which it is broken. */

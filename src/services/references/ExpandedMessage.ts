@@ -74,7 +74,7 @@ export const uniqueNotes = (notes: ReadonlyArray<AtNote>): ReadonlyArray<AtNote>
 ]
 
 /** The share of a file in the available room. */
-export interface TokenShare {
+interface TokenShare {
   readonly file: AtFile
   /** Tokens that may be shown; at least `tokens` when the whole file fits. */
   readonly allowed: number

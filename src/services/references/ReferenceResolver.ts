@@ -75,13 +75,13 @@ export const fitsName = (shown: string, name: string): boolean =>
   fit(shown, [name.toLowerCase().replace(/^\.\/+/, "")]) !== undefined
 
 /** Which ignore rules apply. */
-export interface ResolverOptions {
+interface ResolverOptions {
   readonly git: boolean
   readonly own: boolean
 }
 
 /** What resolving the references of one message shares: the workspace, its rules, and the limits of the search. */
-export interface Resolver extends ResolverOptions {
+interface Resolver extends ResolverOptions {
   readonly workspace: Workspace["Service"]
   readonly fs: FileSystem.FileSystem
   readonly path: Path.Path

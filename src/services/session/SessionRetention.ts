@@ -10,7 +10,7 @@ import {
 import { SessionStore, type SessionStoreError, type SessionSummary } from "./SessionStore.ts"
 
 /** A retention setting is invalid. Nothing was deleted. */
-export class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("RetentionInvalid", {
+class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("RetentionInvalid", {
   problem: RetentionProblem
 }) {
   override get message() {
@@ -19,7 +19,7 @@ export class RetentionInvalid extends Schema.TaggedError<RetentionInvalid>()("Re
 }
 
 /** The result of enforcing retention. */
-export interface RetentionResult {
+interface RetentionResult {
   readonly deleted: ReadonlyArray<SessionSummary>
   /** Sessions that could not be deleted, and why. */
   readonly kept: ReadonlyArray<{ readonly session: SessionSummary; readonly error: SessionStoreError }>

@@ -1,7 +1,8 @@
-import { Context, type Effect, Schema, type Scope } from "effect"
+import { Context, Effect, Exit, Schema, Scope } from "effect"
 import type { Hash } from "../../domain/content/Handle.ts"
 import { type LineProblem, lineProblemText } from "../../domain/session/LogFormat.ts"
 import type { Session, SessionEvent, Started } from "../../domain/session/Session.ts"
+import { hashSync } from "./Sha256.ts"
 import type { TempStore } from "./TempStore.ts"
 
 /** No session has this id. */
@@ -234,3 +235,34 @@ export class SessionStore extends Context.Service<
     readonly remove: (id: string) => Effect.Effect<void, SessionStoreError>
   }
 >()("palimpsest/services/session/SessionStore") {}
+
+/** Acquires resources in the outer scope as a unit: when `open` fails or is interrupted, none of them stays open. */
+export const allOrNothing = <A, E, R>(
+  open: Effect.Effect<A, E, R | Scope.Scope>
+): Effect.Effect<A, E, R | Scope.Scope> =>
+  Effect.uninterruptibleMask((restore) =>
+    Effect.gen(function* () {
+      const inner = yield* Scope.fork(yield* Effect.scope)
+      return yield* restore(Scope.provide(open, inner)).pipe(
+        Effect.onExit((exit) => (Exit.isFailure(exit) ? Scope.close(inner, exit) : Effect.void))
+      )
+    })
+  )
+
+/** Opens a session store other than the one in use, by its address. */
+export class StoreOpener extends Context.Service<
+  StoreOpener,
+  {
+    /** Opens a store until the scope closes. Fails when the address is invalid, or when there is no store at it. */
+    readonly open: (address: string) => Effect.Effect<SessionStore["Service"], SessionStoreError, Scope.Scope>
+  }
+>()("palimpsest/services/session/StoreOpener") {}
+
+/** The id of the session of a key, which may be any text: readable, and another one for each key. */
+export const idOfKey = (key: string): string => {
+  const readable = key.replace(/[^A-Za-z0-9]+/g, "-").slice(0, 24)
+  return `${readable}-${hashSync(`conversation ${key}`).slice(0, 24)}`
+}
+
+/** The id of the session of a text: the text itself where it can be one, else that of a key. */
+export const sessionIdOf = (text: string): string => (isSessionId(text) ? text : idOfKey(text))

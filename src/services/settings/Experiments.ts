@@ -1,7 +1,7 @@
 import { Context, Effect } from "effect"
 
 /** Numbers set remotely, by name. */
-export interface ExperimentsShape {
+interface ExperimentsShape {
   /** The number of this name; undefined when there is none. Never fails. */
   readonly number: (name: string) => Effect.Effect<number | undefined>
 }

@@ -14,7 +14,7 @@ export interface Snapshot {
 }
 
 /** An image of the visible part of a page. */
-export interface Picture {
+interface Picture {
   readonly mimeType: string
   readonly bytes: Uint8Array
 }

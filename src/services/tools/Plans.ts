@@ -5,7 +5,7 @@ import * as AtomicFile from "../platform/AtomicFile.ts"
 import { ToolFailure } from "./Tool.ts"
 
 /** Options of a plan store. */
-export interface PlansOptions {
+interface PlansOptions {
   /** The folder of all plans: `plans` in the program's home folder. It need not exist. */
   readonly folder: string
   /** The id of the session. */

@@ -2,7 +2,7 @@ import { Context, Effect } from "effect"
 import type { SyntaxNode } from "../../domain/tools/ShellCommand.ts"
 
 /** Parses a shell command line. */
-export interface Grammar {
+interface Grammar {
   /** Returns the bash syntax tree of a line. Undefined: no grammar is available, and every command asks. */
   readonly parse: (line: string) => Effect.Effect<SyntaxNode | undefined>
 }

@@ -141,7 +141,7 @@ const defaultTimeout = Duration.minutes(10)
 const maxTitleChars = 160
 
 /** A title on one line, at most `maxTitleChars` long. */
-const named = (name: string, rest: string): string => shortLine(`${name} ${rest}`, maxTitleChars - 1)
+const callTitle = (name: string, rest: string): string => shortLine(`${name} ${rest}`, maxTitleChars - 1)
 
 const formatIssue = SchemaIssue.makeFormatterStandardSchemaV1()
 
@@ -240,7 +240,7 @@ export const makePrepared = <
         Effect.mapError((error) => invalidArguments(name, error)),
         Effect.flatMap((args) =>
           Effect.map(prepare(args, context), ({ question, run }) => ({
-            title: named(name, title?.(args) ?? ""),
+            title: callTitle(name, title?.(args) ?? ""),
             question,
             run: run.pipe(
               Effect.flatMap((result) =>
@@ -286,7 +286,7 @@ export const fromToolkit = Effect.fnUntraced(function* <Tools extends Record<str
         const args = objectOf(input)
         const detail = JSON.stringify(args, null, 2)
         return Effect.succeed({
-          title: named(tool.name, JSON.stringify(args)),
+          title: callTitle(tool.name, JSON.stringify(args)),
           question: asks
             ? Effect.succeed({ detail, grants: [grant(tool)], covers: covers ?? `calls of ${tool.name}` })
             : Effect.undefined,

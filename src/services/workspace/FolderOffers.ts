@@ -8,7 +8,7 @@ import { decode } from "../../domain/text/Bytes.ts"
 /** Lists what trusting a folder would load, for the user to review first. */
 
 /** The kind of content. */
-export type OfferKind = "settings" | "unreadable" | "hooks" | "variables" | "memory" | "agents" | "skills"
+type OfferKind = "settings" | "unreadable" | "hooks" | "variables" | "memory" | "agents" | "skills"
 
 /** One item that a folder offers. */
 export interface Offer {

@@ -4,7 +4,7 @@ import { type FolderRules, type IgnoreChoice, rulesOf } from "./IgnoreRules.ts"
 import { Workspace } from "./Workspace.ts"
 
 /** Limits of a scan. */
-export interface TreeLimits {
+interface TreeLimits {
   /** Most entries shown of all folders together (Gemini CLI: 200). */
   readonly items: number
   /** Entries examined in one folder; more are only counted. */

@@ -14,7 +14,7 @@ export class IdeContext extends Context.Service<
 >()("palimpsest/services/workspace/IdeContext") {}
 
 /** An update for the model. */
-export interface IdeUpdate {
+interface IdeUpdate {
   /** A message of its own, marked as the runtime's. */
   readonly text: string
   /** Marks the update as sent: until then it counts as new. */

@@ -200,7 +200,7 @@ export const isIgnored = Effect.fn("IgnoreRules.isIgnored")(function* (
 const readConcurrency = 16
 
 /** The files found in one folder, relative to the start of the walk, with forward slashes. */
-export interface WalkedFolder {
+interface WalkedFolder {
   readonly files: ReadonlyArray<string>
   /** Number of ignored files and folders in it. */
   readonly ignored: number

@@ -1,13 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import {
+  canonical,
   defaultThresholds,
   isCheckDue,
   LoopDetector,
   newSchedule,
-  nextInterval
+  nextInterval,
+  RepeatedCalls
 } from "../../../src/domain/agent/LoopDetection.ts"
-import { canonical, RepeatedCalls } from "../../../src/domain/agent/RepeatedCalls.ts"
 import { runsOf } from "../../support/runs.ts"
 
 /** A call in a line: its name and what it is called with, what it is answered behind an equals sign. */

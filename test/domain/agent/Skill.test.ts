@@ -30,4 +30,9 @@ describe("a SKILL.md", () => {
       assert.match(Result.isFailure(read) ? skillProblemText(read.failure) : "read", /^[^\n]*expected[^\n]*$/)
     })
   }
+
+  it("is refused with the line of the file that is no YAML", () => {
+    const read = parseSkill("---\nname: x\nname: y\n---\n")
+    assert.match(Result.isFailure(read) ? skillProblemText(read.failure) : "read", /'name' at line 3$/)
+  })
 })

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Arbitrary, Schema } from "effect"
-import { arraySlices, sliceAt } from "../../../src/domain/text/JsonSource.ts"
+import { arraySlices, objectSpans, sliceAt } from "../../../src/domain/text/JsonSource.ts"
 import { runsOf } from "../../support/runs.ts"
 
 /** White space that JSON allows, chosen by a number. */
@@ -130,4 +130,31 @@ describe("Source", () => {
     for (const json of ["{}", '{"0":1}', '"[1]"', "1", " null "]) assert.deepStrictEqual(arraySlices(json), [])
     assert.deepStrictEqual(arraySlices(" [ ] "), [])
   })
+})
+
+describe("the members of an object that nobody has parsed", () => {
+  const members = (json: string, arrays?: ReadonlyArray<string>) => {
+    const spans = objectSpans(json, 0, arrays)
+    return (
+      spans &&
+      [...spans].map(([key, { array, end, start }]) => [
+        key,
+        json.slice(start, end),
+        array?.elements.map((each) => json.slice(each.start, each.end))
+      ])
+    )
+  }
+
+  it("have their keys as written, and their elements where they are asked for", () => {
+    const json = '{ "a" : [1, [2], "]"], "b\\"c":{"a":[3]},"d":[] }'
+    assert.deepStrictEqual(members(json, ["a", "d"]), [
+      ["a", '[1, [2], "]"]', ["1", "[2]", '"]"']],
+      ['b\\"c', '{"a":[3]}', undefined],
+      ["d", "[]", []]
+    ])
+    assert.deepStrictEqual(members("{}"), [])
+  })
+
+  const broken = ['{"a":1,"a":2}', '{"a":1', '{"a" 1}', "{a:1}", '{"a":1,}', '{"a":}', '{"a":[1}', '["a"]', '{"a":"b}']
+  for (const json of broken) it(`are none in ${json}`, () => assert.isUndefined(members(json)))
 })

@@ -1,11 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
-import { maxOutputChars, truncateOutput } from "../../../src/domain/tools/LoggedOutputLimit.ts"
 import {
   errorResponse,
+  maxOutputChars,
+  textDisplay,
   truncateDisplay,
   truncateMessage,
-  wireResponse,
-  textDisplay
+  truncateOutput,
+  wireResponse
 } from "../../../src/domain/tools/ToolResult.ts"
 import { isUnitTier } from "../../support/runs.ts"
 

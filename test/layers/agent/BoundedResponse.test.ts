@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { bounded } from "../../../src/layers/agent/BoundedResponse.ts"
+import { bounded } from "../../../src/layers/agent/A2aConnection.ts"
 import { assert, it } from "../../support/vitest.ts"
 
 it.live("is read up to its limit, and keeps its headers", function* () {

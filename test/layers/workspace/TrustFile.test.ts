@@ -1,6 +1,6 @@
 import { NodeServices } from "@effect/platform-node"
 import { Effect, FileSystem } from "effect"
-import { readAnswers, replaceAnswer } from "../../../src/layers/workspace/TrustFile.ts"
+import { readAnswers, replaceAnswer } from "../../../src/layers/workspace/FileTrust.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the file of answers", () => {

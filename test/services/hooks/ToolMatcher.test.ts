@@ -1,4 +1,4 @@
-import { toolMatcher } from "../../../src/services/hooks/ToolMatcher.ts"
+import { toolMatcher } from "../../../src/services/hooks/HookSystem.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("the matcher of a hook", () => {

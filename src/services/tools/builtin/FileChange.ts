@@ -61,7 +61,7 @@ interface Change {
 }
 
 /** Changes files of the workspace. */
-export interface FileChanges {
+interface FileChanges {
   /**
    * Prepares a change of one file to the text that `after` returns. The file is read once; a failure says why it cannot be changed as
    * text. The change is written completely or not at all, with missing folders, and not when the file changed since it was read.

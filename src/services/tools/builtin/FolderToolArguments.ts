@@ -1,9 +1,33 @@
-import { Effect, Schema } from "effect"
+import { type Context, Effect, FileSystem, Path, Schema } from "effect"
 import { globProblem } from "../../../domain/workspace/PathGlob.ts"
-import type { FileSettings } from "../../workspace/FileLimits.ts"
+import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
+import { Workspace } from "../../workspace/Workspace.ts"
 
-/** Arguments that the tools for folders share. */
+/** What the tools for folders share: what they read with, and arguments. */
+
+/** A workspace, and what its files are read with. */
+export interface FileReader {
+  /** The checked file system of the workspace. */
+  readonly fs: FileSystem.FileSystem
+  readonly limits: FileSettings
+  readonly path: Path.Path
+  /** What the functions that walk through folders need. */
+  readonly platform: Context.Context<FileSystem.FileSystem | Path.Path | Workspace>
+  readonly workspace: Workspace["Service"]
+}
+
+/** The reader of the workspace's files. */
+export const fileReader = Effect.gen(function* () {
+  const workspace = yield* Workspace
+  return {
+    fs: workspace.files(yield* FileSystem.FileSystem),
+    limits: yield* FileLimits,
+    path: yield* Path.Path,
+    platform: yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>(),
+    workspace
+  } satisfies FileReader
+})
 
 const isBounded = Schema.makeFilter(globProblem)
 const maxPatterns = Schema.isMaxLength(100)

@@ -1,12 +1,18 @@
-import { Clock, type Context, Effect, FileSystem, Option, Path, Schema, Stream } from "effect"
+import { Clock, Effect, type FileSystem, Option, type Path, Schema, Stream } from "effect"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
-import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { walk } from "../../workspace/IgnoreRules.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, GlobPattern, matchingFiles, withoutNulls } from "./FolderToolArguments.ts"
+import {
+  choiceOf,
+  type FileReader,
+  fileReader,
+  GlobPattern,
+  matchingFiles,
+  withoutNulls
+} from "./FolderToolArguments.ts"
 
 const Parameters = Schema.Struct({
   pattern: GlobPattern.annotate({ description: "The glob pattern, for example **/*.ts or src/{a,b}/*.md" }),
@@ -45,25 +51,16 @@ const byFreshness =
 
 const maxConcurrentStats = 16
 
-/** What the tool finds files with. */
-interface Finder {
-  readonly fs: FileSystem.FileSystem
-  readonly limits: FileSettings
-  readonly path: Path.Path
-  readonly platform: Context.Context<FileSystem.FileSystem | Path.Path | Workspace>
-  readonly workspace: Workspace["Service"]
-}
+const infoOf = ({ fs }: FileReader, place: string) => Effect.map(Effect.option(fs.stat(place)), Option.getOrUndefined)
 
-const infoOf = ({ fs }: Finder, place: string) => Effect.map(Effect.option(fs.stat(place)), Option.getOrUndefined)
-
-const matchOf = (finder: Finder, place: string) =>
-  Effect.map(infoOf(finder, place), (info): ReadonlyArray<Match> =>
+const matchOf = (reader: FileReader, place: string) =>
+  Effect.map(infoOf(reader, place), (info): ReadonlyArray<Match> =>
     info?.type === "File" ? [{ place, modified: Option.getOrElse(info.mtime, () => new Date(0)).getTime() }] : []
   )
 
 /** The folders to search: the one that a call names, or those of the workspace. */
-const foldersOf = Effect.fnUntraced(function* (finder: Finder, { dir_path, pattern }: Parameters) {
-  const { workspace } = finder
+const foldersOf = Effect.fnUntraced(function* (reader: FileReader, { dir_path, pattern }: Parameters) {
+  const { workspace } = reader
   if (pattern.split(/[\\/]/).includes("..")) {
     return yield* new ToolFailure({
       message: `the pattern ${pattern} leads upwards; name a folder with dir_path instead`,
@@ -72,13 +69,13 @@ const foldersOf = Effect.fnUntraced(function* (finder: Finder, { dir_path, patte
   }
   if (dir_path === undefined) return workspace.folders
   const folder = yield* pathArgument(workspace, dir_path, "read")
-  if ((yield* infoOf(finder, folder))?.type === "Directory") return [folder]
+  if ((yield* infoOf(reader, folder))?.type === "Directory") return [folder]
   return yield* new ToolFailure({ message: `there is no folder ${workspace.shown(folder)}`, type: "file_not_found" })
 })
 
 /** The files of a folder that match, and how many were ignored. */
-const filesIn = Effect.fnUntraced(function* (finder: Finder, folder: string, args: Parameters) {
-  const { limits, path, platform, workspace } = finder
+const filesIn = Effect.fnUntraced(function* (reader: FileReader, folder: string, args: Parameters) {
+  const { limits, path, platform, workspace } = reader
   const { case_sensitive = false, pattern } = args
   const prefix = folder.endsWith("/") ? folder : `${folder}/`
   const relative = pattern.startsWith(prefix) ? pattern.slice(prefix.length) : pattern
@@ -100,14 +97,14 @@ const filesIn = Effect.fnUntraced(function* (finder: Finder, folder: string, arg
   return { files, ignored }
 })
 
-const run = Effect.fn("Glob.run")(function* (finder: Finder, args: Parameters) {
+const run = Effect.fn("Glob.run")(function* (reader: FileReader, args: Parameters) {
   const { pattern } = args
-  const folders = yield* foldersOf(finder, args)
-  const searched = yield* Effect.forEach(folders, (folder) => filesIn(finder, folder, args))
+  const folders = yield* foldersOf(reader, args)
+  const searched = yield* Effect.forEach(folders, (folder) => filesIn(reader, folder, args))
   const found = new Set(searched.flatMap(({ files }) => files))
   const ignored = searched.reduce((sum, each) => sum + each.ignored, 0)
   const now = yield* Clock.currentTimeMillis
-  const matches = (yield* Effect.forEach(found, (place) => matchOf(finder, place), { concurrency: maxConcurrentStats }))
+  const matches = (yield* Effect.forEach(found, (place) => matchOf(reader, place), { concurrency: maxConcurrentStats }))
     .flat()
     .sort(byFreshness(now))
   const within = folders.join(", ")
@@ -126,14 +123,7 @@ const run = Effect.fn("Glob.run")(function* (finder: Finder, args: Parameters) {
 
 /** The `glob` tool: finds files by name. */
 export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(function* () {
-  const workspace = yield* Workspace
-  const finder: Finder = {
-    fs: workspace.files(yield* FileSystem.FileSystem),
-    limits: yield* FileLimits,
-    path: yield* Path.Path,
-    platform: yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>(),
-    workspace
-  }
+  const reader = yield* fileReader
   return make({
     name: "glob",
     description:
@@ -144,6 +134,6 @@ export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path 
     timeout: "1 minute",
     adaptArguments: older,
     title: ({ dir_path, pattern }) => (dir_path === undefined ? pattern : `${pattern} in ${dir_path}`),
-    run: (args) => run(finder, args)
+    run: (args) => run(reader, args)
   })
 })

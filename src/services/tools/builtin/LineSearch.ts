@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Path, Stream } from "effect"
+import { Effect, FileSystem, Path, type PlatformError, type Scope, Stream } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
 import { lineEnd } from "../../../domain/text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../../../domain/text/Pattern.ts"
@@ -12,7 +12,7 @@ import { type FolderRules, type IgnoreChoice, walk } from "../../workspace/Ignor
 import { Workspace } from "../../workspace/Workspace.ts"
 import { matchingFiles } from "./FolderToolArguments.ts"
 
-/** Searches files line by line. Works everywhere; ripgrep is faster. */
+/** Searches files line by line. */
 
 /** A line that matches. */
 export interface MatchedLine {
@@ -23,7 +23,7 @@ export interface MatchedLine {
 }
 
 /** The lines that a search is for. */
-export interface WantedLines {
+interface WantedLines {
   readonly pattern: Pattern
   /** Lines that match it are left out. */
   readonly excluded: Pattern | undefined
@@ -39,8 +39,8 @@ export interface FileMatches {
 /** What to search for, and where. */
 export interface Search {
   readonly lines: WantedLines
-  /** The pattern for ripgrep. Undefined where it cannot do this search. */
-  readonly pattern: SearchPattern | undefined
+  /** The pattern of the lines, for ripgrep. */
+  readonly pattern: SearchPattern
   /** A folder, or one file. */
   readonly target: string
   readonly isFile: boolean
@@ -62,19 +62,6 @@ export type Needs =
   | Workspace
   | Environment
   | ChildProcessSpawner.ChildProcessSpawner
-
-/** The files with matches, up to the first one with which there are more than `total` lines. */
-export const takeMatches = <E, R>(total: number, files: Stream.Stream<FileMatches, E, R>) =>
-  Stream.suspend(() => {
-    let count = 0
-    return files.pipe(
-      Stream.filter(({ lines }) => lines.length > 0),
-      Stream.takeUntil(({ lines }) => {
-        count += lines.length
-        return count > total
-      })
-    )
-  }).pipe(Stream.runCollect)
 
 /** Tells whether the ignore rules leave a file in. Reads the rules of each folder once. */
 export const ignoreFilter = (rules: FolderRules | undefined) => {
@@ -130,90 +117,99 @@ function* matchingLines(
   return matches
 }
 
-/** Bytes read, and characters matched, at a time. */
-const chunkBytes = 1_048_576
+/** Bytes read at a time: most files have fewer, and a buffer of this size is made for each. */
+const chunkBytes = 65_536
+/** Characters of a line that are matched. */
+const maxMatchedChars = 1_048_576
 /** Files searched at the same time. */
-export const concurrentFiles = 8
+const concurrentFiles = 8
 
 /** Searches one file, chunk by chunk. A file that has a NUL byte, or cannot be read, has no matches. */
-export const searchOne = Effect.fnUntraced(function* (place: string, wanted: WantedLines, maxMatches: number) {
-  const workspace = yield* Workspace
-  const fs = workspace.files(yield* FileSystem.FileSystem)
-  const matches: Array<MatchedLine> = []
-  let decoder: InstanceType<typeof TextDecoder> | undefined
-  let whole: Array<Uint8Array> | undefined
-  let rest = ""
-  let before = 0
-  let isBinary = false
+export const searchOne = Effect.fnUntraced(
+  function* (
+    place: string,
+    wanted: WantedLines,
+    maxMatches: number
+  ): Effect.fn.Return<
+    ReadonlyArray<MatchedLine>,
+    BadPattern | PlatformError.PlatformError,
+    FileSystem.FileSystem | Scope.Scope | Workspace
+  > {
+    const workspace = yield* Workspace
+    const file = yield* workspace.files(yield* FileSystem.FileSystem).open(place, { flag: "r" })
+    const matches: Array<MatchedLine> = []
+    let before = 0
+    const take = Effect.fnUntraced(function* (text: string) {
+      const lines = yield* Patterns.run(
+        matchingLines(text.replace(/\r(?=\n|$)/g, ""), wanted, maxMatches - matches.length)
+      )
+      for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
+      for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) before += 1
+    })
 
-  const take = Effect.fnUntraced(function* (text: string) {
-    const lines = yield* Patterns.run(
-      matchingLines(text.replace(/\r(?=\n|$)/g, ""), wanted, maxMatches - matches.length)
-    )
-    for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
-    let at = text.indexOf("\n")
-    while (at >= 0) {
-      before += 1
-      at = text.indexOf("\n", at + 1)
+    const buffer = new Uint8Array(chunkBytes)
+    let decoder: InstanceType<typeof TextDecoder> | undefined
+    // UTF-32 is rare, so such a file is read whole.
+    const whole: Array<number> = []
+    let rest = ""
+    while (matches.length < maxMatches) {
+      const bytes = buffer.subarray(0, yield* file.read(buffer))
+      if (bytes.length === 0) break
+      const encoding = decoder?.encoding ?? (whole.length > 0 ? "utf-32" : (encodingOf(bytes)?.encoding ?? "utf-8"))
+      if (encoding.startsWith("utf-32")) {
+        for (const byte of bytes) whole.push(byte)
+        continue
+      }
+      if (encoding === "utf-8" && bytes.includes(0)) return []
+      decoder ??= new TextDecoder(encoding)
+      const text = rest + decoder.decode(bytes, { stream: true })
+      const end = text.lastIndexOf("\n")
+      if (end >= 0) yield* take(text.slice(0, end + 1))
+      rest = text.slice(end + 1).slice(0, maxMatchedChars)
     }
-  })
+    rest = whole.length > 0 ? decodeFile(Uint8Array.from(whole)) : rest + (decoder?.decode() ?? "")
+    if (rest !== "" && matches.length < maxMatches) yield* take(rest)
+    return matches
+  },
+  Effect.scoped,
+  Effect.catchTag("PlatformError", () => Effect.succeed([]))
+)
 
-  yield* fs.stream(place, { chunkSize: chunkBytes }).pipe(
-    Stream.takeUntil(() => isBinary || matches.length >= maxMatches),
-    Stream.runForEach((bytes) =>
-      Effect.gen(function* () {
-        if (decoder === undefined && whole === undefined) {
-          const mark = encodingOf(bytes)?.encoding ?? "utf-8"
-          // Rare, so such a file is read whole.
-          if (mark.startsWith("utf-32")) whole = []
-          else decoder = new TextDecoder(mark)
-        }
-        if (whole !== undefined) {
-          whole.push(bytes.slice())
-          return
-        }
-        if (decoder?.encoding === "utf-8" && bytes.includes(0)) {
-          isBinary = true
-          return
-        }
-        const text = rest + (decoder?.decode(bytes, { stream: true }) ?? "")
-        const end = text.lastIndexOf("\n")
-        if (end >= 0) yield* take(text.slice(0, end + 1))
-        // A line longer than a chunk is matched by its beginning.
-        rest = text.slice(end + 1).slice(0, chunkBytes)
+/** The files of a search, found by walking through its folder. */
+export const filesByWalk = Effect.fnUntraced(function* ({
+  choice,
+  includes: isWanted,
+  isFile,
+  target
+}: Search): Effect.fn.Return<ReadonlyArray<string>, never, Needs> {
+  if (isFile) return [target]
+  const path = yield* Path.Path
+  const files: Array<string> = []
+  yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
+    Stream.runForEach((found) =>
+      Effect.map(matchingFiles(found.files, isWanted), (matches) => {
+        for (const file of matches) files.push(path.join(target, file))
       })
-    ),
-    Effect.catchTag("PlatformError", () => Effect.void)
+    )
   )
-  if (isBinary) return []
-  if (whole !== undefined) rest = decodeFile(new Uint8Array(whole.flatMap((each) => [...each])))
-  else rest += decoder?.decode() ?? ""
-  if (rest !== "") yield* take(rest)
-  return matches
+  return files
 })
 
-/** Searches a folder or file without ripgrep. */
-export const searchWithoutRipgrep = Effect.fnUntraced(function* (
-  search: Search
-): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, Needs> {
-  const path = yield* Path.Path
-  const { choice, isFile, includes: isWanted, lines: wanted, perFile, target, total } = search
-  const files: Array<string> = []
-  if (isFile) files.push(target)
-  else {
-    yield* walk(target, choice ?? { git: false, own: false, vendored: false }).pipe(
-      Stream.runForEach((found) =>
-        Effect.map(matchingFiles(found.files, isWanted), (matches) => {
-          for (const file of matches) files.push(path.join(target, file))
-        })
-      )
-    )
-  }
-  files.sort()
-  const searched = Stream.fromIterable(files).pipe(
+/** Searches files in the order of their paths, up to the first one with which there are more than `total` lines. */
+export const searchLines = Effect.fnUntraced(function* (
+  { lines: wanted, perFile, total }: Search,
+  places: ReadonlyArray<string>
+): Effect.fn.Return<ReadonlyArray<FileMatches>, BadPattern, FileSystem.FileSystem | Workspace> {
+  let count = 0
+  return yield* Stream.fromIterable(places.toSorted()).pipe(
     Stream.mapEffect((place) => Effect.map(searchOne(place, wanted, perFile), (lines) => ({ place, lines })), {
       concurrency: concurrentFiles
-    })
+    }),
+    Stream.filter(({ lines }) => lines.length > 0),
+    Stream.takeUntil(({ lines }) => {
+      count += lines.length
+      return count > total
+    }),
+    Stream.runCollect
   )
-  return yield* takeMatches(total, searched)
 })

@@ -1,13 +1,19 @@
-import { ByteSize, Effect, FileSystem, Option, Path, Schema } from "effect"
+import { ByteSize, Effect, type FileSystem, Option, type Path, Schema } from "effect"
 import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
-import { FileLimits } from "../../workspace/FileLimits.ts"
 import { rulesOf } from "../../workspace/IgnoreRules.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
-import { choiceOf, ExcludePatterns, filterOptions, matchingFiles, withoutNulls } from "./FolderToolArguments.ts"
+import {
+  choiceOf,
+  ExcludePatterns,
+  fileReader,
+  filterOptions,
+  matchingFiles,
+  withoutNulls
+} from "./FolderToolArguments.ts"
 
 const parameters = Schema.Struct({
   dir_path: Schema.String.annotate({ description: "The folder, absolute or relative to the root of the workspace" }),
@@ -36,11 +42,7 @@ const concurrentStats = 16
 /** The `list_directory` tool: lists one folder, folders first, files with their sizes. */
 export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>()
-    const path = yield* Path.Path
-    const workspace = yield* Workspace
-    const fs = workspace.files(yield* FileSystem.FileSystem)
-    const limits = yield* FileLimits
+    const { fs, limits, path, platform, workspace } = yield* fileReader
 
     /** A link is listed as its target; one that is broken or leads out of the workspace is marked as such. */
     const entryOf = Effect.fnUntraced(function* (folder: string, { name, type }: FileSystem.DirectoryEntry) {

@@ -3,7 +3,7 @@ import { decode } from "../../../domain/text/Bytes.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { type ApprovalMode, editGrant } from "../../../domain/tools/Approval.ts"
 import { textDisplay } from "../../../domain/tools/ToolResult.ts"
-import { inspect, read } from "../../platform/RegularFile.ts"
+import { read } from "../../platform/RegularFile.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { Approval } from "../Approval.ts"
 import { Plans } from "../Plans.ts"
@@ -101,17 +101,15 @@ const fileOf = ({ path, plans, workspace }: Planning, named = ""): Effect.Effect
 const writtenPlan = Effect.fnUntraced(function* (planning: Planning, named: string | undefined) {
   const file = yield* fileOf(planning, named)
   const shown = planning.workspace.shown(file)
-  const bytes = yield* Effect.gen(function* () {
-    const { size } = yield* inspect(file, shown)
-    if (size > BigInt(maxPlanBytes)) return yield* tooLong(shown)
-    return yield* read(file, shown)
-  }).pipe(
+  const bytes = yield* read(file, shown, maxPlanBytes).pipe(
     Effect.provideService(FileSystem.FileSystem, planning.fs),
-    Effect.catchIf(
-      ({ type }) => type === "file_not_found",
-      () => missing(file, `there is no plan in ${shown}`)
-    ),
-    Effect.catchTag("FileReadError", (error) => Effect.fail(fileReadFailure(error)))
+    Effect.mapError((error) =>
+      error.type === "file_not_found"
+        ? missing(file, `there is no plan in ${shown}`)
+        : error.type === "file_too_large"
+          ? tooLong(shown)
+          : fileReadFailure(error)
+    )
   )
   const { text } = decode(bytes)
   if (text.includes("\0")) return yield* missing(file, `${shown} is not a text file`)

@@ -1,12 +1,13 @@
-import { Effect, FileSystem, Path, Schema } from "effect"
+import { Effect, FileSystem, type Path, Schema } from "effect"
 import * as Base64 from "effect/encoding/Base64"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { type FileKind, kindOf } from "../../../domain/workspace/FileKind.ts"
 import { decodeFile, type ShownLines, showLines, maxLineChars } from "../../../domain/workspace/FileText.ts"
 import { read } from "../../platform/RegularFile.ts"
-import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
+import type { FileSettings } from "../../workspace/FileLimits.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
+import { fileReader } from "./FolderToolArguments.ts"
 
 const LineNumber = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 
@@ -106,10 +107,7 @@ export const fileResult = (
 /** The `read_file` tool: reads text by lines, and attaches images, PDFs, audio and video as they are. */
 export const readFile: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const path = yield* Path.Path
-    const workspace = yield* Workspace
-    const fs = workspace.files(yield* FileSystem.FileSystem)
-    const limits = yield* FileLimits
+    const { fs, limits, path, workspace } = yield* fileReader
     return make({
       name: "read_file",
       description: `Reads a file of the workspace. Returns up to ${limits.lines} lines of a text at a time and says how to continue; pass start_line and end_line for a part. Attaches images, PDFs, audio and video unchanged.`,

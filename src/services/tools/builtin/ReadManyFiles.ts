@@ -1,4 +1,4 @@
-import { type Context, Effect, FileSystem, Glob, Option, Path, Result, Schema, Stream } from "effect"
+import { Effect, FileSystem, Glob, Option, type Path, Result, Schema, Stream } from "effect"
 import type { Part } from "../../../domain/content/Content.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
 import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
@@ -15,11 +15,18 @@ import {
 } from "../../../domain/workspace/ManyFiles.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { read as readRegular } from "../../platform/RegularFile.ts"
-import { FileLimits, type FileSettings } from "../../workspace/FileLimits.ts"
 import { isIgnored, rulesOf, walk } from "../../workspace/IgnoreRules.ts"
-import { Workspace } from "../../workspace/Workspace.ts"
+import type { Workspace } from "../../workspace/Workspace.ts"
 import { make, pathArgument, type Tool } from "../Tool.ts"
-import { choiceOf, filterOptions, GlobPatterns, matchingFiles, withoutNulls } from "./FolderToolArguments.ts"
+import {
+  choiceOf,
+  type FileReader,
+  fileReader,
+  filterOptions,
+  GlobPatterns,
+  matchingFiles,
+  withoutNulls
+} from "./FolderToolArguments.ts"
 import { fileResult } from "./ReadFile.ts"
 
 const Parameters = Schema.Struct({
@@ -39,16 +46,6 @@ type Parameters = typeof Parameters.Type
 const older = ({ include, paths, ...rest }: Readonly<Record<string, unknown>>): unknown => {
   const patterns = include ?? paths
   return withoutNulls({ ...rest, include: typeof patterns === "string" ? [patterns] : patterns })
-}
-
-/** A workspace, and what its files are read with. */
-interface FileReader {
-  /** The checked file system of the workspace. */
-  readonly fs: FileSystem.FileSystem
-  readonly limits: FileSettings
-  readonly path: Path.Path
-  readonly platform: Context.Context<FileSystem.FileSystem | Path.Path | Workspace>
-  readonly workspace: Workspace["Service"]
 }
 
 /** What an entry of `include` stands for in a folder: a pattern, or a file with its path from there. Undefined: nothing. */
@@ -178,14 +175,7 @@ const run = Effect.fn("ReadManyFiles.run")(function* (reader: FileReader, args: 
 /** The `read_many_files` tool: reads all files that match, one after the other. */
 export const readManyFiles: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
-    const workspace = yield* Workspace
-    const reader: FileReader = {
-      fs: workspace.files(yield* FileSystem.FileSystem),
-      limits: yield* FileLimits,
-      path: yield* Path.Path,
-      platform: yield* Effect.context<FileSystem.FileSystem | Path.Path | Workspace>(),
-      workspace
-    }
+    const reader = yield* fileReader
     return make({
       name: "read_many_files",
       description:

@@ -6,7 +6,7 @@ import { type CallContext, makePrepared, type Question, type Tool, ToolFailure }
 import type { UserPrompt } from "../UserPrompt.ts"
 
 /** Options of the `save_memory` tool. */
-export interface SaveMemoryOptions {
+interface SaveMemoryOptions {
   /** Asks the user for the scope of a fact when the model names none. Absent: the model has to name it. */
   readonly ask?: UserPrompt["Service"]["ask"] | undefined
 }

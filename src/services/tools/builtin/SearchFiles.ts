@@ -12,8 +12,8 @@ import type { IgnoreChoice } from "../../workspace/IgnoreRules.ts"
 import { Workspace } from "../../workspace/Workspace.ts"
 import { fileReadFailure, make, pathArgument, type Tool, ToolFailure } from "../Tool.ts"
 import { choiceOf, GlobPattern, withoutNulls } from "./FolderToolArguments.ts"
-import { type FileMatches, type MatchedLine, type Needs, type Search, searchWithoutRipgrep } from "./LineSearch.ts"
-import { isPlainGlob, Ripgrep, searchWithRipgrep } from "./RipgrepSearch.ts"
+import { type FileMatches, filesByWalk, type MatchedLine, type Needs, type Search, searchLines } from "./LineSearch.ts"
+import { filesByRipgrep, isPlainGlob, Ripgrep } from "./RipgrepSearch.ts"
 
 const Count = Schema.Int.check(Schema.isGreaterThanOrEqualTo(1))
 const Around = Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 200 }))
@@ -82,7 +82,7 @@ const wantedOf = Effect.fnUntraced(function* ({
   if (exclude === undefined) return { lines: { pattern, excluded: undefined }, pattern: included }
   const left = searchPattern(exclude, { isCaseSensitive, isFixed: false })
   const excluded = yield* compile("exclude_pattern", left.source, left.isCaseSensitive)
-  return { lines: { pattern, excluded }, pattern: undefined }
+  return { lines: { pattern, excluded }, pattern: included }
 })
 
 /** The folders of the workspace, without those that lie in another of them: that one's search covers both. */
@@ -120,7 +120,7 @@ const searchTarget = Effect.fnUntraced(function* (
     perFile: args.max_matches_per_file ?? total + 1,
     total
   }
-  return (yield* searchWithRipgrep(search)) ?? (yield* searchWithoutRipgrep(search))
+  return yield* searchLines(search, (yield* filesByRipgrep(search)) ?? (yield* filesByWalk(search)))
 })
 
 /** The first `total` matches, or the first `total` files with matches. */
@@ -210,7 +210,7 @@ const answerOf = Effect.fnUntraced(function* (
 /**
  * The `search_file_content` tool: searches the lines of files.
  *
- * Uses ripgrep where it is installed and understands the pattern, else its own engine, with the same results.
+ * Where ripgrep is installed and understands the pattern, it lists the files to search, else all files are searched, with the same results.
  */
 export const searchFiles: Effect.Effect<Tool, never, Needs> = Effect.gen(function* () {
   const platform = yield* Effect.context<Needs>()

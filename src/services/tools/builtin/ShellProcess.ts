@@ -23,7 +23,7 @@ import { ToolFailure } from "../Tool.ts"
 /** Starts shell commands in process groups of their own, and reports how they ended. */
 
 /** How commands are run. */
-export interface ShellOptions {
+interface ShellOptions {
   /** A command that prints nothing for this time is stopped. Default: 300 seconds. */
   readonly inactivity: Duration.Input
   /** Time for processes to end before they are killed. Default: 2 seconds. */
@@ -107,7 +107,7 @@ exec 3>&-
 exec "$2" -c "$1" "\${2##*/}"`
 
 /** How the wrapping shell reports that a command ended. */
-export interface Report {
+interface Report {
   readonly code: number
   /** Processes of the group that are still running. */
   readonly left: ReadonlyArray<number>

@@ -1,5 +1,5 @@
 import { NodeServices } from "@effect/platform-node"
-import { Effect, FileSystem, Layer, PlatformError, Stream } from "effect"
+import { Effect, Layer, PlatformError } from "effect"
 import { ChildProcess, ChildProcessSpawner } from "effect/process"
 import { defaults } from "../../../../src/domain/settings/Settings.ts"
 import * as FileWorkspace from "../../../../src/layers/workspace/FileWorkspace.ts"
@@ -24,15 +24,6 @@ const around = Layer.succeed(Environment, { variables: Effect.succeed({ PATH: pr
 
 const byHand = searchFiles.pipe(Effect.provide(Layer.merge(around, nothingInstalled)))
 const byRipgrep = searchFiles.pipe(Effect.provide(around))
-/** Fails where ripgrep alone does not do: only the other engine reads files as streams. */
-const byRipgrepAlone = searchFiles.pipe(
-  Effect.updateService(FileSystem.FileSystem, (fs) => ({
-    ...fs,
-    stream: () => Stream.die("ripgrep should have done it")
-  })),
-  Effect.provide(around)
-)
-
 const besideRipgrep = needs("ripgrep")
 
 const bytes = (...values: ReadonlyArray<number>) => Uint8Array.from(values)
@@ -94,9 +85,6 @@ const searches: ReadonlyArray<object> = [
   { pattern: "x*", dir_path: "src/a.ts" },
   { pattern: "nowhere to be found" }
 ]
-
-/** Lines are left out by our own engine, and ripgrep refuses a line break. */
-const onlyByHand = ["exclude_pattern", "one\\\\n"]
 
 describe("search_file_content", () => {
   it.effect("answers as in recorded conversations", inMemory(files), function* () {
@@ -222,7 +210,7 @@ describe("search_file_content", () => {
       "shows only the beginning of one huge line with ripgrep, for any number of matches",
       onDisk({ "long.json": `one${"x".repeat(17 * 1_024 * 1_024)}`, "short.json": "x\n" }),
       function* () {
-        const answer = yield* answerOf(yield* byRipgrepAlone, { pattern: "x" })
+        const answer = yield* answerOf(yield* byRipgrep, { pattern: "x" })
         assert.strictEqual(
           answer,
           `Found 2 match(es) for pattern "x" in path ".":\n---\nFile: long.json\nL1: one${"x".repeat(1_997)}... [truncated]\n---\nFile: short.json\nL1: x\n---`
@@ -270,8 +258,7 @@ besideRipgrep("beside ripgrep", () =>
   layer(onDisk(files))("ripgrep and the search without it", (it) => {
     for (const args of searches) {
       it.effect(`both engines agree on ${JSON.stringify(args)}`, function* () {
-        const tool = yield* onlyByHand.some((part) => JSON.stringify(args).includes(part)) ? byRipgrep : byRipgrepAlone
-        assert.strictEqual(yield* answerOf(tool, args), yield* answerOf(yield* byHand, args))
+        assert.strictEqual(yield* answerOf(yield* byRipgrep, args), yield* answerOf(yield* byHand, args))
       })
     }
   })
@@ -301,7 +288,7 @@ layer(
   })
   besideRipgrep("beside ripgrep", () => {
     it.effect("does the same with ripgrep", function* () {
-      assert.strictEqual(yield* answerOf(yield* byRipgrepAlone, args), yield* answerOf(yield* byHand, args))
+      assert.strictEqual(yield* answerOf(yield* byRipgrep, args), yield* answerOf(yield* byHand, args))
     })
   })
 })
