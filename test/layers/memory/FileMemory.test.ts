@@ -895,6 +895,10 @@ layer(NodeServices.layer)("memory files", (it) => {
       yield* memory.refresh
       assert.isUndefined(yield* memory.touched(place("work/a/y")))
       assert.include((yield* memory.touched(place("work/a/b/x"))) ?? "", "in b")
+      assert.deepStrictEqual(shownIn(yield* memory.refresh), ["a/GEMINI.md", "a/b/GEMINI.md"])
+      trusted = (folder) => !folder.endsWith("/b")
+      const { blocks, problems } = yield* memory.refresh
+      assert.deepStrictEqual([shownIn({ blocks }), problems], [["a/GEMINI.md"], []])
     })
 
     it.effect("load nothing when disabled, nor what was already imported", function* () {
