@@ -229,6 +229,7 @@ describe("HookSystem", () => {
       for (let count = 0; count < 3; count += 1) {
         assert.strictEqual((yield* hooks.fire(compress)).failures.length, 1)
       }
+      yield* hooks.fire({ _tag: "SessionEnd", reason: "exit" }, { isReportedByCaller: true })
       yield* hooks.fire(prompt)
       assert.deepStrictEqual(lines, [
         ["hook fails failed on PreCompress: no"],
