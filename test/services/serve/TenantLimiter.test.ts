@@ -1,11 +1,12 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
+import type { TooMany } from "../../../src/services/serve/ServeErrors.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, it, layer } from "../../support/vitest.ts"
 
 const limits = { turns: 2, streams: 1, requests: 3, tokens: 100 }
 const fresh = TenantLimiter.layer({ tenants: { acme: { limits }, zeta: { limits } } })
-const refused = <A, R>(work: Effect.Effect<A, { readonly message: string; readonly retryAfter: number }, R>) =>
+const refused = <A>(work: Effect.Effect<A, TooMany>) =>
   Effect.map(Effect.flip(work), ({ message, retryAfter }) => `${message} (${retryAfter})`)
 
 it.effect("turns and streams are counted apart, for each tenant, and given back once", fresh, function* () {
