@@ -2,8 +2,6 @@ import { Effect } from "effect"
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
-import { needs } from "../support/machine.ts"
-import { postgres } from "../support/postgres.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { example, program, run } from "./program.ts"
 
@@ -98,11 +96,5 @@ describe("sessions", () => {
     const { status, stderr, stdout } = yield* at(folder, undefined)("sessions", "list")
     assert.deepStrictEqual([status, stdout], [1, ""])
     assert.match(stderr, /^palimpsest: .*settings\.json: expected JSON.*\n$/)
-  })
-})
-
-needs("PostgreSQL")("sessions", () => {
-  it.live("are carried from files to PostgreSQL and back", function* () {
-    yield* roundTrip(yield* folderOf("postgres"), yield* postgres)
   })
 })

@@ -326,20 +326,6 @@ terminal("a chat with tools", () => {
     assert.match(tools, /run_shell_command .*Asks first\./)
   })
 
-  it.live("asks a model's question and returns the choice", function* () {
-    const questions = [
-      { question: "Which colour?", options: [{ label: "red" }, { label: "blue", description: "calm" }] }
-    ]
-    const fake = yield* serve(calls(["ask_user", { questions }]), says("Blue it is."))
-    const where = yield* place("ask-user")
-    const screen = yield* chat(fake, where)
-    yield* screen.prompt()
-    const asked = yield* screen.say("paint", (shown) => shown.endsWith("\n?"))
-    assert.include(asked, "Which colour?\n  1 red\n  2 blue · calm\na number, or your own words\ngemini")
-    yield* screen.say("2", "Blue it is.")
-    assert.include(JSON.stringify(results((yield* turnsOf(fake))[1])), `"answer":"blue"`)
-  })
-
   it.live("Ctrl+C ends a command with all its processes, keeps completed work, and the chat continues", function* () {
     const command = "sleep 1000 & echo $! > pid; wait"
     const fake = yield* serve(calls(["run_shell_command", { command }]), says("Then not."))

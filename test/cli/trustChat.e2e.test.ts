@@ -73,37 +73,19 @@ describe("a folder", () => {
 })
 
 needs("tmux")("the question whether a folder is trusted", () => {
-  it.live("is undecided after Ctrl+C, asked about again, answered once, and never asked about again", function* () {
+  it.live("names what the folder would do, and an answer is kept and used at once", function* () {
     const where = yield* place("trust-chat", { work: folder })
-    const file = path.join(where.home, "trusted-folders.json")
     const fake = yield* serve(says("Hello."))
-    const asking = Effect.gen(function* () {
-      const screen = yield* chat(fake, where)
-      const asked = yield* screen.until((shown) => shown.endsWith("\ntrust?"))
-      return { asked, screen }
-    })
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const { asked, screen } = yield* asking
-        assert.include(asked, "Do you trust")
-        assert.match(asked, /hooks, which run commands: \.palimpsest\/settings\.json \(BeforeAgent: "touch\s+hooked"\)/)
-        assert.match(asked, /memory, which tells the model what to do: GEMINI\.md/)
-        yield* screen.press("C-c")
-        yield* screen.prompt()
-        assert.isFalse(existsSync(file))
-      })
-    )
-    yield* Effect.scoped(
-      Effect.gen(function* () {
-        const { screen } = yield* asking
-        yield* screen.say("y")
-        yield* screen.prompt()
-        assert.deepStrictEqual(JSON.parse(readFileSync(file, "utf8")).folders, { [where.cwd]: "trusted" })
-        yield* screen.say("Hello", "Hello.")
-        assert.include(instructionOf((yield* turnsOf(fake))[0]), "be blue")
-      })
-    )
     const screen = yield* chat(fake, where)
-    assert.notInclude(yield* screen.prompt(), "trust?")
+    const asked = yield* screen.until((shown) => shown.endsWith("\ntrust?"))
+    assert.include(asked, "Do you trust")
+    assert.match(asked, /hooks, which run commands: \.palimpsest\/settings\.json \(BeforeAgent: "touch\s+hooked"\)/)
+    assert.match(asked, /memory, which tells the model what to do: GEMINI\.md/)
+    yield* screen.say("y")
+    yield* screen.prompt()
+    const answers = JSON.parse(readFileSync(path.join(where.home, "trusted-folders.json"), "utf8"))
+    assert.deepStrictEqual(answers.folders, { [where.cwd]: "trusted" })
+    yield* screen.say("Hello", "Hello.")
+    assert.include(instructionOf((yield* turnsOf(fake))[0]), "be blue")
   })
 })

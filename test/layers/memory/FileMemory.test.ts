@@ -657,6 +657,27 @@ layer(NodeServices.layer)("memory files", (it) => {
       assert.include(problems[0] ?? "", "@../secret.md was not imported: it leads out of ~/.gemini and ~/dotfiles")
     })
 
+    it.effect("a file that the user's own memory imports is none for a folder that may not import it", function* () {
+      const fs = yield* FileSystem.FileSystem
+      const { memory, place } = yield* person(
+        {
+          ...git,
+          ".gemini/README": "",
+          "work/docs/mine.md": "mine @../work/docs/style.md",
+          "work/docs/style.md": "style",
+          "work/GEMINI.md": "theirs @docs/style.md"
+        },
+        { isTrusted: answered({ work: "trusted", "work/docs": "untrusted" }) }
+      )
+      yield* fs.symlink(place("work/docs/mine.md"), place(".gemini/GEMINI.md"))
+      const { blocks, problems } = withLines(yield* memory.load)
+      assert.deepStrictEqual(
+        blocks.map(({ imports }) => imports.length),
+        [1, 0]
+      )
+      assert.match(problems.join("\n"), /^GEMINI\.md: @docs\/style\.md was not imported: [^\n]*not trusted[^\n]*$/)
+    })
+
     /** What is read for a memory file and these. */
     const readFor = Effect.fnUntraced(function* (
       files: Readonly<Record<string, string>>,
@@ -717,6 +738,7 @@ layer(NodeServices.layer)("memory files", (it) => {
       readonly [what: string, files: Readonly<Record<string, string | Uint8Array>>, problem: RegExp]
     > = [
       ["binary", { "work/AGENTS.md": new Uint8Array([1, 0, 2]) }, /^AGENTS\.md: it is binary, and memory is text$/],
+      ["a byte more than 1 MiB", { "work/AGENTS.md": enough }, /^AGENTS\.md: .*1 MiB/],
       ["importing an address", { "work/AGENTS.md": "@http://x.y/z" }, /@http:\/\/x\.y\/z was not imported: only files/],
       [
         "importing /etc/passwd",
@@ -756,6 +778,22 @@ layer(NodeServices.layer)("memory files", (it) => {
       assert.match(loaded.problems[0] ?? "", problem)
       assert.notInclude(loaded.problems[0] ?? "", "\n")
       assert.notInclude(memoryText(loaded), "root:")
+    })
+
+    it.effect("a file of 1 MiB is read, and none that changes its length meanwhile", function* () {
+      const whole = "x".repeat(1_048_576)
+      assert.deepStrictEqual(
+        (yield* loadedOf({ ...git, "work/GEMINI.md": whole })).blocks.map(({ text }) => text),
+        [whole]
+      )
+      const real = yield* FileSystem.FileSystem
+      for (const changed of ["", "two and more"]) {
+        const readFile = () => Effect.succeed(new TextEncoder().encode(changed))
+        const { blocks, problems } = yield* loadedOf({ ...git, "work/GEMINI.md": "two" }).pipe(
+          Effect.provideService(FileSystem.FileSystem, FileSystem.make({ ...real, readFile }))
+        )
+        assert.deepStrictEqual([blocks.length, problems.length], [0, 1])
+      }
     })
 
     it.effect("pipes, cyclic links and links that lead out are not opened", function* () {
@@ -857,6 +895,10 @@ layer(NodeServices.layer)("memory files", (it) => {
       yield* memory.refresh
       assert.isUndefined(yield* memory.touched(place("work/a/y")))
       assert.include((yield* memory.touched(place("work/a/b/x"))) ?? "", "in b")
+      assert.deepStrictEqual(shownIn(yield* memory.refresh), ["a/GEMINI.md", "a/b/GEMINI.md"])
+      trusted = (folder) => !folder.endsWith("/b")
+      const { blocks, problems } = yield* memory.refresh
+      assert.deepStrictEqual([shownIn({ blocks }), problems], [["a/GEMINI.md"], []])
     })
 
     it.effect("load nothing when disabled, nor what was already imported", function* () {

@@ -517,13 +517,23 @@ describe("a restart", () => {
     assert.strictEqual(yield* send(second), 200)
   })
 
-  it.live("says which version serves, and when to try again while it stops", function* () {
+  it.live("says which version serves, and when to try again while it stops, which begins nothing", function* () {
     const { ask, context } = yield* startServer({ home: newHome() })
+    yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
     const document = yield* json<{ readonly info: { readonly version: string } }>(() => ask("GET", "/openapi.json"))
     assert.strictEqual(document.info.version, "0")
     yield* Context.get(context, ServedSessions).drain
     const { headers, status } = yield* Effect.promise(() => ask("GET", "/ready"))
     assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
+    const statusOf = (method: string, place: string, body?: unknown) =>
+      Effect.map(
+        Effect.promise(() => ask(method, place, { body })),
+        (response) => response.status
+      )
+    for (const place of ["/v1/sessions", `${one}/fork`, `${one}/compress`, `${one}/messages`]) {
+      assert.strictEqual(yield* statusOf("POST", place, { text: "Hello" }), 503, place)
+    }
+    assert.strictEqual(yield* statusOf("GET", one), 200)
   })
 
   it.live("lets a running turn end first", function* () {
@@ -554,10 +564,18 @@ describe("a server whose user has windows and prices of models", () => {
       JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
     )
     const { ask } = yield* startServer({ home: own })
+    const counters = Effect.map(
+      Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text()),
+      (text) => (name: string) => Number(new RegExp(`^palimpsest_${name}[^\\n]* ([\\d.]+)$`, "m").exec(text)?.[1] ?? 0)
+    )
+    const before = yield* counters
     yield* Effect.promise(async () => {
       await ask("POST", "/v1/sessions", { body: { id: "one" } })
       await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
     })
+    const after = yield* counters
+    for (const name of ["running_turns", "open_streams"]) assert.strictEqual(after(name), before(name), name)
+    assert.strictEqual(after(`turns_total\\{status="answered"\\}`), before(`turns_total\\{status="answered"\\}`) + 1)
     interface Read {
       readonly totals: { readonly window: number; readonly cost: { readonly total: number } }
     }

@@ -84,6 +84,23 @@ describe("HookSystem", () => {
     assert.deepStrictEqual((yield* Fiber.join(fiber)).failures, [{ hook: "hangs", message: "it was interrupted" }])
   })
 
+  it.live("an event in the background is waited for by nobody, and for a second when its hooks end", function* () {
+    const told: Array<string> = []
+    yield* run(
+      Effect.gen(function* () {
+        const hooks = yield* HookSystem
+        const work = Effect.andThen(
+          Effect.sleep("50 millis"),
+          Effect.sync(() => void told.push("ended"))
+        )
+        yield* hooks.subscribe("slow", () => work)
+        yield* hooks.fireAside(compress)
+        told.push("went on")
+      })
+    )
+    assert.deepStrictEqual(told, ["went on", "ended"])
+  })
+
   it.effect("hooks are called for their own event, filtered by their matcher", HookSystem.layer, function* () {
     const { hook, hooks, names } = yield* recording
     yield* hooks.add([
@@ -229,6 +246,7 @@ describe("HookSystem", () => {
       for (let count = 0; count < 3; count += 1) {
         assert.strictEqual((yield* hooks.fire(compress)).failures.length, 1)
       }
+      yield* hooks.fire({ _tag: "SessionEnd", reason: "exit" }, { isReportedByCaller: true })
       yield* hooks.fire(prompt)
       assert.deepStrictEqual(lines, [
         ["hook fails failed on PreCompress: no"],

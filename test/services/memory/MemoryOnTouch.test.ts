@@ -72,16 +72,19 @@ describe("memory of a folder that a tool touches", () => {
     })
   }
 
+  const many = Array.from({ length: 20 }, (_, n) => `a/${n}.txt`)
   const places: ReadonlyArray<readonly [args: unknown, rules: ReadonlyArray<string>]> = [
     [{ include: ["a/x.txt", "b/y.txt"] }, ["a", "b"]],
     [{ include: ["a/**/*.ts"] }, ["a"]],
     [{ include: ["**/*.ts", "{a,b}/x"] }, []],
     [{ include: ["../out/x"] }, []],
     [{ include: [] }, []],
-    [`{"include": ["b/y*"]}`, ["b"]]
+    [`{"include": ["b/y*"]}`, ["b"]],
+    [{ include: [...many.slice(1), "b/y.txt"] }, ["a", "b"]],
+    [{ include: [...many, "b/y.txt"] }, ["a"]]
   ]
   for (const [args, rules] of places) {
-    it.effect(`read_many_files ${JSON.stringify(args)}`, here, function* () {
+    it.effect(`read_many_files ${JSON.stringify(args).slice(-40)}: ${rules.join()}`, here, function* () {
       const tool = yield* touching(named("read_many_files", { include: Schema.Array(Schema.String) }))
       const answer = JSON.stringify(yield* valueOf(tool, args))
       for (const rule of ["a", "b"]) {

@@ -4,7 +4,12 @@ import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionSt
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { started } from "../../../src/layers/testing/SessionHistories.ts"
 import { enforce, remove } from "../../../src/services/session/SessionRetention.ts"
-import { SessionLocked, SessionStore, SessionStoreError } from "../../../src/services/session/SessionStore.ts"
+import {
+  SessionLocked,
+  SessionNotFound,
+  SessionStore,
+  SessionStoreError
+} from "../../../src/services/session/SessionStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const store = MemorySessionStore.layer.pipe(Layer.provide(MemoryTempStore.layer))
@@ -68,18 +73,18 @@ describe("retention", () => {
     assert.deepStrictEqual(yield* list, ["c", "b", "a"])
   })
 
-  it.effect("reports a session that could not be deleted, and continues", store, function* () {
+  it.effect.each([
+    ["reports a session that could not be deleted", new SessionLocked({ id: "a", pid: 7, since: 1 }), ["a"]],
+    ["does not report one that another process deleted first", new SessionNotFound({ id: "a" }), []]
+  ] as const)("%s, and continues", store, function* ([, reason, reported]) {
     yield* three
     const real = yield* SessionStore
     const refusing = Layer.succeed(SessionStore, {
       ...real,
-      remove: (id) =>
-        id === "a"
-          ? Effect.fail(new SessionStoreError({ reason: new SessionLocked({ id, pid: 7, since: 1 }) }))
-          : real.remove(id)
+      remove: (id) => (id === "a" ? Effect.fail(new SessionStoreError({ reason })) : real.remove(id))
     })
     const { deleted, kept } = yield* enforce({ maxAge: "15d" }).pipe(Effect.provide(refusing))
-    assert.deepStrictEqual([ids(deleted), kept.map(({ session }) => session.id)], [["b"], ["a"]])
-    assert.include(kept[0]?.error.message ?? "", "process 7")
+    assert.deepStrictEqual([ids(deleted), kept.map(({ session }) => session.id)], [["b"], reported])
+    for (const { error } of kept) assert.include(error.message, "process 7")
   })
 })

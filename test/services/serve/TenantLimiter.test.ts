@@ -1,0 +1,61 @@
+import { Effect } from "effect"
+import { TestClock } from "effect/testing"
+import type { TooMany } from "../../../src/services/serve/ServeErrors.ts"
+import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
+import { assert, it, layer } from "../../support/vitest.ts"
+
+const limits = { turns: 2, streams: 1, requests: 3, tokens: 100 }
+const fresh = TenantLimiter.layer({ tenants: { acme: { limits }, zeta: { limits } } })
+const refused = <A>(work: Effect.Effect<A, TooMany>) =>
+  Effect.map(Effect.flip(work), ({ message, retryAfter }) => `${message} (${retryAfter})`)
+
+it.effect("turns and streams are counted apart, for each tenant, and given back once", fresh, function* () {
+  const { take } = yield* TenantLimiter
+  const full = "the limit of 2 turns that run at a time is reached; let one end first (5)"
+  const first = yield* take("acme", "turns")
+  const second = yield* take("acme", "turns")
+  assert.strictEqual(yield* refused(take("acme", "turns")), full)
+  yield* take("acme", "streams")
+  yield* take("zeta", "turns")
+  // A turn that was promised is taken above the limit, and counts.
+  const promised = yield* take("acme", "turns", { isAccepted: true })
+  yield* first
+  yield* first
+  assert.strictEqual(yield* refused(take("acme", "turns")), full)
+  yield* promised
+  yield* take("acme", "turns")
+  assert.strictEqual(yield* refused(take("acme", "turns")), full)
+  yield* second
+})
+
+it.effect("what has one name counts once, as long as somebody holds it", fresh, function* () {
+  const { take } = yield* TenantLimiter
+  const [one, other] = [yield* take("acme", "streams", { name: "s" }), yield* take("acme", "streams", { name: "s" })]
+  const full = "the limit of 1 event streams that are open at a time is reached; let one end first (5)"
+  assert.strictEqual(yield* refused(take("acme", "streams", { name: "t" })), full)
+  yield* one
+  yield* one
+  assert.strictEqual(yield* refused(take("acme", "streams", { name: "t" })), full)
+  yield* other
+  yield* take("acme", "streams", { name: "t" })
+})
+
+layer(fresh)((it) => {
+  it.effect("requests are counted by the minute, and tokens by the day", function* () {
+    const limiter = yield* TenantLimiter
+    for (let n = 0; n < 3; n += 1) yield* limiter.request("acme")
+    yield* TestClock.adjust("20 seconds")
+    assert.match(yield* refused(limiter.request("acme")), /^the limit of 3 requests a minute is reached.* \(40\)$/)
+    yield* limiter.request("zeta")
+    yield* TestClock.adjust("40 seconds")
+    yield* limiter.request("acme")
+    yield* limiter.tokens("acme", 99)
+    yield* limiter.checkTokens("acme")
+    yield* limiter.tokens("acme", 1)
+    yield* TestClock.adjust("1 hour")
+    assert.match(yield* refused(limiter.checkTokens("acme")), /^the limit of 100 tokens a day is reached.* \(82800\)$/)
+    yield* limiter.checkTokens("zeta")
+    yield* TestClock.adjust("23 hours")
+    yield* limiter.checkTokens("acme")
+  })
+})
