@@ -4,7 +4,7 @@ import { arrange } from "../../domain/conversation/ArrangedMessages.ts"
 import type { Conversation, Entry, EntryId, ViewItem } from "../../domain/conversation/Conversation.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { isPromptContent, systemBefore, type SpokenMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
-import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
+import { sharedPrefix } from "../../domain/effect-ai/SharedPrefix.ts"
 import { toMessages, viewMessage } from "./LanguageModelBridge.ts"
 
 /** Maps the history of an `effect/ai` chat to the view of a session: the places of its system messages, and the entry of each message. */

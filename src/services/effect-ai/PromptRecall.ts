@@ -11,7 +11,7 @@ import {
   type RecallSearch
 } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
-import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
+import { sharedPrefix } from "../../domain/effect-ai/SharedPrefix.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import {
   ConversationNotNamed,
