@@ -61,7 +61,7 @@ describe("the tokens of a message", () => {
     const told = [4_000, 4_000, 8_000].map((estimated) => learning.learn("more", estimated, 1_000)?.isNew)
     assert.deepStrictEqual([...told, learning.learn("many", 4_000, 1_000)?.isNew], [true, false, false, true])
     // Earlier counts are doubted only where a cut one was plausible.
-    learning.learn("many", 4_000, 1_900)
+    learning.learn("many", 2_000, 1_000)
     assert.deepStrictEqual([Math.round(learning.factor("more") * 10), learning.factor("many")], [13, 1])
     assert.isUndefined(learning.learn("more", 9_000, 9_000))
   })
