@@ -1,4 +1,4 @@
-import { Effect, Layer, Schema, type Scope } from "effect"
+import { Effect, identity, Layer, Schema, type Scope } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
@@ -34,7 +34,8 @@ interface Shown {
 
 /** A language model that was started. */
 interface Started {
-  readonly ask: (tenant: string, content: Messages) => Effect.Effect<Messages, AiError.AiError>
+  /** Without a tenant, the conversation has no key. */
+  readonly ask: (tenant: string | undefined, content: Messages) => Effect.Effect<Messages, AiError.AiError>
   readonly recall: (tenant: string, handle: Handle) => ReturnType<Recall["Service"]["recall"]>
   readonly search: (tenant: string, pattern: string) => ReturnType<Recall["Service"]["search"]>
 }
@@ -72,9 +73,9 @@ const world = Effect.fnUntraced(function* (options: CompressedLanguageModel.Opti
     const run = Effect.provideContext(context)
     recall = (yield* run(Recall)).recall
     return {
-      ask: (tenant: string, content: Messages) =>
+      ask: (tenant: string | undefined, content: Messages) =>
         run(LanguageModel.generateText({ prompt: Prompt.fromMessages(content) })).pipe(
-          withConversation(tenant),
+          tenant === undefined ? identity : withConversation(tenant),
           Effect.map(() => sent)
         ),
       recall: (tenant: string, handle: Handle) => run(recall(handle)).pipe(withConversation(tenant)),
@@ -136,6 +137,26 @@ describe("conversations with a key", () => {
       assert.notInclude((yield* second.search(tenant, "module0")).text, `${tenants[1]} 0.`)
     }
   )
+
+  it.effect("are seen by no other tenant, with a key and without, however many they are", function* () {
+    const { problems, started } = yield* world({ window: 1_200 })
+    const { ask } = yield* started
+    const histories = new Map<string, Messages>()
+    const tenants = Array.from({ length: sizeOf(200, 30) }, (_, n) => `tenant/${n}.`)
+    let compressed = 0
+    for (let turn = 0; turn < 6; turn += 1) {
+      for (const [n, tenant] of tenants.entries()) {
+        const history = grown(histories.get(tenant) ?? [], tenant, turn)
+        histories.set(tenant, history)
+        const sent = yield* ask(n % 2 === 0 ? tenant : undefined, history)
+        compressed += JSON.stringify(sent).includes("[palimpsest") ? 1 : 0
+        const named = new Set(JSON.stringify(sent).match(/tenant\/\d+\./g))
+        assert.deepStrictEqual([...named], [tenant])
+      }
+    }
+    assert.isAtLeast(compressed, tenants.length)
+    assert.deepStrictEqual(problems, [])
+  })
 
   it.effect(
     "continue after a restart with the bytes that were sent before, from a history that was read anew",
