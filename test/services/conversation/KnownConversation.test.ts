@@ -1,9 +1,10 @@
 import { Effect, Layer } from "effect"
-import { FailedEmptySummary, Noop } from "../../../src/domain/compression/Compression.ts"
+import { FailedTokenCountError, Noop } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, entryId, type Patch, view } from "../../../src/domain/conversation/Conversation.ts"
+import { defaultModelName } from "../../../src/domain/conversation/FailureMemory.ts"
 import { applyEvent, emptySession, startedWith } from "../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -59,11 +60,11 @@ describe("a known conversation", () => {
     const asked: Array<CompressRequest> = []
     const policy = { ...defaultPolicy, summarizer: "model" as const }
     const before = TokenCount.make(9)
-    const failed = FailedEmptySummary.make({ before, calls: [] })
+    const failed = FailedTokenCountError.make({ before, message: "away" })
     const layer = Layer.mock(Compression, {
       compress: (request) => {
         asked.push(request)
-        return Effect.succeed({ outcome: failed, dropped: undefined })
+        return Effect.succeed({ outcome: failed, dropped: undefined, unusable: [defaultModelName] })
       }
     })
     const started = startedWith({ model: "m", cwd: "/work" }, "s", 1)
@@ -82,7 +83,6 @@ describe("a known conversation", () => {
         ["/work", "m", "extractive"]
       ]
     )
-    assert.isAbove(known.memory.waitUntil, -1)
     const nothing = Layer.mock(Compression, {
       compress: () => Effect.succeed({ outcome: Noop.make({ reason: "empty", before }), dropped: undefined })
     })
