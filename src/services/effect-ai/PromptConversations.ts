@@ -197,7 +197,7 @@ export const viewOf = (
 })
 
 /** The session behind a view: still in memory, or made again from the caller's history and what was recorded. */
-const sessionOf = Effect.fnUntraced(function* (
+export const sessionOf = Effect.fnUntraced(function* (
   { sessions, window }: PromptConversations,
   view: PromptView | undefined,
   content: Messages
