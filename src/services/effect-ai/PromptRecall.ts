@@ -4,18 +4,11 @@ import { type Handle, matches } from "../../domain/content/Handle.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
-import { type FoundParts, hiddenParts, type RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { sharedPrefix } from "../../domain/effect-ai/SharedPrefix.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
-import {
-  ConversationNotNamed,
-  HandleNotHeld,
-  search as searchParts,
-  select,
-  TempStoreError
-} from "../session/TempStore.ts"
+import { ConversationNotNamed, HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
 import { hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
 
@@ -104,7 +97,7 @@ export const search = Effect.fn("Recall.search")(function* (
   read: (content: Messages) => Effect.Effect<Conversation>
 ): Effect.fn.Return<FoundParts, TempStoreError | BadPattern> {
   const [{ content } = Prompt.empty] = yield* promptsFor(prompts, "a pattern")
-  return yield* searchParts(yield* Work.run(hiddenParts(yield* read(content))), request)
+  return yield* searchHidden(yield* read(content), request)
 })
 
 /** Returns the text behind a handle in the prompts of the calls around, or the requested part of it; undefined where they do not hold it. */
