@@ -179,6 +179,27 @@ describe("conversations with a key", () => {
     }
   )
 
+  it.effect("are two for two tenants who say the same", function* () {
+    const { problems, shown, started, stores } = yield* world()
+    const model = yield* started
+    let history: Messages = []
+    for (let turn = 0; turn < 10; turn += 1) {
+      history = grown(history, "both", turn)
+      const [one, other] = [yield* model.ask("a", history), yield* model.ask("b", history)]
+      assert.deepStrictEqual(one.map(messageText), other.map(messageText))
+    }
+    assert.deepStrictEqual(problems, [])
+    assert.deepStrictEqual(new Set([...shown.values()].map(({ tenant }) => tenant)), new Set(["a", "b"]))
+    for (const { handle, tenant, text } of shown.values()) {
+      assert.strictEqual((yield* model.recall(tenant, handle)).text, text)
+    }
+    const ids = yield* Effect.provideContext(
+      SessionStore.use(({ list }) => list),
+      stores
+    )
+    assert.lengthOf(ids, 2)
+  })
+
   it.effect("lose nothing when they are dropped from memory", function* () {
     const { problems, shown, started } = yield* world({ remembered: 1 })
     const model = yield* started
