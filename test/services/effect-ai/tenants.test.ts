@@ -3,6 +3,7 @@ import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import { type Handle, mentions } from "../../../src/domain/content/Handle.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { messageText } from "../../../src/domain/conversation/MessageName.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
@@ -198,6 +199,37 @@ describe("conversations with a key", () => {
       stores
     )
     assert.lengthOf(ids, 2)
+  })
+
+  it.effect("continue in a process what another one compressed meanwhile, and each message once", function* () {
+    const { problems, shown, started, stores } = yield* world({ window: 1_200 })
+    const processes = [yield* started, yield* started]
+    let history: Messages = []
+    for (let turn = 0; turn < 16; turn += 1) {
+      history = grown(history, "a", turn)
+      yield* processes[Math.floor(turn / 3) % 2]?.ask("a", history) ?? Effect.void
+    }
+    assert.deepStrictEqual(problems, [])
+    assert.deepStrictEqual(yield* violations(yield* started, shown.values(), ["a", "b"]), [])
+    const lines = yield* Effect.gen(function* () {
+      const store = yield* SessionStore
+      const [id = ""] = yield* store.list
+      const { log } = yield* store.open(id)
+      return entries((yield* log.whole).conversation).map(({ origin }) => origin?.line)
+    }).pipe(Effect.provideContext(stores), Effect.scoped)
+    assert.isAbove(lines.length, 10)
+    assert.strictEqual(new Set(lines).size, lines.length)
+  })
+
+  it.effect("show nothing of another history under the same key, also after a restart", function* () {
+    const { started } = yield* world()
+    const first = yield* started
+    let history: Messages = []
+    for (let turn = 0; turn < 10; turn += 1) yield* first.ask("a", (history = grown(history, "a", turn)))
+    let other: Messages = []
+    for (let turn = 20; turn < 30; turn += 1) other = grown(other, "a", turn)
+    const sent = yield* (yield* started).ask("a", other)
+    assert.notMatch(JSON.stringify(sent), /a \d\.\d/)
   })
 
   it.effect("lose nothing when they are dropped from memory", function* () {
