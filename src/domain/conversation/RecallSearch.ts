@@ -3,7 +3,6 @@ import { isCall, isMedia, isResponse, isThought, type Part, payload } from "../c
 import type { Handle } from "../content/Handle.ts"
 import { mediaText } from "../content/MediaBlocks.ts"
 import { clipped, firstUnits, lastUnits } from "../text/Bytes.ts"
-import type { SourceText } from "../text/JsonSource.ts"
 import { lineEnd, lineStart } from "../text/Lines.ts"
 import { number, plural } from "../text/NumberText.ts"
 import { type FoundLine, type Pattern, PatternMatcher, type Span } from "../text/Pattern.ts"
@@ -13,7 +12,7 @@ import { isTime } from "../text/Time.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
-import { type Conversation, type Draft, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
+import { type Conversation, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { isWordAt, type LineMatch, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
 /**
@@ -66,10 +65,7 @@ const ownTool = "recall"
 const toolKind = (name: string, kind: PartKind): PartKind => (name === ownTool ? "copy" : kind)
 
 /** Describes a part of a message. Media are found by their kind and address. */
-export const describePart = (
-  { author, content }: Pick<Draft, "author" | "content">,
-  part: Part
-): Pick<HiddenPart, "kind" | "label"> => {
+const describePart = ({ author, content }: Entry, part: Part): Pick<HiddenPart, "kind" | "label"> => {
   if (isCall(part)) {
     const { name } = part.functionCall
     return { kind: toolKind(name, "arguments"), label: `arguments of ${untrustedLine(name)}` }
@@ -85,10 +81,6 @@ export const describePart = (
   return { kind: "agent", label: isThought(part) ? "agent, thinking" : "agent" }
 }
 
-/** The text of a part that is searched. */
-export const searchedText = (part: Part, source?: SourceText): string =>
-  isMedia(part) ? mediaText(part) : payload(part, source).text
-
 /** Returns the entries, the newest first, without the environment message. */
 const newestFirst = (conversation: Conversation): ReadonlyArray<Entry> =>
   allEntries(conversation)
@@ -100,7 +92,7 @@ const partsOf = (entry: Entry): ReadonlyArray<HiddenPart> =>
     const handle = entry.handles[index]
     if (handle === undefined) return []
     const described = describePart(entry, part)
-    const text = () => searchedText(part, sourceOf(entry, index))
+    const text = () => (isMedia(part) ? mediaText(part) : payload(part, sourceOf(entry, index)).text)
     return [{ handle, entry: entry.id, at: entry.at, ...described, text }]
   })
 

@@ -1,6 +1,7 @@
 import { defaultPolicy, type Policy } from "../compression/strategies/Policy.ts"
 import { defaultStrategy } from "../compression/strategies/Strategies.ts"
 import { triggerTokens } from "../compression/strategies/Threshold.ts"
+import { retryFrom } from "../conversation/FailureMemory.ts"
 import { modelLimits, reserveFor, tokenLimit } from "../model/ModelLimits.ts"
 import { TokenCount } from "../tokens/Tokens.ts"
 
@@ -35,16 +36,12 @@ export const requestLimit = (
 export const triggerOf = ({ threshold }: GatewayWindows, limit: number): number =>
   triggerTokens(defaultStrategy, limit, threshold)
 
-/** Share of the window by which a request has to grow between two compressions, as long as it fits at all. */
-const minGrowth = 0.1
-const maxFill = 0.95
-
 /**
- * Tokens from which a conversation is compressed: the trigger, but not soon after the last compression, and not before
- * `retryAt`. A system prompt that fills the window must not lead to a compression in every turn.
+ * Tokens from which a conversation is compressed: the trigger, but as a chat does not before it has grown since a compression that left more, as long as it
+ * fits at all, or that found nothing to do. A system prompt that fills the window must not lead to a compression in every turn.
  */
-export const compressFrom = (limit: number, trigger: number, tokensAfterLast = 0, retryAt = 0): number =>
-  Math.max(trigger, Math.min(maxFill * limit, tokensAfterLast + minGrowth * limit), retryAt)
+export const dueFrom = (limit: number, trigger: number, tokensAfterLast = 0, retryAt = 0): number =>
+  Math.max(trigger, Math.min(limit, retryFrom(tokensAfterLast)), retryAt)
 
 /** The size of a snapshot: a share of the window, within bounds, so that the next compression is not due soon. */
 const snapshotSize = { share: 0.1, min: 400, max: 8_000 }

@@ -15,11 +15,10 @@ import {
 } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { recall } from "../../domain/conversation/Recall.ts"
-import { type FoundParts, hiddenParts, type RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { type SessionTree, sessionTree } from "../../domain/session/SessionTree.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { Compression } from "../compression/Compression.ts"
 import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
@@ -30,7 +29,7 @@ import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
 import { readingLater } from "../session/OpenedSession.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
-import { HandleNotHeld, search, select, TempStore, TempStoreError } from "../session/TempStore.ts"
+import { HandleNotHeld, searchHidden, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
@@ -236,8 +235,7 @@ export class Chat extends Context.Service<
       recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),
       search: (request) =>
         readWhole(chat).pipe(
-          Effect.flatMap(({ conversation }) => Work.run(hiddenParts(conversation))),
-          Effect.flatMap((parts) => search(parts, request)),
+          Effect.flatMap(({ conversation }) => searchHidden(conversation, request)),
           readingLater,
           Effect.withSpan("Chat.search")
         )

@@ -4,7 +4,7 @@ import { arrange } from "../../domain/conversation/ArrangedMessages.ts"
 import type { Conversation, Entry, EntryId, ViewItem } from "../../domain/conversation/Conversation.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
 import { isPromptContent, systemBefore, type SpokenMessage, toContent } from "../../domain/effect-ai/PromptContent.ts"
-import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
+import { sharedPrefix } from "../../domain/effect-ai/SharedPrefix.ts"
 import { toMessages, viewMessage } from "./LanguageModelBridge.ts"
 
 /** Maps the history of an `effect/ai` chat to the view of a session: the places of its system messages, and the entry of each message. */
@@ -43,38 +43,32 @@ export const movedIn = (
   return positions
 }
 
-/** The leading system messages, without those that were moved there. */
-export const leadingOf = (
+/** The system messages of a history. */
+export interface SystemMessages {
+  /** Before all other messages, without those that were moved there. */
+  readonly leading: ReadonlyArray<Prompt.SystemMessage>
+  /** For each other message, those right before it; none for the first, which follows the leading ones. */
+  readonly between: ReadonlyArray<ReadonlyArray<Prompt.SystemMessage>>
+  /** After the last other message. */
+  readonly trailing: ReadonlyArray<Prompt.SystemMessage>
+}
+
+/** Finds the system messages of a history. */
+export const systemsOf = (
   history: ReadonlyArray<Prompt.Message>,
   heldMessages: ReadonlyArray<HistoryMessage>
-): ReadonlyArray<Prompt.SystemMessage> => {
+): SystemMessages => {
   const moved = movedIn(history, heldMessages)
-  return history
-    .slice(0, frontOf(history))
-    .filter((_, at) => !moved.has(at))
-    .filter(isSystem)
-}
-
-/** For each other message, the system messages right before it; none for the first, which follows the leading ones. */
-export const systemsBetween = (
-  history: ReadonlyArray<Prompt.Message>
-): ReadonlyArray<ReadonlyArray<Prompt.SystemMessage>> => {
-  const between: Array<ReadonlyArray<Prompt.SystemMessage>> = []
+  const before: Array<ReadonlyArray<Prompt.SystemMessage>> = []
   let waiting: Array<Prompt.SystemMessage> = []
-  for (const message of history) {
-    if (isSystem(message)) waiting.push(message)
-    else {
-      between.push(between.length === 0 ? [] : waiting)
+  for (const [at, message] of history.entries()) {
+    if (!isSystem(message)) {
+      before.push(waiting)
       waiting = []
-    }
+    } else if (!moved.has(at)) waiting.push(message)
   }
-  return between
-}
-
-/** The system messages after the last other message. */
-export const trailingOf = (history: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.SystemMessage> => {
-  const last = history.findLastIndex(isSpoken)
-  return last < 0 ? [] : history.slice(last + 1).filter(isSystem)
+  const [leading = waiting, ...others] = before
+  return { leading, between: [[], ...others], trailing: before.length === 0 ? [] : waiting }
 }
 
 /** The number of recorded messages that a history still begins with. Messages of one entry are kept or removed together. */
@@ -148,11 +142,7 @@ const shownMessages = (
 export const historyOf = (
   made: EntryMessages,
   conversation: Conversation,
-  by: {
-    readonly leading: ReadonlyArray<Prompt.SystemMessage>
-    readonly keeps: (message: Prompt.SystemMessage) => boolean
-    readonly trailing: ReadonlyArray<Prompt.SystemMessage>
-  }
+  by: Pick<SystemMessages, "leading" | "trailing"> & { readonly keeps: (message: Prompt.SystemMessage) => boolean }
 ): ReadonlyArray<HistoryMessage> => {
   let messages: ReturnType<typeof foreignMessages> | undefined
   const foreign = () => (messages ??= foreignMessages(conversation))

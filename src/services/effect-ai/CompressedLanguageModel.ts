@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Result, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
+import { empty } from "../../domain/conversation/Conversation.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { SessionStore } from "../session/SessionStore.ts"
@@ -25,6 +26,7 @@ import {
   type PromptCall,
   type PromptConversations,
   sentOf,
+  sessionOf,
   shrink,
   tokensOf
 } from "./PromptConversations.ts"
@@ -111,9 +113,13 @@ const prepare = Effect.fnUntraced(function* (
   }
 })
 
-/** Returns the messages that a prompt is currently sent with. If the prompt cannot be counted, nothing was sent. */
-const shownOf = (all: PromptConversations, content: Prompt.Prompt["content"]) =>
-  Effect.map(namesOf(all.names, content), (names) => sentOf(all.known.find(names).view, content))
+/** Returns the conversation of a prompt, as far as it was compressed. If it cannot be counted, nothing was sent. */
+const conversationOf = (all: PromptConversations, content: Prompt.Prompt["content"]) =>
+  namesOf(all.names, content).pipe(
+    Effect.flatMap((names) => sessionOf(all, all.known.find(names).view, content)),
+    Effect.map(({ conversation }) => conversation),
+    Effect.orElseSucceed(() => empty)
+  )
 
 /** Notes the prompt of a call, so that tools that run for it can recall from its prompt and from those of the surrounding calls. */
 const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
@@ -176,7 +182,9 @@ const make = Effect.fnUntraced(function* (options: Options) {
       search: Effect.fnUntraced(function* (request) {
         const key = yield* ConversationKey
         return key === undefined
-          ? yield* PromptRecall.search(prompts, request, (content) => shownOf(all, content))
+          ? yield* PromptRecall.search(prompts, request, (content) =>
+              Effect.provideContext(conversationOf(all, content), context)
+            )
           : yield* KeyedConversations.search(keyed, key, request)
       }, Effect.provideContext(context))
     })

@@ -1,15 +1,14 @@
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
 import type * as Prompt from "effect/ai/Prompt"
 import type { Handle } from "../../domain/content/Handle.ts"
-import { entries } from "../../domain/conversation/Conversation.ts"
+import { empty, entries } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
-import { hiddenParts, type RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { type KnownConversation, knownConversation, textBehind } from "../conversation/KnownConversation.ts"
 import { beginSession, type OpenedSession, openSession, readingLater } from "../session/OpenedSession.ts"
 import { idOfKey, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
-import { HandleNotHeld, search as searchParts, select, TempStoreError } from "../session/TempStore.ts"
+import { HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { lastLine, type OpenedPrompt, type PromptCall, type PromptView, viewOf } from "./PromptConversations.ts"
 import { hashesOf, type PromptNames } from "./PromptNames.ts"
 
@@ -185,8 +184,6 @@ export const recall = Effect.fnUntraced(function* (
 
 /** Searches what left the prompts of a conversation, in its latest session. */
 export const search = Effect.fnUntraced(function* (all: KeyedConversations, key: string, request: RecallSearch) {
-  const found = yield* firstAnswer(all, key, ({ conversation }) =>
-    Effect.flatMap(Work.run(hiddenParts(conversation)), (parts) => searchParts(parts, request))
-  )
-  return found ?? (yield* searchParts([], request))
+  const found = yield* firstAnswer(all, key, ({ conversation }) => searchHidden(conversation, request))
+  return found ?? (yield* searchHidden(empty, request))
 })

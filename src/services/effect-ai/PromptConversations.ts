@@ -197,7 +197,7 @@ export const viewOf = (
 })
 
 /** The session behind a view: still in memory, or made again from the caller's history and what was recorded. */
-const sessionOf = Effect.fnUntraced(function* (
+export const sessionOf = Effect.fnUntraced(function* (
   { sessions, window }: PromptConversations,
   view: PromptView | undefined,
   content: Messages
@@ -269,71 +269,71 @@ const fitCall = Effect.fnUntraced(function* <E, R>(
   return messages
 })
 
-/** Compresses until the prompt fits, and remembers the outcome even if it is rejected in the end: nothing is paid for again. */
-const shrinkOpened = Effect.fnUntraced(function* (
-  all: PromptConversations,
-  call: PromptCall,
-  { append, known: opened, naming, view: began }: OpenedPrompt
+/** What a compression of a prompt has come to. Mutable. */
+interface Shrinking {
+  /** The session with all messages that are compressed; undefined until something is. */
+  known: KnownConversation | undefined
+  view: PromptView | undefined
+  readonly events: Array<SessionEvent>
+}
+
+/** Compresses the first `messages` of a prompt once. `overhead`: estimated tokens of the rest of the request. */
+const compressOnce = Effect.fnUntraced(function* (
+  shrinking: Shrinking,
+  { append, known: opened, naming, view: began }: OpenedPrompt,
+  content: Messages,
+  messages: number,
+  how: { readonly policy: Policy; readonly forced: boolean }
 ) {
+  if (shrinking.known === undefined) {
+    const added = yield* entriesOf(opened, draftsOf(content, began?.messages ?? 0, messages))
+    for (const entry of added) yield* append({ _tag: "Appended", entry })
+    shrinking.known = withEntries(opened, added)
+  }
+  const compressing = compress(shrinking.known, how)
+  const { after, event, outcome } = yield* naming === undefined
+    ? compressing
+    : Effect.provideService(compressing, RangeName, naming(shrinking.known))
+  if (event !== undefined) {
+    yield* append(event)
+    shrinking.events.push(event)
+  }
+  const { overhead } = how.policy
+  const isPatched = patchOf(outcome) !== undefined
+  const { waitUntil } = after.memory
+  // The mark counts the view only; the rest of the request is added.
+  const waiting = isPatched ? waitUntil && waitUntil + overhead : retryFrom(overhead + viewTokens(after.conversation))
+  const isChanged = isPatched || shrinking.view?.items !== undefined
+  shrinking.known = after
+  shrinking.view = viewOf(after, content, { messages, before: began, events: shrinking.events, waiting }, isChanged)
+  return outcome
+})
+
+/** Compresses until the prompt fits, and remembers the outcome even if it is rejected in the end: nothing is paid for again. */
+const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call: PromptCall, opened: OpenedPrompt) {
   const { beginning, content, declared, method, names, system } = call
-  const from = began?.messages ?? 0
   // Messages that `effect/ai` still has to process are sent unchanged.
-  const messages = Math.max(from, awaitedFrom(content))
+  const messages = Math.max(opened.view?.messages ?? 0, awaitedFrom(content))
   const { spoken } = yield* sumOf(all.window, content.slice(messages))
   const overhead = TokenCount.make(Math.ceil(system + declared.tokens + spoken))
-  const events: Array<SessionEvent> = []
-  let known: KnownConversation | undefined
-  let now = began
-  const compressOnce = Effect.fnUntraced(function* (policy: Policy, forced: boolean) {
-    if (known === undefined) {
-      const added = yield* entriesOf(opened, draftsOf(content, from, messages))
-      for (const entry of added) yield* append({ _tag: "Appended", entry })
-      known = withEntries(opened, added)
-    }
-    const compressing = compress(known, { policy: { ...policy, overhead }, forced })
-    const made = yield* naming === undefined
-      ? compressing
-      : Effect.provideService(compressing, RangeName, naming(known))
-    if (made.event !== undefined) {
-      yield* append(made.event)
-      events.push(made.event)
-    }
-    known = made.after
-    const { conversation, memory } = known
-    const isPatched = patchOf(made.outcome) !== undefined
-    now = viewOf(
-      known,
-      content,
-      {
-        messages,
-        before: began,
-        events,
-        // The mark counts the view only; the rest of the request is added.
-        waiting: !isPatched
-          ? retryFrom(overhead + viewTokens(conversation))
-          : memory.waitUntil === 0
-            ? 0
-            : memory.waitUntil + overhead
-      },
-      isPatched || now?.items !== undefined
-    )
-    return made.outcome
-  })
-  return yield* fitCall(
+  const shrinking: Shrinking = { known: undefined, view: opened.view, events: [] }
+  const fitting = fitCall(
     all,
     call,
-    () => now,
-    (policy, forced) => Effect.mapError(compressOnce(policy, forced), (error) => aiError(method, error))
-  ).pipe(
-    Effect.ensuring(
-      Effect.sync(() => {
-        if (now !== undefined && now !== beginning.view) all.known.remember(names, beginning, now)
-        else beginning.view = now
-        // The session of a key is read from its store.
-        if (naming !== undefined && now !== undefined && known !== undefined) all.sessions.set(now, known)
-      })
-    )
+    () => shrinking.view,
+    (policy, forced) =>
+      compressOnce(shrinking, opened, content, messages, { policy: { ...policy, overhead }, forced }).pipe(
+        Effect.mapError((error) => aiError(method, error))
+      )
   )
+  const remember = Effect.sync(() => {
+    const { known, view } = shrinking
+    if (view === undefined || view === beginning.view) beginning.view = view
+    else all.known.remember(names, beginning, view)
+    // The session of a key is read from its store.
+    if (opened.naming !== undefined && view !== undefined && known !== undefined) all.sessions.set(view, known)
+  })
+  return yield* Effect.ensuring(fitting, remember)
 })
 
 /**

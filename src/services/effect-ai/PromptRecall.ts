@@ -1,25 +1,14 @@
 import { Context, Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
-import { type Handle, handleOf, matches } from "../../domain/content/Handle.ts"
+import { type Handle, matches } from "../../domain/content/Handle.ts"
+import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
-import {
-  describePart,
-  searchedText,
-  type FoundParts,
-  type HiddenPart,
-  type RecallSearch
-} from "../../domain/conversation/RecallSearch.ts"
+import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
-import { sharedPrefix } from "../../domain/effect-ai/PromptView.ts"
+import { sharedPrefix } from "../../domain/effect-ai/SharedPrefix.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
-import {
-  ConversationNotNamed,
-  HandleNotHeld,
-  search as searchParts,
-  select,
-  TempStoreError
-} from "../session/TempStore.ts"
+import { ConversationNotNamed, HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
 import { hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
 
@@ -101,29 +90,14 @@ const promptsFor = Effect.fnUntraced(function* ({ areSeveral, only }: PromptReca
   return only === undefined ? [] : [only]
 })
 
-/** Searches the messages of the innermost prompt that are not sent as they are. */
+/** Searches what left the innermost prompt, whose conversation `read` returns. */
 export const search = Effect.fn("Recall.search")(function* (
   prompts: PromptRecall,
   request: RecallSearch,
-  shownOf: (content: Messages) => Effect.Effect<Messages>
+  read: (content: Messages) => Effect.Effect<Conversation>
 ): Effect.fn.Return<FoundParts, TempStoreError | BadPattern> {
   const [{ content } = Prompt.empty] = yield* promptsFor(prompts, "a pattern")
-  const shown = new Set(yield* shownOf(content))
-  const hidden: Array<HiddenPart> = []
-  for (let at = content.length - 1; at >= 0; at -= 1) {
-    const message = content[at]
-    if (message === undefined || message.role === "system" || shown.has(message)) continue
-    const draft = { content: toContent(message) }
-    const hashes = yield* hashesOf(prompts.names, message)
-    for (const [index, part] of draft.content.parts.entries()) {
-      const described = describePart(draft, part)
-      const hash = hashes[index]
-      if (hash === undefined) continue
-      const text = () => searchedText(part)
-      hidden.push({ handle: handleOf(hash), entry: `message ${at + 1}`, at: undefined, ...described, text })
-    }
-  }
-  return yield* searchParts(hidden, request)
+  return yield* searchHidden(yield* read(content), request)
 })
 
 /** Returns the text behind a handle in the prompts of the calls around, or the requested part of it; undefined where they do not hold it. */

@@ -18,14 +18,12 @@ import {
   historyOf,
   isSpoken,
   isSystem,
-  leadingOf,
   makeEntryMessages,
   movedIn,
   recordedPrefix,
   releaseEntry,
-  systemsBetween,
-  takeMessage,
-  trailingOf
+  systemsOf,
+  takeMessage
 } from "./ChatHistory.ts"
 
 /** Keeps the history of an `effect/ai` chat and its session in sync. */
@@ -55,7 +53,7 @@ export const open = Effect.fnUntraced(function* (
   const { conversation } = opened.session
   const made = makeEntryMessages()
   const isNew = conversation.log === undefined
-  const leading = isNew ? [] : leadingOf(first, [])
+  const leading = isNew ? [] : systemsOf(first, []).leading
   const held = historyOf(made, conversation, { leading, keeps: () => true, trailing: [] })
   return {
     log: opened.log,
@@ -79,9 +77,8 @@ const follow = Effect.fnUntraced(function* (recorded: RecordedChat) {
   recorded.version = conversation.version
   recorded.measured = undefined
   recorded.held = historyOf(recorded.made, conversation, {
-    leading: leadingOf(history, recorded.held),
-    keeps: (message) => present.has(message),
-    trailing: trailingOf(history)
+    ...systemsOf(history, recorded.held),
+    keeps: (message) => present.has(message)
   })
 })
 
@@ -141,7 +138,7 @@ export const record = Effect.fnUntraced(function* (recorded: RecordedChat) {
   if ((yield* recorded.chat.session).conversation.version !== recorded.version) yield* follow(recorded)
   const history = yield* messagesOf(recorded)
   const spoken = history.filter(isSpoken)
-  const before = systemsBetween(history)
+  const { between: before } = systemsOf(history, recorded.held)
   const held = recorded.held.filter(({ entry }) => entry !== undefined)
   const shared = recordedPrefix(held, spoken)
   const from = held[shared]?.entry

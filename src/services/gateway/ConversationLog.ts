@@ -6,14 +6,7 @@ import {
   rangeOf,
   writtenMessages
 } from "../../domain/conversation/ArrangedMessages.ts"
-import {
-  type Draft,
-  entries,
-  type Entry,
-  type Patch,
-  view,
-  type ViewItem
-} from "../../domain/conversation/Conversation.ts"
+import { type Draft, type Patch, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
 import type { SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -81,20 +74,6 @@ export const withMessages = Effect.fnUntraced(function* (log: ConversationLog, m
     groups: [...log.groups, ...groups]
   }
 })
-
-/** Returns the entries that a log has and an earlier one does not. */
-export const addedSince = (log: ConversationLog, earlier: ConversationLog): ReadonlyArray<Entry> =>
-  entries(log.conversation).filter(({ origin }) => (origin?.line ?? 0) > earlier.groups.length)
-
-/** Returns the log with only the first `end` messages, where `base` has fewer. */
-export const cutAt = (whole: ConversationLog, base: ConversationLog, end: number): ConversationLog => {
-  const added = addedSince(whole, base).filter((entry) => (rangeOf(entry, whole.groups)?.to ?? 0) <= end)
-  return {
-    ...withEntries(base, added),
-    messages: whole.messages.slice(0, end),
-    groups: whole.groups.slice(0, base.groups.length + added.length)
-  }
-}
 
 /** Returns the number of messages up to the last that a patch changes. */
 export const changedEnd = ({ conversation, groups }: ConversationLog, patch: Patch): number => {

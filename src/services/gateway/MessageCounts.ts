@@ -4,7 +4,16 @@ import { wire } from "../../domain/gateway/WireDialects.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { type CountHistory, type CutPrompt, isCut, withCount } from "../../domain/tokens/CutPrompts.ts"
+import {
+  type Calibration,
+  doubted,
+  expected,
+  isCutCount,
+  observe,
+  uncalibrated
+} from "../../domain/tokens/Calibration.ts"
+import type { CutPrompt } from "../../domain/tokens/CutPrompts.ts"
+import { type Features, sumFeatures } from "../../domain/tokens/TextFeatures.ts"
 import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 
@@ -14,9 +23,22 @@ const maxCounts = 100_000
 const maxModels = 128
 /** Tokens of a message in addition to its parts. */
 const frameTokens = 4
-/** The bounds of the correction factor, and the weight of the newest count. */
+/** Estimated tokens for which the correction is computed. */
+const measure = 1_000
+/** The bounds of the correction. */
 const factorBounds = { min: 0.8, max: 1.6 }
-const factorWeight = 0.3
+
+/** What is learned of a model. */
+interface Learned {
+  readonly calibration: Calibration
+  /** Whether it was said that its server cuts prompts. */
+  readonly isTold: boolean
+}
+
+const unknown: Learned = { calibration: uncalibrated, isTold: false }
+
+/** A request as a calibration sees it. The gateway does not read each message again, so that its text is of one class. */
+const featuresOf = (tokens: number): Features => ({ ...sumFeatures([]), code: tokens })
 
 /** Returns the tokens of one message, as they are counted in a conversation. */
 const messageTokens = (dialect: Dialect, json: string): number => {
@@ -28,10 +50,7 @@ const messageTokens = (dialect: Dialect, json: string): number => {
 /** Counts messages and heads, and corrects the estimates for each model. Mutable. */
 export class MessageCounts {
   private readonly counts = new BoundedMap<string, number>(maxCounts)
-  private readonly factors = new BoundedMap<string, number>(maxModels)
-  private readonly histories = new BoundedMap<string, { readonly history: CountHistory; readonly isTold: boolean }>(
-    maxModels
-  )
+  private readonly models = new BoundedMap<string, Learned>(maxModels)
   private readonly hash: HashText
 
   constructor(hash: HashText) {
@@ -48,30 +67,24 @@ export class MessageCounts {
     return this.held(this.hash(text), () => estimateText(text))
   }
 
-  /** Returns the correction factor for a model. */
+  /** Returns the model's tokens for one estimated token. */
   factor(model: string): number {
-    return this.factors.get(model) ?? 1
+    const { calibration } = this.models.get(model) ?? unknown
+    const tokens = expected(calibration, featuresOf(measure)) ?? measure
+    return Math.min(factorBounds.max, Math.max(factorBounds.min, tokens / measure))
   }
 
   /** Learns from a provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */
   learn(model: string, estimated: number, counted: number): CutPrompt | undefined {
     if (estimated <= 0 || counted <= 0) return undefined
-    const known = this.histories.get(model)
-    const cut = isCut(known?.history ?? {}, estimated, counted)
-    const isTold = known?.isTold === true
-    this.histories.set(model, {
-      history: withCount(known?.history ?? {}, estimated, counted, cut),
-      isTold: isTold || cut
+    const { calibration, isTold } = this.models.get(model) ?? unknown
+    const features = featuresOf(estimated)
+    const isCut = isCutCount(calibration, features, counted, false)
+    this.models.set(model, {
+      calibration: (isCut ? doubted : observe)(calibration, features, counted),
+      isTold: isTold || isCut
     })
-    if (cut) {
-      // Earlier counts may be those of cut prompts too.
-      this.factors.set(model, 1)
-      return { model, estimated: Math.round(estimated), counted, isNew: !isTold }
-    }
-    const before = this.factor(model)
-    const now = Math.min(factorBounds.max, Math.max(factorBounds.min, counted / estimated))
-    this.factors.set(model, before + (now - before) * factorWeight)
-    return undefined
+    return isCut ? { model, estimated: Math.round(estimated), counted, isNew: !isTold } : undefined
   }
 
   private held(key: string, count: () => number): number {

@@ -1,13 +1,11 @@
 import { Effect } from "effect"
 import type { Handle } from "../../domain/content/Handle.ts"
-import { hiddenParts } from "../../domain/conversation/RecallSearch.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
 import type { RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import { textBehind } from "../conversation/KnownConversation.ts"
-import { HandleNotHeld, search, select, type TempStore, TempStoreError } from "../session/TempStore.ts"
+import { HandleNotHeld, searchHidden, select, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { recall as recallTool } from "../tools/builtin/Recall.ts"
 import { unwatchedCall } from "../tools/Tool.ts"
@@ -67,7 +65,7 @@ const recall = Effect.fnUntraced(function* (
         ? yield* new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy it as it is shown" }) })
         : yield* select(text, selection)
     }, Effect.provideContext(context)),
-    search: (query) => Effect.flatMap(Work.run(hiddenParts(log.conversation)), (parts) => search(parts, query))
+    search: (query) => searchHidden(log.conversation, query)
   })
   const share = Math.floor(room / Math.max(1, calls.length))
   const maxTokens = Math.max(minRecallTokens, Math.min(maxRecallTokens, share))

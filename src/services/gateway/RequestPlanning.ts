@@ -1,7 +1,7 @@
 import { Effect, Metric } from "effect"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
-import { compressFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
+import { dueFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import {
@@ -131,7 +131,7 @@ const plan = Effect.fnUntraced(function* (
   const restNow = yield* messagesBetween(memory, conversation, last?.messages ?? 0)
   const tokensNow = tokensWith(counts, conversation, last, restNow)
   const next: Preparable = { ...conversation, rest: restNow, tokens: tokensNow }
-  const due = isTooLong ? 0 : compressFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))
+  const due = isTooLong ? 0 : dueFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))
   const made = tokensNow >= due && route.asks === "answer" ? yield* compress(planning, next) : undefined
   const isNear = made === undefined && tokensNow >= prepareAt * due && route.asks === "answer"
   const soon = isNear ? { next } : {}

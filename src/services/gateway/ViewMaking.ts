@@ -1,19 +1,12 @@
 import { Clock, Effect } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
+import { entries } from "../../domain/conversation/Conversation.ts"
 import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { compress, withPatch } from "../conversation/KnownConversation.ts"
-import {
-  addedSince,
-  changedEnd,
-  type ConversationLog,
-  cutAt,
-  isWithinGroup,
-  viewMessages,
-  withMessages
-} from "./ConversationLog.ts"
+import { changedEnd, type ConversationLog, isWithinGroup, viewMessages, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
@@ -67,7 +60,8 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const messages = rest[end - start - 1]?.upTo
   const name = messages === undefined ? undefined : names[messages]
   if (messages === undefined || name === undefined) return undefined
-  const cut = cutAt(whole, base, end)
+  // What comes after it stays the client's own.
+  const cut = yield* withMessages(base, rest.slice(0, end - start))
   const log = withPatch(cut, patch, dropped)
   const view: CompressedView = {
     version: 1,
@@ -77,7 +71,9 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
     sent: viewMessages(log),
     patch,
     dropped: dropped ?? null,
-    handles: addedSince(cut, base).flatMap(({ handles }) => handles),
+    handles: entries(cut.conversation)
+      .slice(entries(base.conversation).length)
+      .flatMap(({ handles }) => handles),
     model: body.model,
     at: yield* Clock.currentTimeMillis,
     tokens: { before: Math.round(tokens), after: 0 }

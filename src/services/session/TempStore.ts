@@ -1,14 +1,17 @@
 import { Context, Effect, type Layer, Schema } from "effect"
 import { type Handle, Hash, isHandle, matches } from "../../domain/content/Handle.ts"
+import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import { type Excerpt, excerpt, type Selection } from "../../domain/conversation/Excerpt.ts"
 import { readQuery, type RecallQuery } from "../../domain/conversation/RecallQuery.ts"
 import {
   type FoundParts,
   type HiddenPart,
+  hiddenParts,
   type RecallSearch,
   searching
 } from "../../domain/conversation/RecallSearch.ts"
 import { errorText } from "../../domain/text/ErrorText.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
 import { hash } from "./Sha256.ts"
@@ -206,3 +209,10 @@ export const search = Effect.fnUntraced(function* (
 ): Effect.fn.Return<FoundParts, BadPattern> {
   return yield* Patterns.run(searching(parts, yield* compileQuery(request.pattern), request))
 })
+
+/** Searches what left the view of a conversation. */
+export const searchHidden = (
+  conversation: Conversation,
+  request: RecallSearch
+): Effect.Effect<FoundParts, BadPattern> =>
+  Effect.flatMap(Work.run(hiddenParts(conversation)), (parts) => search(parts, request))

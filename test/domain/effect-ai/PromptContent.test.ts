@@ -13,7 +13,7 @@ import {
   toContent,
   toMessage
 } from "../../../src/domain/effect-ai/PromptContent.ts"
-import { sameMessage } from "../../../src/domain/effect-ai/PromptView.ts"
+import { sameMessage } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, calls, messageOf, result, results, says } from "../../support/prompts.ts"
 import { runsOf } from "../../support/runs.ts"

@@ -1,18 +1,18 @@
 import { assert, it } from "@effect/vitest"
 import { accountOf, limitsOfKeys } from "../../../src/domain/gateway/GatewayAccess.ts"
-import { compressFrom, gatewayPolicy, requestLimit, triggerOf } from "../../../src/domain/gateway/GatewayLimits.ts"
+import { dueFrom, gatewayPolicy, requestLimit, triggerOf } from "../../../src/domain/gateway/GatewayLimits.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 
 it.each([
   ["at the threshold", {}, 750],
-  ["a tenth of the window after the last compression", { tokensAfterLast: 800 }, 900],
+  ["when it has grown by a tenth since a compression that left much", { tokensAfterLast: 820 }, 903],
   ["at the threshold after a compression that left little", { tokensAfterLast: 100 }, 750],
-  ["before the window is full, whatever the last compression left", { tokensAfterLast: 1_000 }, 950],
+  ["where it would not fit, whatever the last compression left", { tokensAfterLast: 1_000 }, 1_000],
   ["not before the conversation has grown after a compression that found nothing to do", { retryAt: 880 }, 880],
   ["at the threshold after a failed compression that was long ago", { retryAt: 500 }, 750]
 ])("a conversation is compressed %s", (_rule, { retryAt, tokensAfterLast }: Before, tokens) => {
-  assert.strictEqual(compressFrom(1_000, triggerOf({ threshold: 0.75 }, 1_000), tokensAfterLast, retryAt), tokens)
+  assert.strictEqual(dueFrom(1_000, triggerOf({ threshold: 0.75 }, 1_000), tokensAfterLast, retryAt), tokens)
 })
 
 interface Before {

@@ -1,8 +1,17 @@
+import { Effect, Layer } from "effect"
+import { FailedTokenCountError, Noop } from "../../../src/domain/compression/Compression.ts"
+import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, entryId, type Patch, view } from "../../../src/domain/conversation/Conversation.ts"
+import { defaultModelName } from "../../../src/domain/conversation/FailureMemory.ts"
+import { applyEvent, emptySession, startedWith } from "../../../src/domain/session/Session.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
+import { Compression } from "../../../src/services/compression/Compression.ts"
+import type { CompressRequest } from "../../../src/services/compression/strategies/CompressRequest.ts"
 import {
+  compress,
   knownConversation,
   entriesOf,
   textBehind,
@@ -45,5 +54,40 @@ describe("a known conversation", () => {
     assert.strictEqual(textBehind(after, Handle.make("h_nothingaaa")), undefined)
     // The conversation before is another value.
     assert.deepStrictEqual([whole.ranges, view(whole.conversation).length], [undefined, 3])
+  })
+
+  it.effect("is compressed with what its session knows, and remembers a failure and a success", function* () {
+    const asked: Array<CompressRequest> = []
+    const policy = { ...defaultPolicy, summarizer: "model" as const }
+    const before = TokenCount.make(9)
+    const failed = FailedTokenCountError.make({ before, message: "away" })
+    const layer = Layer.mock(Compression, {
+      compress: (request) => {
+        asked.push(request)
+        return Effect.succeed({ outcome: failed, dropped: undefined, unusable: [defaultModelName] })
+      }
+    })
+    const started = startedWith({ model: "m", cwd: "/work" }, "s", 1)
+    let known = knownConversation(applyEvent(emptySession, started))
+    for (let time = 0; time < 3; time += 1) {
+      const { after, event } = yield* Effect.provide(compress(known, { policy, forced: false }), layer)
+      assert.strictEqual(event?._tag, "CompressionFailed")
+      known = after
+    }
+    // A model that gave nothing usable twice is not asked again.
+    assert.deepStrictEqual(
+      asked.map(({ cwd, family, policy: { summarizer } }) => [cwd, family, summarizer]),
+      [
+        ["/work", "m", "model"],
+        ["/work", "m", "model"],
+        ["/work", "m", "extractive"]
+      ]
+    )
+    const nothing = Layer.mock(Compression, {
+      compress: () => Effect.succeed({ outcome: Noop.make({ reason: "empty", before }), dropped: undefined })
+    })
+    const same = yield* Effect.provide(compress(known, { policy, forced: false }), nothing)
+    assert.strictEqual(same.after, known)
+    assert.isUndefined(same.event)
   })
 })

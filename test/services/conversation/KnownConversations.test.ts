@@ -64,6 +64,15 @@ describe("a known conversation", () => {
     assert.deepStrictEqual(all.find(namesOf("abx")).view, { messages: 2 })
   })
 
+  it("keeps the compression that was first, so that all who branch there send the same", () => {
+    const all = make()
+    const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
+    const first = { messages: 2 }
+    all.remember(namesOf("abc"), one, first)
+    all.remember(namesOf("abd"), other, { messages: 2 })
+    assert.strictEqual(all.find(namesOf("abx")).view, first)
+  })
+
   it("is forgotten when others were used since, and an empty one is none", () => {
     const all = make(2)
     const first = all.find(namesOf("a"))

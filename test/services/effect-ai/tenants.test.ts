@@ -1,8 +1,9 @@
-import { Effect, Layer, Schema, type Scope } from "effect"
+import { Effect, identity, Layer, Schema, type Scope } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
 import { type Handle, mentions } from "../../../src/domain/content/Handle.ts"
+import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import { messageText } from "../../../src/domain/conversation/MessageName.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
@@ -34,7 +35,8 @@ interface Shown {
 
 /** A language model that was started. */
 interface Started {
-  readonly ask: (tenant: string, content: Messages) => Effect.Effect<Messages, AiError.AiError>
+  /** Without a tenant, the conversation has no key. */
+  readonly ask: (tenant: string | undefined, content: Messages) => Effect.Effect<Messages, AiError.AiError>
   readonly recall: (tenant: string, handle: Handle) => ReturnType<Recall["Service"]["recall"]>
   readonly search: (tenant: string, pattern: string) => ReturnType<Recall["Service"]["search"]>
 }
@@ -72,9 +74,9 @@ const world = Effect.fnUntraced(function* (options: CompressedLanguageModel.Opti
     const run = Effect.provideContext(context)
     recall = (yield* run(Recall)).recall
     return {
-      ask: (tenant: string, content: Messages) =>
+      ask: (tenant: string | undefined, content: Messages) =>
         run(LanguageModel.generateText({ prompt: Prompt.fromMessages(content) })).pipe(
-          withConversation(tenant),
+          tenant === undefined ? identity : withConversation(tenant),
           Effect.map(() => sent)
         ),
       recall: (tenant: string, handle: Handle) => run(recall(handle)).pipe(withConversation(tenant)),
@@ -137,6 +139,26 @@ describe("conversations with a key", () => {
     }
   )
 
+  it.effect("are seen by no other tenant, with a key and without, however many they are", function* () {
+    const { problems, started } = yield* world({ window: 1_200 })
+    const { ask } = yield* started
+    const histories = new Map<string, Messages>()
+    const tenants = Array.from({ length: sizeOf(200, 30) }, (_, n) => `tenant/${n}.`)
+    let compressed = 0
+    for (let turn = 0; turn < 6; turn += 1) {
+      for (const [n, tenant] of tenants.entries()) {
+        const history = grown(histories.get(tenant) ?? [], tenant, turn)
+        histories.set(tenant, history)
+        const sent = yield* ask(n % 2 === 0 ? tenant : undefined, history)
+        compressed += JSON.stringify(sent).includes("[palimpsest") ? 1 : 0
+        const named = new Set(JSON.stringify(sent).match(/tenant\/\d+\./g))
+        assert.deepStrictEqual([...named], [tenant])
+      }
+    }
+    assert.isAtLeast(compressed, tenants.length)
+    assert.deepStrictEqual(problems, [])
+  })
+
   it.effect(
     "continue after a restart with the bytes that were sent before, from a history that was read anew",
     function* () {
@@ -157,6 +179,58 @@ describe("conversations with a key", () => {
       assert.deepStrictEqual(after.map(messageText), before.map(messageText))
     }
   )
+
+  it.effect("are two for two tenants who say the same", function* () {
+    const { problems, shown, started, stores } = yield* world()
+    const model = yield* started
+    let history: Messages = []
+    for (let turn = 0; turn < 10; turn += 1) {
+      history = grown(history, "both", turn)
+      const [one, other] = [yield* model.ask("a", history), yield* model.ask("b", history)]
+      assert.deepStrictEqual(one.map(messageText), other.map(messageText))
+    }
+    assert.deepStrictEqual(problems, [])
+    assert.deepStrictEqual(new Set([...shown.values()].map(({ tenant }) => tenant)), new Set(["a", "b"]))
+    for (const { handle, tenant, text } of shown.values()) {
+      assert.strictEqual((yield* model.recall(tenant, handle)).text, text)
+    }
+    const ids = yield* Effect.provideContext(
+      SessionStore.use(({ list }) => list),
+      stores
+    )
+    assert.lengthOf(ids, 2)
+  })
+
+  it.effect("continue in a process what another one compressed meanwhile, and each message once", function* () {
+    const { problems, shown, started, stores } = yield* world({ window: 1_200 })
+    const processes = [yield* started, yield* started]
+    let history: Messages = []
+    for (let turn = 0; turn < 16; turn += 1) {
+      history = grown(history, "a", turn)
+      yield* processes[Math.floor(turn / 3) % 2]?.ask("a", history) ?? Effect.void
+    }
+    assert.deepStrictEqual(problems, [])
+    assert.deepStrictEqual(yield* violations(yield* started, shown.values(), ["a", "b"]), [])
+    const lines = yield* Effect.gen(function* () {
+      const store = yield* SessionStore
+      const [id = ""] = yield* store.list
+      const { log } = yield* store.open(id)
+      return entries((yield* log.whole).conversation).map(({ origin }) => origin?.line)
+    }).pipe(Effect.provideContext(stores), Effect.scoped)
+    assert.isAbove(lines.length, 10)
+    assert.strictEqual(new Set(lines).size, lines.length)
+  })
+
+  it.effect("show nothing of another history under the same key, also after a restart", function* () {
+    const { started } = yield* world()
+    const first = yield* started
+    let history: Messages = []
+    for (let turn = 0; turn < 10; turn += 1) yield* first.ask("a", (history = grown(history, "a", turn)))
+    let other: Messages = []
+    for (let turn = 20; turn < 30; turn += 1) other = grown(other, "a", turn)
+    const sent = yield* (yield* started).ask("a", other)
+    assert.notMatch(JSON.stringify(sent), /a \d\.\d/)
+  })
 
   it.effect("lose nothing when they are dropped from memory", function* () {
     const { problems, shown, started } = yield* world({ remembered: 1 })

@@ -7,9 +7,7 @@ import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import { withPatch } from "../../../src/services/conversation/KnownConversation.ts"
 import {
-  addedSince,
   changedEnd,
-  cutAt,
   emptyLog,
   isWithinGroup,
   viewMessages,
@@ -58,19 +56,6 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     const trailing = dialect === "chat" ? 1 : 0
     assert.deepStrictEqual([log.messages, log.groups.at(-1)?.to], [all, all.length - trailing])
 
-    // A part of what was added is what would have been added of that part alone.
-    assert.deepStrictEqual(
-      addedSince(log, first).map(({ id }) => id),
-      [entryId(4), entryId(5)]
-    )
-    for (let end = before; end <= sent.length; end += 1) {
-      if (isWithinGroup(log, end)) continue
-      const cut = cutAt(log, first, end)
-      const fresh = yield* withMessages(first, sent.slice(before, end))
-      const placesOf = ({ groups }: typeof cut) => groups.map(({ from, to }) => [from, to])
-      assert.deepStrictEqual([cut.conversation, placesOf(cut)], [fresh.conversation, placesOf(fresh)])
-      assert.deepStrictEqual([viewMessages(cut), cut.messages], [all.slice(0, end), fresh.messages])
-    }
     const looked = all.findIndex((json) => json.includes("Look."))
     assert.isFalse(isWithinGroup(first, looked + 1))
     assert.strictEqual(isWithinGroup(first, before - trailing - 1), dialect === "chat" || dialect === "responses")

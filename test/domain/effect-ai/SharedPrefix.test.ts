@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
-import { sameMessage, sharedPrefix } from "../../../src/domain/effect-ai/PromptView.ts"
+import { sameMessage, sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, messageOf, result, results, says } from "../../support/prompts.ts"
 import { runsOf } from "../../support/runs.ts"
