@@ -49,6 +49,7 @@ import {
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
+import { type FiledIssues, followIssues, resumeIssues } from "./FiledIssues.ts"
 import { type Edit, type FileHistory, filesIn, type FileState, nameOf, recordTouch } from "./FileHistory.ts"
 import {
   type Anchor,
@@ -89,6 +90,8 @@ export interface Evidence {
   /** Commands that failed and have not succeeded since. */
   readonly failing: ReadonlyMap<string, unknown>
   readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
+  /** Issues that the agent filed in a tracker, oldest first. */
+  readonly issues: ReadonlyArray<Todo>
   /** The last result of each kind of check. */
   readonly checks: ReadonlyMap<CheckKind, CheckRun>
   /** Commits, oldest first. */
@@ -162,6 +165,7 @@ interface Gathering {
   readonly files: FileHistory
   readonly commands: CommandHistory
   readonly todos: TodoHistory
+  readonly issues: FiledIssues
   readonly weights: NameWeights
   previous: Snapshot | undefined
 }
@@ -181,8 +185,12 @@ const act = (
   isRefused: boolean
 ): void => {
   if (action._tag === "Command" && isRefused) recordRefusal(state.commands, id, action.command, answer?.handle)
-  else if (action._tag === "Command") recordRun(state.commands, id, action, answer)
-  else if ("path" in action) {
+  else if (action._tag === "Command") {
+    recordRun(state.commands, id, action, answer)
+    if (action.exit === 0) {
+      followIssues(state.issues, action.command, action.output ?? answerText(answer?.part))
+    }
+  } else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }
@@ -293,6 +301,7 @@ const gatherSummary = (
       for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
       resumeFailures(state.commands, known)
       resumeTodos(state.todos, words.entry, known)
+      resumeIssues(state.issues, known)
     }
   } else if (role === "user") state.summaries.push(words)
   countUse(state.weights, words.text, { amount: ranking.earlierIndex })
@@ -389,6 +398,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     files: { cwd, files: new Map(), edits: [] },
     commands,
     todos: { list: undefined, items: new Map() },
+    issues: new Map(),
     weights,
     previous: undefined
   }
@@ -464,6 +474,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
     files: state.files.files,
     edits: state.files.edits,
     todos: state.todos.list,
+    issues: [...state.issues.values()],
     anchors,
     previous: previous ?? (summaries.length > 0 ? emptySnapshot : undefined)
   }

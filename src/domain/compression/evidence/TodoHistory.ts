@@ -5,6 +5,7 @@ import { isErrorResponse, type Part } from "../../content/Content.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
+import { isFiledIssue } from "./FiledIssues.ts"
 
 /** The agent's todo list: written whole by some agents, item by item by others (Claude Code's task tools). */
 export interface TodoHistory {
@@ -22,6 +23,7 @@ const todoLine = /^- \[([^\]\n]+)\] (.+)$/
 /** Takes over the items of an earlier snapshot. */
 export const resumeTodos = (history: TodoHistory, entry: EntryId, snapshot: Snapshot): void => {
   const todos = snapshot.task_state.flatMap((item) => {
+    if (isFiledIssue(item.text)) return []
     const [, status, text] = todoLine.exec(item.text) ?? []
     return status === undefined || text === undefined ? [] : [{ status: unprotect(status), text: unprotect(text) }]
   })

@@ -156,7 +156,7 @@ const nowItems = (material: Material): Writer => {
 const taskItems = (material: Material): Writer => {
   const { evidence, short } = material
   const now = nowItems(material)
-  const todos = [...(evidence.todos?.todos ?? [])]
+  const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
   const failures = newestFirst(evidence.errors).map(([what, failure]) =>
