@@ -11,7 +11,7 @@ import type { EvaluationReport } from "../src/domain/evaluation/EvaluationReport
  * `npm run bench:rules -- FOLDER… [--only WORD] [--scale 50%]`: what each rule of the writer of snapshots is worth. Each folder holds
  * recordings, and has columns of its own: one to tune on, and others, of other projects, that nobody looked at. A line says how much each
  * figure of `eval` falls, in thousandths, when the rule is switched off, at the size of the recorded summaries (2k, 4k and 8k
- * where there is none). A rule with a line of dots is worth nothing to any figure: it has to be worth something to a reader.
+ * where there is none), and of planted facts that 20 compressions keep. A rule with a line of dots is worth nothing to any figure: it has to be worth something to a reader.
  *
  * The switches stand here and not in the writer: a rule is switched off by a change of the source while it is loaded.
  */
@@ -63,13 +63,25 @@ const measured = async (
   args: ReadonlyArray<string>
 ): Promise<ReadonlyArray<ReadonlyArray<number>>> => {
   const files = folders.flatMap((folder) => readdirSync(folder).map((file) => path.join(folder, file)))
-  const program = [fileURLToPath(import.meta.url), "eval", "--strategy", "palimpsest", "--preserve", "0", "--json"]
-  const { stdout } = await run(process.execPath, [...program, ...args, ...files], {
+  const program = [
+    fileURLToPath(import.meta.url),
+    "eval",
+    "--strategy",
+    "palimpsest",
+    "--preserve",
+    "0",
+    "--planted",
+    "3"
+  ]
+  const { stdout } = await run(process.execPath, [...program, "--json", ...args, ...files], {
     env: { ...process.env, WITHOUT_RULE: rule },
     maxBuffer: 1e9
   })
   const report: EvaluationReport = JSON.parse(stdout)
-  return folders.map((folder) => {
+  const planted = (report.planted ?? []).flatMap(({ kinds }) => Object.values(kinds))
+  const count = (what: (kind: (typeof planted)[number]) => number) => planted.reduce((sum, kind) => sum + what(kind), 0)
+  const kept = (1_000 * count(({ invented, kept, stale }) => kept - stale - invented)) / count((kind) => kind.planted)
+  const ofFolders = folders.map((folder) => {
     const own = report.files.filter(({ file }) => path.dirname(file) === path.normalize(folder))
     const rows = own.flatMap(({ points }) => points.flatMap((point) => point.rows))
     return figures.map(([, keys]) => {
@@ -80,6 +92,7 @@ const measured = async (
       return whole === 0 ? 0 : (1_000 * ratios.reduce((sum, ratio) => sum + ratio.part, 0)) / whole
     })
   })
+  return [...ofFolders, [kept]]
 }
 
 const line = (name: string, folders: ReadonlyArray<ReadonlyArray<number>>, digits: number): string =>
@@ -99,7 +112,7 @@ const tables = async (args: ReadonlyArray<string>) => {
   const size = ["--scale", values.scale]
   const all = await measured("", folders, size)
   const titles = folders.map(() => figures.map(([name]) => name.padStart(8)).join("")).join(" |")
-  console.log(`${folders.join(" | ")}\n${"".padEnd(42)}${titles}\n${line("all rules", all, 0)}`)
+  console.log(`${folders.join(" | ")}\n${"".padEnd(42)}${titles} | planted\n${line("all rules", all, 0)}`)
   const left = rules.filter(({ name }) => name.includes(values.only))
   const work = async () => {
     for (let rule = left.shift(); rule !== undefined; rule = left.shift()) {

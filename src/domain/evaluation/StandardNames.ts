@@ -15,6 +15,18 @@ const standardName =
 const standardPackage =
   /^(?:archive|compress|container|crypto|encoding|hash|html|io|log|math|mime|net|os|path|regexp|runtime|sync|testing|text|unicode)\/(?:atomic|base64|binary|csv|exec|filepath|fs|fstest|gzip|hex|http|httptest|ioutil|json|rand|sha1|sha256|signal|slog|syntax|template|url|user|utf8|xml|zip|zlib)$/
 
+/** What any value can do: `lines.length`. */
+const ofAnyValue =
+  /\.(?:length|map|filter|split|slice|splice|trim|join|push|pop|shift|concat|includes|replace|replaceAll|match|find|some|every|reduce|sort|reverse|append|strip|startswith|endswith|toFixed|substring|then|catch)[?!]?$/
+
+/** Languages, services, files and options that most projects have. */
+const everywhere =
+  /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|(?:set|clear)(?:Timeout|Interval)|setImmediate|utf-8|application\/json)$/
+
 /** Whether a name comes with a language or with every machine, such as `fmt.Sprintf`, `Enum.map/2`, `os/exec` or `/dev/null`. */
 export const isStandardName = (name: string): boolean =>
-  standardMember.test(name) || standardName.test(name) || standardPackage.test(name)
+  standardMember.test(name) ||
+  standardName.test(name) ||
+  standardPackage.test(name) ||
+  ofAnyValue.test(name) ||
+  everywhere.test(name)

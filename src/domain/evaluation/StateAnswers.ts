@@ -100,6 +100,11 @@ const isStatedRun = ({ isQuoted, text }: Statement, command: string): boolean =>
   )
 }
 
+/** Whether a statement says that the user did not allow a command. */
+const isRefusal = (text: string, command: string, others: ReadonlyArray<string>): boolean =>
+  around(text, command, others) !== undefined &&
+  /\b(?:refused|rejected|declined|denied|not (?:allowed|run))\b/i.test(text)
+
 /** An answered question. */
 export interface StateAnswer {
   readonly question: StateQuestion
@@ -139,7 +144,14 @@ export function* answerQuestions(
         return verdictOn(question, statedValues(context, question), (answer) => answer === expected)
       case "item":
         return verdictOn(question, statedItems(context, subject, subjects), (answer) => answer === expected)
+      case "refusal":
+        return context.statements.some(({ isQuoted, text }) => !isQuoted && isRefusal(text, subject, subjects))
+          ? "right"
+          : "absent"
+      case "commit":
+        return context.flatText.includes(subject) ? "right" : "absent"
       case "constraint":
+      case "decision":
       case "order":
         return isShown(context.flatText, plain(subject, folders), kind === "order") ? "right" : "absent"
       case "never happened":

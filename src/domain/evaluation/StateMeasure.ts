@@ -37,11 +37,16 @@ export const stateOfWork: Measure = {
       const decoys = answers.filter(({ question }) => question.kind === "never happened")
       const kinds = new Map<string, Array<StateAnswer>>()
       for (const answer of states) kinds.set(answer.question.kind, [...(kinds.get(answer.question.kind) ?? []), answer])
+      const right = ratioOf(states, ({ verdict }) => verdict === "right")
+      const stale = ratioOf(states, ({ verdict }) => verdict === "stale")
+      const wrong = ratioOf(states, ({ verdict }) => verdict === "wrong")
+      const believed = ratioOf(decoys, ({ verdict }) => verdict !== "right")
       return {
-        statesRight: ratioOf(states, ({ verdict }) => verdict === "right"),
-        statesStale: ratioOf(states, ({ verdict }) => verdict === "stale"),
-        statesWrong: ratioOf(states, ({ verdict }) => verdict === "wrong"),
-        decoysBelieved: ratioOf(decoys, ({ verdict }) => verdict !== "right"),
+        // A false statement counts twice: it is no right one, and takes the trust from one that is.
+        statesRight: { part: right.part - stale.part - wrong.part - believed.part, whole: right.whole },
+        statesStale: stale,
+        statesWrong: wrong,
+        decoysBelieved: believed,
         ...Object.fromEntries(
           [...kinds].map(([kind, of]) => [`state: ${kind}`, ratioOf(of, ({ verdict }) => verdict === "right")])
         )

@@ -1,12 +1,20 @@
 import type { Action, Todo } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
 import { answerText } from "../actions/ToolResults.ts"
-import { type CheckKind, checksOf, isMilestone, programsOf, succeeded } from "../compression/evidence/Commands.ts"
+import {
+  type CheckKind,
+  checksOf,
+  commitsIn,
+  isMilestone,
+  programsOf,
+  succeeded
+} from "../compression/evidence/Commands.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
 import { type Entry, type EntryId, pairing, placeKey } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
 import { valueChanges } from "./ValueChanges.ts"
 
@@ -24,6 +32,9 @@ export type QuestionKind =
   | "item"
   | "constraint"
   | "order"
+  | "decision"
+  | "refusal"
+  | "commit"
   | "never happened"
 
 /** A question about the state. */
@@ -42,6 +53,9 @@ export interface StateQuestion {
 const maxOfKind = 40
 /** Longer messages are documents that were pasted: they are asked for by their ends, without their sentences. */
 const maxMessageChars = 2_000
+
+/** Nobody asks a handover for commits that a log lists: only for the latest. */
+const maxCommits = 5
 
 const minOrderWords = 3
 /** A longer message may be shown by its ends. */
@@ -129,6 +143,9 @@ export function* stateQuestions(
   let list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
   const constraints = new Map<string, EntryId>()
   const orders = new Map<string, EntryId>()
+  const decisions = new Map<string, EntryId>()
+  const refusals = new Map<string, EntryId>()
+  const commits = new Map<string, EntryId>()
   let mentioned = ""
   const { responseOf } = pairing(entries.map((entry): Content => entry.content))
   const answerOf = (item: number, part: number): Part | undefined => {
@@ -141,6 +158,7 @@ export function* stateQuestions(
     mentioned += `\n${command}`
     if (exit === undefined || !leavesState(command)) return
     const subject = withoutView(plain(command, folders))
+    refusals.delete(subject)
     const ok = succeeded(command, exit, output)
     // Behind a pipe, a code of 0 is the code of the last program only.
     if (ok !== undefined) note(exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
@@ -149,6 +167,7 @@ export function* stateQuestions(
     }
     if (ok === true && isMilestone(command)) published.add(subject)
     for (const kind of checksOf(command)) lastChecks.set(kind, subject)
+    for (const commit of ok === true ? commitsIn(output) : []) commits.set(plain(commit.subject), entry)
     const programs = programsOf(command)
     if (ok === false) failing.set(subject, { programs, entry })
     else if (ok === true) {
@@ -163,8 +182,10 @@ export function* stateQuestions(
     let cost = 200
     for (const span of requestSpans(entry)) {
       const text = plain(span.text)
+      // What the user chose in a question is a decision however short it is.
+      if (span.question !== undefined) decisions.set(text, id)
       // "Yes" and "go on" are no orders that anybody has to remember.
-      if (text.split(" ").length >= minOrderWords) orders.set(text, id)
+      else if (text.split(" ").length >= minOrderWords) orders.set(text, id)
       mentioned += `\n${span.text.slice(0, maxMessageChars)}`
       // A short message is asked for as a whole, as an order.
       if (span.text.length > maxMessageChars || (orders.has(text) && text.length <= maxWholeChars)) continue
@@ -175,9 +196,11 @@ export function* stateQuestions(
       const answer = answerOf(item, at)
       if (answer === undefined) continue
       const output = answerText(answer)
+      const isRefused = userReply(answer)?.isRefusal === true
       cost += output.length / 8
       for (const action of actionsOf(part, answer)) {
-        if (action._tag === "Command") ran(id, action, output)
+        if (action._tag === "Command" && isRefused) refusals.set(withoutView(plain(action.command, folders)), id)
+        else if (action._tag === "Command") ran(id, action, output)
         else if (action._tag === "Todos") list = { entry: id, todos: action.todos }
         else if (action._tag === "Read") read.set(path(action.path), id)
         else if ("path" in action) note(files, path(action.path), fileStates[action._tag] ?? "changed", id)
@@ -227,6 +250,9 @@ export function* stateQuestions(
       })),
     ...words("constraint", constraints),
     ...words("order", orders),
+    ...words("decision", decisions),
+    ...words("refusal", refusals),
+    ...words("commit", new Map([...commits].slice(-maxCommits))),
     ...names.map(([name, entry]) => never(name, "not changed", entry)),
     ...[...failing].slice(-maxDecoyFiles).map(([command, { entry }]) => never(command, "not done", entry)),
     ...decoyCommands

@@ -16,6 +16,10 @@ const entries = (...contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
     handles: content.parts.map(() => Handle.make("h_aaaaaaaaaa"))
   }))
 
+/** What Claude Code answers for a call that the user did not allow. */
+const refusedCall =
+  "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). STOP what you are doing and wait for the user to tell you how to proceed."
+
 /** A call and its result. */
 const did = (name: string, args: unknown, output: string, failed = false): ReadonlyArray<Content> => [
   model(call(name, args)),
@@ -117,6 +121,45 @@ describe("the questions", () => {
       ["src/b.ts: not changed", "git push: not done", "git reset --hard HEAD~1: not run", "npm publish: not run"]
     ],
     [
+      "ask for the choices of the user in a question, however short",
+      "decision",
+      did(
+        "AskUserQuestion",
+        { questions: [{ question: "Which cache?" }] },
+        'User has answered your questions: "Which cache?"="Redis". You can now continue with the user\'s answers in mind.'
+      ),
+      ["Redis: said"]
+    ],
+    [
+      "ask for what the user did not allow, unless it ran later",
+      "refusal",
+      [
+        ...did("Bash", { command: "git push" }, refusedCall, true),
+        ...did("Bash", { command: "npm publish" }, refusedCall, true),
+        ...ran("git push", 0)
+      ],
+      ["npm publish: said"]
+    ],
+    [
+      "ask for the latest commits by their subjects",
+      "commit",
+      ran('git commit -am "Close the socket"', 0, "[main 1a2b3c4] Close the socket\n 1 file changed"),
+      ["Close the socket: said"]
+    ],
+    [
+      "ask only for exit codes of open failures, of what was published, and of the last run of each check",
+      "exit code",
+      [
+        ...ran("npm run old", 1),
+        ...ran("npm run old", 0),
+        ...ran("npm test a", 0),
+        ...ran("npm test b", 0),
+        ...ran("make docs", 2),
+        ...ran("git push", 0)
+      ],
+      ["npm test b: 0", "make docs: 2", "git push: 0"]
+    ],
+    [
       "do not ask for a failure that a later success ended",
       "never happened",
       [
@@ -147,6 +190,9 @@ describe("the answers", () => {
   const file = question("file", "lib/spotter/annotation.ex", "changed")
   const gone = question("file", "src/old.ts", "deleted", "changed")
   const port = question("value", "PORT", "9090", "8080")
+  const chosen = question("decision", "Redis", "said")
+  const refusal = question("refusal", "git push --force", "said")
+  const commit = question("commit", "Close the socket", "said")
   const open = question("item", "Write the parser", "open")
   const done = question("item", "Write the parser", "done", "open")
   const rule = question("constraint", "Never touch the <system> API.", "said")
@@ -218,6 +264,12 @@ describe("the answers", () => {
       `<user_words entry="e1">${long.subject.slice(0, 60)}</user_words>\n- … 300 more characters …\n<user_words entry="e1">${long.subject.slice(-50)}</user_words>`
     ],
     ["absent", long, long.subject.slice(0, 60)],
+    ["right", chosen, '<user_words entry="e1">Redis</user_words>'],
+    ["absent", chosen, "- a cache was chosen"],
+    ["right", refusal, "- git push --force → refused by the user, not run (e3)"],
+    ["absent", refusal, "- git push --force → exit 1"],
+    ["right", commit, "- commit 1a2b3c4: Close the socket (e7)"],
+    ["absent", commit, "- commit 1a2b3c4"],
     ["right", read, "- read, but not changed:\n    src/b.ts"],
     ["wrong", read, "- changed files:\n    src/b.ts"],
     ["right", read, "- key findings: they are simple dependencies added to src/b.ts"],
@@ -251,7 +303,12 @@ describe("questions about a whole conversation", () => {
         return `- ${subject}: ${expected}`
       case "item":
         return `- [${expected}] ${subject}`
+      case "refusal":
+        return `- ${subject} → refused by the user, not run`
+      case "commit":
+        return `- commit 1a2b3c4: ${subject}`
       case "constraint":
+      case "decision":
       case "order":
         return `<user_words entry="e1">${subject}</user_words>`
       case "never happened":

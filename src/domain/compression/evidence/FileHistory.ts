@@ -7,7 +7,6 @@ import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
 import { fileLine, type Snapshot, type SnapshotItem } from "../Snapshot.ts"
-import { changedNames } from "./ChangedNames.ts"
 
 /** The files that calls read, changed, created and deleted, the file touched last at the end. */
 
@@ -22,10 +21,6 @@ export interface FileState {
   readonly handle: Handle | undefined
   /** Tokens of that response. */
   readonly shown: number
-  /** The latest calls that changed it, newest first. */
-  readonly calls: ReadonlyArray<Part>
-  /** The names that an earlier snapshot gave for its changes. */
-  readonly earlier: ReadonlyArray<string>
 }
 
 /** The files by path, below the working directory relative to it. */
@@ -46,19 +41,6 @@ export interface Edit {
 const maxEdits = 60
 /** Only this much of a text is kept. */
 const maxEditChars = 2_000
-
-const maxFileNames = 12
-/** The calls of a file whose changes are named. */
-const maxNamedCalls = 8
-
-const namesOfFiles = new WeakMap<FileState, ReadonlyArray<string>>()
-
-/** Returns the names that the edits of a file added (`+`), removed (`-`) or changed, newest first. Cached by file state. */
-export const namesOf = (file: FileState): ReadonlyArray<string> => {
-  const names = namesOfFiles.get(file) ?? latest([...file.calls.flatMap(changedNames), ...file.earlier])
-  namesOfFiles.set(file, names)
-  return names
-}
 
 /** Returns the form in which a history and a snapshot name a file. */
 export const nameOf = ({ cwd }: FileHistory, path: string): string => visibleLine(relativePath(path, cwd))
@@ -91,21 +73,10 @@ interface Touch {
 /** A read that is shorter than this share of an earlier one shows only a part, so the handle of the earlier one is kept. */
 const partShare = 0.5
 
-/** Returns each name once, as the newest edit marks it. */
-const latest = (names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const marked = new Map<string, string>()
-  for (const name of names) {
-    const plain = name.replace(/^[+-]/, "")
-    if (!marked.has(plain)) marked.set(plain, name)
-  }
-  return [...marked.values()].slice(0, maxFileNames)
-}
-
-const record = ({ files }: FileHistory, path: string, { action, call, entry, handle, tokens }: Touch): void => {
+const record = ({ files }: FileHistory, path: string, { action, entry, handle, tokens }: Touch): void => {
   const before = files.get(path)
   const isShown = action._tag === "Read" && handle !== undefined && tokens >= (before?.shown ?? 0) * partShare
   const isChange = action._tag === "Write" || action._tag === "Edit"
-  const calls = isChange ? [call, ...(before?.calls ?? [])].slice(0, maxNamedCalls) : (before?.calls ?? [])
   // Inserted again, so that the file touched last comes last.
   files.delete(path)
   files.set(path, {
@@ -114,9 +85,7 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
     changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
     entry,
     handle: isShown ? handle : before?.handle,
-    shown: isShown ? tokens : (before?.shown ?? 0),
-    calls,
-    earlier: before?.earlier ?? []
+    shown: isShown ? tokens : (before?.shown ?? 0)
   })
 }
 
@@ -173,9 +142,7 @@ const stateIn = (state: FileState["state"], notes: string): FileState => {
     changes: count("change"),
     entry: EntryId.make(/\be[1-9]\d*\b/.exec(notes)?.[0] ?? "e1"),
     handle: mentions(notes)[0],
-    shown: 0,
-    calls: [],
-    earlier: /: ([^;]*);/.exec(notes)?.[1]?.split(", ") ?? []
+    shown: 0
   }
 }
 

@@ -10,8 +10,17 @@ const standard =
 const standardPackage =
   /^(?:archive|compress|container|crypto|database|encoding|go|hash|html|image|index|io|log|math|mime|net|os|path|regexp|runtime|sync|testing|text|unicode)\/[a-z]+\d*$/
 
+/** Members that values of any program have: `lines.length`, `output.split`. */
+const standardMethod =
+  /^[A-Za-z_$][\w$]*[?!]?\.(?:length|map|filter|split|slice|splice|trim|join|push|pop|includes|replace|replaceAll|match|find|some|every|reduce|sort|reverse|append|strip|startswith|endswith|toFixed|toString|substring|then|catch)[?!]?$/
+
+/** Languages, services and files that most projects have, and what their tools are called with. */
+const common =
+  /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|set(?:Timeout|Interval|Immediate)|clear(?:Timeout|Interval)|utf-8|application\/json)$/
+
 /** Whether every program has this name. */
-export const isStandardName = (name: string): boolean => standard.test(name) || standardPackage.test(name)
+export const isStandardName = (name: string): boolean =>
+  standard.test(name) || standardPackage.test(name) || standardMethod.test(name) || common.test(name)
 
 /** Returns what a name says beyond the variable before it (`point.ToolUseID`); undefined when that is nothing. */
 export const ownName = (name: string): string | undefined => {

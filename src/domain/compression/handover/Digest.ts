@@ -10,7 +10,6 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { protect } from "../../text/UntrustedText.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { toolTexts } from "../Anchors.ts"
-import { changedNames } from "../evidence/ChangedNames.ts"
 import { isFailure, clippedLine, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
@@ -83,8 +82,7 @@ const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRec
   const actions = actionsOf(call, answer)
   const tool = call.functionCall?.name ?? ""
   const subject = clippedLine(subjectOf(call, actions), maxSubjectChars)
-  const names = changedNames(call).join(", ")
-  const what = `${subject.startsWith(tool) ? "" : `${tool} `}${subject}${names === "" ? "" : ` (${clippedLine(names, 160)})`}`
+  const what = `${subject.startsWith(tool) ? "" : `${tool} `}${subject}`
   if (answer === undefined) return { kind: "call", head: `[${id}] call: ${what} → no result`, body: "" }
   const result = resultText(answer)
   if (isFailure(actions, answer)) return { kind: "failure", head: `[${id}] failed call: ${what}`, body: result }

@@ -339,17 +339,12 @@ function* audited(
   return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
 }
 
-const hash = /^[0-9a-f]{8,64}$/
-
-/** Returns the form in which a commit is named briefly, and any other name unchanged: the long one shows both. */
-const shortHash = (name: string): string => (hash.test(name) ? name.slice(0, 7) : name)
-
 /** By candidate: an index is written twice where the first leaves room. */
 const shownNames = new WeakMap<IndexedName, ReadonlyArray<string>>()
 
 /** Returns the names that a name in the index shows, itself among them. */
 const namesShownBy = (candidate: IndexedName): ReadonlyArray<string> => {
-  const names = shownNames.get(candidate) ?? [...namesIn(candidate.name), shortHash(candidate.name)]
+  const names = shownNames.get(candidate) ?? [...namesIn(candidate.name)]
   shownNames.set(candidate, names)
   return names
 }

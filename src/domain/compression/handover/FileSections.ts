@@ -1,4 +1,4 @@
-import { changedHeading, type FileState, listedFile, namesOf, readHeading } from "../evidence/FileHistory.ts"
+import { changedHeading, type FileState, listedFile, readHeading } from "../evidence/FileHistory.ts"
 import { clippedLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import {
@@ -23,28 +23,13 @@ const fileText = (path: string, file: FileState): string => {
     file.changes > 0 ? plural(file.changes, "change") : "",
     file.reads > 0 && file.changes === 0 ? plural(file.reads, "read") : ""
   ].filter((text) => text !== "")
-  const changes = namesOf(file)
-  const names = changes.length === 0 ? "" : `: ${changes.map((name) => name.replace(/[(),;:]/g, "")).join(", ")}`
-  const notes = [`${counts.join(", ")}${names}`, ofEntry(file.entry, file.handle)].filter((text) => text !== "")
+  const notes = [counts.join(", "), ofEntry(file.entry, file.handle)].filter((text) => text !== "")
   return `${path}: ${file.state} (${notes.join("; ")})`
 }
-
-/** Newer and more often changed files first. */
-const byWeight = (files: ReadonlyArray<readonly [string, FileState]>): ReadonlyArray<readonly [string, FileState]> =>
-  files
-    .map(
-      ([path, file], index) =>
-        [path, file, (1 + file.changes + file.reads / 2) * (0.3 + (index + 1) / files.length)] as const
-    )
-    .sort((a, b) => b[2] - a[2])
-    .map(([path, file]) => [path, file] as const)
 
 /** Lines of an edit that are shown, and characters of each. */
 const shownEdit = { lines: 10, chars: 140 }
 const minEditChars = 24
-
-/** Lines that only import say less than those that follow. */
-const importing = /^\s*(?:import\b|from\s|use\s|using\s|#include|package\s|require\b|alias\s|"[\w./-]+"$)/
 
 /** Returns a function that names a file by its last segment, if no other of these has it. */
 const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) => {
@@ -67,7 +52,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
     .sort((a, b) => a.rank - b.rank)
     .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
-      const shown = lines.filter((line) => line.trim().length > 2 && !importing.test(line)).slice(0, shownEdit.lines)
+      const shown = lines.filter((line) => line.trim().length > 2).slice(0, shownEdit.lines)
       // A bracket or a word says nothing; a value does (`port = 9090`).
       const whole = shown.join("").trim()
       if (whole.length < minEditChars && !/\w\s*[=:]\s*\S/.test(whole)) return []
@@ -107,7 +92,7 @@ const withHandles = (files: ReadonlyArray<NamedFile>, budget: number): ReadonlyA
 /** Writes the changed files, then what the latest edits wrote. */
 export const artifactItems = (material: Material): Writer => {
   const { evidence, options } = material
-  const changed = byWeight([...evidence.files].filter(([, file]) => file.state !== "read"))
+  const changed = newestFirst(evidence.files).filter(([, file]) => file.state !== "read")
   const files = [
     ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
     ...changed.map(([path, file]) => statement(path, fileText(path, file)))
@@ -136,10 +121,12 @@ const seenHeading = "seen, but not read:"
 
 /** Writes the files that were read, then those that were only seen. */
 export const fileItems = ({ evidence, seen }: Material): Writer => {
-  const read = byWeight([...evidence.files].filter(([, file]) => file.state === "read")).map(([path, file]) => {
-    const short = listedLine(path)
-    return { short, long: file.handle === undefined ? short : listedLine(`${path} ${file.handle}`) }
-  })
+  const read = newestFirst(evidence.files)
+    .filter(([, file]) => file.state === "read")
+    .map(([path, file]) => {
+      const short = listedLine(path)
+      return { short, long: file.handle === undefined ? short : listedLine(`${path} ${file.handle}`) }
+    })
   const seenLines = seen.map(listedLine)
   const carried = carriedTo(evidence, "file_system_state")
   return (share) => {

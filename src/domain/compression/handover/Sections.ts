@@ -1,10 +1,9 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
-import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
+import type { RecentCall } from "../evidence/Evidence.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
-  byEnds,
   cost,
   endsOf,
   focused,
@@ -25,17 +24,10 @@ import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
-/** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
-const goalIn = (text: string, chars: number): string => {
-  const under = /(?:Primary Request and Intent:?|#+ Goal|<overall_goal>)\s*([\s\S]{1,2000})/i.exec(text)?.[1] ?? text
-  return byEnds(under.split(/\n(?=\d+\. \S|#+ )|<\//)[0] ?? under, Math.min(600, chars))
-}
-
 /** Writes the user's messages, and what an earlier snapshot held besides. */
 const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((share: Shares) => ShownMessages) => {
   // After an earlier summary, the first request in the entries is not the one with which the conversation began.
   const first = options.pins?.original ?? (evidence.previous === undefined ? messages[0] : undefined)
-  const [summary] = evidence.summaries
   const show = showMessages(messages, first)
   const shown = new Set(messages.map(({ entry }): string => entry))
   // What the log still has is shown from the log.
@@ -52,14 +44,6 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
     const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
-    if (first === undefined && summary !== undefined) {
-      items.unshift(
-        statement(
-          "goal",
-          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${goalIn(summary.text, Math.max(80, share("messages") * 2))}`
-        )
-      )
-    }
     const unlabelled = older.map((item) => {
       const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
       return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item
@@ -106,20 +90,6 @@ const constraintItems = (material: Material): ((share: Shares, clipped: Readonly
   }
 }
 
-const intention =
-  /\b(?:let me|let's|I'll|I will|I need to|I'm going to|I am going to|going to|next|now I|now,? let|then I|remaining|still (?:need|to do|open)|to do)\b/i
-
-/** Returns the agent's last sentence that states what it is about to do. */
-const intentionOf = ({ lastWords }: Evidence): { readonly entry: string; readonly text: string } | undefined => {
-  // An intention that later words followed has been carried out, or given up.
-  for (const { entry, text } of lastWords.slice(-1)) {
-    const sentences = text.match(/[^\n.!?]+(?:[.!?](?!\s|$)[^\n.!?]*)*[.!?:]?/g) ?? []
-    const found = sentences.findLast((sentence) => intention.test(sentence) && sentence.trim().length >= 12)
-    if (found !== undefined) return { entry, text: found.trim() }
-  }
-  return undefined
-}
-
 const actionText = (action: Action, failed: boolean): string => {
   switch (action._tag) {
     case "Read":
@@ -161,11 +131,6 @@ const nowItems = (material: Material): Writer => {
     .slice(0, 12)
     .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
   const recent = evidence.recent.at(-1)
-  const intended = intentionOf(evidence)
-  const next =
-    intended === undefined
-      ? []
-      : [statement("next", `next (${intended.entry}), in the agent's words: ${clippedLine(short(intended.text), 300)}`)]
   const doing = recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]
   const checks = checkItems(material)
   return (share) => {
@@ -175,7 +140,6 @@ const nowItems = (material: Material): Writer => {
     const lastText = last === undefined ? "" : endsOf(last.line, length)
     const items = [
       ...(last === undefined ? [] : [statement("now", `now (${last.entry}), in the agent's words: ${lastText}`)]),
-      ...(intended === undefined || lastText.includes(intended.text) ? [] : next),
       ...doing
     ]
     const earlier = before.map(({ entry, line }) =>
@@ -254,7 +218,11 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
     ...summary,
     line: unformatted(short(summaryBody(summary.text)))
   }))
-  const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
+  // Of a command that failed several times in one way, the last time tells.
+  const distinct = new Map(
+    evidence.lessons.map((lesson) => [`${commandLine(lesson.command)} ${lesson.error}`, lesson] as const)
+  )
+  const lessons = newestFirst(distinct.values()).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
       `${clippedLine(commandLine(short(command)), 100)} failed (${entry}): ${clippedLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`

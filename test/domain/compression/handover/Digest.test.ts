@@ -64,7 +64,7 @@ describe("digest", () => {
         "[e2] agent: I look at the parser first.",
         "[e2] call: read_file src/Parse.ts",
         "[e4] failed call: run_shell_command npm test",
-        "[e6] call: replace src/Parse.ts (+parse)",
+        "[e6] call: replace src/Parse.ts",
         "[e8] call: run_shell_command npm test",
         "[e10] agent: The tests pass now."
       ]

@@ -283,7 +283,7 @@ describe("ModelSummarizer", () => {
         const [digest = "", known = ""] = record?.parts.map((part) => part.text ?? "") ?? []
         assert.isTrue(digest.startsWith(digestHeading))
         assert.include(digest, "Make build 4711 green. Never touch src/legacy/Old.ts.")
-        assert.strictEqual(known.startsWith(knownHeading) && known.includes("npm test 79"), digestBudget === 800)
+        assert.isTrue(known.startsWith(knownHeading) && known.includes("npm test 79"))
         const headings = estimateText(digestHeading) + estimateText(knownHeading)
         assert.isAtMost(estimateText(digest) + estimateText(known), digestBudget + headings + 4)
         assert.isAbove(
