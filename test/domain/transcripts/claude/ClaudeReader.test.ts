@@ -476,23 +476,6 @@ describe("what the model was shown beside a message", () => {
   })
 })
 
-it("kinds of records that this program does not know are named, with the version that wrote them", () => {
-  const { skipped, unknown } = records(
-    { ...user("1", null, "go"), version: "2.1.300" },
-    other("2", "1", "hologram"),
-    other("3", "2", "system", { subtype: "hologram" }),
-    other("4", "3", "attachment", { attachment: { type: "hologram" } }),
-    other("5", "4", "system", { subtype: "turn_duration" }),
-    { ...other("6", "5", "hologram"), version: "2.1.300" }
-  )
-  assert.deepStrictEqual(unknown, {
-    program: "Claude Code 2.1.300",
-    kinds: ["hologram", "system: hologram", "attachment: hologram"]
-  })
-  assert.strictEqual(skipped.hologram, 2)
-  assert.isUndefined(records(user("1", null, "go"), other("2", "1", "progress")).unknown)
-})
-
 describe("recorded use", () => {
   const counts = (input: unknown, written: unknown, cached: unknown, output: unknown, rest: object = {}) => ({
     usage: {

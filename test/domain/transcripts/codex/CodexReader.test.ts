@@ -599,19 +599,6 @@ describe("counts records that are not part of the conversation", () => {
     assert.strictEqual(shape(transcript), "u1")
     assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
   })
-
-  it("names kinds that this program does not know, with the version that wrote them", () => {
-    const { unknown } = records(
-      wrapped("hologram", {}),
-      event({ type: "hologram" }),
-      item({ type: "hologram" }),
-      event({ type: "agent_message" })
-    )
-    assert.deepStrictEqual(unknown, {
-      program: "Codex 0.9",
-      kinds: ["hologram", "event_msg: hologram", "response_item: hologram"]
-    })
-  })
 })
 
 describe("problems have their position", () => {
