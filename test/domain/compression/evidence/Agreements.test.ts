@@ -64,6 +64,7 @@ describe("what the user settled with a short reply", () => {
       "agreed to",
       "Soll ich die Migration mit den alten Daten ausführen und committen?"
     ],
+    ["yes", `Should I ${"really ".repeat(40)}do it?`, "agreed to", `Should I ${"really ".repeat(33).trim()}…`],
     ["opción 3, por favor", options, "chose", "3. Leave it"],
     ["选3", options, "chose", "3. Leave it"],
     ["3番", options, "chose", "3. Leave it"],

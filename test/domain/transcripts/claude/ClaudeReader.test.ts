@@ -298,6 +298,16 @@ describe("records become messages", () => {
       [...toldTurns, "compaction (auto, ?), kept from 2", "+ summary: so far", "user: more"]
     ],
     [
+      "and where that list is the short one alone",
+      [
+        ...threeTurns,
+        boundary("4", { preservedMessages: { anchorUuid: "c", uuids: ["3", "4"] } }),
+        summary,
+        user("5", "4", "more")
+      ],
+      [...toldTurns, "compaction (auto, ?), kept from 2", "+ summary: so far", "user: more"]
+    ],
+    [
       "and where another compaction follows it",
       [
         ...threeTurns,

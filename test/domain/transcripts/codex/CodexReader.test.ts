@@ -608,6 +608,7 @@ describe("problems have their position", () => {
     ["no type", { timestamp }, "type:"],
     ["a number for a type", { type: 5, payload: {} }, "type:"],
     ["a null payload", wrapped("response_item", null), "payload:"],
+    ["a null payload of an event", wrapped("event_msg", null), "payload:"],
     ["an invalid block", item(message("user", "text")), "payload.content[0]:"],
     ["a block without text", item(message("user", text("a"), { type: "input_text" })), "payload.content[1].text:"],
     ["a call without name", item({ type: "function_call", arguments: "{}", call_id: "c" }), "payload.name:"],
