@@ -202,7 +202,7 @@ it("a session that ends anywhere is read, and tells nothing twice", () => {
   for (const seed of seeds) {
     const { records } = new Session(seed)
     const lines = records.map((record) => JSON.stringify(record))
-    const step = Math.max(1, Math.floor(lines.length / 8))
+    const step = Math.max(1, Math.floor(lines.length / 5))
     for (let end = 1; end < lines.length; end += step) {
       const shown = drafts(ok(read(lines.slice(0, end)))).map(messageText)
       const words = shown.flatMap((line) => line.match(/words \d+/g) ?? [])
