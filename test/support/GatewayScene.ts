@@ -1,6 +1,7 @@
 import { Context, Effect, Layer } from "effect"
 import { hash } from "node:crypto"
 import http from "node:http"
+import * as zlib from "node:zlib"
 import { limitsOfKeys } from "../../src/domain/gateway/GatewayAccess.ts"
 import type { GatewaySettings } from "../../src/domain/gateway/GatewaySettings.ts"
 import { estimateText } from "../../src/domain/tokens/Tokens.ts"
@@ -54,11 +55,22 @@ const dialectOf = (url: string): Dialect | undefined =>
     [true, false].some((isStream) => codecs[dialect].path(isStream).split(":")[0] === url.split(/[:?]/)[0])
   )
 
+const decoders: Readonly<Record<string, (body: Buffer) => Buffer>> = {
+  gzip: zlib.gunzipSync,
+  deflate: zlib.inflateSync,
+  br: zlib.brotliDecompressSync,
+  ...("zstdDecompressSync" in zlib ? { zstd: zlib.zstdDecompressSync } : {})
+}
+
 const readBody = (message: http.IncomingMessage) =>
   new Promise<string>((resolve) => {
     const pieces: Array<Buffer> = []
     message.on("data", (piece: Buffer) => void pieces.push(piece))
-    message.on("end", () => resolve(Buffer.concat(pieces).toString("utf8")))
+    message.on("end", () => {
+      const decode = decoders[message.headers["content-encoding"] ?? ""]
+      const body = Buffer.concat(pieces)
+      resolve((decode?.(body) ?? body).toString("utf8"))
+    })
   })
 
 const isFault = (said: ReadonlyArray<Block> | Fault): said is Fault => !Array.isArray(said)

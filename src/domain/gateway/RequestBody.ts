@@ -1,6 +1,6 @@
 import { afterSpace, type ArraySpans, objectSpans, type Span } from "../text/JsonSpans.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import { answerLimit, type Dialect, isInstruction, statefulKeys } from "../wire/Dialect.ts"
+import { answerLimit, type Dialect, isInstruction, statefulKeys, type ValueAt } from "../wire/Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
@@ -28,12 +28,22 @@ export interface RequestBody {
 
 const isNull = (text: string, { end, start }: Span): boolean => text.slice(start, end) === "null"
 
+const membersOf = (text: string, arrays: ReadonlyArray<string> = []) => objectSpans(text, afterSpace(text, 0), arrays)
+
+/** The values of a body, each parsed when it is asked for. */
+const valuesIn =
+  (text: string, members: ReadonlyMap<string, Span> | undefined): ValueAt =>
+  (key) => {
+    const span = members?.get(key)
+    return span === undefined ? undefined : parsedOrUndefined(text.slice(span.start, span.end))
+  }
+
 /**
  * Whether a request may refer to state that a provider keeps for the account of the key, whoever wrote it. True for a body that is no
  * plain object, whose keys a provider may read otherwise.
  */
 export const mayNameState = (text: string): boolean => {
-  const members = objectSpans(text, afterSpace(text, 0))
+  const members = membersOf(text)
   if (members === undefined) return true
   return [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span)))
 }
@@ -44,14 +54,11 @@ export const mayNameState = (text: string): boolean => {
  */
 export const readBody = ({ dialect, isArray, isStream, model }: Route, text: string): RequestBody | undefined => {
   const form = wire[dialect].request
-  const members = objectSpans(text, afterSpace(text, 0), [form.messagesKey, "tools"])
+  const members = membersOf(text, [form.messagesKey, "tools"])
   const array = members?.get(form.messagesKey)?.array
   if (members === undefined || array === undefined || array.elements.length === 0) return undefined
   if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
-  const value = (name: string): unknown => {
-    const span = members.get(name)
-    return span === undefined ? undefined : parsedOrUndefined(text.slice(span.start, span.end))
-  }
+  const value = valuesIn(text, members)
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
   let leading = 0
   if (form.hasInstructions) {
@@ -72,16 +79,22 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     isStream: isStream || value("stream") === true,
     maxAnswer: answerLimit(value),
     canRecall,
-    keepsAnswer: form.isStored(text)
+    keepsAnswer: form.isStored?.(value) === true
   }
 }
 
 /** Returns the model of a request, also where its messages are not read; empty if it names none. */
 export const modelOf = ({ model }: Route, text: string): string => {
   if (model !== undefined) return model
-  const span = objectSpans(text, afterSpace(text, 0), [])?.get("model")
-  const value = span === undefined ? undefined : parsedOrUndefined(text.slice(span.start, span.end))
+  const value = valuesIn(text, membersOf(text))("model")
   return typeof value === "string" ? value : ""
+}
+
+/** Whether the provider stores the answer to a request, so that later ones may refer to its items. */
+export const isStored = ({ dialect }: Route, text: string): boolean => {
+  const { isStored } = wire[dialect].request
+  const members = isStored === undefined ? undefined : membersOf(text)
+  return members !== undefined && isStored?.(valuesIn(text, members)) === true
 }
 
 /** Returns the text of a request without its messages: instructions, tools and options. */

@@ -29,11 +29,8 @@ export interface RequestForm {
   readonly hasInstructions: boolean
   /** Keys of the list of functions, where the elements of `tools` hold lists. */
   readonly functionsKeys: ReadonlyArray<string>
-  /**
-   * Whether the provider stores the answer, so that later requests may refer to its items. Looks at the text of the body alone: quotation marks
-   * within texts are escaped.
-   */
-  readonly isStored: (body: { readonly includes: (text: string) => boolean }) => boolean
+  /** Whether the provider stores the answer, so that later requests may refer to its items. Absent where no provider does. */
+  readonly isStored?: (valueAt: ValueAt) => boolean
   /** Whether there is one answer, which may call a function that the client did not declare. `tools` is the JSON of the client's; empty without any. */
   readonly allowsTools: (valueAt: ValueAt, tools: string) => boolean
 }

@@ -3,7 +3,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { AnswerForm, GrowingAnswer, VisibleBlock, WireCall } from "./AnswerForm.ts"
 import { addedCounts } from "./AnswerUsage.ts"
 import { isJson, type Json, jsonAt } from "./MessageCodec.ts"
-import { isEndMark, type SseEvent, sseText } from "./SseEvents.ts"
+import { isEndMark, type SseEvent, SseSplitter, sseText } from "./SseEvents.ts"
 
 /**
  * Passes answers of a provider on to a client of the gateway: one answer for the client, made of one or more of the provider, without the calls of
@@ -132,11 +132,17 @@ export class RelayedBody {
     if (!isJson(answer) || this.relay.form.blocksOf(answer) === undefined) return undefined
     this.body = body
     this.answer = answer
-    return this.relay.read(answer)
+    return this.read()
   }
 
+  /** Returns the current answer of the provider. */
+  readonly read = (): ReadAnswer => this.relay.read(this.answer)
+
   /** Goes on to the provider's next body, after a text of the gateway, unless it is empty. */
-  readonly next = (note: string): void => this.relay.next(this.answer, note)
+  readonly next = (note: string): void => {
+    this.relay.next(this.answer, note)
+    this.answer = {}
+  }
 
   /** Returns the body for the client. */
   readonly finish = (ending: Ending): string => {
@@ -252,6 +258,20 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
       })
       .join("")
   }
+}
+
+/** Reads an answer that has arrived, streamed or not. Undefined if it has an unknown form. */
+export const readAnswer = (
+  relay: AnswerRelay,
+  tool: string,
+  text: string,
+  isStream: boolean
+): ReadAnswer | undefined => {
+  if (!isStream) return relay.whole(tool).push(text)
+  const stream = relay.stream(tool)
+  const splitter = new SseSplitter()
+  for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
+  return stream.read()
 }
 
 /** The relay of a dialect, whose streams are passed on by `Stream`. */

@@ -1,8 +1,7 @@
 import { Buffer } from "node:buffer"
 import type { Readable, Transform } from "node:stream"
-import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib"
 import { countsIn } from "../../domain/wire/AnswerUsage.ts"
-import { decoded } from "./BodyEncoding.ts"
+import { decoded, pieceDecoder } from "../platform/ContentEncoding.ts"
 import { ByteCollector } from "./HeldBytes.ts"
 import { encodingOf, type UpstreamAnswer } from "./Upstream.ts"
 
@@ -69,26 +68,11 @@ class Ends {
   }
 }
 
-const decoderOf = (encoding: string): Transform | undefined => {
-  switch (encoding) {
-    case "gzip":
-    case "x-gzip":
-      return createGunzip()
-    case "deflate":
-      return createInflate()
-    case "br":
-      return createBrotliDecompress()
-    default:
-      return undefined
-  }
-}
-
 /** Calls back once with what could be read of an answer, when it ends or breaks off. */
 export const meter = (answer: UpstreamAnswer, done: (metered: Metered) => void): void => {
   const ends = new Ends()
   const { body } = answer
-  const encoding = encodingOf(answer)
-  const decoder = encoding === "identity" ? undefined : decoderOf(encoding)
+  const decoder = pieceDecoder(encodingOf(answer))
   if (decoder === undefined) {
     body.on("data", ends.push)
     body.once("close", () => done(ends.read))

@@ -1,7 +1,7 @@
 import { Cause, Effect, Metric } from "effect"
 import { Buffer } from "node:buffer"
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from "node:http"
-import { mayNameState } from "../../domain/gateway/RequestBody.ts"
+import { isStored, mayNameState } from "../../domain/gateway/RequestBody.ts"
 import { type RequestTarget, requestTarget, targetText } from "../../domain/gateway/RequestTarget.ts"
 import { type Provider, providerOf, providerOfOther, type Route, routeOf } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
@@ -10,7 +10,7 @@ import { Gateway } from "../../services/gateway/Gateway.ts"
 import { requestsPassed, requestsRefused, tenantAttribute } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
-import { isReadable, readableEncodings } from "./BodyEncoding.ts"
+import { isReadable, readableEncodings } from "../platform/ContentEncoding.ts"
 import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { ByteCollector, type Holder } from "./HeldBytes.ts"
@@ -110,17 +110,14 @@ const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
 
 /** Sends a chat or a count, compressed if it has to be. */
 const passRoute = Effect.fnUntraced(function* (
-  options: GatewayHandlerOptions,
-  request: IncomingMessage,
   { isOperators, owner, passing }: Admitted,
-  { body, isWhole }: Received,
+  body: Buffer,
+  text: string | undefined,
   route: Route
 ) {
-  const { maxBodyBytes } = options
-  const text = isOperators && isWhole ? textOf(body, request, maxBodyBytes) : undefined
   const refusal = isOperators ? operatorsRefusal(text) : undefined
   if (refusal !== undefined) return yield* refused(passing.response, route, refusal)
-  const planned = (isTooLong: boolean) => planFor(route, owner, body, request, { isTooLong, maxBodyBytes })
+  const planned = (isTooLong: boolean) => planFor(route, owner, text, isTooLong)
   const plan: GatewayPlan = yield* planned(false)
   yield* counted(passing, plan._tag === "Changed" ? "compressed" : "unchanged")
   yield* pass(passing, plan, { bytes: body }, planned(true))
@@ -170,6 +167,7 @@ const work = Effect.fnUntraced(function* (
   const declared = Number(headers["content-length"] ?? 0)
   const isRead = route !== undefined && (declared <= maxBodyBytes || isOperators)
   const received = isRead ? yield* receive(request, options, holder) : nothing
+  const text = received.isWhole ? textOf(received.body, request, maxBodyBytes) : undefined
   const passing: ProxiedRequest = {
     response,
     route,
@@ -179,10 +177,10 @@ const work = Effect.fnUntraced(function* (
     bodyBytes: Math.max(declared, received.body.length),
     holder,
     clientSeconds,
-    keeper: route?.asks === "answer" && wire[route.dialect].request.isStored(received.body) ? owner : undefined
+    keeper: route?.asks === "answer" && text !== undefined && isStored(route, text) ? owner : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
-    return yield* passRoute(options, request, { passing, owner, isOperators }, received, route)
+    return yield* passRoute({ passing, owner, isOperators }, received.body, text, route)
   }
   yield* counted(passing, "unread")
   const hasBody = declared > 0 || headers["transfer-encoding"] !== undefined

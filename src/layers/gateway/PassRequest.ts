@@ -2,18 +2,21 @@ import { Cause, Effect, Metric, type Scope } from "effect"
 import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import { headerOf } from "../../domain/gateway/HeaderList.ts"
+import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import type { Route } from "../../domain/gateway/Route.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
+import { readAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { compressionsDone, tokensSaved } from "../../services/gateway/GatewayMetrics.ts"
 import type { GatewayPlan } from "../../services/gateway/GatewayPlan.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { decoded } from "../platform/ContentEncoding.ts"
 import { accountAnswer, type Used } from "./AnswerAccount.ts"
 import { collectText, meter } from "./AnswerMeter.ts"
-import { decoded } from "./BodyEncoding.ts"
 import { reportFailure, unchangedRequest } from "./GatewayFailures.ts"
 import { asSent, passAnswer, passRead, type ProxiedRequest, withText } from "./ProxiedRequest.ts"
-import { passStream, passWhole, readAnswer } from "./RelayedAnswers.ts"
+import { passRelayed } from "./RelayedAnswers.ts"
 import { encodingOf, readAll, typeOf, type Upstream, type UpstreamAnswer, type UpstreamFailed } from "./Upstream.ts"
 
 /** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
@@ -44,7 +47,7 @@ export const passUnread = Effect.fnUntraced(function* (
 const keepAnswer = Effect.fnUntraced(
   function* (owner: string, text: string) {
     const { keep } = yield* Gateway
-    const read = readAnswer("responses", text, !text.startsWith("{"))
+    const read = readAnswer(wire.responses.relay, recallName, text, !text.startsWith("{"))
     if (read !== undefined) yield* keep(owner, read)
   },
   Effect.catchCause((cause) => reportFailure(cause, "references to this answer are not known"))
@@ -93,11 +96,9 @@ export const pass = Effect.fnUntraced(function* (
   }
   passing.holder.add(-body.bytes.length)
   body.bytes = Buffer.alloc(0)
-  if (!isChanged || declaration === undefined || status !== 200) {
-    return yield* passUnread(passing, { model, estimated }, answer)
+  if (isChanged && declaration !== undefined && status === 200 && /event-stream|json/.test(typeOf(answer))) {
+    return yield* passRelayed(passing, plan.sent, declaration.name, answer)
   }
-  if (typeOf(answer).includes("event-stream")) return yield* passStream(passing, plan.sent, declaration.name, answer)
-  if (typeOf(answer).includes("json")) return yield* passWhole(passing, plan.sent, declaration.name, answer)
   return yield* passUnread(passing, { model, estimated }, answer)
 })
 
@@ -107,16 +108,14 @@ export const textOf = (body: Buffer, { headers }: IncomingMessage, maxBytes: num
   return plain !== undefined && isUtf8(plain) ? plain.toString("utf8") : undefined
 }
 
-/** Decides what is sent for a request. If anything fails here, the request is sent unchanged. */
+/** Decides what is sent for a request with this body. If it cannot be read, or anything fails here, the request is sent unchanged. */
 export const planFor = Effect.fnUntraced(function* (
   route: Route,
   owner: string,
-  body: Buffer,
-  request: IncomingMessage,
-  { isTooLong, maxBodyBytes }: { readonly isTooLong: boolean; readonly maxBodyBytes: number }
+  text: string | undefined,
+  isTooLong: boolean
 ) {
   const gateway = yield* Gateway
-  const text = textOf(body, request, maxBodyBytes)
   const unchanged: GatewayPlan = { _tag: "Unchanged", model: route.model ?? "", tokens: undefined }
   if (text === undefined) return unchanged
   const plan = yield* gateway

@@ -1,10 +1,8 @@
 import { Effect } from "effect"
 import { Buffer } from "node:buffer"
 import { withoutHeaders } from "../../domain/gateway/HeaderList.ts"
-import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
-import type { Dialect } from "../../domain/wire/Dialect.ts"
-import type { ReadAnswer, RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
+import type { Ending, ReadAnswer, RelayedBody, RelayedStream } from "../../domain/wire/RelayedAnswer.ts"
 import { SseSplitter } from "../../domain/wire/SseEvents.ts"
 import { nextStep, noRounds } from "../../services/gateway/AnswerRounds.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -12,11 +10,28 @@ import type { SentView } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer, countedRound } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { finish, passPieces, passRead, type ProxiedRequest, withText, write, writeHead } from "./ProxiedRequest.ts"
-import { maxAnswerBytes, readAll, tooLarge, typeOf, type UpstreamAnswer } from "./Upstream.ts"
+import {
+  maxAnswerBytes,
+  readable,
+  readAll,
+  tooLarge,
+  typeOf,
+  type UpstreamAnswer,
+  type UpstreamFailed
+} from "./Upstream.ts"
 
 /** Reads answers while it passes them on, and asks the provider again as long as the model calls our tool. */
 
-/** Passes an answer on to the client while `stream` reads it. */
+/** How the client gets its answer, which one or more of the provider make. */
+interface Passage {
+  /** Passes on what can be passed on of an answer of the provider, and reads it. Undefined where it cannot be read: then the client's answer ends with it. */
+  readonly take: (answer: UpstreamAnswer) => Effect.Effect<ReadAnswer | undefined, UpstreamFailed>
+  /** Goes on to the provider's next answer, after a text of the gateway. */
+  readonly next: (note: string) => Effect.Effect<void>
+  readonly end: (ending: Ending, last: UpstreamAnswer) => Effect.Effect<void>
+}
+
+/** Passes the events of an answer on to the client while `stream` reads them. */
 const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: RelayedStream) =>
   Effect.suspend(() => {
     const splitter = new SseSplitter()
@@ -34,74 +49,63 @@ const relay = (answer: UpstreamAnswer, passing: ProxiedRequest, stream: RelayedS
     })
   })
 
-/** Reads an answer that has arrived, streamed or not. Undefined if it has an unknown form. */
-export const readAnswer = (dialect: Dialect, text: string, isStream: boolean): ReadAnswer | undefined => {
-  const { stream: open, whole } = wire[dialect].relay
-  if (!isStream) return whole(recallName).push(text)
-  const stream = open(recallName)
-  const splitter = new SseSplitter()
-  for (const event of [...splitter.push(text), ...splitter.end()]) stream.push(event)
-  return stream.read()
-}
+const isEventStream = (answer: UpstreamAnswer): boolean => typeOf(answer).includes("event-stream")
 
-const isEventStream = (answer: UpstreamAnswer): boolean =>
-  answer.status === 200 && typeOf(answer).includes("event-stream")
-
-/** Reads a stream of events while it passes it on, and asks again as long as the model calls our tool. */
-export const passStream = Effect.fnUntraced(function* (
-  passing: ProxiedRequest,
-  sent: SentView,
-  tool: string,
-  first: UpstreamAnswer
-) {
-  const gateway = yield* Gateway
-  const stream = wire[sent.body.dialect].relay.stream(tool)
-  writeHead(passing, first, ["content-length"])
-  let rounds = noRounds
-  let answer = first
-  for (;;) {
-    const isFirst = rounds.rounds.length === 0
-    // Also where the client leaves before the end.
-    const account = Effect.suspend(() => accountAnswer(passing, countedRound(sent, isFirst, stream.read())))
-    yield* Effect.ensuring(relay(answer, passing, stream), account)
-    const read = stream.read()
-    const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
-    if (step._tag === "End") {
-      return yield* finish(passing, stream.finish(step.ending))
+/** The client gets events as they arrive. */
+const streamed = (passing: ProxiedRequest, stream: RelayedStream): Passage => ({
+  take: Effect.fnUntraced(function* (answer) {
+    if (answer.status === 200 && isEventStream(answer)) {
+      yield* relay(answer, passing, stream)
+      return stream.read()
     }
-    rounds = step.rounds
-    yield* write(passing, stream.next(step.note))
-    answer = yield* withText(passing, step.text, true)
-    if (isEventStream(answer)) continue
     const body = (yield* readAll(answer, passing.holder)).toString("utf8")
-    return yield* finish(passing, stream.failure(answer.status, body))
+    yield* finish(passing, stream.failure(answer.status, body))
+    return undefined
+  }),
+  next: (note) => write(passing, stream.next(note)),
+  end: (ending) => finish(passing, stream.finish(ending))
+})
+
+/** The client gets one body, when the provider has nothing to add. */
+const whole = (passing: ProxiedRequest, body: RelayedBody): Passage => ({
+  take: Effect.fnUntraced(function* (answer) {
+    const bytes = yield* readAll(answer, passing.holder)
+    const read = answer.status === 200 ? body.push(bytes.toString("utf8")) : undefined
+    if (read === undefined) yield* passRead(passing, answer, bytes)
+    return read
+  }),
+  next: (note) => Effect.sync(() => body.next(note)),
+  end: (ending, last) => {
+    const text = Buffer.from(body.finish(ending))
+    const headers = [...withoutHeaders(last.headers, ["content-length"]), "Content-Length", String(text.length)]
+    return passRead(passing, { ...last, headers }, text)
   }
 })
 
-/** Reads a whole answer, and asks again as long as the model calls our tool. */
-export const passWhole = Effect.fnUntraced(function* (
+/** Passes an answer on while it is read, and asks again as long as the model calls our tool. */
+export const passRelayed = Effect.fnUntraced(function* (
   passing: ProxiedRequest,
   sent: SentView,
   tool: string,
   first: UpstreamAnswer
 ) {
   const gateway = yield* Gateway
-  const whole = wire[sent.body.dialect].relay.whole(tool)
+  const { relay } = wire[sent.body.dialect]
+  let answer = yield* readable(first)
+  const relayed = isEventStream(first) ? relay.stream(tool) : relay.whole(tool)
+  const passage = "failure" in relayed ? streamed(passing, relayed) : whole(passing, relayed)
+  if (isEventStream(first)) writeHead(passing, answer, ["content-length"])
   let rounds = noRounds
-  let answer = first
   for (;;) {
-    const body = yield* readAll(answer, passing.holder)
-    const read = answer.status === 200 ? whole.push(body.toString("utf8")) : undefined
-    if (read === undefined) return yield* passRead(passing, answer, body)
-    yield* accountAnswer(passing, countedRound(sent, rounds.rounds.length === 0, read))
+    const isFirst = rounds.rounds.length === 0
+    // Also where the client leaves before the end.
+    const account = Effect.suspend(() => accountAnswer(passing, countedRound(sent, isFirst, relayed.read())))
+    const read = yield* Effect.ensuring(passage.take(answer), answer.status === 200 ? account : Effect.void)
+    if (read === undefined) return
     const step = yield* nextStep(gateway, sent, rounds, read, reportFailure)
-    if (step._tag === "End") {
-      const text = Buffer.from(whole.finish(step.ending))
-      const headers = [...withoutHeaders(answer.headers, ["content-length"]), "Content-Length", String(text.length)]
-      return yield* passRead(passing, { ...answer, headers }, text)
-    }
-    whole.next(step.note)
+    if (step._tag === "End") return yield* passage.end(step.ending, answer)
     rounds = step.rounds
-    answer = yield* withText(passing, step.text, true)
+    yield* passage.next(step.note)
+    answer = yield* Effect.flatMap(withText(passing, step.text, true), readable)
   }
 })

@@ -1,12 +1,14 @@
 import { Effect } from "effect"
+import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
+import { wire } from "../../domain/gateway/WireDialects.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
+import { readAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import type { AskUpstream } from "../../services/gateway/GatewayPlan.ts"
 import { accountAnswer } from "./AnswerAccount.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { type ProxiedRequest, withText } from "./ProxiedRequest.ts"
-import { readAnswer } from "./RelayedAnswers.ts"
-import { holding, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
+import { holding, readable, readAll, typeOf, type Upstream, UpstreamFailed } from "./Upstream.ts"
 
 /** Asks the provider for a snapshot on behalf of a client, with the client's own headers. */
 
@@ -19,7 +21,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
     holding(
       maxMillis,
       Effect.fnUntraced(function* (holder) {
-        const answer = yield* withText(passing, text, true)
+        const answer = yield* Effect.flatMap(withText(passing, text, true), readable)
         const body = (yield* readAll(answer, holder)).toString("utf8")
         if (answer.status !== 200) {
           return yield* new UpstreamFailed({
@@ -28,7 +30,7 @@ export const askFor = Effect.fnUntraced(function* (passing: ProxiedRequest, dial
             cause: undefined
           })
         }
-        const read = readAnswer(dialect, body, typeOf(answer).includes("event-stream"))
+        const read = readAnswer(wire[dialect].relay, recallName, body, typeOf(answer).includes("event-stream"))
         yield* accountAnswer(passing, {
           model,
           estimated: undefined,

@@ -1,8 +1,9 @@
 import { Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
 import type { Buffer } from "node:buffer"
-import type { Readable } from "node:stream"
+import { pipeline, type Readable } from "node:stream"
 import { Agent, type Dispatcher } from "undici"
-import { endToEnd, type HeaderList, headerOf } from "../../domain/gateway/HeaderList.ts"
+import { endToEnd, type HeaderList, headerOf, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
+import { isReadable, pieceDecoder } from "../platform/ContentEncoding.ts"
 import { ByteCollector, HeldBytes, type Holder } from "./HeldBytes.ts"
 
 /**
@@ -182,6 +183,26 @@ export const typeOf = ({ headers }: UpstreamAnswer): string => headerOf(headers,
 
 /** The encoding of an answer's body. */
 export const encodingOf = ({ headers }: UpstreamAnswer): string => headerOf(headers, "content-encoding") ?? "identity"
+
+/**
+ * Returns an answer that can be read: providers, and proxies before them, compress answers although they are asked not to. Fails for an answer in
+ * an encoding that this Node does not have.
+ */
+export const readable = (answer: UpstreamAnswer): Effect.Effect<UpstreamAnswer, UpstreamFailed> =>
+  Effect.suspend(() => {
+    const encoding = encodingOf(answer)
+    if (!isReadable(encoding)) {
+      const message = `the provider sent an answer in content-encoding ${encoding}, which the gateway cannot read`
+      return Effect.fail(new UpstreamFailed({ message, status: 502, cause: undefined }))
+    }
+    const decoder = pieceDecoder(encoding)
+    if (decoder === undefined) return Effect.succeed(answer)
+    // Whoever reads is told of an error by `error`; it must not end the process where nobody does.
+    decoder.on("error", () => {})
+    pipeline(answer.body, decoder, () => {})
+    const headers = withoutHeaders(answer.headers, ["content-encoding", "content-length"])
+    return Effect.succeed({ ...answer, headers, body: decoder })
+  })
 
 /** The failure for something larger than `maxAnswerBytes`. */
 export const tooLarge = (what: string): UpstreamFailed =>

@@ -7,7 +7,7 @@ import * as Pull from "effect/Pull"
 import http from "node:http"
 import https from "node:https"
 import type { Readable } from "node:stream"
-import { createBrotliDecompress, createInflate, createUnzip } from "node:zlib"
+import { pieceDecoder } from "../platform/ContentEncoding.ts"
 
 /**
  * Sends requests to providers: through the `HttpClient` that the program provides to the model's layer, whose proxies, recorders and certificates then
@@ -37,15 +37,7 @@ export type Send = (request: ProviderRequest) => Effect.Effect<Reply, unknown, S
 
 /** A decompressed body. */
 const decompressed = (response: http.IncomingMessage): Readable => {
-  const encoding = response.headers["content-encoding"]?.trim().toLowerCase()
-  const decoder =
-    encoding === "gzip" || encoding === "x-gzip"
-      ? createUnzip()
-      : encoding === "deflate"
-        ? createInflate()
-        : encoding === "br"
-          ? createBrotliDecompress()
-          : undefined
+  const decoder = pieceDecoder(response.headers["content-encoding"] ?? "")
   if (decoder === undefined) return response
   response.on("error", (error) => decoder.destroy(error))
   return response.pipe(decoder)

@@ -1,5 +1,6 @@
 import { Deferred, Effect, Exit } from "effect"
 import { hash } from "node:crypto"
+import * as zlib from "node:zlib"
 import { pricesWith } from "../../../src/domain/tokens/Prices.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
@@ -534,6 +535,78 @@ describe("items of answers that a client refers to by id", () => {
     client.history.push({ type: "item_reference", id: "msg_elsewhere" })
     yield* Effect.promise(() => client.say(filler(1).repeat(20)))
     assert.include(provider.requests.at(-1)?.text ?? "", "msg_elsewhere")
+  })
+})
+
+/** What this Node can compress with. */
+const encoders: Readonly<Record<string, (text: string) => Buffer>> = {
+  gzip: zlib.gzipSync,
+  deflate: zlib.deflateSync,
+  br: zlib.brotliCompressSync,
+  ...("zstdCompressSync" in zlib ? { zstd: zlib.zstdCompressSync } : {})
+}
+
+describe("items of an answer", () => {
+  const body = JSON.stringify(codecs.responses.body(codecs.responses.user("hello"), false))
+  it.live.each([
+    ["that is not to be stored", body, false],
+    ["that is not to be stored, as it says with other blanks", body.replace(`"store":`, `"store"\n : `), false],
+    ["that is to be stored", body.replace(`"store":false`, `"store":true`), true],
+    [
+      "that is to be stored, where only a part of the request says otherwise",
+      body.replace(`"store":false`, `"metadata":{"store":false}`),
+      true
+    ]
+  ] as const)("%s", function* ([, text, isKept]) {
+    const { gateway } = yield* scene()
+    for (const [at, encoding] of ["identity", ...Object.keys(encoders)].entries()) {
+      const answer = yield* Effect.promise(() =>
+        fetchFrom(`${gateway.url}/v1/responses`, {
+          method: "POST",
+          headers: { authorization: `Bearer key-${at}`, "content-encoding": encoding },
+          body: encoders[encoding]?.(text) ?? text
+        }).then(async (response) => [response.status, await response.text()])
+      )
+      assert.strictEqual(answer[0], 200, encoding)
+      yield* Effect.yieldNow
+      const isStored = Effect.sync(() => [...gateway.held.keys()].filter((key) => key.includes("/item/")).length)
+      assert.strictEqual(yield* isStored, isKept ? at + 1 : 0, encoding)
+    }
+  })
+})
+
+describe.each(dialects)("a provider that compresses its answers although it is asked not to (%s)", (dialect) => {
+  const codec = codecs[dialect]
+  const counts = { input: 5, output: 2 }
+
+  it.live.each([true, false])("is read, also where the model recalls something (stream: %s)", function* (isStream) {
+    let encoding: string | undefined
+    const provider = yield* makeProvider(({ text }, at) => {
+      if (encoding === undefined) return [{ kind: "text", text: "Noted." }]
+      const wanted = `nothing of ${encoding}`
+      const said: ReadonlyArray<Block> = text.includes(wanted)
+        ? [{ kind: "text", text: "It is 12." }]
+        : [{ kind: "call", id: `r${at}`, name: "palimpsest_recall", args: { grep: wanted } }]
+      const answer = { number: at, blocks: said, counts }
+      const written = isStream ? codec.events(answer).join("") : codec.json(answer)
+      const headers = {
+        "content-type": isStream ? "text/event-stream" : "application/json",
+        "content-encoding": encoding
+      }
+      return { write: (response) => void response.writeHead(200, headers).end(encoders[encoding ?? ""]?.(written)) }
+    })
+    const gateway = yield* makeGateway(provider.url, small)
+    const client = yield* compressedClient(dialect, gateway.url, isStream)
+    for (const name of Object.keys(encoders)) {
+      encoding = name
+      const before = provider.requests.length
+      const { words } = yield* Effect.promise(() => client.say(`And with ${name}?`, () => ""))
+      assert.deepStrictEqual([words, provider.requests.length - before], ["It is 12.", 2], name)
+    }
+    encoding = "compress"
+    const body = JSON.stringify(codec.body([...client.history, ...codec.user("And now?")], isStream))
+    const answer = yield* raw(`${gateway.url}${codec.path(isStream)}`, ["Authorization", "Bearer secret-key"], body)
+    assert.deepStrictEqual([answer.status, answer.body.includes("content-encoding compress")], [502, true])
   })
 })
 

@@ -14,7 +14,6 @@ export const anthropic: WireDialect = {
     messagesKey: "messages",
     hasInstructions: false,
     functionsKeys: [],
-    isStored: () => false,
     allowsTools: () => true
   },
   turn: { _tag: "Message", role: "assistant", blocksKey: "content", resultMark: '"tool_result"' }

@@ -15,7 +15,6 @@ export const chat: WireDialect = {
     messagesKey: "messages",
     hasInstructions: true,
     functionsKeys: [],
-    isStored: () => false,
     allowsTools
   },
   turn: {

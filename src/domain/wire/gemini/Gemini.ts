@@ -14,7 +14,6 @@ export const gemini: WireDialect = {
     messagesKey: "contents",
     hasInstructions: false,
     functionsKeys: ["functionDeclarations", "function_declarations"],
-    isStored: () => false,
     // The API takes no functions beside its own tools, or for an answer in JSON.
     allowsTools: (valueAt, tools) => {
       const given = valueAt("generationConfig") ?? valueAt("generation_config")

@@ -16,7 +16,7 @@ export const responses: WireDialect = {
     messagesKey: "input",
     hasInstructions: true,
     functionsKeys: [],
-    isStored: (body) => !body.includes('"store":false') && !body.includes('"store": false'),
+    isStored: (valueAt) => valueAt("store") !== false,
     allowsTools
   },
   turn: {
