@@ -10,7 +10,7 @@ const proposal = "Should I delete the old migration files and write the schema f
 
 describe("what the user settled with a short reply", () => {
   const replies = corpus<readonly [reply: string, before: string, how?: string, what?: string]>("short-replies")
-  it.each(replies)("%s", (reply, before, how, what) => {
+  it.each(replies.map((row) => [row[0], row] as const))("%s", (_, [reply, before, how, what]) => {
     assert.deepStrictEqual<unknown>(settledBy(reply, before), how === undefined ? undefined : { how, what })
   })
 })
