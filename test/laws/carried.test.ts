@@ -1,24 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
-import { Effect } from "effect"
+import { Effect, Result } from "effect"
 import { payload } from "../../src/domain/content/Content.ts"
 import { type Draft, entries, itemParts, sourceOf, view } from "../../src/domain/conversation/Conversation.ts"
 import { foreignNotes, projectMessages, sentJson } from "../../src/domain/conversation/Projection.ts"
 import { emptySession, type Session, applyEvent } from "../../src/domain/session/Session.ts"
 import { decode, encode } from "../../src/domain/text/Bytes.ts"
 import { runtimeMark } from "../../src/domain/text/RuntimeMark.ts"
-import { runSync, type SlicedWork } from "../../src/domain/text/SlicedWork.ts"
-import { claudeReader } from "../../src/domain/transcripts/claude/ClaudeReader.ts"
-import { writeClaude } from "../../src/domain/transcripts/claude/ClaudeWriter.ts"
-import { codexReader } from "../../src/domain/transcripts/codex/CodexReader.ts"
-import { writeCodex } from "../../src/domain/transcripts/codex/CodexWriter.ts"
+import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { readContents } from "../../src/domain/transcripts/gemini/ContentsReader.ts"
-import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/gemini/GeminiReader.ts"
-import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/gemini/GeminiWriter.ts"
-import { piReader } from "../../src/domain/transcripts/pi/PiReader.ts"
-import { writePi } from "../../src/domain/transcripts/pi/PiWriter.ts"
-import { isProblem, type Problem, problemText } from "../../src/domain/transcripts/Problem.ts"
+import { isProblem, problemText } from "../../src/domain/transcripts/Problem.ts"
 import { sessionToTranscript } from "../../src/domain/transcripts/SessionToTranscript.ts"
-import type { LineReader, Transcript, Writer } from "../../src/domain/transcripts/Transcript.ts"
+import type { Transcript } from "../../src/domain/transcripts/Transcript.ts"
 import { importTranscript } from "../../src/services/transcripts/ImportTranscript.ts"
 import {
   type Law,
@@ -30,54 +22,41 @@ import {
   thousand,
   worldOf
 } from "../support/generate.ts"
+import { readText, transcriptOf, type WrittenForm, writtenText } from "../support/transcripts.ts"
 
 /** A conversation converted to another agent's format, and on to the next, stays the same conversation. */
 
 /** A format in both directions: a session to the text of a file, and the text to a session. */
 interface Format {
   readonly write: (session: Session) => string
-  readonly read: (text: string) => Transcript | Problem
+  readonly read: (text: string) => Transcript
 }
 
-const lines =
-  (reader: () => LineReader): Format["read"] =>
-  (text) => {
-    const one = reader()
-    for (const [index, line] of text.split("\n").entries()) {
-      if (line === "") continue
-      const problem = one.line(JSON.parse(line), line, index + 1)
-      if (problem !== undefined) return problem
+const ways: ReadonlyArray<WrittenForm> = ["claude", "codex", "gemini", "gemini document", "pi"]
+
+const formats: Readonly<Record<string, Format>> = Object.fromEntries(
+  ways.map((form) => [
+    form,
+    {
+      write: (session: Session) => writtenText(form, runSync(sessionToTranscript(session))).text,
+      // An empty conversation of Claude Code is an empty file.
+      read: (text: string) => (text.trim() === "" ? transcriptOf([]) : readText(text))
     }
-    return runSync(one.end())
-  }
-
-const document =
-  (read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>): Format["read"] =>
-  (text) =>
-    runSync(read(JSON.parse(text), text))
-
-/** Through bytes, as in a file. */
-const written =
-  (writer: Writer): Format["write"] =>
-  (session) =>
-    decode(encode(`${runSync(writer(runSync(sessionToTranscript(session)))).lines.join("\n")}\n`)).text
-
-const formats: Readonly<Record<string, Format>> = {
-  claude: { write: written(writeClaude), read: lines(claudeReader) },
-  codex: { write: written(writeCodex), read: lines(codexReader) },
-  gemini: { write: written(writeGemini), read: lines(geminiReader) },
-  "gemini.json": { write: written(writeGeminiDocument), read: document(readGeminiDocument) },
-  pi: { write: written(writePi), read: lines(piReader) }
-}
+  ])
+)
 const contents: Format = {
   write: (session) => decode(encode(`${sentJson(projectMessages(session.conversation))}\n`)).text,
-  read: document(readContents)
+  read: (text) => {
+    const read = runSync(readContents(JSON.parse(text), text))
+    if (isProblem(read)) throw new Error(problemText(read))
+    return read
+  }
 }
 
-const carried = Effect.fnUntraced(function* (session: Session, { read, write }: Format) {
-  const transcript = read(write(session))
-  if (isProblem(transcript)) return `line ${transcript.line}: ${problemText(transcript)}`
-  const events = yield* importTranscript(transcript)
+const carried = Effect.fnUntraced(function* (session: Session, format: Format) {
+  const read = yield* Effect.try({ try: () => format.read(format.write(session)), catch: String }).pipe(Effect.result)
+  if (Result.isFailure(read)) return read.failure
+  const events = yield* importTranscript(read.success)
   return events.reduce(applyEvent, emptySession)
 })
 
@@ -109,8 +88,6 @@ const isWithin = (part: ReadonlyArray<string>, whole: ReadonlyArray<string>): bo
   return next === part.length
 }
 
-const ways = Object.keys(formats)
-
 /** There, on and back again: a number selects the formats. */
 const wayOf = (turn: number): ReadonlyArray<string> =>
   [0, 1 + (turn % (ways.length - 1)), 0].map((offset) => ways[(turn + offset) % ways.length] ?? "")
@@ -138,7 +115,7 @@ const staysTheSame =
           const log = whole ? differs(said(before), said(after)) : undefined
           if (log !== undefined) return `${way}: in the log, ${log}`
           // A document cannot hold the messages before a compaction.
-          if (name !== "gemini.json" && !isWithin(said(session), said(after)))
+          if (name !== "gemini document" && !isWithin(said(session), said(after)))
             return `${way}: something that was said is gone`
           session = after
         }

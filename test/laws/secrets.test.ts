@@ -10,11 +10,6 @@ import { redactedContents } from "../../src/domain/conversation/RedactedEntries.
 import { emptySession } from "../../src/domain/session/Session.ts"
 import { runSync } from "../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../src/domain/tokens/Tokens.ts"
-import { writeClaude } from "../../src/domain/transcripts/claude/ClaudeWriter.ts"
-import { writeCodex } from "../../src/domain/transcripts/codex/CodexWriter.ts"
-import { writeGemini } from "../../src/domain/transcripts/gemini/GeminiWriter.ts"
-import { writePi } from "../../src/domain/transcripts/pi/PiWriter.ts"
-import type { Transcript, Writer } from "../../src/domain/transcripts/Transcript.ts"
 import * as Offline from "../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../src/layers/testing/ScriptedModel.ts"
 import { Chat } from "../../src/services/chat/Chat.ts"
@@ -28,7 +23,7 @@ import { load } from "../../src/services/transcripts/Transcripts.ts"
 import { callTool } from "../support/callTool.ts"
 import { runsOf } from "../support/runs.ts"
 import { givenAway, type Planted, plantedSecrets } from "../support/secrets.ts"
-import { linesOf } from "../support/transcripts.ts"
+import { said, transcriptOf, writtenText } from "../support/transcripts.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /**
@@ -181,29 +176,16 @@ describe("secrets", () => {
     )
   }
 
-  const writers: ReadonlyArray<readonly [name: string, writer: Writer]> = [
-    ["claude", writeClaude],
-    ["codex", writeCodex],
-    ["gemini", writeGemini],
-    ["pi", writePi]
-  ]
-  for (const [name, writer] of writers) {
+  for (const form of ["claude", "codex", "gemini", "pi"] as const) {
     it.effect(
-      `are absent from the snapshot of an imported transcript: ${name}`,
+      `are absent from the snapshot of an imported transcript: ${form}`,
       () =>
         Effect.gen(function* () {
           const fs = yield* FileSystem.FileSystem
           const path = yield* Path.Path
           const file = path.join(yield* fs.makeTempDirectoryScoped(), "session.jsonl")
-          const transcript: Transcript = {
-            format: "contents",
-            session: undefined,
-            cwd: "/work",
-            model: undefined,
-            steps: conversation.map((content, at) => ({ _tag: "Message", draft: { content, at: at * 1_000 } })),
-            skipped: {}
-          }
-          yield* fs.writeFileString(file, `${linesOf(writer, transcript).join("\n")}\n`)
+          const steps = conversation.map((content, at) => said(content, { at: at * 1_000 }))
+          yield* fs.writeFileString(file, writtenText(form, transcriptOf(steps)).text)
           const { session } = yield* load(file)
           assert.isAbove(entries(session.conversation).length, 500)
           const { outcome } = yield* (yield* Compression).compress({

@@ -40,6 +40,8 @@ export interface AgentRecords {
   /** The agent's own call of a shell, and of the tool that writes a file. */
   readonly shell: (command: string) => readonly [name: string, args: object]
   readonly write: (path: string) => readonly [name: string, args: object]
+  /** How the program is named that wrote a record of a kind that nobody knows. */
+  readonly program: RegExp
   /** Whether it counts the tokens written to a cache. */
   readonly countsWritten: boolean
   /** What a list knows of going back: some agents record only the new branch. */
@@ -287,6 +289,7 @@ const opencode = (beats: ReadonlyArray<Beat>): ReadonlyArray<object> => {
 export const agentRecords: Readonly<Record<OtherAgent, AgentRecords>> = {
   claude: {
     records: claude,
+    program: /^Claude Code 2\.1\.39$/,
     odd: [
       (last) => ({ type: "hologram", uuid: "h", parentUuid: textOf(last, "uuid"), sessionId: session }),
       (last) => ({
@@ -305,6 +308,7 @@ export const agentRecords: Readonly<Record<OtherAgent, AgentRecords>> = {
   },
   codex: {
     records: codex,
+    program: /^Codex/,
     odd: [
       () => ({ timestamp: iso(99), type: "response_item", payload: { type: "hologram" } }),
       () => ({ timestamp: iso(99), type: "event_msg", payload: { type: "hologram" } }),
@@ -324,6 +328,7 @@ export const agentRecords: Readonly<Record<OtherAgent, AgentRecords>> = {
   },
   gemini: {
     records: gemini,
+    program: /^Gemini CLI/,
     odd: [() => ({ id: "h", timestamp: iso(99), type: "hologram", content: "x" }), () => ({ type: "hologram" })],
     shell: (command) => ["run_shell_command", { command }],
     write: (file_path) => ["write_file", { file_path, content: "x" }],
@@ -332,6 +337,7 @@ export const agentRecords: Readonly<Record<OtherAgent, AgentRecords>> = {
   },
   pi: {
     records: pi,
+    program: /^Pi/,
     odd: [
       (last) => ({ type: "hologram", id: "h", parentId: textOf(last, "id"), timestamp: iso(99) }),
       (last) => ({
@@ -349,6 +355,7 @@ export const agentRecords: Readonly<Record<OtherAgent, AgentRecords>> = {
   },
   opencode: {
     records: opencode,
+    program: /^opencode/,
     odd: [
       () => ({ kind: "hologram", id: "h" }),
       () => ({ kind: "message", id: "msg_9999", time_created: timeOf(99), data: { role: "hologram" } }),

@@ -62,7 +62,7 @@ export abstract class Generated extends Choices {
 }
 
 /** How many sessions are generated. */
-export const generatedRuns = runsOf(2_000, 100)
+export const generatedRuns = runsOf(2_000, 60)
 
 /** A generated session is read, and listed, as it happened, to any of its records; records that nobody knows are named. */
 export const itIsReadAsItHappened = (

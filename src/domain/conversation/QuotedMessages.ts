@@ -1,4 +1,4 @@
-import { type Content, isCall, isMedia, isResponse, isText, isThought, type Part } from "../content/Content.ts"
+import { type Content, isCall, isMedia, isResponse, isText, type Part } from "../content/Content.ts"
 import { responseText } from "../content/MediaBlocks.ts"
 import { firstUnits, lastUnits } from "../text/Bytes.ts"
 
@@ -18,7 +18,6 @@ const clipText = (text: string): string => {
 }
 
 const quotedPart = (part: Part): ReadonlyArray<Readonly<Record<string, string>>> => {
-  if (isThought(part)) return []
   if (isCall(part)) {
     return [{ call: part.functionCall.name, arguments: clipText(JSON.stringify(part.functionCall.args ?? {})) }]
   }

@@ -106,7 +106,7 @@ describe("what the window no longer shows", () => {
 
 describe("an answer", () => {
   it("shows handle, message, time, author and numbered lines with a line of context", async () => {
-    const written = "one\ntwo lock\nthree\nfour\nfive\nsix lock\n\nseven"
+    const written = "one\ntwo lock\nthree\nfour\nfive\nsix lock\n \t\nseven"
     const [only] = [{ ...part(1, "output", written), at: Date.parse("2026-01-02T03:04:05Z"), label: "output of read" }]
     assert.deepStrictEqual(await search([only], "lock"), {
       text: `${handleOf(1)}  e1  2026-01-02 03:04  output of read\n  1- one\n  2: two lock\n  3- three\n  …\n  5- five\n  6: six lock`,

@@ -3,6 +3,7 @@ import { call, type Content, model, response, user } from "../../../src/domain/c
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { compactionPoints } from "../../../src/domain/evaluation/CompactionPoints.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
+import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { asks, ran, says } from "../../support/compactions.ts"
 
 const pointsOf = (contents: ReadonlyArray<Content>) => {
@@ -15,6 +16,32 @@ const pointsOf = (contents: ReadonlyArray<Content>) => {
 
 const talk = (turns: number) =>
   Array.from({ length: turns }, (_, n) => [asks(`question ${n}`), says(`answer ${n}`)]).flat()
+
+it("a compaction that inserted nothing is no point, one with a summary is", () => {
+  const messages = talk(6).map((content, index): SessionEvent => ({
+    _tag: "Appended",
+    entry: { id: entryId(index + 1), content, tokens: [], handles: [] }
+  }))
+  const compressed = (insert: ReadonlyArray<Entry>): SessionEvent => ({
+    _tag: "Compressed",
+    at: 0,
+    status: "COMPRESSED",
+    strategy: "palimpsest",
+    trigger: "auto",
+    before: TokenCount.make(0),
+    after: TokenCount.make(0),
+    patch: { drop: { from: entryId(1), to: entryId(4) }, insert, shorten: [] }
+  })
+  const summary: Entry = { id: entryId(99), content: asks("s"), author: "summary", tokens: [], handles: [] }
+  for (const [insert, recorded] of [
+    [[], []],
+    [[summary], ["s"]]
+  ] as const) {
+    const events = [...messages.slice(0, 8), compressed(insert), ...messages.slice(8)]
+    const points = compactionPoints(events, events.reduce(applyEvent, emptySession))
+    assert.deepStrictEqual(points.flatMap((point) => point.recorded ?? []).length, recorded.length)
+  }
+})
 
 describe("points of a recording without a compaction", () => {
   it("are its quarters", () => {

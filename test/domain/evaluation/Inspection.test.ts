@@ -104,11 +104,13 @@ describe("inspect", () => {
   })
 
   it("keeps the ten largest of many", () => {
-    const many = of(...Array.from({ length: 3_000 }, (_, n) => entry(n + 1, user(text("x")), [(n * 7_919) % 3_001])))
+    const sizeOfPart = (n: number) => 3_000 - ((n * 7_919) % 3_001)
+    // The largest comes first.
+    const many = of(...Array.from({ length: 3_000 }, (_, n) => entry(n + 1, model(text("x")), [sizeOfPart(n)])))
     assert.deepStrictEqual(
       report(many).largest.map(({ tokens }) => tokens),
       [...Array(3_000).keys()]
-        .map((n) => (n * 7_919) % 3_001)
+        .map(sizeOfPart)
         .sort((a, b) => b - a)
         .slice(0, 10)
     )

@@ -20,6 +20,8 @@ describe("planted facts", () => {
       const { facts, rounds } = plantFacts(seed)
       const texts = rounds.map((drafts) => JSON.stringify(drafts.map(({ content }) => content)))
       assert.strictEqual(rounds.length, plantedRounds)
+      // Most of a round is other work.
+      for (const drafts of rounds) assert.isAtLeast(drafts.length, 12)
       for (const { from, text } of facts) {
         assert.strictEqual(
           texts.findIndex((round) => round.includes(JSON.stringify(text).slice(1, -1))),

@@ -25,6 +25,7 @@ describe("a conversation as Markdown", () => {
     assert.strictEqual(
       written(
         [user(text("<session_context>")), "environment"],
+        [user(text("They asked for tides.")), "summary"],
         [user(text("Read it,\n**please**"))],
         [model({ text: "hm", thought: true }, text("I look."), call("read_file", { path: "a.ts" }))],
         [user(response("read_file", { output: "one\n```\ntwo\n" }))],
@@ -32,6 +33,7 @@ describe("a conversation as Markdown", () => {
       ),
       [
         "# A talk",
+        "## Summary of earlier messages\n\nThey asked for tides.",
         "## User\n\nRead it,\n**please**",
         '## Model\n\nI look.\n\nCalls `read_file`:\n\n```json\n{\n  "path": "a.ts"\n}\n```',
         "## Tools\n\n`read_file` answered:\n\n````\none\n```\ntwo\n````",

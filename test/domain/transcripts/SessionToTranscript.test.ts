@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { text, user } from "../../../src/domain/content/Content.ts"
+import { allEntries } from "../../../src/domain/conversation/Branches.ts"
 import {
   append,
   compressed,
@@ -144,6 +145,8 @@ describe("a session as another agent's transcript", () => {
       const back = yield* imported(transcript)
       assert.deepStrictEqual(inFront(seen(back)), inFront(seen(conversation)))
       assert.deepStrictEqual(logged(back), logged(conversation))
+      const ids = allEntries(back).map(({ id }) => id)
+      assert.strictEqual(new Set(ids).size, ids.length)
     }).pipe(Effect.provide(services))
   )
 

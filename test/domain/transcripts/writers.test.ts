@@ -47,7 +47,10 @@ const equal = (found: ReadonlyArray<string>, expected: ReadonlyArray<string>): v
     assert.deepStrictEqual(found, expected)
 }
 
-/** Writes and reads: the same messages, the same view at every time, the same counts, and again the same when written once more. */
+/**
+ * Writes and reads: the same messages, the same view at every time, the same counts, and again the same when written once more, which
+ * the unit tier leaves out for long recordings.
+ */
 const staysTheSame = (form: Form, original: Transcript): Transcript => {
   const { lines, text: file } = writtenText(form, original)
   for (const line of lines) {
@@ -62,7 +65,8 @@ const staysTheSame = (form: Form, original: Transcript): Transcript => {
   assert.deepStrictEqual([back.session, back.cwd], [original.session, original.cwd])
   const cuts = ({ steps }: Transcript) => steps.flatMap((step) => (step._tag === "Compaction" ? [step.trigger] : []))
   assert.deepStrictEqual(cuts(back), cuts(original))
-  if (lines.length > 0) equal(viewsOf(readText(writtenText(form, back).text)), views)
+  const isWrittenAgain = lines.length > 0 && !(isUnitTier && original.steps.length > 200)
+  if (isWrittenAgain) equal(viewsOf(readText(writtenText(form, back).text)), views)
   return back
 }
 

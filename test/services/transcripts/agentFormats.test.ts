@@ -106,7 +106,7 @@ const sum = (usages: ReadonlyArray<Usage | undefined>) =>
     { prompt: 0, output: 0, cached: 0, written: 0 }
   )
 
-describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsBack, write }) => {
+describe.each(agents)("%s", (agent, { countsWritten, odd, program, records, shell, tellsBack, write }) => {
   const text = textOf(records(talk))
   const lines = text.trimEnd().split("\n")
 
@@ -223,11 +223,16 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsB
     const before = readText(text).skipped
     for (const make of odd) {
       const record = make(records(talk).at(-1))
-      const { skipped, ...read } = readText(`${text}${JSON.stringify(record)}\n`)
+      const { skipped, unknown, ...read } = readText(`${text}${JSON.stringify(record)}\n`)
       assert.deepStrictEqual(told(read as ReturnType<typeof readText>), told(readText(text)), JSON.stringify(record))
       const added = Object.entries(skipped).filter(([kind, count]) => before[kind] !== count)
       assert.strictEqual(added.length, 1, JSON.stringify([record, skipped]))
       assert.match(added[0]?.[0] ?? "", /hologram|unknown/)
+      // The program that wrote them is named where a record says its version.
+      if (JSON.stringify(record).includes('type":"hologram"')) {
+        assert.deepStrictEqual<unknown>(unknown?.kinds, [added[0]?.[0]])
+        assert.match(unknown?.program ?? "", program)
+      }
       assert.strictEqual(scanned(agent, `${text}${JSON.stringify(record)}\n`).requests.length, 3)
     }
   })

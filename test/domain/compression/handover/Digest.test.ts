@@ -54,6 +54,16 @@ const record = /^(?:\[e[1-9]\d*\] (?:user|agent|call|failed call|program|earlier
 const strayLine = (text: string) => text.split("\n").find((line) => !record.test(line) && !line.startsWith("  "))
 
 describe("digest", () => {
+  it.effect("says how many older records it leaves out, and keeps the newest", function* () {
+    const many = Array.from({ length: 400 }, (_, n) => user(text(`Message number ${n} of the user.`)))
+    const shown = yield* digest(many, 500)
+    const [note, ...lines] = shown.split("\n")
+    const told = lines.filter((line) => line.includes("user:"))
+    assert.strictEqual(note, `… ${400 - told.length} older records …`)
+    assert.isAbove(told.length, 10)
+    assert.include(lines.at(-1), "number 399")
+  })
+
   it.effect("shows what was said whole, calls on one line, failures whole, in the order of the work", function* () {
     const shown = yield* digest(work, 40_000, "/work/app")
     const heads = shown.split("\n").filter((line) => !line.startsWith("  "))

@@ -159,6 +159,16 @@ describe("any conversation gives a snapshot within its budget that reads back", 
     })
   })
 
+  it("no kind of statement takes the place of the others", () => {
+    const todos = Array.from({ length: 500 }, (_, n) => ({ content: `open item number ${n}`, status: "pending" }))
+    const listed = calls(["TodoWrite", { todos }, { output: "ok" }])
+    const { snapshot, text: whole } = extract([...session(40), ...listed], { budget: 2_000, cwd: "/work/app" })
+    const { active_constraints: _, ...others } = snapshot
+    for (const [name, items] of Object.entries(others)) assert.isNotEmpty(items, name)
+    assert.isBelow(whole.split("open item number").join("").length, whole.length - 100)
+    assert.isBelow(whole.split("open item number").length, 40)
+  })
+
   it("the same conversation gives the same text", () => {
     assert.strictEqual(extract(session(40)).text, extract(session(40)).text)
   })

@@ -298,6 +298,16 @@ describe("records become messages", () => {
       [...toldTurns, "compaction (auto, ?), kept from 2", "+ summary: so far", "user: more"]
     ],
     [
+      "and where that list is the short one alone",
+      [
+        ...threeTurns,
+        boundary("4", { preservedMessages: { anchorUuid: "c", uuids: ["3", "4"] } }),
+        summary,
+        user("5", "4", "more")
+      ],
+      [...toldTurns, "compaction (auto, ?), kept from 2", "+ summary: so far", "user: more"]
+    ],
+    [
       "and where another compaction follows it",
       [
         ...threeTurns,
@@ -474,23 +484,6 @@ describe("what the model was shown beside a message", () => {
     ])
     assert.deepStrictEqual(transcript.skipped, { "attachment: hook_success": 1, "attachment: toString": 1 })
   })
-})
-
-it("kinds of records that this program does not know are named, with the version that wrote them", () => {
-  const { skipped, unknown } = records(
-    { ...user("1", null, "go"), version: "2.1.300" },
-    other("2", "1", "hologram"),
-    other("3", "2", "system", { subtype: "hologram" }),
-    other("4", "3", "attachment", { attachment: { type: "hologram" } }),
-    other("5", "4", "system", { subtype: "turn_duration" }),
-    { ...other("6", "5", "hologram"), version: "2.1.300" }
-  )
-  assert.deepStrictEqual(unknown, {
-    program: "Claude Code 2.1.300",
-    kinds: ["hologram", "system: hologram", "attachment: hologram"]
-  })
-  assert.strictEqual(skipped.hologram, 2)
-  assert.isUndefined(records(user("1", null, "go"), other("2", "1", "progress")).unknown)
 })
 
 describe("recorded use", () => {

@@ -604,19 +604,6 @@ describe("counts records that are not part of the conversation", () => {
     assert.strictEqual(shape(transcript), "u1")
     assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
   })
-
-  it("names kinds that this program does not know, with the version that wrote them", () => {
-    const { unknown } = records(
-      wrapped("hologram", {}),
-      event({ type: "hologram" }),
-      item({ type: "hologram" }),
-      event({ type: "agent_message" })
-    )
-    assert.deepStrictEqual(unknown, {
-      program: "Codex 0.9",
-      kinds: ["hologram", "event_msg: hologram", "response_item: hologram"]
-    })
-  })
 })
 
 describe("problems have their position", () => {
@@ -626,6 +613,7 @@ describe("problems have their position", () => {
     ["no type", { timestamp }, "type:"],
     ["a number for a type", { type: 5, payload: {} }, "type:"],
     ["a null payload", wrapped("response_item", null), "payload:"],
+    ["a null payload of an event", wrapped("event_msg", null), "payload:"],
     ["an invalid block", item(message("user", "text")), "payload.content[0]:"],
     ["a block without text", item(message("user", text("a"), { type: "input_text" })), "payload.content[1].text:"],
     ["a call without name", item({ type: "function_call", arguments: "{}", call_id: "c" }), "payload.name:"],

@@ -61,6 +61,18 @@ describe("a document for opencode", () => {
     assert.deepInclude(result.document.info, { directory: "/p/tides", title: "When is high water?" })
   })
 
+  it("has the title of the first words of the user that are no bare command", () => {
+    const titleOf = (...words: ReadonlyArray<string>) =>
+      written(...words.map((one) => said("user", [{ text: one }]))).document.info["title"]
+    assert.strictEqual(titleOf("/model", "When is high water?", "And low?"), "When is high water?")
+    assert.strictEqual(titleOf("When is high water?", "/model"), "When is high water?")
+    assert.strictEqual(
+      written(said("user", [{ text: "Said by a program." }], { author: "program" }), said("user", [{ text: "Go." }]))
+        .document.info["title"],
+      "Go."
+    )
+  })
+
   it("has ids in the order in which opencode sorts them, and answers that name the message of the user", () => {
     const { messages } = written(...steps).document
     const ids = messages.flatMap(({ info, parts }) => [info.id, ...parts.map(({ id }) => id)])

@@ -57,6 +57,12 @@ describe("entries become messages", () => {
       { "dead branch": 1 }
     ],
     [
+      "an entry that stands twice counts once",
+      [entry("1", null, user("a")), entry("2", "1", say("b")), entry("1", null, user("a")), entry("3", "2", user("c"))],
+      ["user: a", "model: b", "user: c"],
+      { "repeated entry": 1 }
+    ],
+    [
       "commands that the user ran are a program's",
       path(
         bash({ output: "a\nb", exitCode: 2 }),

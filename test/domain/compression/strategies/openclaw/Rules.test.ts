@@ -160,6 +160,11 @@ describe("the strategy openclaw: before a request", () => {
     )
     assert.match(String(texts[0]?.[1]), /^x{1500}\n…\nx{1500}\n.*Shortened from 6000 characters.* recall /)
     assert.deepStrictEqual(pruned(turns(6, output), { ...cold, at: cacheMillis.short - 1 }).texts, [])
+    // From 30 % of the window on, and not below.
+    const [least, most] = [6 * 4 * 400, 6 * 4 * 400].map((tokens) => Math.floor(tokens / 0.3))
+    assert.isNotEmpty(pruned(turns(6, output), { ...cold, window: least ?? 0 }).texts)
+    assert.isEmpty(pruned(turns(6, output), { ...cold, window: (most ?? 0) + 2 }).texts)
+    assert.deepStrictEqual(cacheMillis, { short: 300_000, long: 3_600_000 })
     assert.deepStrictEqual(pruned(turns(6, output), { ...cold, window: 200_000 }).texts, [])
   })
 

@@ -1,0 +1,9 @@
+import { assert, it } from "@effect/vitest"
+import { promptHeading } from "../../../src/domain/transcripts/PromptTitle.ts"
+
+it.each([
+  ["Port the selector.", "Port the selector."],
+  ["<command-name>/review</command-name>\n<command-args></command-args>", "/review"],
+  ["<command-message> clear </command-message>", "/clear"],
+  ["<system-reminder>Be brief.</system-reminder>", "<system-reminder>Be brief.</system-reminder>"]
+])("a session that begins with %j is called %j", (words, heading) => assert.strictEqual(promptHeading(words), heading))
