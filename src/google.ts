@@ -1,2 +1,2 @@
-/** `palimpsest/google`: the Gemini API as a layer of `Model`. It needs the package `@google/genai`. */
+/** `palimpsest/google`: the Gemini API as a layer of `Model`. */
 export * as GoogleModel from "./layers/model/GoogleModel.ts"
