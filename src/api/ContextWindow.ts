@@ -10,7 +10,8 @@ import * as Palimpsest from "./Palimpsest.ts"
 
 export {
   layer as layerWithServices,
-  type Options as OptionsWithServices
+  type Options as OptionsWithServices,
+  type Requirements
 } from "../services/effect-ai/CompressedLanguageModel.ts"
 export type { WindowOptions } from "../services/effect-ai/PromptWindow.ts"
 export { withConversation } from "../services/effect-ai/ConversationKey.ts"
@@ -64,4 +65,3 @@ export const layer = <const O extends Options<unknown, unknown> = {}>(
     )
     // The errors and requirements are those of the parts.
   }) as Layer.Layer<Services, Palimpsest.ErrorOf<O>, LanguageModel.LanguageModel | Palimpsest.ContextOf<O>>
-export type { Requirements } from "../services/effect-ai/ShrinkPrompt.ts"

@@ -76,6 +76,7 @@ const lies: ReadonlyArray<(socket: Socket) => void> = [
 /** A provider that lies as the path says: `/v1/messages?lie=3`. */
 const lyingProvider = Effect.fnUntraced(function* () {
   const sockets = new Set<Socket>()
+  const lying = yield* Deferred.make<void>()
   const lied = yield* Deferred.make<void>()
   const server = createServer((socket) => {
     sockets.add(socket)
@@ -88,6 +89,7 @@ const lyingProvider = Effect.fnUntraced(function* () {
         return
       }
       lies[Number(lie) % lies.length]?.(socket)
+      Deferred.doneUnsafe(lying, Exit.void)
       socket.once("close", () => Deferred.doneUnsafe(lied, Exit.void))
     })
   })
@@ -100,7 +102,7 @@ const lyingProvider = Effect.fnUntraced(function* () {
       })
   )
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return { url, lieIsOver: Deferred.await(lied) }
+  return { url, lieHasBegun: Deferred.await(lying), lieIsOver: Deferred.await(lied) }
 })
 
 const body = `{"model":"m","max_tokens":9,"messages":[{"role":"user","content":"hello"}]}`
@@ -240,27 +242,37 @@ describe("a provider that counts", () => {
   )
 })
 
+const metrics = ({ url }: { readonly url: string }, headers: ReadonlyArray<string>) =>
+  raw(`${url}/metrics`, headers, "", "GET")
+
+const operator = ["Authorization", `Bearer ${metricsToken.text}`]
+
+/** The tokens that the gateways of this process have charged. */
+const charged = (gateway: { readonly url: string }) =>
+  Effect.map(metrics(gateway, operator), ({ body: text }) =>
+    [...text.matchAll(/^palimpsest_gateway_tokens_total\S* (\d+)/gm)].reduce((sum, [, count]) => sum + Number(count), 0)
+  )
+
 it.live("a client that leaves before the end of an answer has used what it asked for", function* () {
-  const { url } = yield* lyingProvider()
-  const gateway = yield* makeGateway(url, {}, new Map(), { tokens: 30 })
+  const { url, lieHasBegun } = yield* lyingProvider()
+  const gateway = yield* makeGateway(url, {}, new Map(), { tokens: 20 })
   const port = Number(new URL(gateway.url).port)
   for (const lie of [0, 6]) {
+    const before = yield* charged(gateway)
     const socket = yield* slowClient(port, request(`/v1/messages?lie=${lie}`, body.length) + body)
-    // The provider has it.
     if (lie === 6)
       yield* Effect.callback<void>((resume) => void socket.once("data", () => resume(Effect.void)).resume())
-    else yield* Effect.sleep("200 millis")
+    else yield* lieHasBegun
     socket.destroy()
+    yield* Effect.repeat(charged(gateway), { until: (now) => now > before })
   }
-  const refused = yield* Effect.repeat(asked(gateway.url), { until: ({ status }) => status === 429, times: 5 })
-  assert.strictEqual(refused.status, 429)
+  assert.strictEqual((yield* asked(gateway.url)).status, 429)
 })
 
 it.live("the metrics are for the operator alone", function* () {
   const gateway = yield* makeGateway("http://127.0.0.1:9")
-  const get = (headers: ReadonlyArray<string>) => raw(`${gateway.url}/metrics`, headers, "", "GET")
-  assert.strictEqual((yield* get([])).status, 401)
-  assert.strictEqual((yield* get(["Authorization", "Bearer other"])).status, 401)
-  assert.strictEqual((yield* get(["X-Api-Key", metricsToken.text])).status, 401)
-  assert.strictEqual((yield* get(["Authorization", `Bearer ${metricsToken.text}`])).status, 200)
+  assert.strictEqual((yield* metrics(gateway, [])).status, 401)
+  assert.strictEqual((yield* metrics(gateway, ["Authorization", "Bearer other"])).status, 401)
+  assert.strictEqual((yield* metrics(gateway, ["X-Api-Key", metricsToken.text])).status, 401)
+  assert.strictEqual((yield* metrics(gateway, operator)).status, 200)
 })

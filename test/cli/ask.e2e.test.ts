@@ -86,25 +86,6 @@ describe("ask", () => {
     assert.deepStrictEqual(messages((yield* fake.requests)[0]), [user(message)])
   })
 
-  it.effect.each([
-    ["nothing to ask", ["ask"], /the prompt is empty/],
-    ["two ways to print", ["ask", "x", "--json", "--stream-json"], /not both/],
-    ["two sessions", ["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],
-    ["a session that is not there", ["ask", "x", "--resume", "nope"], /no sessions yet/],
-    ["a name that cannot be an id", ["ask", "x", "--session", "a b"], /letters, digits/]
-  ] as const)(
-    "bad usage exits with 2 and prints one line before sending anything: %s",
-    function* ([rule, args, message]) {
-      const fake = yield* FakeGemini.make(FakeGemini.queue())
-      const own = yield* folders(`bad-${rule}`)
-      const { status, stderr, stdout } = yield* asking(fake, own, args)
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, message)
-      assert.match(stderr, /^palimpsest: [^\n]+\n$/)
-      assert.deepStrictEqual(yield* fake.requests, [])
-    }
-  )
-
   it.effect("without a key, says how to get one and what works without, and leaves no session", function* () {
     const own = yield* folders("no-key")
     const { status, stderr, stdout } = yield* run(["ask", "x", "--session", "new"], {

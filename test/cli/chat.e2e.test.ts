@@ -168,23 +168,13 @@ const chat = Effect.fnUntraced(function* ({
 }: Place) {
   const { bundle } = yield* program
   const shell = `"$@"; echo "status $?"; stty -a | tr ' ;' '\\n\\n' | grep -x -- '-\\{0,1\\}icanon'`
-  const screen = yield* Tmux.start({
+  return yield* Tmux.start({
     command: ["sh", "-c", shell, "sh", process.execPath, bundle, ...(isUnnamed ? [] : ["chat"]), ...args],
     width,
     height,
     cwd: home,
     env: { ...environment(home, fake), ...env }
   })
-  const { press, type, until } = screen
-  return {
-    ...screen,
-    /** Types a line and sends it. */
-    say: (text: string) => Effect.andThen(type(text), press("Enter")),
-    /** Waits for a sentence, however it is wrapped. */
-    told: (text: string) => until((shown) => shown.replaceAll("\n", " ").includes(text)),
-    /** Waits for a prompt that holds a text, at the end of the screen, while nothing runs. */
-    prompt: (text = "") => until((shown) => Tmux.isIdle(shown) && shown.endsWith(text === "" ? "\n>" : `\n> ${text}`))
-  }
 })
 
 const rows = Effect.fnUntraced(function* (home: string) {
@@ -230,8 +220,7 @@ terminal("a chat on a terminal", () => {
     yield* prompt()
 
     // A turn is rendered while it comes, and what is typed meanwhile is the next message.
-    yield* say("stream")
-    yield* until("some bold")
+    yield* say("stream", "some bold")
     yield* say("typed ahead")
     yield* Deferred.succeed(gate, undefined)
     const streamed = yield* until("You said: typed ahead")
@@ -240,8 +229,7 @@ terminal("a chat on a terminal", () => {
 
     // A turn is cancelled; its message is edited and sent, and nobody has heard of the first. What was typed for after
     // it is shown below the answer, comes back behind it, and is not sent.
-    yield* say("hold")
-    yield* until("I begin and")
+    yield* say("hold", "I begin and")
     yield* say("next")
     yield* type("later")
     const ahead = yield* until("> later")
@@ -254,8 +242,7 @@ terminal("a chat on a terminal", () => {
     assert.notInclude(cancelled, "You said: next")
     yield* press(..." next later".split("").map(() => "BSpace"))
     yield* prompt("hold")
-    yield* say(" it")
-    yield* until("You said: hold it")
+    yield* say(" it", "You said: hold it")
     assert.deepStrictEqual(
       (yield* turnsOf(fake)).at(-1)?.filter((text) => text.startsWith("hold")),
       ["hold it"]
@@ -263,8 +250,7 @@ terminal("a chat on a terminal", () => {
 
     // A pause before the next attempt.
     yield* prompt()
-    yield* say("busy")
-    yield* until("retrying in 300 s.")
+    yield* say("busy", "retrying in 300 s.")
     yield* press("C-c")
     yield* prompt("busy")
     yield* press("C-c")
@@ -277,8 +263,7 @@ terminal("a chat on a terminal", () => {
     yield* until("> /compress\nCancelled. The conversation is unchanged.")
     for (const { index } of yield* summariesOf(fake)) assert.isFalse(yield* fake.closed(index))
     yield* prompt()
-    yield* say("after all")
-    yield* until("You said: after all")
+    yield* say("after all", "You said: after all")
     const heard = (yield* turnsOf(fake)).at(-1)
     assert.deepStrictEqual(heard?.slice(-4), ["stream", "typed ahead", "hold it", "after all"])
     yield* prompt()
@@ -301,26 +286,21 @@ terminal("a chat on a terminal", () => {
   it.live("runs commands, and resumes a session", function* () {
     const fake = yield* serve()
     const home = yield* homeOf("commands")
-    const { capture, clipboard, press, prompt, say, type, until } = yield* chat({ home, fake, height: 100 })
+    const { ask, capture, clipboard, press, prompt, say, type, until } = yield* chat({ home, fake, height: 100 })
     yield* prompt()
 
-    yield* say("!echo one; exit 3")
-    yield* until(/✗ echo one; exit 3 · exit code 3\n {2}one\n[^]*next message\?/)
-    yield* say("maybe")
-    yield* until(/"maybe" is not an answer; type y or n\.[^]*\nadd\?$/)
+    yield* say("!echo one; exit 3", /✗ echo one; exit 3 · exit code 3\n {2}one\n[^]*next message\?/)
+    yield* say("maybe", /"maybe" is not an answer; type y or n\.[^]*\nadd\?$/)
     yield* press("y")
     yield* until(/> \$ echo one; exit 3\n {2}one\n {2}exit code 3$/)
     yield* press("C-c")
     assert.deepStrictEqual(yield* fake.requests, [])
 
     // What is a command, and what is none.
-    yield* say("/contetx")
-    yield* until("Unknown command /contetx. Did you mean /context? /help lists all commands.")
+    yield* say("/contetx", "Unknown command /contetx. Did you mean /context? /help lists all commands.")
     yield* prompt("/contetx")
     yield* press("C-c")
-    yield* say("//comment")
-    yield* until("You said: /comment")
-    yield* prompt()
+    yield* ask("//comment", "You said: /comment")
     yield* type("/con")
     yield* until("→ /context")
     yield* press("Tab")
@@ -330,11 +310,8 @@ terminal("a chat on a terminal", () => {
     yield* prompt()
 
     // Compressing, with what matters; again at once there is nothing to pay for.
-    yield* say("tell me more")
-    yield* until("Line 149")
-    yield* prompt()
-    yield* say("/compress the wooden spoon")
-    const compressed = yield* until(/Compressed from ([\d,]+) to [\d,]+ tokens/)
+    yield* ask("tell me more", "Line 149")
+    const compressed = yield* say("/compress the wooden spoon", /Compressed from ([\d,]+) to [\d,]+ tokens/)
     assert.match(compressed.replaceAll("\n", " "), /It took 2 calls .*\/undo reverses it\./)
     const summaries = yield* summariesOf(fake)
     assert.include(JSON.stringify(summaries[0]?.body), "the wooden spoon")
@@ -342,34 +319,22 @@ terminal("a chat on a terminal", () => {
     yield* say("/recall ^/comment")
     const [, handle = ""] =
       /(h_\w+) {2}e\d+ {2}[^\n]* {2}user\n {2}1: \/comment\n/.exec(yield* until("  1: /comment\n")) ?? []
-    yield* say(`/recall ${handle}`)
-    yield* until(`> /recall ${handle}\n/comment\n`)
-    yield* prompt()
+    yield* ask(`/recall ${handle}`, `> /recall ${handle}\n/comment\n`)
     // The rest.
-    yield* say("/copy")
-    yield* until("Copied the last answer to the clipboard.")
+    yield* say("/copy", "Copied the last answer to the clipboard.")
     assert.include(yield* clipboard, "Line 149 of a long answer")
-    yield* say("/model gemma-4-31b")
-    yield* until("The model is now gemma-4-31b, with a window of 256,000 tokens.")
-    yield* say("/sessions")
-    yield* until(/A talk about tests +just now +this one/)
+    yield* say("/model gemma-4-31b", "The model is now gemma-4-31b, with a window of 256,000 tokens.")
+    yield* say("/sessions", /A talk about tests +just now +this one/)
     const { id } = yield* only(home)
-    yield* say(`/resume ${id.slice(0, 8)}`)
-    yield* until("You are already in this session.")
+    yield* say(`/resume ${id.slice(0, 8)}`, "You are already in this session.")
     yield* press("C-l")
-    yield* say("/clear")
-    yield* until(/· new session[^\n]*\n>/)
-    yield* prompt()
+    yield* ask("/clear", /· new session[^\n]*\n>/)
     assert.include(yield* capture, `--resume\n${id}`)
-    yield* say("another talk")
-    yield* until("You said: another talk")
-    yield* prompt()
-    yield* say("/sessions")
-    yield* until(/2 {2}A talk about tests/)
+    yield* ask("another talk", "You said: another talk")
+    yield* say("/sessions", /2 {2}A talk about tests/)
 
     // Back, and it is as it was.
-    yield* say(`/resume ${id}`)
-    yield* until('Resumed "A talk about tests".')
+    yield* say(`/resume ${id}`, 'Resumed "A talk about tests".')
     const resumed = yield* until(/gemma-4-31b · [1-9][^\n]+A talk about tests[^\n]*\n>$/)
     assert.notMatch(resumed, /gemma-4-31b · 0 of/)
     yield* press("Up", "Up")
@@ -389,13 +354,10 @@ terminal("a chat on a terminal", () => {
         text === "hold" ? [FakeGemini.streamHead, part("I begin and then "), FakeGemini.stall] : undefined
     })
     const home = yield* homeOf("signal")
-    const { prompt, say, until } = yield* chat({ home, fake })
+    const { ask, prompt, say, until } = yield* chat({ home, fake })
     yield* prompt()
-    yield* say("hello")
-    yield* until("You said: hello")
-    yield* prompt()
-    yield* say("hold")
-    yield* until("I begin and")
+    yield* ask("hello", "You said: hello")
+    yield* say("hold", "I begin and")
     const { id, inUse } = yield* only(home)
     // Meanwhile nobody else may write it.
     const second = yield* run(["chat", "--resume", id], { input: "hello\n", env: environment(home, fake) })
@@ -422,7 +384,7 @@ terminal("a chat on a terminal", () => {
         title: FakeGemini.failure(500, "no title today")
       })
       const home = yield* homeOf(`screens-${width}`, { window: 5_000 })
-      const { paste, press, prompt, say, until } = yield* chat({
+      const { ask, paste, press, prompt, say, until } = yield* chat({
         home,
         fake,
         args: ["--no-tools"],
@@ -445,29 +407,20 @@ terminal("a chat on a terminal", () => {
           yield* until((screen) => screen.split("\n").length === 3)
         })
       yield* prompt()
-      yield* say("show all")
-      yield* until(/😀[^]*\n>$/)
+      yield* say("show all", /😀[^]*\n>$/)
       yield* take("the start, and an answer", 1)
-      yield* say("/help")
-      yield* until(/Ctrl\+C[^]*\n>$/)
+      yield* say("/help", /Ctrl\+C[^]*\n>$/)
       yield* take("/help", 1)
-      yield* say("/stats")
-      yield* until(/cost[^]*\n>$/)
-      yield* say("/sessions")
-      yield* until(/Updated[^]*\n>$/)
+      yield* say("/stats", /cost[^]*\n>$/)
+      yield* say("/sessions", /Updated[^]*\n>$/)
       yield* take("/stats and /sessions", 1)
-      yield* say("tell me more")
-      yield* until(/Line 149[^]*\n>$/)
-      yield* prompt()
+      yield* ask("tell me more", /Line 149[^]*\n>$/)
       yield* press("C-l")
       yield* until((screen) => /^\n[^\n]+\n>$/.test(screen))
-      yield* say("/context")
-      yield* until(/free[^]*\n>$/)
+      yield* say("/context", /free[^]*\n>$/)
       yield* take("/context", 36)
-      yield* say("/compress")
-      yield* until(/Compressed from[^]*\n>$/)
-      yield* say("/undo")
-      yield* until(/Undid the last[^]*\n>$/)
+      yield* say("/compress", /Compressed from[^]*\n>$/)
+      yield* say("/undo", /Undid the last[^]*\n>$/)
       yield* take("a compression, taken back", 36)
       yield* paste("far too many words ".repeat(2_000).trim())
       yield* press("Enter")

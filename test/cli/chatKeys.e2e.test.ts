@@ -21,17 +21,11 @@ const chat = Effect.fnUntraced(function* (
   env: Readonly<Record<string, string>> = {}
 ) {
   const { bundle } = yield* program
-  const screen = yield* Tmux.start({
+  return yield* Tmux.start({
     command: ["sh", "-c", `"$@"; echo "status $?"; cat`, "sh", process.execPath, bundle, "chat", ...args],
     cwd: where.cwd,
     env: { ...environment(where, fake), ...env }
   })
-  const { press, type, until } = screen
-  return {
-    ...screen,
-    say: (text: string) => Effect.andThen(type(text), press("Enter")),
-    prompt: (text = "") => until((shown) => Tmux.isIdle(shown) && shown.endsWith(text === "" ? "\n>" : `\n> ${text}`))
-  }
 })
 
 const untitled = { home: { "settings.json": { titles: false } } }
@@ -132,10 +126,8 @@ needs("tmux")("a chat on a terminal", () => {
     yield* prompt("/compress")
     yield* press("C-c")
     yield* prompt()
-    yield* say("the first")
-    yield* until(/ · Esc cancels/)
-    yield* say("the second")
-    yield* until("at the next step: the second")
+    yield* say("the first", / · Esc cancels/)
+    yield* say("the second", "at the next step: the second")
     // The line is shown before it is written.
     yield* Effect.repeat(
       Effect.andThen(
@@ -173,8 +165,7 @@ needs("tmux")("a chat on a terminal", () => {
       /> about the login page\n+✗ run_shell_command make · not allowed\n✓ list_directory \.\n+The first answer\.\n\nResumed "about the login page"\./
     )
     yield* first.prompt()
-    yield* first.say("/resume")
-    const others = yield* first.until(/Esc leaves$/)
+    const others = yield* first.say("/resume", /Esc leaves$/)
     assert.notInclude(others.slice(others.lastIndexOf("Resume a session")), "login")
     yield* first.press("Enter")
     yield* first.until('Resumed "about the changelog".')
@@ -194,19 +185,16 @@ needs("tmux")("a chat on a terminal", () => {
     yield* until("Written.")
     yield* prompt()
     assert.strictEqual(readFileSync(path.join(where.cwd, "AGENTS.md"), "utf8"), "# Words\n")
-    yield* say("/init")
-    yield* until(/\n> Improve AGENTS\.md: /)
+    yield* say("/init", /\n> Improve AGENTS\.md: /)
   })
 
   it.live("the title of the window names the session, and is the one from before when the chat ends", function* () {
     const where = yield* place("keys-title", untitled)
-    const { press, prompt, say, title, until } = yield* chat(where, yield* serve(says("Hello.")))
+    const { ask, press, prompt, title, until } = yield* chat(where, yield* serve(says("Hello.")))
     const before = yield* title
     yield* prompt()
     assert.strictEqual(yield* title, "new session · palimpsest")
-    yield* say("good morning")
-    yield* until("Hello.")
-    yield* prompt()
+    yield* ask("good morning", "Hello.")
     assert.strictEqual(yield* title, "good morning · palimpsest")
     yield* press("C-d")
     yield* until("status 0")
@@ -217,8 +205,10 @@ needs("tmux")("a chat on a terminal", () => {
     const where = yield* place("keys-shell", untitled)
     const { press, prompt, say, until } = yield* chat(where, yield* serve())
     yield* prompt()
-    yield* say("!mkfifo pipe; echo one; echo two; cat pipe")
-    yield* until(/\n. mkfifo pipe; echo one; echo two; cat pipe ▸\n {2}two\n. running · [^\n]*Esc cancels/)
+    yield* say(
+      "!mkfifo pipe; echo one; echo two; cat pipe",
+      /\n. mkfifo pipe; echo one; echo two; cat pipe ▸\n {2}two\n. running · [^\n]*Esc cancels/
+    )
     yield* Effect.promise(() => writeFile(path.join(where.cwd, "pipe"), "three\n"))
     yield* until(/✓ mkfifo pipe; echo one; echo two; cat pipe\n {2}one\n {2}two\n {2}three\n[^]*next message\?/)
     yield* press("n")
@@ -243,8 +233,7 @@ needs("tmux")("a chat on a terminal", () => {
     const where = yield* place("keys-status", untitled)
     const { prompt, say, until } = yield* chat(where, fake)
     yield* prompt()
-    yield* say("look around")
-    yield* until(/thinking · [^\n]*Esc cancels[^]* · look around · \$0\.0\d+/)
+    yield* say("look around", /thinking · [^\n]*Esc cancels[^]* · look around · \$0\.0\d+/)
     yield* Deferred.succeed(gate, undefined)
     yield* until("Done.")
     yield* prompt()
@@ -266,27 +255,18 @@ needs("tmux")("a chat on a terminal", () => {
         })
       )
     )
-    const { press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
+    const { ask, press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
     yield* prompt()
-    yield* say("/tasks")
-    yield* until("No command was started in the background.")
-    yield* prompt()
-    yield* say("start it")
-    yield* until("It runs.")
-    yield* prompt()
-    yield* say("/mcp")
-    yield* until(/files\n +\d+ tools: echo, wipe, /)
-    yield* prompt()
+    yield* ask("/tasks", "No command was started in the background.")
+    yield* ask("start it", "It runs.")
+    yield* ask("/mcp", /files\n +\d+ tools: echo, wipe, /)
     yield* say("/cost")
     // 125 tokens in two answers, at 1,000 dollars a million.
     yield* until(/\$0\.13 since you opened this session[^]*Prices: built in[^]*, and settings/)
     yield* prompt()
-    yield* say("/export")
-    yield* until("Saved to start-it.md as Markdown")
-    yield* prompt()
+    yield* ask("/export", "Saved to start-it.md as Markdown")
     assert.include(readFileSync(path.join(where.cwd, "start-it.md"), "utf8"), "It runs.")
-    yield* say("/tasks")
-    yield* until(/→ echo ready; sleep 600 +running for \d+ \w+/)
+    yield* say("/tasks", /→ echo ready; sleep 600 +running for \d+ \w+/)
     yield* press("Enter")
     yield* until(/→ Show its output/)
     yield* press("Down")
@@ -302,15 +282,12 @@ needs("tmux")("a chat on a terminal", () => {
       calls(["run_shell_command", { command: "rm gone.txt" }]),
       says("Done.")
     )
-    const { press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
+    const { ask, press, prompt, say, until } = yield* chat(where, fake, ["--approve", "all"])
     const old = () => readFileSync(path.join(where.cwd, "old.txt"), "utf8")
     yield* prompt()
-    yield* say("tidy up")
-    yield* until("Done.")
-    yield* prompt()
+    yield* ask("tidy up", "Done.")
     assert.strictEqual(old(), "new\n")
-    yield* say("/rewind")
-    yield* until(/→ tidy up +e1 · just now · 1 file changed since/)
+    yield* say("/rewind", /→ tidy up +e1 · just now · 1 file changed since/)
     yield* press("Enter")
     yield* until(/→ Conversation and files +old\.txt/)
     yield* press("Enter")
@@ -321,9 +298,7 @@ needs("tmux")("a chat on a terminal", () => {
     )
     assert.strictEqual(old(), "old\n")
     yield* press("C-c")
-    yield* say("/rewind back")
-    yield* until(/\/rewind back\nRestored old\.txt\./)
-    yield* prompt()
+    yield* ask("/rewind back", /\/rewind back\nRestored old\.txt\./)
     assert.strictEqual(old(), "new\n")
   })
 })

@@ -145,18 +145,6 @@ describe("compress", () => {
     assert.strictEqual(refused.status, 2)
   })
 
-  it.effect("refuses unsupported and contradictory flags before it reads anything", function* () {
-    for (const args of [
-      ["--limit", "0"],
-      ["--strategy", ""],
-      ["--in-place", "--out", "x"]
-    ]) {
-      const { status, stderr, stdout } = yield* run(["compress", "missing.jsonl", ...args])
-      assert.deepStrictEqual([status, String(stdout)], [2, ""], args.join(" "))
-      assert.match(stderr, /^palimpsest: /)
-    }
-  })
-
   it.effect("refuses an output path that cannot be written before it starts, and leaves nothing behind", function* () {
     const folder = yield* folderFor("unwritable")
     const file = sessionFile("claude-code-subagent")
@@ -231,26 +219,5 @@ describe("eval", () => {
     })
     assert.deepInclude(sums[1].figures.questionsRight, { part: 1, whole: 2 })
     assert.deepInclude(sums[1].figures.questionsWrong, { part: 1, whole: 2 })
-  })
-
-  it.effect("names the line of a file that is not a question, and what is missing without a file", function* () {
-    const folder = yield* folderFor("broken-questions")
-    const file = path.join(folder, "questions.jsonl")
-    writeFileSync(file, '{"question": "a", "answer": "b"}\n{"question": "a"}\n')
-    const refused = [
-      [[sessionFile("claude-code-short"), "--questions", file], /line 2: answer has to be a text or a list of texts/],
-      [
-        [sessionFile("claude-code-short"), "--questions", path.join(folder, "none")],
-        /none: no such file; --questions expects/
-      ],
-      [[], /name a recorded conversation, or plant facts with --planted N/],
-      [["--planted", "-1"], /--planted -1 is no number of conversations/]
-    ] as const
-    for (const [args, message] of refused) {
-      const { status, stderr } = yield* run(["eval", ...args])
-      assert.strictEqual(status, 2)
-      assert.match(stderr, oneLine)
-      assert.match(stderr, message)
-    }
   })
 })

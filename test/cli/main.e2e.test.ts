@@ -6,7 +6,6 @@ import { assert, describe, it } from "../support/vitest.ts"
 import { program, run } from "./program.ts"
 
 const oneLine = /^palimpsest: [^\n]+\n$/
-const lineAndHint = /^palimpsest: [^\n]+\nTry "palimpsest[^\n]*--help"\.\n$/
 
 /** One message of a Claude Code transcript, to feed for as long as it takes. */
 const message = `${JSON.stringify({
@@ -37,20 +36,6 @@ describe("palimpsest", () => {
     assert.strictEqual(status, 0)
     assert.include(String(stdout), "inspect")
   })
-
-  for (const args of [
-    ["--bogus"],
-    ["inspect", "--bogus", "x"],
-    ["inspct", "x"],
-    ["inspect", "x", "--from", "word"],
-    ["recall", "x", "h_a", "--lines", "9-1"]
-  ]) {
-    it.effect(`refuses bad usage in one line, with status 2: ${args.join(" ")}`, function* () {
-      const { status, stderr, stdout } = yield* run(args)
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, lineAndHint)
-    })
-  }
 
   it.effect("refuses input that is not a conversation with status 2 and one line that names it", function* () {
     const { folder } = yield* program

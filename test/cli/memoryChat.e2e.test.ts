@@ -100,9 +100,7 @@ needs("tmux")("memory in a chat", () => {
     const fake = yield* serve(calls(["save_memory", { fact: "Wren likes tea." }]), says("Noted."), says("Yes."))
     const screen = yield* chat(fake, where)
     yield* screen.prompt()
-    yield* screen.say("/memory list")
-    yield* screen.until(/project +GEMINI\.md +\d+/)
-    yield* screen.prompt()
+    yield* screen.ask("/memory list", /project +GEMINI\.md +\d+/)
     yield* screen.say("/memory add Ducks are green.")
     // It is never guessed where that belongs.
     yield* screen.until("Put a scope before the fact")
@@ -110,15 +108,13 @@ needs("tmux")("memory in a chat", () => {
     yield* screen.press("Enter")
     yield* screen.until(/Saved to \S+\. Every request includes it from now on\./)
     yield* screen.prompt()
-    yield* screen.say("remember that I like tea")
-    yield* screen.until((shown) => /Where should this be remembered: Wren likes tea\.[^]*\n\?$/.test(shown))
+    yield* screen.say("remember that I like tea", (shown) =>
+      /Where should this be remembered: Wren likes tea\.[^]*\n\?$/.test(shown)
+    )
     yield* screen.say("2")
     yield* screen.asked
-    yield* screen.say("y")
-    yield* screen.until("Noted.")
-    yield* screen.prompt()
-    yield* screen.say("do you know it now?")
-    yield* screen.until("Yes.")
+    yield* screen.ask("y", "Noted.")
+    yield* screen.say("do you know it now?", "Yes.")
     const turns = yield* turnsOf(fake)
     const [first, last] = [instructionOf(turns[0]), instructionOf(turns.at(-1))]
     assert.include(first, "be blue")
@@ -127,7 +123,9 @@ needs("tmux")("memory in a chat", () => {
     assert.include(last, "Wren likes tea.")
     assert.include(readFileSync(path.join(where.cwd, "GEMINI.md"), "utf8"), "Ducks are green.")
     yield* screen.prompt()
-    yield* screen.say("/memory show")
-    yield* screen.until(/global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/)
+    yield* screen.say(
+      "/memory show",
+      /global, \d+ tokens[^]*Wren likes tea\.[^]*GEMINI\.md \(project, \d+ tokens\)[^]*be blue/
+    )
   })
 })

@@ -1,83 +1,22 @@
 import { Effect, Scope } from "effect"
 import { mkdtemp, readFile, writeFile } from "node:fs/promises"
-import { createRequire } from "node:module"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { pathToFileURL } from "node:url"
-import { chromium, type Page } from "playwright-core"
-import { needs, programOf } from "../support/machine.ts"
+import type { Page } from "playwright-core"
+import { needs } from "../support/machine.ts"
 import { sessionFile } from "../support/sessions.ts"
-import { afterAll, assert, it } from "../support/vitest.ts"
+import { assert, it } from "../support/vitest.ts"
+import { fits, open as openPage, seriousProblems, sharesBrowser } from "./browserPage.ts"
 import { everything, hostile } from "./page/pages.ts"
 import { example, run } from "./program.ts"
 
 /** The page in a browser: what only shows there. It is opened from disk, as people do. */
 
-/** Milliseconds for what a busy machine does late; playwright gives up after 30 seconds. */
-const patience = 300_000
-
-const flags = [
-  "--headless",
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync"
-]
-
 const scratch = Effect.promise(() => mkdtemp(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "page-")))
 
-/** One browser for all tests: starting one takes longer than most of them. */
-const browser = Effect.runSync(
-  Effect.cached(
-    Effect.promise(() => chromium.launch({ headless: true, executablePath: programOf("Chromium") ?? "", args: flags }))
-  )
-)
-
-/** A profile of its own. */
-const context = Effect.acquireRelease(
-  Effect.flatMap(browser, (started) => Effect.promise(() => started.newContext())),
-  (opened) => Effect.promise(() => opened.close())
-)
-
-interface Look {
-  readonly scheme?: "light" | "dark"
-  readonly width?: number
-}
-
-/** A page of a file, and everything that should never happen to one. */
-const open = Effect.fnUntraced(function* (file: string, { scheme = "light", width = 1_280 }: Look = {}) {
-  const opened = yield* context
-  return yield* Effect.promise(async () => {
-    const page = await opened.newPage()
-    page.setDefaultTimeout(patience)
-    const url = pathToFileURL(file).href
-    const problems: Array<string> = []
-    page.on("console", (message) => problems.push(`console: ${message.text()}`))
-    page.on("pageerror", (error) => problems.push(`error: ${error.message}`))
-    page.on("request", (request) => {
-      if (request.url() !== url) problems.push(`request: ${request.url()}`)
-    })
-    page.on("dialog", (dialog) => {
-      problems.push(`dialog: ${dialog.message()}`)
-      void dialog.dismiss()
-    })
-    await page.addInitScript(`
-      window.violations = []
-      document.addEventListener("securitypolicyviolation", (event) => window.violations.push(event.violatedDirective))
-    `)
-    await page.setViewportSize({ width, height: 900 })
-    await page.emulateMedia({ colorScheme: scheme })
-    await page.goto(url)
-    const check = async () => {
-      assert.deepStrictEqual(problems, [])
-      assert.deepStrictEqual(await page.evaluate("window.violations"), [])
-    }
-    return { page, check }
-  })
-})
+/** A page from disk. */
+const open = (file: string, look?: Parameters<typeof openPage>[1]) => openPage(pathToFileURL(file).href, look)
 
 /** The page of a conversation, written by the program. */
 const written = Effect.fnUntraced(function* (file: string) {
@@ -171,13 +110,13 @@ const untilFiltered = (page: Page, told: RegExp) =>
   page.locator("#told").filter({ hasText: told }).waitFor({ state: "attached" })
 
 const tests = () => {
-  afterAll(() => Effect.runPromise(Effect.flatMap(browser, (started) => Effect.promise(() => started.close()))))
+  sharesBrowser()
 
   it.effect.each(looks)("is complete and readable: %s, %s pixels wide", function* ([scheme, width]) {
     const { check, page } = yield* open(yield* session, { scheme, width })
     yield* Effect.promise(async () => {
       await page.click("#e12 summary")
-      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+      assert.isTrue(await fits(page))
       for (const selector of texts) {
         const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
         assert.isAtLeast(ratio, 4.5, selector)
@@ -199,7 +138,7 @@ const tests = () => {
   it.effect.each(looks.slice(1))("shows strategies side by side: %s, %s pixels wide", function* ([scheme, width]) {
     const { check, page } = yield* open(yield* compared, { scheme, width })
     yield* Effect.promise(async () => {
-      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
+      assert.isTrue(await fits(page))
       for (const selector of [".lead", ".note", "thead th", "tbody td", ".within", "figcaption", ".plot text"]) {
         const ratio = await evaluate<number>(page, `(${contrast})(${JSON.stringify(selector)})`)
         assert.isAtLeast(ratio, 4.5, selector)
@@ -246,7 +185,6 @@ const tests = () => {
   })
 
   it.effect("has nothing that an accessibility checker calls serious, and shows two runs side by side", function* () {
-    const source = yield* Effect.promise(() => readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js")))
     const folder = yield* scratch
     const html = path.join(folder, "beside.html")
     const { status } = yield* run(["inspect", example, "--beside", sessionFile("claude-code-short"), "--html", html])
@@ -262,14 +200,8 @@ const tests = () => {
           page,
           `document.querySelectorAll("#e1 details, #e2 details, #e3 details").forEach((each) => { each.open = true })`
         )
-        assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), width)
-        await page.evaluate(String(source))
-        const serious = await evaluate<ReadonlyArray<string>>(
-          page,
-          `axe.run().then(({ violations }) => violations.filter(({ impact }) => impact === "serious" || impact === "critical")
-              .flatMap(({ id, nodes }) => nodes.map(({ html }) => id + ": " + html)))`
-        )
-        assert.deepStrictEqual(serious, [], `${scheme}, ${width} pixels`)
+        assert.isTrue(await fits(page))
+        assert.deepStrictEqual(await seriousProblems(page), [], `${scheme}, ${width} pixels`)
         if (file === html) assert.strictEqual(await page.locator("#beside .plot:visible path").count(), 2)
         await check()
       })
@@ -418,9 +350,9 @@ const tests = () => {
       )
       assert.strictEqual(odd, 0)
       for (const row of ["e1", "e2", "e3", "e4"]) assert.isTrue(await page.locator(`#${row} .about`).isVisible())
-      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 1_280)
+      assert.isTrue(await fits(page))
       await page.setViewportSize({ width: 360, height: 900 })
-      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 360)
+      assert.isTrue(await fits(page))
       await page.fill("#search", "alert(1)")
       await untilFiltered(page, /^4 of 4$/)
       await check()
@@ -434,7 +366,7 @@ const tests = () => {
     const { check, page } = yield* open(yield* written(yield* contents(value)), { width: 360 })
     yield* Effect.promise(async () => {
       assert.strictEqual((await shown(page)).length, value.length)
-      assert.isAtMost(await evaluate<number>(page, "document.documentElement.scrollWidth"), 360)
+      assert.isTrue(await fits(page))
       await check()
     })
   })

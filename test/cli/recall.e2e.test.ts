@@ -152,13 +152,4 @@ describe("recall", () => {
       assert.deepStrictEqual([refused.status === 2 || flags[1] === " ", String(refused.stdout)], [true, ""])
     }
   })
-
-  it.effect("says how to list handles when one is unknown", function* () {
-    const file = yield* conversation
-    for (const name of ["h_zzzzzzzzzz", "h_", "nothing", "../../etc/passwd"]) {
-      const { status, stderr, stdout } = yield* run(["recall", file, name])
-      assert.deepStrictEqual([status, String(stdout)], [2, ""])
-      assert.match(stderr, /^palimpsest: [^\n]*inspect[^\n]*lists the handles\n$/)
-    }
-  })
 })

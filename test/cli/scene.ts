@@ -155,13 +155,7 @@ export const chat = Effect.fnUntraced(function* (
     cwd: where.cwd,
     env: environment(where, fake)
   })
-  const { press, type, until } = screen
-  return {
-    ...screen,
-    say: (text: string) => Effect.andThen(type(text), press("Enter")),
-    prompt: (text = "") => until((shown) => Tmux.isIdle(shown) && shown.endsWith(text === "" ? "\n>" : `\n> ${text}`)),
-    asked: until((shown) => shown.endsWith("\nallow?"))
-  }
+  return { ...screen, asked: screen.until((shown) => shown.endsWith("\nallow?")) }
 })
 
 /** Waits until a file holds a whole line, and answers that. */

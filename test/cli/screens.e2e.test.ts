@@ -63,7 +63,7 @@ needs("tmux")("a first session", () => {
       home: { "settings.json": { titles: false, allowed: ["shell:seq"] } },
       work: { "hello.js": before }
     })
-    const { capture, press, resize, type, until } = yield* Tmux.start({
+    const { capture, press, resize, say, type, until } = yield* Tmux.start({
       command: [process.execPath, bundle, "chat"],
       width,
       height,
@@ -92,13 +92,10 @@ needs("tmux")("a first session", () => {
     yield* until((screen) => !screen.includes("/redo"))
     yield* press("C-c")
     yield* until((screen) => screen.endsWith("\n>"))
-    yield* type("show all")
-    yield* press("Enter")
+    yield* say("show all")
     yield* idleWith("one + other")
     yield* take("Markdown with a table and code")
-    yield* type("greet everybody")
-    yield* press("Enter")
-    yield* until(/\nallow\?$/)
+    yield* say("greet everybody", /\nallow\?$/)
     yield* take("approval with a diff")
     yield* press("y")
     yield* idleWith("Done.")
@@ -108,9 +105,7 @@ needs("tmux")("a first session", () => {
     yield* take("tool calls opened", "✓ run_shell_command")
     yield* press("C-o")
     yield* until((screen) => !/\n {2}12\n/.test(screen))
-    yield* type("/theme")
-    yield* press("Enter")
-    yield* until("Esc leaves")
+    yield* say("/theme", "Esc leaves")
     yield* take("picker")
     yield* press("Escape")
     yield* until(Tmux.isIdle)

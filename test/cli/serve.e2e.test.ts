@@ -7,7 +7,7 @@ import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 import { needs } from "../support/machine.ts"
 import { assert, it } from "../support/vitest.ts"
-import { fits, open } from "./browserPage.ts"
+import { fits, open, sharesBrowser } from "./browserPage.ts"
 import { program, run } from "./program.ts"
 import { says } from "./scene.ts"
 
@@ -57,11 +57,12 @@ const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) 
 })
 
 needs("Chromium")("the page", () => {
+  sharesBrowser()
+
   it.live("shows sessions, one live, and the text behind a handle, in all looks, by keyboard", function* () {
     const { child, ended, token, url } = yield* serving(says(answer))
-    const { page, problems } = yield* open(`${url}/#token=${token}`, 1_100, "light")
+    const { check, page } = yield* open(`${url}/#token=${token}`, { width: 1_100 })
     yield* Effect.promise(async () => {
-      page.setDefaultTimeout(60_000)
       await page.getByRole("heading", { name: "Sessions" }).waitFor()
       assert.notInclude(page.url(), token)
       // By keyboard alone: a new session, a message.
@@ -95,7 +96,7 @@ needs("Chromium")("the page", () => {
       await page.locator("#rows tr").waitFor()
       assert.isTrue(await fits(page))
       assert.include(await page.locator("#rows").innerText(), "Tell me <b>more</b>")
-      assert.deepStrictEqual(problems, [])
+      await check()
       assert.notInclude(await page.title(), "hacked")
       child.kill("SIGTERM")
     })

@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { existsSync } from "node:fs"
 import { readFile, writeFile } from "node:fs/promises"
 import path from "node:path"
 import { sessionText } from "../support/sessions.ts"
@@ -65,30 +64,6 @@ describe("inspect for other people", () => {
     const page = yield* Effect.promise(() => readFile(html, "utf8"))
     assert.match(page, /<h1>Work on bead/)
     assert.notMatch(page, own)
-  })
-
-  const refused: ReadonlyArray<readonly [flags: ReadonlyArray<string>, told: RegExp]> = [
-    [["--redact-texts"], /--redact-texts needs --html/],
-    [["--beside", "other.jsonl", "--json"], /either --beside or --json/]
-  ]
-  for (const [flags, told] of refused) {
-    it.effect(`${flags.join(" ")} is refused`, function* () {
-      const { status, stderr } = yield* run(["inspect", "talk.jsonl", ...flags])
-      assert.strictEqual(status, 2)
-      assert.match(stderr, told)
-    })
-  }
-})
-
-describe("export", () => {
-  it.effect("refuses an ending without a format, and writes nothing", function* () {
-    for (const name of ["talk.html", "talk"]) {
-      const file = path.join((yield* program).folder, name)
-      const { status, stderr } = yield* run(["export", yield* recording, file])
-      assert.strictEqual(status, 2)
-      assert.match(stderr, /^palimpsest: .+talk.*: (?:no format is written to|the name has no ending)/)
-      assert.isFalse(existsSync(file))
-    }
   })
 })
 

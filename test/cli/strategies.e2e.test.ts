@@ -60,35 +60,4 @@ describe("strategies", () => {
     assert.deepStrictEqual(yield* measured(), names)
     assert.deepStrictEqual(yield* measured("--strategy", "pi,palimpsest"), ["pi", "palimpsest"])
   })
-
-  const list = names.join(", ")
-  it.effect.each([
-    ["compress", ["compress", example, "--strategy", "best"], `"best". Expected: one of ${list}`],
-    ["chat", ["chat", "--strategy", "pi,gemini"], `"pi,gemini". Expected: one of ${list}`],
-    [
-      "eval",
-      ["eval", example, "--strategy", "pi,best"],
-      `"pi,best". Expected: strategies with commas between them, of ${list}`
-    ]
-  ] as const)("%s refuses an unknown strategy in one line that lists those that exist", function* ([, args, says]) {
-    const { status, stderr, stdout } = yield* run(args)
-    assert.deepStrictEqual([status, String(stdout)], [2, ""])
-    const [line, ...rest] = stderr.split("\n")
-    assert.strictEqual(line, `palimpsest: Invalid value for flag --strategy: ${says}`)
-    assert.match(rest.join("\n"), /^(?:Try [^\n]+\n)?$/)
-  })
-
-  const share = "a fraction from 0 to 1, such as 0.5 or 50%"
-  const count = "a whole number, such as 64000, 64k or 1.5M"
-  it.effect.each([
-    ["--threshold", "2", share],
-    ["--window", "-5", count],
-    ["--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`],
-    ["--model", ",", "the name of a model, or names with commas between them"]
-  ] as const)("compress refuses %s %s in one line", function* ([flag, value, expected]) {
-    const { status, stderr, stdout } = yield* run(["compress", example, flag, value])
-    assert.deepStrictEqual([status, String(stdout)], [2, ""])
-    const refusal = `palimpsest: Invalid value for flag ${flag}: ${JSON.stringify(value)}. Expected: ${expected}`
-    assert.strictEqual(stderr, `${refusal}\nTry "palimpsest compress --help".\n`)
-  })
 })

@@ -21,6 +21,9 @@ export interface Setting {
   readonly env?: Readonly<Record<string, string>>
 }
 
+/** What a screen is waited for to show. */
+type Expected = string | RegExp | ((screen: string) => boolean)
+
 /** A program on a screen. */
 export interface Screen {
   /** Types a text as it is. */
@@ -32,7 +35,13 @@ export interface Screen {
   /** What is shown now; no white space at the ends of lines and of the screen. */
   readonly capture: Effect.Effect<string, TmuxError>
   /** Waits until the screen shows something, and answers what; fails with the screen when it does not within three minutes, or more on a busy machine. */
-  readonly until: (expected: string | RegExp | ((screen: string) => boolean)) => Effect.Effect<string, TmuxError>
+  readonly until: (expected: Expected) => Effect.Effect<string, TmuxError>
+  /** Types a line and sends it; waits until the screen shows something, and answers what. */
+  readonly say: (line: string, expected?: Expected) => Effect.Effect<string, TmuxError>
+  /** Says a line to a chat, and waits for the next prompt as well. */
+  readonly ask: (line: string, expected: Expected) => Effect.Effect<string, TmuxError>
+  /** Waits for a chat's prompt that holds a text, at the end of the screen, while nothing runs. */
+  readonly prompt: (text?: string) => Effect.Effect<string, TmuxError>
   /** Waits until the program has ended. */
   readonly ended: Effect.Effect<void, TmuxError>
   /** The title of the window. */
@@ -148,7 +157,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
   const capture = Effect.map(ask(["capture-pane", "-p"]), (screen) =>
     screen.replace(/[ \t]+$/gm, "").replace(/\n+$/, "")
   )
-  const shows = (screen: string, expected: string | RegExp | ((screen: string) => boolean)) =>
+  const shows = (screen: string, expected: Expected) =>
     typeof expected === "function"
       ? expected(screen)
       : typeof expected === "string"
@@ -161,23 +170,34 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
     return `and these run:\n${list.stdout}`
   })
 
+  const type: Screen["type"] = (text) => Effect.asVoid(tmux(["send-keys", "-l", text]))
+  const press: Screen["press"] = (...keys) => Effect.asVoid(tmux(["send-keys", ...keys]))
+  const until: Screen["until"] = (expected) =>
+    capture.pipe(
+      Effect.filterOrFail(
+        (screen) => shows(screen, expected),
+        (screen) => new TmuxError({ message: `waited for ${String(expected)}, but the screen shows\n${screen}` })
+      ),
+      Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
+      Effect.catch((error) =>
+        Effect.flatMap(processes, (all) => Effect.fail(new TmuxError({ message: `${error.message}\n${all}` })))
+      )
+    )
+  const say: Screen["say"] = (line, expected = () => true) =>
+    type(line).pipe(Effect.andThen(press("Enter")), Effect.andThen(until(expected)))
+  const prompt: Screen["prompt"] = (text = "") =>
+    until((shown) => isIdle(shown) && shown.endsWith(text === "" ? "\n>" : `\n> ${text}`))
+
   return {
-    type: (text) => Effect.asVoid(tmux(["send-keys", "-l", text])),
-    press: (...keys) => Effect.asVoid(tmux(["send-keys", ...keys])),
+    type,
+    press,
+    until,
+    say,
+    prompt,
+    ask: (line, expected) => Effect.tap(say(line, expected), () => prompt()),
     paste: (text) =>
       Effect.andThen(tmux(["load-buffer", "-"], text), Effect.asVoid(tmux(["paste-buffer", "-d", "-p"]))),
     capture,
-    until: (expected) =>
-      capture.pipe(
-        Effect.filterOrFail(
-          (screen) => shows(screen, expected),
-          (screen) => new TmuxError({ message: `waited for ${String(expected)}, but the screen shows\n${screen}` })
-        ),
-        Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
-        Effect.catch((error) =>
-          Effect.flatMap(processes, (all) => Effect.fail(new TmuxError({ message: `${error.message}\n${all}` })))
-        )
-      ),
     // The line that tmux writes over a dead pane is late now and then, or never comes.
     ended: ask(["display-message", "-p", "#{pane_dead}"]).pipe(
       Effect.filterOrFail(

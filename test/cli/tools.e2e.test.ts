@@ -279,28 +279,22 @@ terminal("a chat with tools", () => {
       asked.replaceAll("\n", " "),
       /y {2}yes, once s {2}yes, in this session: touch with plain options, in the workspace a {2}yes, always here: [a-z ]+ e {2}edit the command first n {2}no, because …/
     )
-    yield* screen.say("what?")
-    yield* screen.until(/allow\? what\?\n"what\?" is not an answer; type y, s, a, e or n\.[^]*allow\?$/)
+    yield* screen.say("what?", /allow\? what\?\n"what\?" is not an answer; type y, s, a, e or n\.[^]*allow\?$/)
     assert.isFalse(existsSync(path.join(where.cwd, "one")))
-    yield* screen.say("y")
-    yield* screen.until("Made one.")
+    yield* screen.say("y", "Made one.")
     assert.isTrue(existsSync(path.join(where.cwd, "one")))
     assert.include(yield* screen.prompt(), "✓ run_shell_command touch one")
 
     yield* screen.say("make two")
     yield* screen.asked
-    yield* screen.say("n make another one")
-    yield* screen.until("As you like.")
-    yield* screen.prompt()
+    yield* screen.ask("n make another one", "As you like.")
     assert.isFalse(existsSync(path.join(where.cwd, "two")))
     const told = results((yield* turnsOf(fake))[3])
     assert.include(JSON.stringify(told), "make another one")
 
     yield* screen.say("make both")
     yield* screen.asked
-    yield* screen.say("a")
-    yield* screen.until("Made both.")
-    yield* screen.prompt()
+    yield* screen.ask("a", "Made both.")
     assert.isTrue(existsSync(path.join(where.cwd, "three")) && existsSync(path.join(where.cwd, "four")))
     assert.deepStrictEqual(JSON.parse(readFileSync(path.join(where.home, "settings.json"), "utf8")), {
       allowed: [`shell:touch in ${where.cwd}`]
@@ -321,13 +315,9 @@ terminal("a chat with tools", () => {
     yield* screen.say("write")
     const asked = yield* screen.asked
     assert.match(asked, /Allow\? write_file a\.txt\n {2}1 {2}one\n {2}2 \+two\n/)
-    yield* screen.say("y")
-    yield* screen.until(/✓ write_file a\.txt · \+1 −0 ▸\n\nWritten\./)
-    yield* screen.prompt()
-    yield* screen.say("/approve edits")
-    yield* screen.until("run without asking")
-    yield* screen.say("change")
-    const changed = yield* screen.until("Changed.")
+    yield* screen.ask("y", /✓ write_file a\.txt · \+1 −0 ▸\n\nWritten\./)
+    yield* screen.say("/approve edits", "run without asking")
+    const changed = yield* screen.say("change", "Changed.")
     assert.match(changed, /✓ replace a\.txt · \+1 −1\n {2}1 {2}one\n {2}2 -two\n {2}2 \+three\n/)
     assert.strictEqual(readFileSync(path.join(where.cwd, "a.txt"), "utf8"), "one\nthree\n")
     yield* screen.prompt()
@@ -344,11 +334,9 @@ terminal("a chat with tools", () => {
     const where = yield* place("ask-user")
     const screen = yield* chat(fake, where)
     yield* screen.prompt()
-    yield* screen.say("paint")
-    const asked = yield* screen.until((shown) => shown.endsWith("\n?"))
+    const asked = yield* screen.say("paint", (shown) => shown.endsWith("\n?"))
     assert.include(asked, "Which colour?\n  1 red\n  2 blue · calm\na number, or your own words\ngemini")
-    yield* screen.say("2")
-    yield* screen.until("Blue it is.")
+    yield* screen.say("2", "Blue it is.")
     assert.include(JSON.stringify(results((yield* turnsOf(fake))[1])), `"answer":"blue"`)
   })
 
@@ -365,8 +353,7 @@ terminal("a chat with tools", () => {
     yield* screen.until("Cancelled. Everything up to here is kept.")
     yield* screen.prompt()
     yield* gone([pid])
-    yield* screen.say("never mind")
-    yield* screen.until("Then not.")
+    yield* screen.say("never mind", "Then not.")
     const [, second] = yield* turnsOf(fake)
     const sent = JSON.stringify(bodyOf(second).contents)
     assert.include(sent, "[Operation Cancelled]")

@@ -1,6 +1,6 @@
 import { Predicate, Schema } from "effect"
 import { decode, encode } from "../text/Bytes.ts"
-import type { SourceText } from "../text/JsonSource.ts"
+import { type SourceText, spelledSurrogate } from "../text/JsonSource.ts"
 
 /**
  * One message of a conversation in the wire shape of the Gemini API: a role and parts. Unknown keys (thought signatures, cache hints, future
@@ -173,12 +173,11 @@ export const payload = (part: Part, source?: SourceText): Payload => {
 }
 
 const plainKeys = new Set(["text", "thought", "thoughtSignature", "functionResponse"])
-const escapedSurrogate = /\\u[dD][89a-fA-F]/
 
 /** Whether `slice`, the JSON text a part was read from, must be kept: the part is not simply a text, and writing it again would give another text. */
 export const needsSource = (part: Part, slice: SourceText): boolean => {
   const value = partText(part)
-  if (value?.isWellFormed() === false && escapedSurrogate.test(slice)) return true
+  if (value?.isWellFormed() === false && spelledSurrogate.test(slice)) return true
   if (value !== undefined && Object.keys(part).every((key) => plainKeys.has(key))) return false
   return JSON.stringify(part) !== slice
 }

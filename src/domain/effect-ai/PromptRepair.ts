@@ -6,82 +6,10 @@ import * as Prompt from "effect/ai/Prompt"
  * user message ends the wait.
  */
 
-interface OpenCall {
-  readonly id: string
-  readonly name: string
-  /** The call was approved or denied: `effect/ai` runs or refuses it before the next request. */
-  readonly decided: boolean
-}
-
-/** The state of the calls of a prompt after some of its messages. */
-export interface Standing {
-  /** Calls without an answer. */
-  readonly open: ReadonlyArray<OpenCall>
-  /** Approval requests, with the calls they are about. */
-  readonly approvals: ReadonlyMap<string, string>
-  /** Some of the calls have been answered: another message of the model begins another turn. */
-  readonly answered: boolean
-  /** Something was out of place: the whole prompt has to be checked. */
-  readonly suspect: boolean
-}
-
-/** The state of an empty prompt. */
-export const beginning: Standing = { open: [], approvals: new Map(), answered: false, suspect: false }
-
 const callsOf = (message: Prompt.AssistantMessage): ReadonlyArray<Prompt.ToolCallPart> =>
   message.content.filter((part) => part.type === "tool-call").filter((part) => !part.providerExecuted)
 
 const isResult = (part: Prompt.ToolMessagePart): part is Prompt.ToolResultPart => part.type === "tool-result"
-
-/** The index of the open call with this id; -1 for none. */
-const waiting = (open: ReadonlyArray<{ readonly id: string }>, id: string): number =>
-  open.findIndex((call) => call.id === id)
-
-const afterUser = (standing: Standing): Standing =>
-  standing.open.length === 0 && !standing.answered
-    ? standing
-    : { ...standing, open: [], answered: false, suspect: standing.suspect || standing.open.length > 0 }
-
-const afterAssistant = (standing: Standing, message: Prompt.AssistantMessage): Standing => {
-  const before = standing.answered ? afterUser(standing) : standing
-  const calls = callsOf(message)
-  const requests = message.content.filter((part) => part.type === "tool-approval-request")
-  if (calls.length === 0 && requests.length === 0) return before
-  return {
-    ...before,
-    open: [...before.open, ...calls.map(({ id, name }) => ({ id, name, decided: false }))],
-    approvals:
-      requests.length === 0
-        ? before.approvals
-        : new Map([...before.approvals, ...requests.map((part) => [part.approvalId, part.toolCallId] as const)])
-  }
-}
-
-const afterTool = (standing: Standing, message: Prompt.ToolMessage): Standing => {
-  let { answered, open, suspect } = standing
-  for (const part of message.content) {
-    if (isResult(part)) {
-      const at = waiting(open, part.id)
-      suspect ||= at < 0
-      answered = true
-      open = open.filter((_, index) => index !== at)
-    } else {
-      const id = standing.approvals.get(part.approvalId)
-      open = open.map((call) => (call.id === id ? { ...call, decided: true } : call))
-    }
-  }
-  return { ...standing, answered, open, suspect }
-}
-
-/** The state of the calls after one more message. */
-export const follow = (standing: Standing, message: Prompt.Message): Standing => {
-  if (message.role === "system" || message.content.length === 0) return standing
-  if (message.role === "user") return afterUser(standing)
-  return message.role === "assistant" ? afterAssistant(standing, message) : afterTool(standing, message)
-}
-
-/** Whether a prompt that ends here may be sent unchanged. If not, `repaired` returns what to send. */
-export const isLegal = ({ open, suspect }: Standing): boolean => !suspect && open.every(({ decided }) => decided)
 
 /** The text in place of a result that never came. */
 export const noResult = "no result: the call was interrupted before it was answered"
@@ -190,3 +118,15 @@ export const repaired = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray
     return left.length === 0 ? [] : [Prompt.toolMessage({ content: left, options: message.options })]
   })
 }
+
+/** The same messages if a provider accepts them; else what to send. */
+export const legalPrompt = (messages: ReadonlyArray<Prompt.Message>): ReadonlyArray<Prompt.Message> => {
+  const sent = repaired(messages)
+  return isUnchanged(sent, messages) ? messages : sent.flat()
+}
+
+/** Whether a repair changed nothing. */
+export const isUnchanged = (
+  sent: ReadonlyArray<ReadonlyArray<Prompt.Message>>,
+  messages: ReadonlyArray<Prompt.Message>
+): boolean => sent.every((each, at) => each.length === 1 && each[0] === messages[at])

@@ -5,16 +5,10 @@ import { type Entry, pairing, placeKey } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import type { Compaction, Measure } from "./Measure.ts"
-import { withoutLineNumbers } from "./OneRecall.ts"
+import { LinesRead, linesOf } from "./RepeatedReads.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
 /** Avoidable reads: what the agent read from files after a compaction although it had read it before. */
-
-const linesOf = (text: string): ReadonlyArray<string> =>
-  withoutLineNumbers(text)
-    .split("\n")
-    .map((line) => line.trimEnd())
-    .filter((line) => line !== "")
 
 /** Calls `visit` with each file that a call read, and the lines that it returned. */
 function* eachRead(
@@ -49,18 +43,12 @@ export function* linesReadAgain({
   roots
 }: Compaction): SlicedWork<ReadonlyMap<string, ReadonlyArray<string>>> {
   const relative = relativeTo(roots)
-  const linesBefore = new Map<string, Set<string>>()
-  yield* eachRead(before, relative, (path, lines) => {
-    const own = linesBefore.get(path) ?? new Set<string>()
-    linesBefore.set(path, own)
-    for (const line of lines) own.add(line)
-  })
+  const known = new LinesRead()
+  yield* eachRead(before, relative, (path, lines) => known.add(path, lines))
   const again = new Map<string, Array<string>>()
   yield* eachRead(after, relative, (path, lines) => {
-    const own = linesBefore.get(path)
-    const repeated = lines.filter((line) => own?.has(line))
+    const repeated = known.take(path, lines)
     if (repeated.length > 0) again.set(path, [...(again.get(path) ?? []), ...repeated])
-    for (const line of repeated) own?.delete(line)
   })
   return again
 }

@@ -1,6 +1,7 @@
 import { Schema } from "effect"
 import { actionsOf } from "../actions/Actions.ts"
 import { isCommand } from "../actions/AgentTools.ts"
+import { answerText } from "../actions/ToolResults.ts"
 import { isCall, isMedia, isResponse, isText, type Part, Role } from "../content/Content.ts"
 import {
   type Conversation,
@@ -41,7 +42,7 @@ export const RepeatedRead = Schema.Struct({
   reads: Schema.Natural,
   /** Tokens of all its outputs. */
   tokens: Schema.Natural,
-  /** Tokens of all outputs except the first. */
+  /** Tokens of the lines that an earlier output had shown. */
   repeated: Schema.Natural,
   /** The entries that hold the outputs, in order. */
   entries: Schema.Array(EntryId)
@@ -134,10 +135,13 @@ function* readsOf(
       const answering = place === undefined ? undefined : all[place.item]
       if (place === undefined || answering === undefined) continue
       yield 300
-      const actions = actionsOf(part, answering.content.parts[place.part])
+      const answer = answering.content.parts[place.part]
+      const actions = actionsOf(part, answer)
       const paths = new Set(actions.flatMap((action) => (action._tag === "Read" ? [relative(action.path)] : [])))
-      const tokens = answering.tokens[place.part] ?? 0
-      reads.add(paths, tokens, answering.id)
+      if (paths.size === 0) continue
+      const text = answerText(answer)
+      reads.add(paths, { text, tokens: answering.tokens[place.part] ?? 0 }, answering.id)
+      yield text.length * 2
     }
   }
   return reads.repeated((id) => id)

@@ -1,7 +1,7 @@
 import type { Action, Todo } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
 import { answerText } from "../actions/ToolResults.ts"
-import { checksOf, programsOf, succeeded } from "../compression/evidence/Commands.ts"
+import { type CheckKind, checksOf, isMilestone, programsOf, succeeded } from "../compression/evidence/Commands.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
@@ -110,7 +110,7 @@ const fileStates: Readonly<Partial<Record<Action["_tag"], string>>> = {
 }
 
 /** Nobody asks for the exit code of a command that only prepares or reads. */
-const isTelling = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)
+const leavesState = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)
 
 /** Makes the questions about a conversation, from its entries, oldest first. Paths are relative to the folders. */
 export function* stateQuestions(
@@ -122,6 +122,8 @@ export function* stateQuestions(
   const files = new Map<string, Known>()
   const read = new Map<string, EntryId>()
   const values = new Map<string, Known>()
+  const published = new Set<string>()
+  const lastChecks = new Map<CheckKind, string>()
   const failing = new Map<string, { readonly programs: ReadonlyArray<string>; readonly entry: EntryId }>()
   const tasks = new Map<string, Todo>()
   let list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
@@ -137,7 +139,7 @@ export function* stateQuestions(
 
   const ran = (entry: EntryId, { command, exit }: Extract<Action, { readonly _tag: "Command" }>, output: string) => {
     mentioned += `\n${command}`
-    if (exit === undefined || !isTelling(command)) return
+    if (exit === undefined || !leavesState(command)) return
     const subject = withoutView(plain(command, folders))
     const ok = succeeded(command, exit, output)
     // Behind a pipe, a code of 0 is the code of the last program only.
@@ -145,6 +147,8 @@ export function* stateQuestions(
     if (ok !== undefined && checksOf(command).includes("tests")) {
       note(tests, "tests", ok ? "passed" : "failed", entry)
     }
+    if (ok === true && isMilestone(command)) published.add(subject)
+    for (const kind of checksOf(command)) lastChecks.set(kind, subject)
     const programs = programsOf(command)
     if (ok === false) failing.set(subject, { programs, entry })
     else if (ok === true) {
@@ -202,11 +206,13 @@ export function* stateQuestions(
     earlier: [],
     entry
   })
+  // A colleague asks what is broken, what was published, and what the last run of each check said.
+  const asked = new Set([...failing.keys(), ...published, ...lastChecks.values()])
   const last = entries.at(-1)?.id
   if (last === undefined) return []
   const names = [...read].filter(([name]) => !files.has(name) && name !== "").slice(-maxDecoyFiles)
   return [
-    ...of("exit code", exits),
+    ...of("exit code", new Map([...exits].filter(([command]) => asked.has(command)))),
     ...of("test run", tests),
     ...of("file", files),
     ...of("value", new Map([...values].filter(([, { earlier }]) => earlier.size > 0))),

@@ -6,6 +6,9 @@
 /** The exact JSON text of one value. */
 export type SourceText = string
 
+/** Matches a surrogate that a JSON text writes as an escape, and not the same letters behind an escaped backslash. */
+export const spelledSurrogate = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/
+
 const space = (json: string, i: number): number => {
   for (;;) {
     const code = json.charCodeAt(i)

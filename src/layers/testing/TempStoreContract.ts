@@ -41,8 +41,8 @@ export const storableText: Arbitrary.Arbitrary<string> = Arbitrary.all({
 
 /** How a TempStore is tested. */
 export interface TempStoreVariant extends ContractVariant<Layer.Layer<TempStore, unknown>> {
-  /** Changes the stored bytes of a blob behind the store's back. Absent: what a damaged blob does is not tested. */
-  readonly damage?: ((hash: Hash) => Effect.Effect<unknown, unknown>) | undefined
+  /** Changes the stored bytes of a blob, in the storage made last, behind the store's back. Undefined: nothing but the store reaches them. */
+  readonly damage: ((hash: Hash) => Effect.Effect<unknown, unknown>) | undefined
 }
 
 /** Two texts whose hashes begin with the same ten characters, so that their shortest handles are one. */

@@ -28,7 +28,8 @@ import { Model, unavailableModel } from "../model/Model.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import type { IncomingMessage } from "../session/EntryBuilder.ts"
-import { SessionStoreError } from "../session/SessionStore.ts"
+import { readingLater } from "../session/OpenedSession.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, search, select, TempStore, TempStoreError } from "../session/TempStore.ts"
 import { Experiments } from "../settings/Experiments.ts"
 import { Calibrations, make as makeCalibrations, noCalibrations } from "../tokens/Calibrations.ts"
@@ -263,10 +264,6 @@ export class Chat extends Context.Service<
 /** Changes settings that the runtime computed, which are in their ranges. */
 export const reconfigure = (chat: Pick<Chat["Service"], "configure">, change: Partial<ChatSettings>) =>
   Effect.catchTag(chat.configure(change), "InvalidOption", (error) => Effect.die(error))
-
-/** Large parts are read on first use. A part that cannot be read fails the effect that uses it. */
-const readingLater = <A, E, R>(use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
-  Effect.catchDefect(use, (defect) => (defect instanceof SessionStoreError ? Effect.fail(defect) : Effect.die(defect)))
 
 /** The services that a chat needs. */
 export type ChatServices = Calibrations | Compression | HookSystem | Model | TempStore | TokenCounter

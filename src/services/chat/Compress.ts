@@ -1,13 +1,10 @@
 import { Clock, Effect, Exit, Ref, Schema } from "effect"
 import {
-  callsOf,
   Cancelled,
   FailedInflatedTokenCount,
   type Outcome,
-  summarizedRangeOf,
   patchOf,
   type Plan,
-  statusOf,
   tokensOf,
   withCounts
 } from "../../domain/compression/Compression.ts"
@@ -18,6 +15,7 @@ import { compressed, type Conversation, entryId, view, viewTokens } from "../../
 import { withUnusable } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
+import { compressionEvent } from "../../domain/session/CompressionEvent.ts"
 import type { Session, SessionEvent } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
@@ -268,49 +266,23 @@ const record = Effect.fnUntraced(function* (
   turn: BeforeRequest | undefined
 ) {
   const { outcome, policy, scale } = counted
-  const at = yield* Clock.currentTimeMillis
-  const patch = patchOf(outcome)
-  const status = statusOf(outcome)
-  const { after, before } = tokensOf(outcome)
-  const paid = callsOf(outcome).map(({ model, usage }) => ({ model, usage }))
-  const calls = paid.length === 0 || isPrepared ? {} : { calls: paid }
-  if (patch !== undefined) {
-    const event: SessionEvent = {
-      _tag: "Compressed",
-      at,
-      status,
-      strategy: policy.strategy,
-      // In the log, `manual` means forced: by the user, or because nothing else would fit.
-      trigger: forced ? "manual" : "auto",
-      before: TokenCount.make(before),
-      after: TokenCount.make(after),
-      patch,
-      ...(dropped === undefined ? {} : { dropped }),
-      ...(request === undefined ? {} : { request }),
-      ...(unusable.length === 0 ? {} : { unusable }),
-      ...calls
-    }
-    const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
-      if (turn !== undefined)
-        chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
-    })
-    const committing = commitStep(isPrepared ? adopt(chat, event) : commit(chat, event))
-    yield* Effect.uninterruptible(Effect.andThen(committing, note))
-  } else if (isFailure(status)) {
-    const tried = summarizedRangeOf(outcome)
-    const failed = commit(chat, {
-      _tag: "CompressionFailed",
-      at,
-      status,
-      forced,
-      tokens: TokenCount.make(before),
-      strategy: policy.strategy,
-      ...(tried === undefined ? {} : { tried }),
-      ...(unusable.length === 0 ? {} : { unusable }),
-      ...calls
-    })
-    yield* commitStep(failed)
-  }
+  const event = compressionEvent(outcome, {
+    at: yield* Clock.currentTimeMillis,
+    dropped,
+    forced,
+    isPaid: isPrepared,
+    request,
+    strategy: policy.strategy,
+    unusable
+  })
+  if (event === undefined) return
+  const isCompressed = event._tag === "Compressed"
+  const note = Effect.map(Ref.get(chat.session), ({ conversation }) => {
+    if (isCompressed && turn !== undefined)
+      chat.unreported = inModelTokens(counted, policy.overhead + viewTokens(conversation), scale)
+  })
+  const committing = commitStep(isCompressed && isPrepared ? adopt(chat, event) : commit(chat, event))
+  yield* Effect.uninterruptible(Effect.andThen(committing, note))
 })
 
 const commitStep = (committing: Effect.Effect<void, SessionStoreError>) =>
@@ -328,10 +300,6 @@ const adopt = (chat: ChatState, event: SessionEvent) =>
       Effect.tap(() => Effect.sync(() => isRehearsed && (chat.requests.outgoing = outgoing)))
     )
   })
-
-/** Whether a compression with this status failed, so that the failure is remembered. */
-export const isFailure = (status: string): boolean =>
-  status.startsWith("COMPRESSION_FAILED") || status === "FAILED_SUMMARIZER"
 
 /** An outcome in the estimator's tokens, and what is needed to convert it. */
 interface Counted {

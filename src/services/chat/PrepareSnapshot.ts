@@ -9,6 +9,7 @@ import {
 } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
+import { isFailure } from "../../domain/session/CompressionEvent.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
 import { firePreCompress, postCompress } from "../compression/PreCompress.ts"
@@ -16,7 +17,7 @@ import { unusableIn, withUsableModels } from "../compression/strategies/Compress
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { type ChatState, hooksOf, type Preparation, type PreparedSnapshot, type RequestContext } from "./ChatState.ts"
 import { commit, readWhole } from "./Commit.ts"
-import { compressRequest, isFailure, promptIdOf } from "./Compress.ts"
+import { compressRequest, promptIdOf } from "./Compress.ts"
 import { policyFor } from "./CompressPolicy.ts"
 import { rehearse } from "./Preparation.ts"
 

@@ -15,6 +15,7 @@ import {
 import type { Conversation, Draft, ViewItem } from "../../domain/conversation/Conversation.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
+import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { anthropicCodec } from "../../domain/wire/anthropic/Messages.ts"
 import { chatCompletionsCodec } from "../../domain/wire/chat/Messages.ts"
@@ -28,7 +29,7 @@ import { hashSync } from "../session/Sha256.ts"
 import type { TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { continued, keepShown } from "./EarlierCompression.ts"
-import { compress, type KnownConversation, textBehind, withPatch } from "./KnownConversation.ts"
+import { compress, type KnownConversation, textBehind } from "./KnownConversation.ts"
 
 /** Compresses messages that a program stores itself, and returns them in the program's own form. */
 
@@ -100,22 +101,22 @@ interface CompressedConversation {
 /** Names a range by its text, so that a store of texts finds it. */
 const nameOfText: RangeNaming = (range) => handleOf(hashSync(rangeText(range)))
 
-/** Compresses a conversation once. `texts` are those behind handles that earlier calls show. */
-export const compressOnce = Effect.fnUntraced(function* (
+/** Compresses a known conversation. `texts` are those behind handles that earlier calls show. */
+export const compressKnown = Effect.fnUntraced(function* (
   known: KnownConversation,
   policy: Policy,
   { cwd, for: family, forced = false }: CompressMessagesOptions,
   texts: ReadonlyMap<Handle, string> = new Map()
 ): Effect.fn.Return<CompressedConversation, never, Compression> {
-  const earlierRanges = known.ranges.map(({ handle }) => handle).toReversed()
-  const { dropped, outcome } = yield* compress(known, { policy, forced, earlierRanges, cwd, family }).pipe(
+  const earlierRanges = PersistentList.toArray(known.ranges)
+    .map(({ handle }) => handle)
+    .toReversed()
+  const { after, outcome } = yield* compress(known, { policy, forced, earlierRanges, cwd, family }).pipe(
     Effect.provideService(RangeName, nameOfText)
   )
-  const patch = patchOf(outcome)
-  const after = patch === undefined ? known : withPatch(known, patch, dropped)
   return {
     outcome,
-    after: patch === undefined ? undefined : after.conversation,
+    after: patchOf(outcome) === undefined ? undefined : after.conversation,
     recall: (handle) => (isHandle(handle) ? (texts.get(handle) ?? textBehind(after, handle)) : undefined)
   }
 })
@@ -125,7 +126,7 @@ const compressDrafts = Effect.fnUntraced(
   function* (drafts: ReadonlyArray<Draft>, options: CompressMessagesOptions) {
     const policy = yield* policyOf(options)
     const { known, texts } = yield* continued(drafts)
-    return yield* compressOnce(known, policy, options, texts)
+    return yield* compressKnown(known, policy, options, texts)
   },
   Effect.catchTag("TokenCountError", ({ message }) => {
     const outcome: Outcome = FailedTokenCountError.make({ before: TokenCount.make(0), message })

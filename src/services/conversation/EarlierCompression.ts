@@ -7,7 +7,7 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { acknowledgement, rangeIn } from "../compression/strategies/CarryOutPlan.ts"
 import { TempStore, type TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
-import { emptyConversation, entriesOf, type KnownConversation, withEntries, withPatch } from "./KnownConversation.ts"
+import { knownConversation, entriesOf, type KnownConversation, withEntries, withPatch } from "./KnownConversation.ts"
 
 /**
  * What earlier calls wrote into messages that are compressed again. The `TempStore` keeps the text behind each handle that they show, and a seal for each
@@ -117,7 +117,7 @@ export const continued = Effect.fnUntraced(function* (
 ): Effect.fn.Return<Continued, TempStoreError | TokenCountError, TempStore | TokenCounter> {
   const texts = new Map<Handle, string>()
   const segments = yield* segmentsOf(messages, texts)
-  let known = emptyConversation()
+  let known = knownConversation()
   for (const [index, { inserted, messages, range }] of segments.entries()) {
     // What has left is not counted again.
     const isCounted = index === segments.length - 1

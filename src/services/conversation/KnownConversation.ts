@@ -1,43 +1,47 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
-import {
-  appendAll,
-  compressed,
-  type Conversation,
-  type Draft,
-  empty,
-  type Entry,
-  entryId,
-  type Patch,
-  view
-} from "../../domain/conversation/Conversation.ts"
+import { type Draft, type Entry, entryId, type Patch } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { type DroppedRange, droppedEntries, rangeText } from "../../domain/conversation/Recall.ts"
+import { rangeText } from "../../domain/conversation/Recall.ts"
+import { compressionEvent } from "../../domain/session/CompressionEvent.ts"
+import {
+  applyEvent,
+  applyEvents,
+  emptySession,
+  recallableOf,
+  type Session,
+  type SessionEvent
+} from "../../domain/session/Session.ts"
+import * as PersistentList from "../../domain/text/PersistentList.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import type { CompressionResult, CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import {
+  type CompressionResult,
+  type CompressRequest,
+  unusableIn,
+  withUsableModels
+} from "../compression/strategies/CompressRequest.ts"
+import { SpanConversation } from "../model/ModelSpans.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 
 /**
- * A conversation that its caller keeps and sends again from the first message: the gateway's clients, and programs that call `Compress.*`. It is
- * rebuilt from the caller's messages and from what earlier compressions changed, and reads back whatever left its view.
+ * A conversation that its caller keeps and sends again from the first message: the gateway's clients, callers of a bounded language model, and programs
+ * that call `Compress.*`. It is the session that these messages and the compressions of them make, and reads back whatever left its view.
  */
-export interface KnownConversation {
-  readonly conversation: Conversation
+export interface KnownConversation extends Session {
   /** The handles of all its parts. */
   readonly handles: HandleIndex
-  /** What compressions took out of the view, oldest first. */
-  readonly ranges: ReadonlyArray<DroppedRange>
 }
 
-/** A conversation without messages. */
-export const emptyConversation = (): KnownConversation => ({
-  conversation: empty,
-  handles: new HandleIndex(),
-  ranges: []
-})
+/** The conversation of a session. */
+export const knownConversation = (session: Session = emptySession): KnownConversation => {
+  const handles = new HandleIndex()
+  handles.restore(recallableOf(session).entries)
+  return { ...session, handles }
+}
 
 /** Makes the entries of messages, in the order of their ids. `isCounted` is false for those that leave the view at once. */
 export const entriesOf = Effect.fnUntraced(function* (
@@ -56,31 +60,69 @@ export const entriesOf = Effect.fnUntraced(function* (
 /** Adds entries. */
 export const withEntries = <K extends KnownConversation>(known: K, added: ReadonlyArray<Entry>): K => ({
   ...known,
-  conversation: appendAll(known.conversation, added)
+  ...applyEvents(
+    known,
+    added.map((entry) => ({ _tag: "Appended", entry }))
+  )
 })
 
-/** Applies a compression, which names what it took out `dropped`. */
-export const withPatch = <K extends KnownConversation>(known: K, patch: Patch, dropped: Handle | undefined): K => {
-  const { conversation, handles, ranges } = known
-  handles.restore(patch.insert)
-  return {
-    ...known,
-    conversation: compressed(conversation, patch),
-    ranges:
-      patch.drop === undefined || dropped === undefined
-        ? ranges
-        : [...ranges, { handle: dropped, entries: droppedEntries(view(conversation), patch.drop) }]
-  }
+/** Applies the event of a compression. */
+export const withEvent = <K extends KnownConversation>(known: K, event: SessionEvent): K => {
+  if (event._tag === "Compressed") known.handles.restore(event.patch.insert)
+  return { ...known, ...applyEvent(known, event) }
 }
 
-/** Compresses a conversation. It stays as it is until the patch of the outcome is applied. */
-export const compress = (
-  { conversation, handles }: KnownConversation,
-  options: Omit<CompressRequest, "conversation" | "held" | "memory">
-): Effect.Effect<CompressionResult, never, Compression> =>
-  Compression.use((compression) =>
-    compression.compress({ ...options, conversation, held: handles, memory: freshMemory })
+/** Applies a compression of which only the patch is known, and the name of what it took out. */
+export const withPatch = <K extends KnownConversation>(known: K, patch: Patch, dropped: Handle | undefined): K =>
+  withEvent(known, {
+    _tag: "Compressed",
+    at: 0,
+    status: "COMPRESSED",
+    strategy: defaultPolicy.strategy,
+    trigger: "auto",
+    before: TokenCount.make(0),
+    after: TokenCount.make(0),
+    patch,
+    ...(dropped === undefined ? {} : { dropped })
+  })
+
+/** The result of a compression, with the conversation as it is then. */
+export interface KnownCompression<K> extends CompressionResult {
+  /** What changed. Undefined: nothing. */
+  readonly event: SessionEvent | undefined
+  readonly after: K
+}
+
+/** Compresses a conversation. The one that was given stays as it is. */
+export const compress = Effect.fnUntraced(function* <K extends KnownConversation>(
+  known: K,
+  how: Omit<CompressRequest, "conversation" | "held" | "memory" | "pins">
+): Effect.fn.Return<KnownCompression<K>, never, Compression> {
+  const { conversation, handles, memory, model, pins, started } = known
+  const { cwd = started?.cwd, family = model, forced } = how
+  const policy = withUsableModels(how.policy, memory)
+  const request = {
+    ...how,
+    conversation,
+    cwd,
+    family,
+    held: handles,
+    memory,
+    pins: PersistentList.toArray(pins),
+    policy
+  }
+  const result = yield* Compression.use((compression) => compression.compress(request)).pipe(
+    Effect.provideService(SpanConversation, started?.session)
   )
+  const event = compressionEvent(result.outcome, {
+    at: yield* Clock.currentTimeMillis,
+    dropped: result.dropped,
+    forced,
+    strategy: policy.strategy,
+    unusable: unusableIn(result, policy)
+  })
+  return { ...result, event, after: event === undefined ? known : withEvent(known, event) }
+})
 
 /**
  * Makes a request for a program that manages its messages itself.
@@ -93,13 +135,13 @@ export const requestFor = Effect.fn("Compression.requestFor")(function* (
   messages: ReadonlyArray<Draft>,
   policy: Policy = defaultPolicy
 ): Effect.fn.Return<CompressRequest, TokenCountError, TokenCounter | TempStore> {
-  const begun = emptyConversation()
+  const begun = knownConversation()
   const { conversation, handles } = withEntries(begun, yield* entriesOf(begun, messages))
   return { conversation, policy, forced: false, memory: freshMemory, held: handles }
 })
 
 /** Returns the text behind a handle: a part of a message, or a range that left. Undefined where the conversation holds none. */
 export const textBehind = ({ handles, ranges }: KnownConversation, handle: Handle): string | undefined => {
-  const range = ranges.find((each) => each.handle === handle)
+  const range = PersistentList.toArray(ranges).find((each) => each.handle === handle)
   return handles.text(handle) ?? (range === undefined ? undefined : rangeText(range.entries))
 }

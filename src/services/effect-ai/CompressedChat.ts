@@ -6,7 +6,7 @@ import * as Prompt from "effect/ai/Prompt"
 import type { Outcome } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Patch, viewTokens } from "../../domain/conversation/Conversation.ts"
-import { beginning, follow, isLegal, repaired } from "../../domain/effect-ai/PromptRepair.ts"
+import { isUnchanged, repaired } from "../../domain/effect-ai/PromptRepair.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Chat } from "../chat/Chat.ts"
@@ -192,8 +192,8 @@ const measuredOf = (
 const repairedPrompt = Effect.fnUntraced(function* (recorded: RecordedChat, prompt: Prompt.Prompt) {
   const before = yield* messagesOf(recorded)
   const both = [...before, ...prompt.content]
-  if (isLegal(both.reduce(follow, beginning))) return prompt
   const legal = repaired(both)
+  if (isUnchanged(legal, both)) return prompt
   yield* Ref.set(recorded.base.history, Prompt.fromMessages(legal.slice(0, before.length).flat()))
   return Prompt.fromMessages(legal.slice(before.length).flat())
 })

@@ -2,6 +2,12 @@ import { Context, Effect, Layer, Result, Stream } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import * as Prompt from "effect/ai/Prompt"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import type { Compression } from "../compression/Compression.ts"
+import type { SessionStore } from "../session/SessionStore.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { Calibrations } from "../tokens/Calibrations.ts"
+import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { ConversationKey } from "./ConversationKey.ts"
 import {
   type Call,
@@ -12,12 +18,21 @@ import {
   type StreamCall
 } from "./GuardedCalls.ts"
 import * as KeyedConversations from "./KeyedConversations.ts"
-import { make as makeMemory, makeNames, type Place, placeOf } from "./PromptMemory.ts"
+import {
+  findPrompt,
+  makePromptConversations,
+  openHistory,
+  type PromptCall,
+  type PromptConversations,
+  sentOf,
+  shrink,
+  tokensOf
+} from "./PromptConversations.ts"
+import { makeNames, namesOf } from "./PromptNames.ts"
 import * as PromptRecall from "./PromptRecall.ts"
 import {
+  aiError,
   type CallOptions,
-  countMessage,
-  type Declarations,
   declarationsOf,
   invalidInput,
   make as makeWindow,
@@ -25,7 +40,6 @@ import {
   type WindowOptions
 } from "./PromptWindow.ts"
 import { Recall } from "./RecallTool.ts"
-import { type BoundedModel, readRecorded, type Requirements, sentOf, shrink, tokensOf } from "./ShrinkPrompt.ts"
 
 /**
  * Wraps any `effect/ai` language model so that its window is never exceeded: prompts that come near the limit are compressed before they reach the
@@ -45,39 +59,49 @@ export interface Options extends WindowOptions {
    * compressed anew when its caller returns; its handles stay valid.
    */
   readonly remembered?: number | undefined
-  /**
-   * About how many bytes conversations with a key (`withConversation`) may take in memory (default 256 MiB). Those used least recently are read from the
-   * `SessionStore` when they continue.
-   */
-  readonly memory?: number | undefined
 }
 
 const defaultConversations = 64
 const defaultRemembered = 10_000
-const defaultMemory = 256 * 1024 * 1024
 
-const isSmall = ({ guard }: PromptWindow, place: Place, { tokens }: Declarations): boolean => {
-  const { head, measured } = place
-  const isComparable = measured?.head === head && measured?.declarationTokens === tokens
-  return guard.isSmall(tokensOf(place) + tokens, isComparable ? measured : undefined)
+/** The services that a bounded language model needs. */
+export type Requirements = Compression | TokenCounter | TempStore | SessionStore | Calibrations
+
+const isSmall = ({ guard }: PromptWindow, { beginning, declared }: PromptCall, tokens: number): boolean => {
+  const { measured, view } = beginning
+  const isComparable = measured?.view === view && measured?.declarationTokens === declared.tokens
+  return guard.isSmall(tokens, isComparable ? measured : undefined)
 }
 
 /** Returns the call with a prompt that fits. The same prompt if it already does. */
 const prepare = Effect.fnUntraced(function* (
-  model: BoundedModel,
+  all: PromptConversations,
+  keyed: KeyedConversations.KeyedConversations,
   method: string,
   options: CallOptions
-): Effect.fn.Return<ReadyCall, AiError.AiError> {
-  const { context, memory, window } = model
+): Effect.fn.Return<ReadyCall, AiError.AiError, Requirements> {
+  const { names, window } = all
   const prompt = Prompt.make(options.prompt)
   const { content } = prompt
   const declared = yield* declarationsOf(window, options)
-  const place = yield* placeOf(memory, content)
-  const messages = isSmall(window, place, declared)
-    ? sentOf(place, place.head, content)
-    : yield* place.turn
-        .withPermit(Effect.suspend(() => shrink({ model, method, place, content, declared })))
-        .pipe(Effect.provideContext(context))
+  const key = yield* ConversationKey
+  const beginnings = yield* namesOf(names, content, key)
+  const conversation = key === undefined ? undefined : KeyedConversations.keyedConversation(keyed, key)
+  const recorded =
+    conversation === undefined
+      ? undefined
+      : yield* Effect.mapError(KeyedConversations.readRecorded(names, conversation, content), (error) =>
+          aiError("open", error)
+        )
+  const found = yield* findPrompt(all, content, beginnings)
+  if (recorded !== undefined) all.known.remember(beginnings, found.beginning, recorded)
+  const call: PromptCall = { ...found, method, declared }
+  const isFitting = isSmall(window, call, (yield* tokensOf(all, call)) + declared.tokens)
+  const messages = isFitting
+    ? sentOf(found.beginning.view, content)
+    : yield* conversation === undefined
+        ? shrink(all, call, openHistory(all, call))
+        : shrink(all, call, KeyedConversations.openKeyed(names, conversation, window.name, call))
   const callOptions = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
   return {
     callOptions,
@@ -87,41 +111,9 @@ const prepare = Effect.fnUntraced(function* (
   }
 })
 
-/** Prepares a call with or without a conversation key. */
-const prepareNamed = Effect.fnUntraced(function* (
-  model: BoundedModel,
-  keyed: KeyedConversations.KeyedConversations,
-  method: string,
-  options: CallOptions
-): Effect.fn.Return<ReadyCall, AiError.AiError> {
-  const key = yield* ConversationKey
-  if (key === undefined) return yield* prepare(model, method, options)
-  return yield* KeyedConversations.withKeyed(
-    keyed,
-    key,
-    Effect.fnUntraced(function* (recording): Effect.fn.Return<ReadyCall, AiError.AiError> {
-      const own: BoundedModel = { ...model, memory: recording.memory, recording }
-      const { content } = Prompt.make(options.prompt)
-      if (recording.sessions === undefined) {
-        yield* recording.turn
-          .withPermit(readRecorded(own, recording, content))
-          .pipe(Effect.provideContext(model.context))
-      }
-      const ready = yield* prepare(own, method, options)
-      const { head, mark } = yield* placeOf(own.memory, content)
-      KeyedConversations.weigh(keyed, recording, mark.spoken + mark.system + (head?.tokens ?? 0))
-      return ready
-    })
-  )
-})
-
-/** Returns the messages that a prompt is currently sent with. */
-const shownOf = ({ memory }: BoundedModel, content: Prompt.Prompt["content"]) =>
-  placeOf(memory, content).pipe(
-    Effect.map((place) => sentOf(place, place.head, content)),
-    // If the prompt cannot be counted, nothing was sent.
-    Effect.orElseSucceed(() => content)
-  )
+/** Returns the messages that a prompt is currently sent with. If the prompt cannot be counted, nothing was sent. */
+const shownOf = (all: PromptConversations, content: Prompt.Prompt["content"]) =>
+  Effect.map(namesOf(all.names, content), (names) => sentOf(all.known.find(names).view, content))
 
 /** Notes the prompt of a call, so that tools that run for it can recall from its prompt and from those of the surrounding calls. */
 const noted = (prompts: PromptRecall.PromptRecall, options: CallOptions) =>
@@ -149,24 +141,16 @@ const make = Effect.fnUntraced(function* (options: Options) {
   const problem = Result.isFailure(made) ? made.failure.message : undefined
   const window = Result.isSuccess(made) ? made.success : yield* Effect.orDie(makeWindow({ model: options.model }))
   const names = yield* makeNames
-  const memory = makeMemory(names, (message) => countMessage(window, message), {
-    whole: options.conversations ?? defaultConversations,
-    remembered: options.remembered ?? defaultRemembered
-  })
+  const { conversations = defaultConversations, remembered = defaultRemembered } = options
+  const all = makePromptConversations(window, names, { whole: conversations, remembered })
+  const keyed: KeyedConversations.KeyedConversations = new BoundedMap(remembered)
   const context = yield* Effect.context<Requirements>()
-  const bounded: BoundedModel = { window, memory, context, recording: undefined }
   const prompts = PromptRecall.make(names)
-  const keyed = KeyedConversations.make({
-    hash: names.hash,
-    hashesOf: (message) => PromptRecall.hashesOf(prompts, message),
-    count: memory.count,
-    maxBytes: options.memory ?? defaultMemory
-  })
   const calls: GuardedCalls<ReadyCall> = {
     window,
     prepare: (method, options) =>
       problem === undefined
-        ? prepareNamed(bounded, keyed, method, options)
+        ? Effect.provideContext(prepare(all, keyed, method, options), context)
         : Effect.fail(invalidInput(method, problem)),
     restore: () => Effect.void
   }
@@ -192,7 +176,7 @@ const make = Effect.fnUntraced(function* (options: Options) {
       search: Effect.fnUntraced(function* (request) {
         const key = yield* ConversationKey
         return key === undefined
-          ? yield* PromptRecall.search(prompts, request, (content) => shownOf(bounded, content))
+          ? yield* PromptRecall.search(prompts, request, (content) => shownOf(all, content))
           : yield* KeyedConversations.search(keyed, key, request)
       }, Effect.provideContext(context))
     })

@@ -1,130 +1,43 @@
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
-import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
-import type { Handle, Hash } from "../../domain/content/Handle.ts"
+import type { Handle } from "../../domain/content/Handle.ts"
+import { entries } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
-import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
-import { Chat } from "../chat/Chat.ts"
-import { beginSession, type OpenedSession, openSession } from "../session/OpenedSession.ts"
+import { hiddenParts, type RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
+import { type KnownConversation, knownConversation, textBehind } from "../conversation/KnownConversation.ts"
+import { beginSession, type OpenedSession, openSession, readingLater } from "../session/OpenedSession.ts"
 import { idOfKey } from "../session/SessionKey.ts"
 import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
-import { HandleNotHeld, search as searchParts, type TempStore, TempStoreError } from "../session/TempStore.ts"
-import { make as makeMemory, type PromptMemory } from "./PromptMemory.ts"
+import { HandleNotHeld, search as searchParts, select, TempStoreError } from "../session/TempStore.ts"
+import { lastLine, type OpenedPrompt, type PromptCall, type PromptView, viewOf } from "./PromptConversations.ts"
+import { hashesOf, type PromptNames } from "./PromptNames.ts"
 
 /**
  * The conversations that callers named (`withConversation`). Each is stored in sessions, from which handles and
- * compressions are restored, so that dropping one from memory costs only time. A caller that changes the beginning of
+ * compressions are restored, so that forgetting one costs only time. A caller that changes the beginning of
  * a history starts another session under the same key.
  */
 
-/** The hashes of a message's parts. */
-export type HashesOf = (message: Prompt.Message) => Effect.Effect<ReadonlyArray<Hash>>
-
 /** One conversation with a key. */
 export interface KeyedConversation {
-  readonly key: string
   /** The id of its first session; later ones have a number behind it. */
   readonly id: string
-  readonly memory: PromptMemory
-  readonly hashesOf: HashesOf
   /** Held while its sessions are read or written. */
   readonly turn: Semaphore.Semaphore
   /** How many sessions it has; undefined until the store was asked. */
   sessions: number | undefined
-  /** Calls in progress. A conversation with any is not dropped from memory. */
-  active: number
-  /** About how much memory it takes. */
-  bytes: number
 }
 
-/** All conversations with a key of one language model. */
-export interface KeyedConversations {
-  readonly held: Map<string, KeyedConversation>
-  readonly maxBytes: number
-  readonly hash: TempStore["Service"]["hash"]
-  readonly hashesOf: HashesOf
-  /** Counts a message's tokens. */
-  readonly count: (message: Prompt.Message) => Effect.Effect<number, AiError.AiError>
-  bytes: number
-  isFull: boolean
-}
+/** The conversations with a key of one language model, those that were used last. */
+export type KeyedConversations = BoundedMap<string, KeyedConversation>
 
-/** Makes an empty collection. */
-export const make = (
-  how: Pick<KeyedConversations, "count" | "hash" | "hashesOf" | "maxBytes">
-): KeyedConversations => ({ ...how, held: new Map(), bytes: 0, isFull: false })
-
-/** What a conversation takes besides its text. */
-const baseBytes = 4_096
-const bytesPerToken = 4
-
-/** The number of remembered prompts and compressions of one conversation: the latest ones, and some of branches. */
-const bounds = { whole: 1, remembered: 4 }
-
-const find = (all: KeyedConversations, key: string): KeyedConversation => {
-  const held = all.held.get(key)
-  if (held !== undefined) {
-    // The most recently used one is last.
-    all.held.delete(key)
-    all.held.set(key, held)
-    return held
-  }
-  const made: KeyedConversation = {
-    key,
-    id: idOfKey(key),
-    memory: makeMemory({ hash: all.hash, named: new WeakMap() }, all.count, bounds),
-    hashesOf: all.hashesOf,
-    turn: Semaphore.makeUnsafe(1),
-    sessions: undefined,
-    active: 0,
-    bytes: 0
-  }
-  all.held.set(key, made)
-  return made
-}
-
-/** Drops the least recently used conversations from memory until the rest fits. */
-const forget = Effect.fnUntraced(function* (all: KeyedConversations) {
-  if (all.bytes <= all.maxBytes) return
-  if (!all.isFull) {
-    all.isFull = true
-    yield* Effect.logInfo(
-      `the conversations in use take more than ${all.maxBytes} bytes: those used least recently are read from their store when they continue; set the option memory`
-    )
-  }
-  for (const [key, { active, bytes }] of all.held) {
-    if (all.bytes <= all.maxBytes) return
-    if (active > 0) continue
-    all.held.delete(key)
-    all.bytes -= bytes
-  }
-})
-
-/** Uses the conversation with this key, and keeps it in memory meanwhile. */
-export const withKeyed = <A, E, R>(
-  all: KeyedConversations,
-  key: string,
-  use: (conversation: KeyedConversation) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => {
-      const conversation = find(all, key)
-      conversation.active += 1
-      return conversation
-    }),
-    use,
-    (conversation) =>
-      Effect.suspend(() => {
-        conversation.active -= 1
-        return forget(all)
-      })
-  )
-
-/** Notes how many tokens a conversation holds. */
-export const weigh = (all: KeyedConversations, conversation: KeyedConversation, tokens: number): void => {
-  const bytes = baseBytes + tokens * bytesPerToken
-  if (all.held.get(conversation.key) === conversation) all.bytes += bytes - conversation.bytes
-  conversation.bytes = bytes
+/** Finds the conversation with this key. */
+export const keyedConversation = (all: KeyedConversations, key: string): KeyedConversation => {
+  const found = all.get(key) ?? { id: idOfKey(key), turn: Semaphore.makeUnsafe(1), sessions: undefined }
+  all.set(key, found)
+  return found
 }
 
 /** How long another process may hold a session until the call fails, and how often it is asked. */
@@ -140,14 +53,6 @@ const openNumbered = (conversation: KeyedConversation, number: number) =>
   Effect.retry(openSession(sessionId(conversation, number)), lockedRetries).pipe(
     Effect.catchReason("SessionStoreError", "SessionNotFound", () => Effect.succeed(undefined))
   )
-
-/** Begins another session of a conversation. Needs its `turn`. */
-export const beginNumbered = Effect.fnUntraced(function* (conversation: KeyedConversation, model: string | undefined) {
-  const number = (conversation.sessions ?? 0) + 1
-  const opened = yield* beginSession(sessionId(conversation, number), { model })
-  conversation.sessions = number
-  return opened
-})
 
 const exists = (conversation: KeyedConversation, number: number) =>
   SessionStore.use((store) => Effect.as(store.summary(sessionId(conversation, number)), true)).pipe(
@@ -177,20 +82,96 @@ export const firstSession = Effect.fnUntraced(function* <A, E, R>(
   return undefined
 })
 
+/** The view that a session records, if it is one of this prompt: the prompt begins with the messages that the session holds. */
+const recordedView = Effect.fnUntraced(function* (
+  names: PromptNames,
+  known: KnownConversation,
+  content: ReadonlyArray<Prompt.Message>
+): Effect.fn.Return<PromptView | undefined> {
+  const held = entries(known.conversation).filter((entry) => entry.origin !== undefined)
+  const messages = lastLine(held)
+  if (messages === 0 || messages > content.length) return undefined
+  const spoken = content.slice(0, messages).filter(({ role }) => role !== "system")
+  if (spoken.length !== held.length) return undefined
+  for (const { handles, origin } of held) {
+    const message = content[(origin?.line ?? 0) - 1]
+    const hashes = message === undefined ? [] : yield* hashesOf(names, message)
+    const isSame =
+      hashes.length === handles.length &&
+      hashes.every((hash, index) => hash.startsWith(handles[index]?.slice(2) ?? "-"))
+    if (!isSame) return undefined
+  }
+  return viewOf(known, content, { messages }, true)
+})
+
+const isUnchanged = (before: PromptView | undefined, { conversation, started }: KnownConversation): boolean =>
+  before?.stored?.session === started?.session && before?.stored?.version === conversation.version
+
+/** Opens the session that records a prompt. `before` is the view that is known of it. */
+const openRecorded = (
+  names: PromptNames,
+  conversation: KeyedConversation,
+  content: ReadonlyArray<Prompt.Message>,
+  before: PromptView | undefined
+) =>
+  firstSession(conversation, ({ log, session }) => {
+    const known = knownConversation(session)
+    const view = isUnchanged(before, known) ? Effect.succeed(before) : recordedView(names, known, content)
+    return Effect.map(view, (found) => found && { known, log, view: found })
+  })
+
+/** Reads the view that is stored of a prompt, if this process does not know the conversation yet. */
+export const readRecorded = (
+  names: PromptNames,
+  conversation: KeyedConversation,
+  content: ReadonlyArray<Prompt.Message>
+): Effect.Effect<PromptView | undefined, SessionStoreError, SessionStore> =>
+  conversation.sessions !== undefined
+    ? Effect.undefined
+    : Effect.suspend(() => openRecorded(names, conversation, content, undefined)).pipe(
+        Effect.map((recorded) => recorded?.view),
+        Effect.scoped,
+        readingLater,
+        conversation.turn.withPermit
+      )
+
+/** Opens the session of a prompt, or begins another one. What another process recorded counts, because the session begins with it. */
+export const openKeyed = Effect.fnUntraced(function* (
+  names: PromptNames,
+  conversation: KeyedConversation,
+  model: string | undefined,
+  { beginning, content }: PromptCall
+): Effect.fn.Return<OpenedPrompt, SessionStoreError, SessionStore | Scope.Scope> {
+  const { turn } = conversation
+  yield* Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
+  const recorded = yield* openRecorded(names, conversation, content, beginning.view)
+  const { known, log, view } = recorded ?? (yield* beginNumbered(conversation, model))
+  return { view, known, append: log.append, naming: undefined }
+})
+
+const beginNumbered = Effect.fnUntraced(function* (conversation: KeyedConversation, model: string | undefined) {
+  const number = (conversation.sessions ?? 0) + 1
+  const { log, session } = yield* beginSession(sessionId(conversation, number), { model })
+  conversation.sessions = number
+  return { known: knownConversation(session), log, view: undefined }
+})
+
 const unknownHandle = (handle: Handle) =>
   new TempStoreError({ reason: new HandleNotHeld({ name: handle, advice: "copy a handle exactly as it is shown" }) })
 
-/** Opens the sessions of a conversation as chats, to read from them. */
-const firstChat = <A, E, R>(
+/** Reads the sessions of a conversation, the newest first, until one has an answer. */
+const firstAnswer = <A, E>(
   all: KeyedConversations,
   key: string,
-  read: (chat: Chat["Service"]) => Effect.Effect<A | undefined, E, R>
-) =>
-  withKeyed(all, key, (conversation) =>
-    conversation.turn.withPermit(
-      Effect.scoped(firstSession(conversation, (opened) => Effect.flatMap(Chat.keep(opened), read)))
-    )
+  read: (known: KnownConversation) => Effect.Effect<A | undefined, E>
+) => {
+  const conversation = keyedConversation(all, key)
+  return firstSession(conversation, ({ session }) => read(knownConversation(session))).pipe(
+    Effect.scoped,
+    readingLater,
+    conversation.turn.withPermit
   )
+}
 
 /** Reads the text behind a handle from the sessions of a conversation. */
 export const recall = Effect.fnUntraced(function* (
@@ -199,16 +180,14 @@ export const recall = Effect.fnUntraced(function* (
   handle: Handle,
   selection: Selection = {}
 ) {
-  const found = yield* firstChat(all, key, (chat) =>
-    chat
-      .recall(handle, selection)
-      .pipe(Effect.catchReason("TempStoreError", "HandleNotHeld", () => Effect.succeed(undefined)))
-  )
-  return found ?? (yield* unknownHandle(handle))
+  const text = yield* firstAnswer(all, key, (known) => Effect.sync(() => textBehind(known, handle)))
+  return text === undefined ? yield* unknownHandle(handle) : yield* select(text, selection)
 })
 
 /** Searches what left the prompts of a conversation, in its latest session. */
 export const search = Effect.fnUntraced(function* (all: KeyedConversations, key: string, request: RecallSearch) {
-  const found = yield* firstChat(all, key, (chat) => chat.search(request))
+  const found = yield* firstAnswer(all, key, ({ conversation }) =>
+    Effect.flatMap(Work.run(hiddenParts(conversation)), (parts) => searchParts(parts, request))
+  )
   return found ?? (yield* searchParts([], request))
 })

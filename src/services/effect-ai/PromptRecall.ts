@@ -1,7 +1,6 @@
 import { Context, Effect } from "effect"
 import * as Prompt from "effect/ai/Prompt"
-import { payload } from "../../domain/content/Content.ts"
-import { type Handle, handleOf, type Hash, matches } from "../../domain/content/Handle.ts"
+import { type Handle, handleOf, matches } from "../../domain/content/Handle.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import {
@@ -22,7 +21,7 @@ import {
   TempStoreError
 } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
-import { type Names, namesOf } from "./PromptMemory.ts"
+import { hashesOf, namesOf, type PromptNames, textsOf } from "./PromptNames.ts"
 
 /**
  * Recalls from the history that a caller sends. The handle of a part is the hash of its text; the handle of a removed range is the name of the
@@ -63,20 +62,14 @@ const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHe
 
 /** Recall within the prompts of one language model. */
 export interface PromptRecall {
-  readonly names: Names
-  readonly hashes: WeakMap<Prompt.Message, ReadonlyArray<Hash>>
+  readonly names: PromptNames
   /** The last prompt, as long as each prompt continued or repeated the one before. */
   only: Prompt.Prompt | undefined
   areSeveral: boolean
 }
 
 /** Makes recall within prompts, given the names of their beginnings. */
-export const make = (names: Names): PromptRecall => ({
-  names,
-  hashes: new WeakMap(),
-  only: undefined,
-  areSeveral: false
-})
+export const make = (names: PromptNames): PromptRecall => ({ names, only: undefined, areSeveral: false })
 
 /** Notes a prompt that is sent. Outside of a call, recall works if there is only one conversation. */
 export const note = (prompts: PromptRecall, prompt: Prompt.Prompt): void => {
@@ -88,27 +81,15 @@ export const note = (prompts: PromptRecall, prompt: Prompt.Prompt): void => {
   prompts.only = prompts.areSeveral ? undefined : prompt
 }
 
-const textsOf = (message: Prompt.Message): ReadonlyArray<string> =>
-  message.role === "system" ? [] : toContent(message).parts.map((part) => payload(part).text)
-
-/** The hashes of a message's parts, as in their handles. */
-export const hashesOf = Effect.fnUntraced(function* ({ hashes, names }: PromptRecall, message: Prompt.Message) {
-  const before = hashes.get(message)
-  if (before !== undefined) return before
-  const made = yield* Effect.forEach(textsOf(message), names.hash)
-  hashes.set(message, made)
-  return made
-})
-
 /** The text that a handle stands for in a history. If two parts match, the first one does: the other got a longer handle. */
-const find = Effect.fnUntraced(function* (prompts: PromptRecall, content: Messages, handle: Handle) {
+const find = Effect.fnUntraced(function* ({ names }: PromptRecall, content: Messages, handle: Handle) {
   for (const message of content) {
-    const part = (yield* hashesOf(prompts, message)).findIndex((hash) => matches(handle, hash))
+    const part = (yield* hashesOf(names, message)).findIndex((hash) => matches(handle, hash))
     if (part >= 0) return textsOf(message)[part]
   }
-  const last = (yield* namesOf(prompts.names, content)).findIndex((name) => matches(handle, name))
-  if (last < 0) return undefined
-  const range = content.slice(0, last + 1).flatMap((message) => (message.role === "system" ? [] : [message]))
+  const length = (yield* namesOf(names, content)).findIndex((name) => name !== "" && matches(handle, name))
+  if (length < 0) return undefined
+  const range = content.slice(0, length).flatMap((message) => (message.role === "system" ? [] : [message]))
   return rangeText(range.map((message) => ({ content: toContent(message) })))
 })
 
@@ -133,7 +114,7 @@ export const search = Effect.fn("Recall.search")(function* (
     const message = content[at]
     if (message === undefined || message.role === "system" || shown.has(message)) continue
     const draft = { content: toContent(message) }
-    const hashes = yield* hashesOf(prompts, message)
+    const hashes = yield* hashesOf(prompts.names, message)
     for (const [index, part] of draft.content.parts.entries()) {
       const described = describePart(draft, part)
       const hash = hashes[index]
@@ -149,9 +130,10 @@ export const search = Effect.fn("Recall.search")(function* (
 export const recallAround = Effect.fnUntraced(function* (
   prompts: PromptRecall,
   handle: Handle,
-  selection: Selection = {}
+  selection: Selection = {},
+  around?: ReadonlyArray<Prompt.Prompt>
 ) {
-  for (const { content } of yield* promptsAround) {
+  for (const { content } of around ?? (yield* promptsAround)) {
     const text = yield* find(prompts, content, handle)
     if (text !== undefined) return yield* select(text, selection)
   }
@@ -162,11 +144,8 @@ export const recallAround = Effect.fnUntraced(function* (
 export const recall = Effect.fn("Recall.recall")(function* (
   prompts: PromptRecall,
   handle: Handle,
-  selection: Selection = {}
+  selection?: Selection
 ): Effect.fn.Return<Excerpt, TempStoreError | BadPattern> {
-  for (const { content } of yield* promptsFor(prompts, handle)) {
-    const text = yield* find(prompts, content, handle)
-    if (text !== undefined) return yield* select(text, selection)
-  }
-  return yield* notHeld(handle)
+  const searched = yield* promptsFor(prompts, handle)
+  return (yield* recallAround(prompts, handle, selection, searched)) ?? (yield* notHeld(handle))
 })

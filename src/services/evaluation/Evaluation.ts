@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { patchOf, statusOf } from "../../domain/compression/Compression.ts"
+import { statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { defaultStrategy, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { append, type Conversation, entries, entryId, inserted, view } from "../../domain/conversation/Conversation.ts"
@@ -9,11 +9,11 @@ import type { Figures, Measure, Replacement } from "../../domain/evaluation/Meas
 import { recaller } from "../../domain/evaluation/RecalledText.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.ts"
-import type { Session, SessionEvent } from "../../domain/session/Session.ts"
+import { emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"
-import { compress, type KnownConversation, withPatch } from "../conversation/KnownConversation.ts"
+import { compress, type KnownConversation } from "../conversation/KnownConversation.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
 
@@ -50,8 +50,8 @@ const compressAt = Effect.fnUntraced(function* (
   const conversation = options.preserve === 0 ? answered(session.conversation) : session.conversation
   const held = new HandleIndex()
   held.restore([...compaction.log, ...inserted(conversation)])
-  const known: KnownConversation = { conversation, handles: held, ranges: [] }
-  const { dropped, outcome } = yield* compress(known, {
+  const known: KnownConversation = { ...emptySession, conversation, handles: held }
+  const { after, outcome } = yield* compress(known, {
     policy: {
       ...defaultPolicy,
       strategy: options.strategy,
@@ -63,16 +63,14 @@ const compressAt = Effect.fnUntraced(function* (
     forced: true,
     cwd: session.started?.cwd
   })
-  const patch = patchOf(outcome)
-  const next = patch === undefined ? known : withPatch(known, patch, dropped)
   return {
     status: statusOf(outcome),
     isMeasured: outcome._tag === "Compressed",
     snapshot: outcome._tag === "Compressed" ? outcome.snapshot : "",
-    context: view(next.conversation)
+    context: view(after.conversation)
       .map((item) => entryText(shownEntry(item)))
       .join("\n"),
-    recall: recaller({ ...session, conversation: next.conversation }, next.ranges[0])
+    recall: recaller({ ...session, conversation: after.conversation }, after.ranges?.value)
   }
 })
 

@@ -1,9 +1,9 @@
 import { Effect } from "effect"
-import { patchOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { mentions } from "../../domain/content/Handle.ts"
 import { view, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
 import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
 import {
@@ -18,14 +18,7 @@ import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"
-import {
-  compress,
-  emptyConversation,
-  entriesOf,
-  textBehind,
-  withEntries,
-  withPatch
-} from "../conversation/KnownConversation.ts"
+import { compress, entriesOf, knownConversation, textBehind, withEntries } from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 
@@ -79,12 +72,11 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
   }
   const invented = new Set<(typeof facts)[number]>()
   const checks: Array<PlantedCheck> = []
-  let known = emptyConversation()
+  let known = knownConversation()
   for (const [round, drafts] of rounds.entries()) {
     known = withEntries(known, yield* entriesOf(known, drafts))
-    const { dropped, outcome } = yield* compress(known, { policy, forced: true, cwd })
-    const patch = patchOf(outcome)
-    if (patch !== undefined) known = withPatch(known, patch, dropped)
+    const { after, outcome } = yield* compress(known, { policy, forced: true, cwd })
+    known = { ...after, memory: freshMemory }
     const snapshot = outcome._tag === "Compressed" ? outcome.snapshot : ""
     const planted = facts.filter(({ from, until = rounds.length }) => from <= round && round < until)
     for (const fact of planted) if (isForbidden(fact) && holdsForbidden(fact, snapshot)) invented.add(fact)

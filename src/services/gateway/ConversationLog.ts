@@ -21,7 +21,7 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { withoutCacheMarks } from "../../domain/wire/anthropic/CacheMarks.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import type { MessageGroup } from "../../domain/wire/MessageCodec.ts"
-import { emptyConversation, entriesOf, type KnownConversation, withEntries } from "../conversation/KnownConversation.ts"
+import { knownConversation, entriesOf, type KnownConversation, withEntries } from "../conversation/KnownConversation.ts"
 
 /** A conversation of the gateway in the form of the other modules, with the exact text of each message. */
 
@@ -41,7 +41,7 @@ interface SentGroup extends MessageRange {
 
 /** A conversation without messages. */
 export const emptyLog = (dialect: Dialect): ConversationLog => ({
-  ...emptyConversation(),
+  ...knownConversation(),
   dialect,
   messages: [],
   groups: []

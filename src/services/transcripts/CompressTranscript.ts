@@ -2,21 +2,20 @@ import { Effect, FileSystem, Layer, Path } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
 import type { Content } from "../../domain/content/Content.ts"
 import { wireContent } from "../../domain/content/WireContent.ts"
+import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { projectMessages } from "../../domain/conversation/Projection.ts"
-import { recallable } from "../../domain/conversation/Recall.ts"
 import { encode } from "../../domain/text/Bytes.ts"
-import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import {
   type CompressedMessages,
   type CompressMessagesError,
   type CompressMessagesOptions,
   type CompressMessagesServices,
-  compressOnce,
+  compressKnown,
   policyOf
 } from "../conversation/CompressMessages.ts"
 import { keepShown } from "../conversation/EarlierCompression.ts"
-import { HandleIndex } from "../session/EntryBuilder.ts"
+import { knownConversation } from "../conversation/KnownConversation.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import type { TranscriptError } from "./TranscriptError.ts"
 
@@ -45,13 +44,9 @@ export const transcript = Effect.fn("Compress.transcript")(function* (
   const bytes = encode(text)
   const reader = yield* chooseReader("the text", bytes, from === undefined ? {} : { from }, undefined)
   const { format, session } = yield* Effect.andThen(reader.push(bytes), reader.end).pipe(Effect.provide(noFiles))
-  const { conversation } = session
   const policy = yield* policyOf(changes)
-  const handles = new HandleIndex()
-  handles.restore(recallable(conversation).entries)
-  const known = { conversation, handles, ranges: PersistentList.toArray(session.ranges) }
-  const { cwd = session.started?.cwd, for: model = session.model } = changes
-  const { after = conversation, outcome, recall } = yield* compressOnce(known, policy, { ...changes, cwd, for: model })
+  const known = knownConversation({ ...session, memory: freshMemory })
+  const { after = session.conversation, outcome, recall } = yield* compressKnown(known, policy, changes)
   const patch = patchOf(outcome)
   const changed = new Set([
     ...(patch?.insert ?? []).map(({ id }) => id),

@@ -4,6 +4,7 @@ import { actionsOf } from "../../../src/domain/actions/Actions.ts"
 import { shellFileActions } from "../../../src/domain/actions/ShellEffects.ts"
 import { exitCode } from "../../../src/domain/actions/ToolResults.ts"
 import { call, type Part, response } from "../../../src/domain/content/Content.ts"
+import { corpus } from "../../support/corpus.ts"
 
 const ok = (output = "ok"): Part => response("tool", { output })
 const failed = (error = "no"): Part => response("tool", { error })
@@ -12,232 +13,25 @@ const read = (path: string): Action => ({ _tag: "Read", path })
 const write = (path: string, created?: boolean): Action => ({ _tag: "Write", path, created })
 const edit = (path: string): Action => ({ _tag: "Edit", path })
 const remove = (path: string): Action => ({ _tag: "Delete", path })
-const search = (query: string): Action => ({ _tag: "Search", query })
 const ran = (command: string, exit: number | undefined): Command => ({ _tag: "Command", command, exit })
 
-const printed = (command: string, exit: number | undefined, output: string, isExitHidden?: true): Action => ({
-  ...ran(command, exit),
-  output,
-  ...(isExitHidden === undefined ? {} : { isExitHidden })
-})
-const blocks = (...texts: ReadonlyArray<string>): Part =>
-  response("exec", { content: texts.map((text) => ({ type: "input_text", text })) })
+/** Calls of the agents' tools, and what each did. Without a response, it went well. */
+const calls = corpus<{
+  readonly agent: string
+  readonly tool: string
+  readonly args: unknown
+  readonly response?: object
+  readonly actions: ReadonlyArray<object>
+}>("calls-of-tools")
 
-type Case = readonly [tool: string, args: unknown, actions: ReadonlyArray<Action>, answer?: Part]
-
-const agents: ReadonlyArray<readonly [agent: string, cases: ReadonlyArray<Case>]> = [
-  [
-    "Gemini CLI",
-    [
-      ["read_file", { file_path: "/w/a.ts" }, [read("/w/a.ts")]],
-      ["read_file", { absolute_path: "/w/a.ts" }, [read("/w/a.ts")]],
-      ["read_many_files", { paths: ["a.ts", "b.ts"] }, [read("a.ts"), read("b.ts")]],
-      [
-        "write_file",
-        { file_path: "a.ts", content: "" },
-        [write("a.ts", true)],
-        ok("Successfully created and wrote to new file: a.ts.")
-      ],
-      [
-        "write_file",
-        { file_path: "a.ts", content: "" },
-        [write("a.ts", false)],
-        ok("Successfully overwrote file: a.ts.")
-      ],
-      [
-        "write_file",
-        { file_path: "created/a.ts", content: "" },
-        [write("created/a.ts", false)],
-        ok("Successfully overwrote file: created/a.ts.")
-      ],
-      [
-        "replace",
-        { instruction: "do", file_path: "a.ts", old_string: "x" },
-        [edit("a.ts")],
-        ok("Successfully modified file: a.ts (1 replacements).")
-      ],
-      [
-        "replace",
-        { file_path: "a.ts", old_string: "" },
-        [write("a.ts", true)],
-        ok("Created new file: a.ts with provided content.")
-      ],
-      ["run_shell_command", { command: "ls" }, [ran("ls", 0)]],
-      ["list_directory", { dir_path: "src" }, [search("dir_path=src")]],
-      ["glob", { pattern: "**/*.ts" }, [search("**/*.ts")]],
-      ["search_file_content", { pattern: "x", dir_path: "src" }, [search("x")]],
-      ["google_web_search", { query: "effect" }, [search("effect")]],
-      [
-        "write_todos",
-        { todos: [{ description: "a", status: "pending" }] },
-        [{ _tag: "Todos", todos: [{ text: "a", status: "pending" }] }]
-      ]
-    ]
-  ],
-  [
-    "Claude Code",
-    [
-      ["Read", { file_path: "/w/a.ts", offset: 3 }, [read("/w/a.ts")]],
-      [
-        "Write",
-        { file_path: "/w/a.ts", content: "x" },
-        [write("/w/a.ts", true)],
-        ok("File created successfully at: /w/a.ts")
-      ],
-      [
-        "Write",
-        { file_path: "/w/a.ts", content: "x" },
-        [write("/w/a.ts", false)],
-        ok("The file /w/a.ts has been updated. Here's the result")
-      ],
-      ["Edit", { file_path: "/w/a.ts", old_string: "a", new_string: "b" }, [edit("/w/a.ts")]],
-      ["MultiEdit", { file_path: "/w/a.ts", edits: [] }, [edit("/w/a.ts")]],
-      ["NotebookEdit", { notebook_path: "/w/a.ipynb", new_source: "" }, [edit("/w/a.ipynb")]],
-      ["Bash", { command: "make", description: "Build" }, [ran("make", 0)]],
-      ["Grep", { pattern: "x", path: "src" }, [search("x")]],
-      ["Glob", { pattern: "*.ts" }, [search("*.ts")]],
-      ["WebFetch", { url: "https://a.b", prompt: "what" }, [search("https://a.b")]],
-      [
-        "TodoWrite",
-        { todos: [{ content: "a", status: "in_progress", activeForm: "doing a" }] },
-        [{ _tag: "Todos", todos: [{ text: "a", status: "in_progress" }] }]
-      ],
-      [
-        "Task",
-        { description: "look", prompt: "look around" },
-        [{ _tag: "Other", summary: "description=look, prompt=look around" }]
-      ]
-    ]
-  ],
-  [
-    "Codex",
-    [
-      ["shell", { command: ["bash", "-lc", "rm a.ts"], workdir: "/w" }, [ran("rm a.ts", 0), remove("a.ts")]],
-      ["shell", { command: ["git", "status"] }, [ran("git status", 0)]],
-      ["shell_command", { command: "ls" }, [ran("ls", 0)]],
-      ["exec_command", { cmd: "ls" }, [ran("ls", 0)]],
-      [
-        "update_plan",
-        { plan: [{ step: "a", status: "completed" }] },
-        [{ _tag: "Todos", todos: [{ text: "a", status: "completed" }] }]
-      ],
-      [
-        "apply_patch",
-        {
-          input:
-            "*** Begin Patch\n*** Add File: n.ts\n+x\n*** Update File: a.ts\n@@\n-x\n+y\n*** Delete File: o.ts\n*** End Patch"
-        },
-        [write("n.ts", true), edit("a.ts"), remove("o.ts")]
-      ],
-      ["apply_patch", "*** Begin Patch\n*** Delete File: o.ts\n*** End Patch", [remove("o.ts")]],
-      [
-        "apply_patch",
-        { input: "*** Begin Patch\n*** Update File: a.ts\n*** Move to: b.ts\n@@\n*** End Patch" },
-        [remove("a.ts"), write("b.ts", true)]
-      ],
-      ["shell", { command: ["apply_patch", "*** Begin Patch\n*** Update File: a.ts\n*** End Patch"] }, [edit("a.ts")]],
-      ["exec_command", { cmd: "nl -ba a.ts | sed -n '1,9p'" }, [ran("nl -ba a.ts | sed -n '1,9p'", 0), read("a.ts")]],
-      ["exec_command", { cmd: "cat a.ts | grep x" }, [ran("cat a.ts | grep x", 0)]],
-      ["exec_command", { cmd: "cat a.ts > b.ts" }, [ran("cat a.ts > b.ts", 0), write("b.ts")]],
-      ["shell", { command: ["powershell.exe", "-Command", "gc a.ts"] }, [ran("gc a.ts", 0), read("a.ts")]],
-      ["web_search", { type: "search", query: "effect" }, [search("effect")]]
-    ]
-  ],
-  [
-    "Codex's scripts",
-    [
-      [
-        "exec",
-        { input: 'const r = await tools.exec_command({"cmd": "head -n 9 a.ts"});\ntext(r.output);' },
-        [printed("head -n 9 a.ts", 0, "x", true), read("a.ts")],
-        ok("Script completed\nWall time 0.2 seconds\nOutput:\nx")
-      ],
-      [
-        "exec",
-        { input: "for (const cmd of ['a', `b`]) text(await tools.exec_command({ cmd, workdir: \"/w\" }))" },
-        [printed("a", 2, "no\n"), printed("b", 0, "y", true)],
-        blocks("Script completed\nWall time 1 second\nOutput:\n", '{"exit_code":2,"output":"no\\n"}', "y")
-      ],
-      [
-        "exec",
-        { input: "const cmd = 'npm ' + \"test\"; /* once */ text((await tools.exec_command({ cmd })).output)" },
-        [printed("npm test", 1, "no\nProcess exited with code 1")],
-        blocks("Script completed\nWall time 1.0 seconds\nOutput:\n", "no\nProcess exited with code 1")
-      ],
-      [
-        "exec",
-        { input: "await tools.exec_command({ cmd: 'make' }); await tools.apply_patch(`*** Delete File: a.ts`)" },
-        [printed("make", undefined, "Script error:\nboom")],
-        blocks("Script failed\nWall time 1.0 seconds\nOutput:\n", "Script error:\nboom")
-      ],
-      [
-        "exec",
-        { input: 'text(await tools["apply_patch"]("*** Begin Patch\\n*** Add File: a.ts\\n*** End Patch"))' },
-        [write("a.ts", true)],
-        ok("Script completed\nWall time 0.1 seconds\nOutput:\n{}")
-      ],
-      ["exec", { command: "ls" }, [ran("ls", 0)]],
-      ["exec", { input: "text(1 + 1)" }, [{ _tag: "Other", summary: "input=text(1 + 1)" }]]
-    ]
-  ],
-  [
-    "opencode",
-    [
-      ["read", { filePath: "/w/a.ts", offset: 0 }, [read("/w/a.ts")]],
-      ["write", { filePath: "/w/a.ts", content: "x" }, [write("/w/a.ts")], ok("Wrote file successfully.")],
-      ["edit", { filePath: "/w/a.ts", oldString: "x", newString: "y" }, [edit("/w/a.ts")]],
-      ["apply_patch", { patchText: "*** Begin Patch\n*** Add File: n.ts\n+x\n*** End Patch" }, [write("n.ts", true)]],
-      [
-        "todowrite",
-        { todos: [{ content: "a", status: "x" }] },
-        [{ _tag: "Todos", todos: [{ text: "a", status: "x" }] }]
-      ]
-    ]
-  ],
-  [
-    "Windows",
-    [
-      [
-        "PowerShell",
-        { command: "Remove-Item -Force C:\\w\\a.ts" },
-        [ran("Remove-Item -Force C:\\w\\a.ts", 0), remove("C:\\w\\a.ts")]
-      ],
-      [
-        "PowerShell",
-        { command: "Set-Content -Path a.ts -Value $x" },
-        [ran("Set-Content -Path a.ts -Value $x", 0), write("a.ts")]
-      ],
-      [
-        "PowerShell",
-        { command: 'move .\\a.ts "D:\\b c\\"' },
-        [ran('move .\\a.ts "D:\\b c\\"', 0), remove(".\\a.ts"), write("D:\\b c/a.ts", true)]
-      ],
-      ["PowerShell", { command: "del /q .\\a.ts" }, [ran("del /q .\\a.ts", 0), remove(".\\a.ts")]],
-      ["bash", { command: 'rm "C:\\w\\new.ts"' }, [ran('rm "C:\\w\\new.ts"', 0), remove("C:\\w\\new.ts")]]
-    ]
-  ],
-  [
-    "Pi",
-    [
-      ["read", { path: "a.ts" }, [read("a.ts")]],
-      ["write", { path: "a.ts", content: "x" }, [write("a.ts")], ok("Successfully wrote 1 bytes to a.ts")],
-      ["edit", { path: "a.ts", oldText: "x", newText: "y" }, [edit("a.ts")]],
-      ["bash", { command: "make" }, [ran("make", 0)]],
-      ["grep", { pattern: "x", path: "." }, [search("x")]],
-      ["find", { pattern: "*.ts" }, [search("*.ts")]],
-      ["ls", { path: "src" }, [search("src")]]
-    ]
-  ]
-]
-
-describe.each(agents)("tools of %s", (_, cases) => {
-  it.each(cases.map(([tool, ...rest]) => [`${tool} ${JSON.stringify(rest[0])}`, tool, rest] as const))(
-    "%s",
-    (__, tool, [args, actions, answer]) => {
-      assert.deepStrictEqual(did(tool, args, answer), actions)
-    }
-  )
-})
+it.each(calls.map((one) => [one.agent, `${one.tool} ${JSON.stringify(one.args)}`, one] as const))(
+  "%s: %s",
+  (_, __, { actions, args, response: answer, tool }) => {
+    const done = did(tool, args, answer === undefined ? ok() : response("tool", answer))
+    // What is undefined is no key of the row.
+    assert.deepStrictEqual(JSON.parse(JSON.stringify(done)), actions)
+  }
+)
 
 describe("a call", () => {
   it.each(["read_file", "Write", "Edit", "replace", "apply_patch", "delete_file"])(

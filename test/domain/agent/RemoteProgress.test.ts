@@ -50,6 +50,7 @@ describe("the result of a remote agent", () => {
     ],
     ["artifacts are the answer, not the status", [artifact("A"), status("GOAL", "done")], "GOAL", "A"],
     ["an artifact grows", [artifact("A"), artifact("B", { append: true }), status("GOAL")], "GOAL", "AB"],
+    ["an artifact grows from nothing", [artifact("B", { append: true }), status("GOAL")], "GOAL", "B"],
     ["an artifact is replaced", [artifact("A"), artifact("B"), status("GOAL")], "GOAL", "B"],
     ["artifacts are parted", [artifact("A"), artifact("B", { id: "b" }), status("GOAL")], "GOAL", "A\n\nB"],
     ["a task brings its artifacts", [artifact("A"), task("GOAL", "", ["b", "B"], ["a", "C"])], "GOAL", "C\n\nB"],

@@ -398,6 +398,20 @@ describe("repeated reads", () => {
   const reads = (...entries: ReadonlyArray<ReadonlyArray<Conversation.Entry>>) =>
     report(of(...entries.flat()), { cwd: "/work/app" }).reads
 
+  it("count what was read before, and not the rest of the output", () => {
+    const shows = (...lines: ReadonlyArray<string>) => ({
+      output: lines.map((line, n) => `${n + 1}→${line}`).join("\n")
+    })
+    const repeatsOf = (...second: ReadonlyArray<string>) =>
+      reads(
+        read(1, { file_path: "a.ts" }, 100, "Read", shows("one", "two", "three")),
+        read(3, { file_path: "a.ts", offset: 3 }, 900, "Read", shows(...second))
+      ).map(({ repeated }) => repeated)
+    assert.deepStrictEqual(repeatsOf("six", "ten", "four"), [0])
+    assert.deepStrictEqual(repeatsOf("one", "two"), [900])
+    assert.deepStrictEqual(repeatsOf("two", "six"), [450])
+  })
+
   it("are grouped by file, most tokens first", () => {
     assert.deepStrictEqual(
       reads(

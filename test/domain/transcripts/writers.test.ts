@@ -1,5 +1,6 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
+import path from "node:path"
 import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Author, type Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
@@ -9,6 +10,7 @@ import { newScan } from "../../../src/domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../../src/domain/transcripts/facts/SessionScan.ts"
 import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 import { openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
+import { root } from "../../support/paths.ts"
 import { isUnitTier, runsOf, sizeOf } from "../../support/runs.ts"
 import { sessionNames, sessionText } from "../../support/sessions.ts"
 import {
@@ -72,7 +74,20 @@ const pair = (answer: unknown, id?: string): ReadonlyArray<Step> => [
 const environment = said(user(text("env")), { author: "environment" })
 const image: Part = { inlineData: { mimeType: "image/png", data: "AA" } }
 
-const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<Step>]> = [
+const usages: ReadonlyArray<readonly [name: string, usage: Draft["usage"]]> = [
+  ["with a cache", { prompt: 60, cached: 20, cacheWrite: 30, answer: 7, thoughts: 0 }],
+  ["with a cache for an hour", { prompt: 60, cached: 20, cacheWrite: 30, cacheWriteHour: 10, answer: 7, thoughts: 0 }],
+  ["without one", { prompt: 60, cached: 0, answer: 7, thoughts: 0 }],
+  ["with thoughts apart", { prompt: 60, cached: 5, answer: 7, thoughts: 3 }],
+  ["unknown", undefined]
+]
+const noUsage = { prompt: 0, cached: 0, answer: 0, thoughts: 0 }
+const wrongUsage = { prompt: 1, cached: 5, answer: 7, thoughts: 0 }
+const times = [undefined, 5_000, undefined, 1e300, 7_000]
+const authors = [undefined, ...Author.literals]
+const codexSummary = "Another language model started to solve this problem and produced a summary of it"
+
+const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<Step>, about?: Partial<Transcript>]> = [
   ["nothing", []],
   ["an answer without parts", [says("a"), said(model())]],
   ["an empty text", [said(user(text(""))), said(model(text(""), text("")))]],
@@ -118,6 +133,28 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
     ]
   ],
   [
+    "calls without ids, answered in another order",
+    [
+      said(model(call("f", {}), call("f", {}), call("g", {}))),
+      said(user(response("g", {}), response("f", { output: "1" }), response("f", { output: "2" })))
+    ]
+  ],
+  [
+    "an id of a call that was never answered, used again",
+    [said(model(call("f", {}, "c"))), says("stop"), ...pair({ output: "x" }, "c")]
+  ],
+  [
+    "ids like those that a writer would give",
+    [
+      said(model(call("f", {}, "c"), call("f", {}, "c"), call("f", {}, "c_2"), call("f", {}), call("f", {}, "call_4"))),
+      said(user(response("f", {}, "x"), response("f", {}), response("f", {}, "x")))
+    ]
+  ],
+  [
+    "a result that comes too late",
+    [said(model(call("f", {}, "t"))), says("hm"), said(model(text("?"))), said(user(response("f", {}, "t")))]
+  ],
+  [
     "a result before its call behind a compaction",
     [said(user({ functionResponse: { id: "c", response: { output: "x" } } })), cut([]), said(model(call("f", {}, "c")))]
   ],
@@ -143,7 +180,20 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
           { type: "image", data: "AA", mimeType: "image/png" }
         ]
       },
-      { content: [{ type: "chart", x: 1 }] }
+      {
+        content: [
+          { type: "input_text", text: "a" },
+          { type: "input_image", image_url: "u" }
+        ]
+      },
+      {
+        content: [
+          { type: "chart", x: 1 },
+          { type: "file", data: "AA", mimeType: "application/pdf" }
+        ]
+      },
+      { content: [], more: 1 },
+      { error: "Exit code: 2\nWall time: 1 s\nOutput:\n" }
     ].flatMap((one, n) => pair(one, `c${n}`))
   ],
   [
@@ -151,6 +201,13 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
     [undefined, {}, [1], "x", { input: "x" }, { arguments: "{broken" }, { arguments: "{}" }, { arguments: "" }].map(
       (args, n) => said(model(call("f", args, `c${n}`)))
     )
+  ],
+  [
+    "arguments that only their own spelling holds",
+    ['{ "n": 12345678901234567890 }', '{"a":"\\ud83d"}'].map((args, n) => {
+      const source = `{"functionCall":{"id":"c${n}","name":"f","args":${args}}}`
+      return said(model(JSON.parse(source)), { source: { "0": source } })
+    })
   ],
   [
     "thoughts",
@@ -168,13 +225,96 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
     ]
   ],
   [
+    "thoughts by who signed them, and of whose model",
+    [
+      ["claude-x", "s"],
+      ["gemini-y", "s"],
+      ["gpt-5", "gAAAAx"],
+      ["gpt-5", "EqQB"],
+      ["claude-x", undefined],
+      ["gpt-5-codex", undefined],
+      [undefined, "s"],
+      [undefined, undefined]
+    ].map(([by, thoughtSignature]) =>
+      said(
+        model({ text: "hm", thought: true, ...(thoughtSignature && { thoughtSignature }) }, text("Yes.")),
+        by === undefined ? {} : { model: by }
+      )
+    )
+  ],
+  [
+    "thoughts that are joined to the signed one after them",
+    [
+      said(
+        model(
+          { text: "first", thought: true },
+          { text: "", thought: true },
+          { text: "last", thought: true, thoughtSignature: "gAAAAx" },
+          { text: "", thought: true, thoughtSignature: "gAAAAy" },
+          text("Yes.")
+        ),
+        { model: "gpt-5" }
+      )
+    ]
+  ],
+  [
+    "thoughts in the forms of Gemini CLI, and after the text",
+    [
+      said(model({ text: "**Plan** Run make.", thought: true }, text("a"))),
+      said(model({ text: "**A**\n\nb\n", thought: true }, text("a"))),
+      said(model(text("a"), { text: "hm", thought: true }, call("f", {}, "c"), text("then")))
+    ]
+  ],
+  [
+    "models of every maker",
+    ["claude-opus-4-6", "gpt-5.1-codex", "gemini-2.5-pro", "llama-4", undefined].map((by) =>
+      said(model(text("x")), by === undefined ? {} : { model: by })
+    )
+  ],
+  ["a model that has not answered yet", [said(model(text("x")), { model: "claude-x" })], { model: "gpt-y" }],
+  [
+    "counts of every kind",
+    [...usages.map(([, usage]) => usage), noUsage, wrongUsage].map((usage) =>
+      said(model(text("x")), { model: "claude-x", ...(usage === undefined ? {} : { usage }) })
+    )
+  ],
+  [
+    "times, also none and one beyond the calendar",
+    times.map((at, n) => said(user(text(`${n}`)), { ...(at && { at }) }))
+  ],
+  [
+    "ids that the messages had, some of them twice",
+    [["aaaa"], ["dd3cc2e6-a191-4331-a0f0-2473e6d7692d", "y"], ["aaaa"], ["m1"], [], [""]].map((ids) =>
+      said(user(text("x")), { origin: { line: 2, ids } })
+    )
+  ],
+  [
+    "words that an agent takes for a command, or for nothing",
+    ["/a", "?", " ", "", "a"].map((one) => said(user(text(one))))
+  ],
+  [
+    "words of each author, also such as another says",
+    authors.flatMap((author) =>
+      ["a", "<skill>x</skill>", codexSummary, "<hook_context>x", "<session_context>x", foreignNotes.summary].map(
+        (one) => said(user(text(one)), author === undefined ? {} : { author })
+      )
+    )
+  ],
+  [
+    "a program that answers a call",
+    [said(model(call("f", {}, "c"))), said(user(text("a"), response("f", {}, "c")), { author: "program" })]
+  ],
+  ["bytes that are no Unicode", [said(user(text("\\udc80 \udc80 \ud83d\ude00"))), said(model(text("caf\udce9")))]],
+  [
     "media and files",
     [
       said(
         user(
           image,
           { inlineData: { mimeType: "application/pdf", data: "AA" } },
+          { inlineData: { mimeType: "audio/wav", data: "AA" } },
           { fileData: { mimeType: "image/png", fileUri: "https://x.example/a" } },
+          { fileData: { mimeType: "image/png", fileUri: "gs://a/b" } },
           { fileData: { fileUri: "gs://a/b" } }
         )
       ),
@@ -202,7 +342,14 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
       )
     ]
   ],
-  ["keys beside role and parts", [said({ ...user(text("a")), hint: 1 })]],
+  [
+    "keys beside role and parts, and of a part",
+    [said({ ...user(text("a")), hint: 1 }), said(user({ text: "a", hint: 1 }))]
+  ],
+  [
+    "content that no agent holds, shown again by two compactions",
+    [said(model({ later: 1 }), {}), said(user(text("/a"))), cut([], 0), cut([], 0)]
+  ],
   ["a compaction that the user asked for", [...talk, cut([summary("s")], undefined, "manual", 5)]],
   [
     "several inserted messages",
@@ -222,6 +369,20 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
       ...talk,
       cut([{ content: user(), author: "summary" }], 0),
       cut([{ content: user(call("f", {}, "t")), author: "summary" }], 1)
+    ]
+  ],
+  [
+    "a summary of two texts",
+    [...talk, cut([{ ...summary("so far"), content: user(text("so far"), text("and on")) }], 1)]
+  ],
+  [
+    "repeated messages, which count no usage again and keep their time; what follows is not older",
+    [
+      said(model(text("a")), { usage: { prompt: 170_000, cached: 0, answer: 1, thoughts: 0 }, at: 1_000 }),
+      said(user(text("b")), { at: 2_000 }),
+      says("c"),
+      cut([{ ...summary("s"), at: 9_000 }], 0),
+      says("d")
     ]
   ],
   ["a summary of bytes", [...talk, cut([summary("caf\uDCE9 \uD83D")], 1)]],
@@ -273,6 +434,13 @@ const conversations: ReadonlyArray<readonly [name: string, steps: ReadonlyArray<
   ]
 ]
 
+/** Sessions that have another name after they were written. */
+const unnamed: typeof conversations = [undefined, "chat 1", "x\ud83d"].map((session) => [
+  `a session that has no folder and is named ${JSON.stringify(session)}`,
+  talk,
+  { session, cwd: undefined }
+])
+
 /** Words that some agent takes for another's than the user's. */
 const words = [
   "plain",
@@ -286,16 +454,43 @@ const words = [
   "<state_snapshot>x</state_snapshot>",
   "<environment_context>x</environment_context>",
   "<task-notification>x</task-notification>",
-  "Another language model started to solve this problem and produced a summary of it",
+  codexSummary,
   runtimeMark,
   foreignNotes.summary,
   foreignNotes.program
 ]
-const authors = [undefined, ...Author.literals]
+const anyId = /[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?<=id"?:"|Id":")[0-9a-f]{8}(?=")/g
+
+/** Names ids by their place, so that what hangs on what can be read, and halves of pairs by their number. */
+const readable = (lines: ReadonlyArray<string>): string => {
+  const ids = new Map<string, number>()
+  const shortId = (id: string) => {
+    ids.set(id, ids.get(id) ?? ids.size + 1)
+    return `#${ids.get(id)}`
+  }
+  return lines
+    .join("\n")
+    .replace(anyId, shortId)
+    .replace(/\p{Surrogate}/gu, (half) => `<${half.charCodeAt(0).toString(16)}>`)
+}
+
+describe.each([...forms, "opencode", "gemini document"] as const)("%s", (form) => {
+  it("writes its own form of each: see `test/golden/written-*.txt`, and take a new one with `vitest -u`", async () => {
+    // What begins every file is shown once.
+    const opening = new Set(writtenText(form, transcriptOf([])).lines)
+    const written = [...conversations, ...unnamed].map(([name, steps, about]) => {
+      const { lines, unheld } = writtenText(form, transcriptOf(steps, about))
+      const shown = steps.length === 0 ? lines : lines.filter((line) => !opening.has(line))
+      return [`== ${name}`, readable(shown), ...Object.keys(unheld).map((kind) => `not held: ${kind} ${unheld[kind]}`)]
+    })
+    const golden = `test/golden/written-${form.replace(" ", "-")}.txt`
+    await expect(`${written.flat().join("\n")}\n`).toMatchFileSnapshot(path.join(root, golden))
+  })
+})
 
 describe.each(forms)("%s", (form) => {
-  it.each(conversations)("%s", (_, steps) => {
-    staysTheSame(form, transcriptOf(steps))
+  it.each(conversations.map((row) => [row[0], row] as const))("%s", (_, [, steps, about]) => {
+    staysTheSame(form, transcriptOf(steps, about))
   })
 
   it.each(words.map((one) => [one]))(
@@ -321,16 +516,7 @@ describe.each(forms)("%s", (form) => {
     }
   )
 
-  it.each<readonly [string, Draft["usage"]]>([
-    ["with a cache", { prompt: 60, cached: 20, cacheWrite: 30, answer: 7, thoughts: 0 }],
-    [
-      "with a cache for an hour",
-      { prompt: 60, cached: 20, cacheWrite: 30, cacheWriteHour: 10, answer: 7, thoughts: 0 }
-    ],
-    ["without one", { prompt: 60, cached: 0, answer: 7, thoughts: 0 }],
-    ["with thoughts apart", { prompt: 60, cached: 5, answer: 7, thoughts: 3 }],
-    ["unknown", undefined]
-  ])("counts %s come back, once, and a list counts the same", (_, usage) => {
+  it.each(usages)("counts %s come back, once, and a list counts the same", (_, usage) => {
     const about = { model: "claude-x", at: 1_770_000_000_000, ...(usage === undefined ? {} : { usage }) }
     const steps = [
       says("a"),
@@ -358,7 +544,6 @@ describe.each(forms)("%s", (form) => {
   })
 
   it("times come back; a message without one has that of the one before, and no calendar's end is passed", () => {
-    const times = [undefined, 5_000, undefined, 1e300, 7_000]
     const steps = times.map((at, n) => said(user(text(`${n}`)), at === undefined ? {} : { at }))
     const back = readText(writtenText(form, transcriptOf(steps)).text)
     assert.deepStrictEqual(
@@ -458,7 +643,9 @@ describe("a document of Gemini CLI", () => {
     assert.deepStrictEqual([lines.length, /[\r\n]/.test(lines[0] ?? "")], [1, false])
     equal([told(draftsIn(readText(file))).join("\n")], viewsOf(original).slice(-1))
   }
-  it.each(conversations)("holds the last view: %s", (_, steps) => holdsTheView(transcriptOf(steps)))
+  it.each(conversations.map((row) => [row[0], row] as const))("holds the last view: %s", (_, [, steps]) =>
+    holdsTheView(transcriptOf(steps))
+  )
   it.prop("holds the last view of any conversation", [transcripts], ([original]) => holdsTheView(original), {
     arbitrary: { runs: runsOf(250), seed: "document", size: 24, maxShrinks: 200 }
   })

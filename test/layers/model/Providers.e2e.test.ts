@@ -272,22 +272,38 @@ describe.each(allDialects.map((dialect) => [dialect.name, dialect] as const))("%
     yield* server.closed
   })
 
-  it.live("the key is in no error, log or span", function* () {
-    const lines: Array<string> = []
-    const logger = Logger.make((options) => {
-      lines.push(inspect(options, { depth: 9 }))
-    })
-    const exit = yield* Effect.gen(function* () {
-      const { model } = yield* against(dialect, () => Server.json(error("x", `the key ${key} is bad`), 400))
-      return yield* Effect.exit(Effect.tapCause(model.generate(question(dialect)), (cause) => Effect.logError(cause)))
-    }).pipe(Effect.provide(Logger.layer([logger])), Effect.provideService(References.MinimumLogLevel, "All"))
-    assert.isTrue(Exit.isFailure(exit))
-    const shown =
-      inspect(exit, { depth: 20, showHidden: true }) +
-      lines.join() +
-      (Exit.isFailure(exit) ? Cause.pretty(exit.cause) : "")
-    assert.include(shown, "<key>")
-    assert.notInclude(shown, key)
+  it.live("the key is in no error, log or span, whatever the server sends", function* () {
+    const logs: Array<unknown> = []
+    const { spans, tracer } = recordedSpans()
+    const echo = `you sent ${key}`
+    const answers: ReadonlyArray<Server.ProviderAnswer> = [
+      ...[400, 401, 404, 429, 500].map((status) => Server.json(error("x", echo), status)),
+      { status: 400, writes: [echo] },
+      { status: 200, writes: [key] },
+      Server.events(key, error("x", echo)),
+      Server.json({ candidates: [{ content: { parts: [{ text: { [key]: key } }] }, finishReason: 3 }] }),
+      answer([{ text: "Hello" }])
+    ]
+    const seen: Array<string> = []
+    for (const each of answers) {
+      const { model } = yield* against(dialect, () => each)
+      const asked = question(dialect)
+      for (const way of [model.generate(asked), Stream.runDrain(model.stream(asked)), model.countTokens(asked)]) {
+        const exit = yield* Effect.tapCause(Effect.asVoid<unknown, ModelError, never>(way), Effect.logError).pipe(
+          Effect.withTracer(tracer),
+          Effect.provide(Logger.layer([Logger.make((options) => void logs.push(options))])),
+          Effect.provideService(References.MinimumLogLevel, "All"),
+          Effect.exit
+        )
+        seen.push(inspect(exit, { depth: 20, showHidden: true }))
+        if (Exit.isFailure(exit)) seen.push(`${Cause.pretty(exit.cause)} ${JSON.stringify(exit.cause)}`)
+      }
+    }
+    seen.push(inspect(logs, { depth: 20 }))
+    for (const { attributes, events, name } of spans) seen.push(inspect({ attributes, events, name }, { depth: 20 }))
+    assert.isAtLeast(spans.length, 2 * answers.length)
+    assert.include(seen.join("\n"), "you sent <key>")
+    for (const text of seen) assert.notInclude(text, key)
   })
 
   it.live("a server that is not running is a network error", function* () {

@@ -9,7 +9,7 @@ import { sessionStoreFaults } from "../../../src/layers/testing/SessionStoreFaul
 import { Faults, faultySqlClient } from "../../support/faultyStores.ts"
 import { needs } from "../../support/machine.ts"
 import { postgres } from "../../support/postgres.ts"
-import { runsOf } from "../../support/runs.ts"
+import { runsOf, strideOf } from "../../support/runs.ts"
 
 needs("PostgreSQL")("sessions in PostgreSQL", () => {
   const scope = Effect.runSync(Scope.make())
@@ -49,7 +49,7 @@ needs("PostgreSQL")("sessions in PostgreSQL", () => {
         )
         return { layer: Layer.fresh(layer), inject: faults.inject, calls: faults.calls }
       }),
-      every: 4
+      every: strideOf(7, 7)
     }
   )
 })

@@ -11,6 +11,8 @@ import { interruptSweep } from "../../support/interruptSweep.ts"
 import { runsOf } from "../../support/runs.ts"
 import { assert, describe, it, layer } from "../../support/vitest.ts"
 
+let lastFolder = ""
+
 tempStoreContract(
   { describe, it },
   {
@@ -19,8 +21,13 @@ tempStoreContract(
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const folder = yield* fs.makeTempDirectoryScoped()
-      return Layer.provide(FileTempStore.layer(path.join(folder, "not", "yet", "there")), NodeServices.layer)
+      lastFolder = path.join(folder, "not", "yet", "there")
+      return Layer.provide(FileTempStore.layer(lastFolder), NodeServices.layer)
     }).pipe(Effect.provide(NodeServices.layer)),
+    damage: (hash) =>
+      FileSystem.FileSystem.use((fs) => fs.writeFileString(`${lastFolder}/${hash}`, "damage")).pipe(
+        Effect.provide(NodeServices.layer)
+      ),
     runs: runsOf(200)
   }
 )
@@ -30,6 +37,7 @@ tempStoreContract(
   {
     name: "MemoryTempStore",
     make: Effect.map(Layer.build(MemoryTempStore.layer), Layer.succeedContext),
+    damage: undefined,
     runs: runsOf(1_000)
   }
 )

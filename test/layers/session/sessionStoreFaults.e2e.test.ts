@@ -7,6 +7,9 @@ import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessi
 import * as SqlSessionStore from "../../../src/layers/session/SqlSessionStore.ts"
 import { sessionStoreFaults } from "../../../src/layers/testing/SessionStoreFaults.ts"
 import { faultyKeyValueStore, Faults, faultySqlClient } from "../../support/faultyStores.ts"
+import { strideOf } from "../../support/runs.ts"
+
+const every = strideOf(3, 3)
 
 sessionStoreFaults(
   { describe, it },
@@ -16,7 +19,8 @@ sessionStoreFaults(
       const faults = new Faults()
       const layer = KeyValueSessionStore.layer().pipe(Layer.provide(faultyKeyValueStore(faults, new Map())))
       return { layer: Layer.fresh(layer), inject: faults.inject, calls: faults.calls }
-    })
+    }),
+    every
   }
 )
 
@@ -33,6 +37,7 @@ sessionStoreFaults(
         Layer.provide(SqliteClient.layer(`${folder}/sessions.db`))
       )
       return { layer: Layer.fresh(layer), inject: faults.inject, calls: faults.calls }
-    }).pipe(Effect.provide(NodeServices.layer))
+    }).pipe(Effect.provide(NodeServices.layer)),
+    every
   }
 )

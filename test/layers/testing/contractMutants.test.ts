@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Scope } from "effect"
 import { Handle, handleOf, Hash } from "../../../src/domain/content/Handle.ts"
 import * as MemorySessionBacking from "../../../src/layers/session/MemorySessionBacking.ts"
 import { sessionBackingContract } from "../../../src/layers/testing/SessionBackingContract.ts"
@@ -129,6 +129,18 @@ const backingMutants: Readonly<Record<string, (good: Backing) => Partial<Backing
       getBlob: (id, name) => Effect.sync(() => kept.get(`${id}/${name}`))
     }
   },
+  "is never released": (good) => ({
+    create: (id, head, lines) =>
+      good.create(id, head, lines).pipe(Effect.provideServiceEffect(Scope.Scope, Scope.make())),
+    own: (id, takeOver) => good.own(id, takeOver).pipe(Effect.provideServiceEffect(Scope.Scope, Scope.make()))
+  }),
+  "creates over another": (good) => ({
+    create: (id, head, lines) =>
+      Effect.catch(good.create(id, head, lines), () => Effect.succeed({ session: id, epoch: 1 }))
+  }),
+  "deletes a session in use": (good) => ({
+    remove: (id) => Effect.andThen(Effect.ignore(Effect.scoped(good.own(id, true))), good.remove(id))
+  }),
   "has no lock": (good) => ({ own: (id) => good.own(id, true) }),
   "keeps the first head": (good) => ({ append: (owner, line) => good.append(owner, line) }),
   "shares blobs": (good) => ({

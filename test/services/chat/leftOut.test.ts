@@ -63,14 +63,15 @@ const sent = Effect.fnUntraced(function* (
 
 describe("content that the provider refuses", () => {
   it.effect.each([
-    ["image", [image], []],
-    ["image", [pdf, image], ["application/pdf"]],
-    ["file", [pdf, image], ["image/png"]],
-    ["image", [1, 2, 3, 4].map((size) => media("image/png", 400 + size)), []],
-    ["image", [{ functionResponse: { id: "a", name: "read_file", response: {}, parts: [image] } }], []],
+    ["image", "an image was", [image], []],
+    ["image", "an image was", [pdf, image], ["application/pdf"]],
+    ["file", "a file was", [pdf, image], ["image/png"]],
+    ["image", "4 images were", [1, 2, 3, 4].map((size) => media("image/png", 400 + size)), []],
+    ["image", "an image was", [{ functionResponse: { id: "a", name: "read_file", response: {}, parts: [image] } }], []],
     // As other agents write results.
     [
       "image",
+      "an image was",
       [
         {
           functionResponse: {
@@ -84,7 +85,7 @@ describe("content that the provider refuses", () => {
       ],
       []
     ]
-  ] as const)("%s: is left out once, with one line, and stays recallable", ([refused, parts, left]) =>
+  ] as const)("%s: %s left out once, with one line, and stays recallable", ([refused, what, parts, left]) =>
     Effect.gen(function* () {
       const { chat } = yield* begin()
       yield* sent(chat, [text("hi")])
@@ -92,7 +93,9 @@ describe("content that the provider refuses", () => {
       const first = yield* sent(chat, [])
       assert.isTrue(first.isAnswered)
       assert.lengthOf(first.notices, 1)
-      assert.isAtMost(first.notices[0]?.match(/\bh_/g)?.length ?? 0, 3)
+      const notice = first.notices[0] ?? ""
+      assert.isTrue(notice.startsWith(`${what} left out of the request, because the model's provider `), notice)
+      assert.lengthOf(notice.match(/\bh_/g) ?? [], Math.min(3, parts.length - left.length))
       assert.deepStrictEqual(dataOf(first.last), [...left])
       const kept = entries(yield* chat.conversation).flatMap(({ content }) => content.parts)
       for (const part of parts) assert.include(kept, part)
@@ -132,7 +135,11 @@ describe("content that the provider refuses", () => {
       for (const id of ["a", "b", "c", "d", "e"]) yield* chat.append(results(id, image))
       const { isAnswered, last, notices } = yield* sent(chat, [text("look")])
       assert.isTrue(isAnswered)
-      assert.lengthOf(notices, 2)
+      const said = /^(.+) left out of the request, because .* bytes .*; recall h_/
+      assert.deepStrictEqual(
+        notices.map((notice) => said.exec(notice)?.[1]),
+        ["a file was", "2 files were"]
+      )
       assert.lengthOf(dataOf(last), 2)
       assert.isTrue(last.contents.at(-2)?.parts.some(isMedia))
     }

@@ -131,6 +131,14 @@ layer(offline)("a turn", (it) => {
     })
   }
 
+  it.effect("of a user who chooses the model that a router had chosen is logged as a choice", function* () {
+    const events: Array<SessionEvent> = []
+    const chat = yield* begun({ log: { append: (event) => Effect.sync(() => void events.push(event)) } })
+    yield* chat.configure({ routed: "gemini-2.5-pro" })
+    yield* chat.configure({ model: "gemini-2.5-pro" })
+    assert.deepInclude(events.at(-1), { _tag: "ModelSwitched", model: "gemini-2.5-pro" })
+  })
+
   it.effect("blank text cannot be pinned", function* () {
     const chat = yield* begun()
     yield* sent(chat, "keep this")

@@ -1,7 +1,6 @@
 import { Effect, Fiber, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { hash } from "node:crypto"
-import { hashOf } from "../../../src/domain/content/Handle.ts"
+import { BoundedMap } from "../../../src/domain/text/BoundedMap.ts"
 import * as KeyedConversations from "../../../src/services/effect-ai/KeyedConversations.ts"
 import {
   type OpenSession,
@@ -13,34 +12,26 @@ import {
 } from "../../../src/services/session/SessionStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const make = (maxBytes = 1_000_000) =>
-  KeyedConversations.make({
-    hash: (text) => Effect.succeed(hashOf(hash("sha256", text, "buffer"))),
-    hashesOf: () => Effect.succeed([]),
-    count: () => Effect.succeed(1),
-    maxBytes
-  })
+const make = (): KeyedConversations.KeyedConversations => new BoundedMap(100)
 
 const alike = ["a/b", "a-b", "a b", "a--b", "A/B", "", "-", "/", "x".repeat(24), "x".repeat(25), `${"x".repeat(24)}/1`]
 
 describe("conversations with keys", () => {
-  it.effect("are two for two keys, however alike the keys are, and one for one", function* () {
+  it("are two for two keys, however alike the keys are, and one for one", () => {
     const all = make()
-    const ids = yield* Effect.forEach(alike, (key) =>
-      KeyedConversations.withKeyed(all, key, ({ id }) => Effect.succeed(id))
-    )
+    const ids = alike.map((key) => KeyedConversations.keyedConversation(all, key).id)
     assert.lengthOf(new Set(ids), alike.length)
     // Ids name stored sessions: the same in every process, and allowed in a file's name.
     const again = make()
     for (const [at, key] of alike.entries()) {
-      const id = yield* KeyedConversations.withKeyed(again, key, (one) => Effect.succeed(one.id))
+      const { id } = KeyedConversations.keyedConversation(again, key)
       assert.strictEqual(id, ids[at])
       assert.match(id, /^[A-Za-z0-9-]{1,64}$/)
     }
-    const [one, same] = yield* Effect.forEach(["a/b", "a/b"], (key) =>
-      KeyedConversations.withKeyed(all, key, Effect.succeed)
+    assert.strictEqual(
+      KeyedConversations.keyedConversation(all, "a/b"),
+      KeyedConversations.keyedConversation(all, "a/b")
     )
-    assert.strictEqual(one, same)
   })
 
   const locked = sessionError(new SessionLocked({ id: "a", pid: 7, since: 0 }))
@@ -66,17 +57,15 @@ describe("conversations with keys", () => {
           return { log, session: "view", complete: number === 1 } as unknown as OpenSession
         })
       })
-      const all = make()
-      const reading = KeyedConversations.withKeyed(all, "a", (one) =>
-        Effect.scoped(
-          Effect.flatMap(
-            KeyedConversations.firstSession(one, ({ session }) =>
-              Effect.sync(() => void opened.push(`read ${String(session)}`))
-            ),
-            () => Effect.sync(() => opened.push(`of ${one.sessions}`))
-          )
-        )
-      ).pipe(Effect.provide(store), Effect.result)
+      const one = KeyedConversations.keyedConversation(make(), "a")
+      const reading = KeyedConversations.firstSession(one, ({ session }) =>
+        Effect.sync(() => void opened.push(`read ${String(session)}`))
+      ).pipe(
+        Effect.tap(() => Effect.sync(() => opened.push(`of ${one.sessions}`))),
+        Effect.scoped,
+        Effect.provide(store),
+        Effect.result
+      )
       const fiber = yield* Effect.forkChild(reading)
       yield* TestClock.adjust("4950 millis")
       assert.strictEqual(fiber.pollUnsafe() === undefined, refused >= 100)
@@ -87,24 +76,4 @@ describe("conversations with keys", () => {
       assert.strictEqual(opened.join(), "open 2,read whole,close 2,open 1,read view,close 1,of 3")
     }
   )
-
-  it.effect("leave memory when it is full, the one used longest ago first, and none that is in use", function* () {
-    const all = make(20_000)
-    const use = (key: string, tokens: number) =>
-      KeyedConversations.withKeyed(all, key, (one) => Effect.sync(() => KeyedConversations.weigh(all, one, tokens)))
-    const held = () => [...all.held.keys()].join()
-    yield* use("a", 100)
-    yield* use("b", 100)
-    yield* use("a", 100)
-    yield* use("c", 100)
-    assert.strictEqual(held(), "b,a,c")
-    yield* use("d", 1_000)
-    assert.strictEqual(held(), "a,c,d")
-    yield* KeyedConversations.withKeyed(all, "a", () => use("e", 1_000))
-    assert.strictEqual(held(), "a,e")
-    assert.strictEqual(
-      all.bytes,
-      [...all.held.values()].reduce((sum, { bytes }) => sum + bytes, 0)
-    )
-  })
 })

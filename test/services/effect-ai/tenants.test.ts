@@ -159,7 +159,7 @@ describe("conversations with a key", () => {
   )
 
   it.effect("lose nothing when they are dropped from memory", function* () {
-    const { problems, shown, started } = yield* world({ memory: 1 })
+    const { problems, shown, started } = yield* world({ remembered: 1 })
     const model = yield* started
     const histories = new Map<string, Messages>()
     const views = new Map<string, string>()
@@ -219,10 +219,10 @@ describe("conversations with a key", () => {
 
   it.effect.prop(
     "are never mixed, in whichever order their calls come",
-    [Schema.Array(Step).check(Schema.isMinLength(10), Schema.isMaxLength(40)), Schema.Literals([1, 20_000, 1e9])],
-    ([steps, memory]) =>
+    [Schema.Array(Step).check(Schema.isMinLength(10), Schema.isMaxLength(40)), Schema.Literals([1, 4, 1_000])],
+    ([steps, remembered]) =>
       Effect.gen(function* () {
-        const { problems, shown, started } = yield* world({ memory, window: 1_200 })
+        const { problems, shown, started } = yield* world({ remembered, window: 1_200 })
         let model = yield* started
         const histories = new Map<string, Messages>()
         for (const [n, { tenant, what }] of steps.entries()) {

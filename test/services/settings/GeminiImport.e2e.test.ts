@@ -7,6 +7,7 @@ import { GeminiImport, type ImportOptions } from "../../../src/services/settings
 import { type ImportReport, skipReasonText } from "../../../src/services/settings/ImportReport.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
+import { strideOf } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const fixture = fileURLToPath(new URL("../../fixtures/gemini-home/home", import.meta.url))
@@ -353,7 +354,7 @@ describe("failures while writing", () => {
     NodeServices.layer,
     function* (verdict) {
       let broken = 0
-      for (let n = 1; ; n += 1) {
+      for (let n = 1; ; n += strideOf(3, 3)) {
         const { filesIn, run } = yield* ground(small, mine)
         const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthMutating(n, verdict))
         const exit = yield* Effect.exit(Effect.provide(run(), faulty.layer))

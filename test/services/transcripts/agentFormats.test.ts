@@ -356,6 +356,7 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsB
     const name = carriedName(agent, place)
     assert.include(name, agent === "gemini" ? id.slice(0, 8) : id)
     if (agent !== "pi") assert.include(command, id)
+    assert.include(resumeCommand(agent, place, `/sessions/${name}`), id)
     assert.match(command, /^cd \/work\/there && /)
     const back = readText(file)
     assert.deepStrictEqual([back.session, back.cwd], [id, "/work/there"])
@@ -367,7 +368,8 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, records, shell, tellsB
         requests.filter(({ usage }) => usage.prompt > 0),
         []
       )
-      assert.isTrue(agent === "gemini" || carriedFolder(agent, place) !== undefined)
+      const folders = { claude: "-work-there", codex: "2026/02/03", gemini: undefined, pi: "--work-there--" }
+      assert.strictEqual(carriedFolder(agent, place), folders[agent])
     }
     assert.deepStrictEqual(viewOf(back).slice(-2).map(messageText), ["user: Thanks.", "model: You are welcome."])
     assert.isFalse(file.includes("high water"))

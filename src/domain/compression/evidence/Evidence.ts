@@ -87,6 +87,8 @@ export interface Evidence {
   readonly commands: ReadonlyMap<string, CommandRun>
   /** Failures that no later call resolved, by subject. */
   readonly errors: ReadonlyMap<string, ToolFailureEvidence>
+  /** Commands that failed and have not succeeded since. */
+  readonly failing: ReadonlyMap<string, unknown>
   readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>

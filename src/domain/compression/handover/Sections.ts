@@ -1,6 +1,5 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import type { Evidence, RecentCall } from "../evidence/Evidence.ts"
-import { withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
@@ -20,7 +19,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, listedCommands } from "./CommandLines.ts"
+import { commandItems, commandLine } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
 
@@ -121,8 +120,6 @@ const intentionOf = ({ lastWords }: Evidence): { readonly entry: string; readonl
   return undefined
 }
 
-const resultOf = (ok: boolean | undefined): string => (ok === undefined ? "no clear result" : ok ? "passed" : "failed")
-
 const actionText = (action: Action, failed: boolean): string => {
   switch (action._tag) {
     case "Read":
@@ -134,7 +131,7 @@ const actionText = (action: Action, failed: boolean): string => {
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${clippedLine(action.command, 160)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
+      return `ran ${commandLine(action.command)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
     case "Search":
       return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
@@ -146,22 +143,16 @@ const actionText = (action: Action, failed: boolean): string => {
 
 const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall): string =>
   isRefused === true
-    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${clippedLine(action.command, 160)}` : ""}`
-    : `last action (${entry}): ${tool} ${actionText(action, failed)}`
+    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${commandLine(action.command)}` : ""}`
+    : `last action (${entry}): ${action._tag === "Other" ? `${tool} ` : ""}${actionText(action, failed)}`
 
-/** Writes the last result of each check: with its command, where there is room. */
-const checkItems = ({ evidence, short }: Material): Writer => {
-  const itemsWith = (chars: number) =>
-    [...evidence.checks].map(([kind, { command, entry, ok }]) =>
-      statement(
-        kind,
-        `${kind} ${resultOf(ok)}${chars === 0 ? "" : `: ${clippedLine(short(withoutView(command)), chars)}`} (${entry})`
-      )
-    )
-  const [brief, long] = [itemsWith(0), itemsWith(80)]
-  const need = long.reduce((sum, item) => sum + cost(item), 0)
-  return (share) => (need <= share("checks") ? long : brief)
-}
+/** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
+const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
+  [...evidence.checks].flatMap(([kind, { command, entry, ok }]) =>
+    ok === undefined
+      ? []
+      : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
+  )
 
 /** Writes where the work stands: the agent's last words, its intention, the last action and the state of the checks. */
 const nowItems = (material: Material): Writer => {
@@ -193,7 +184,7 @@ const nowItems = (material: Material): Writer => {
         `before that (${entry}): ${endsOf(line, Math.max(160, Math.floor(budget * 0.5)))}`
       )
     )
-    return [...within(items, budget), ...checks(share), ...within(earlier, share("before"))]
+    return [...within(items, budget), ...checks, ...within(earlier, share("before"))]
   }
 }
 
@@ -227,11 +218,9 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   }))
   const listedBut = (subjects: ReadonlyArray<string>) =>
     commandItems(
-      listedCommands(
-        new Map([...evidence.commands].filter(([command]) => !subjects.some((subject) => command.includes(subject)))),
-        short,
-        (command) => evidence.errors.has(command)
-      )
+      new Map([...evidence.commands].filter(([command]) => !subjects.some((subject) => command.includes(subject)))),
+      short,
+      (command) => evidence.failing.has(command)
     )
   /** By the number of commits that are listed. */
   const lists = new Map<number, ReturnType<typeof listedBut>>()
@@ -268,7 +257,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const lessons = newestFirst(evidence.lessons).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
-      `${clippedLine(short(withoutView(command)), 60)} failed (${entry}): ${clippedLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      `${clippedLine(commandLine(short(command)), 100)} failed (${entry}): ${clippedLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
   // The last words are listed as what the agent is at.

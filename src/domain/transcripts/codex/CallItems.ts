@@ -1,5 +1,5 @@
 import { exitCode } from "../../actions/ToolResults.ts"
-import { type SourceText, sliceAt } from "../../text/JsonSource.ts"
+import { type SourceText, sliceAt, spelledSurrogate } from "../../text/JsonSource.ts"
 import { answerPiece, callPiece, type Exact, locate, needsExact, type OpenAnswer, type Piece } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { recordProblem, type RecordProblem } from "../Problem.ts"
@@ -15,9 +15,6 @@ const resultMessage = (part: Piece | OpenAnswer): ItemMessage => ({
   parts: [part],
   call: undefined
 })
-
-/** Matches a surrogate that a JSON string writes as an escape. */
-const spelledSurrogate = /(?<!\\)(?:\\\\)*\\u[dD][89a-fA-F]/
 
 /** The arguments of a call, which are a JSON text inside the JSON. */
 interface Arguments {

@@ -11,7 +11,8 @@ import {
 } from "../../content/Content.ts"
 import { messageMedia } from "../../content/MediaBlocks.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
-import { sliceAt } from "../../text/JsonSource.ts"
+import { sliceAt, spelledSurrogate } from "../../text/JsonSource.ts"
+import { wellFormedJson } from "../../text/JsonText.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { partTokens, type Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
@@ -41,14 +42,12 @@ const wellFormed = (record: Json): Json => {
   const json = JSON.stringify(record)
   if (!json.includes("\\ud")) return record
   // Own JSON: the line was parsed before.
-  const value: unknown = JSON.parse(
-    json.replace(/\\\\|\\ud[89a-f][0-9a-f]{2}/g, (match) => (match === "\\\\" ? match : "\ufffd"))
-  )
+  const value: unknown = JSON.parse(wellFormedJson(json))
   return isJson(value) ? value : record
 }
 
 /** Whether Codex can read a line: it contains no bytes and no escapes that are not valid Unicode. */
-const isReadable = (line: string): boolean => line.isWellFormed() && !/\\u[dD][89a-fA-F]/.test(line)
+const isReadable = (line: string): boolean => line.isWellFormed() && !spelledSurrogate.test(line)
 
 /** Returns the line of a record with its exact parts and marks. */
 const markedLine = (record: Json, pieces: ReadonlyArray<Piece> | undefined, marks: Json): string => {

@@ -9,6 +9,7 @@ import {
 } from "../../content/Content.ts"
 import { type Author, type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { missingResponse } from "../../conversation/Projection.ts"
+import { spelledSurrogate } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
@@ -207,8 +208,6 @@ const isSpaced = (text: string, json: string): boolean => {
   return at === json.length
 }
 
-const brokenText = /\\u[dD][89a-fA-F]/
-
 class Writing {
   readonly unheld = new Skipped()
   private readonly ids: Ids
@@ -385,7 +384,7 @@ class Writing {
     if (unseen !== undefined) this.unheld.add(unseen)
     if (Object.keys(draft.content).length > 2) this.unheld.add("key beside role and parts")
     for (const { part, source } of pieces) {
-      if (brokenText.test(JSON.stringify(part))) this.unheld.add("text that is not Unicode")
+      if (spelledSurrogate.test(JSON.stringify(part))) this.unheld.add("text that is not Unicode")
       else if (exact && source !== undefined && !isSpaced(source, JSON.stringify(part))) this.unheld.add("exact JSON")
     }
   }

@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { contextTable, type ContextUse } from "../../../../src/cli/chat/slash/ContextTable.ts"
 import { columnsOf } from "../../../../src/cli/output/Output.ts"
 import type { Inspection } from "../../../../src/domain/evaluation/Inspection.ts"
+import { PartKind } from "../../../../src/domain/evaluation/PartKind.ts"
 
 const kind = (name: Inspection["kinds"][number]["kind"], view: number): Inspection["kinds"][number] => ({
   kind: name,
@@ -51,6 +52,14 @@ describe("/context", () => {
     const lines = contextTable({ ...use, kinds: [kind("user", 5_000)], overhead: 0, tokens: 5_000 }, 24).split("\n")
     assert.strictEqual(lines[0], `  [${"█".repeat(20)}]`)
     assert.strictEqual(lines[2], "  ·  free           0    0 %")
+  })
+
+  it("gives each kind a mark of its own", () => {
+    const kinds = PartKind.literals.map((name, at) => kind(name, 50 - at))
+    const [bar = "", ...rows] = contextTable({ ...use, kinds, overhead: 60, threshold: 1 }, 64).split("\n")
+    const marks = rows.slice(0, kinds.length + 1).map((row) => row.slice(2, 3))
+    assert.strictEqual(new Set(marks).size, kinds.length + 1)
+    assert.deepStrictEqual([...new Set(bar.replace(/[[\]\s\u00b7]/g, ""))], marks)
   })
 
   it("no line exceeds forty columns for any window", () => {

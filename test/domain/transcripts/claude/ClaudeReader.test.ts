@@ -3,6 +3,7 @@ import { payload } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
 import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import { corpus } from "../../../support/corpus.ts"
 import { bad, contents, drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
 
 /** What is true of Claude Code's records alone: a tree of lines, a queue, blocks. `agentFormats.test.ts` has what holds for every agent. */
@@ -444,66 +445,8 @@ describe("records become messages", () => {
 describe("what the model was shown beside a message", () => {
   const beside = (uuid: string, parent: string, type: string, rest: object) =>
     other(uuid, parent, "attachment", { attachment: { type, ...rest } })
-  it.each<readonly [kind: string, rest: object, shown: string]>([
-    [
-      "file",
-      { filename: "/a.ts", content: { type: "text", file: { content: "WORDS" } } },
-      "Contents of /a.ts:\n\nWORDS"
-    ],
-    [
-      "file",
-      { content: { file: { filePath: "/a", cells: [{ source: "ONE" }, { source: "TWO" }] } } },
-      "Contents of /a:\n\nONE\n\nTWO"
-    ],
-    [
-      "file",
-      { content: { file: { base64: "AA", type: "image/png" } } },
-      '{"inlineData":{"mimeType":"image/png","data":"AA"}}'
-    ],
-    [
-      "file",
-      { content: { type: "pdf", file: { base64: "AA" } } },
-      '{"inlineData":{"mimeType":"application/pdf","data":"AA"}}'
-    ],
-    ["directory", { path: "/d", content: "WORDS" }, "Contents of /d:\n\nWORDS"],
-    [
-      "edited_text_file",
-      { filename: "/a", snippet: "1\tWORDS" },
-      "/a was changed outside the conversation:\n\n1\tWORDS"
-    ],
-    ["selected_lines_in_ide", { filename: "/a", content: "WORDS" }, "The user selected lines in /a:\n\nWORDS"],
-    ["nested_memory", { path: "/m.md", content: { content: "WORDS" } }, "Contents of /m.md:\n\nWORDS"],
-    [
-      "relevant_memories",
-      {
-        memories: [
-          { path: "/m", content: "A" },
-          { path: "/n", content: "B" }
-        ]
-      },
-      "Contents of /m:\n\nA | Contents of /n:\n\nB"
-    ],
-    ["instructions", { files: [{ path: "/m", content: "WORDS" }] }, "Contents of /m:\n\nWORDS"],
-    ["plan_file_reference", { planFilePath: "/p", planContent: "WORDS" }, "Contents of /p:\n\nWORDS"],
-    ["invoked_skills", { skills: [{ path: "/s", content: "WORDS" }] }, "Contents of /s:\n\nWORDS"],
-    ["mcp_resource", { uri: "x:y", content: { contents: [{ text: "WORDS" }] } }, "Contents of x:y:\n\nWORDS"],
-    [
-      "diagnostics",
-      { files: [{ uri: "/a", diagnostics: [{ message: "A" }, { message: "B" }] }] },
-      "Diagnostics of /a:\n\nA\nB"
-    ],
-    ["hook_additional_context", { hookName: "Stop", content: ["A", "B"] }, "Hook Stop:\n\nA\nB"],
-    ["hook_success", { hookName: "S", hookEvent: "SessionStart", content: "WORDS" }, "Hook S:\n\nWORDS"],
-    ["hook_blocking_error", { hookName: "S", blockingError: { blockingError: "WORDS" } }, "Hook S:\n\nWORDS"],
-    ["hook_stopped_continuation", { hookName: "S", message: "WORDS" }, "Hook S:\n\nWORDS"],
-    [
-      "async_hook_response",
-      { response: { systemMessage: "A", hookSpecificOutput: { additionalContext: "B" } } },
-      "Hook:\n\nA | Hook:\n\nB"
-    ],
-    ["critical_system_reminder", { content: "WORDS" }, "WORDS"],
-    ["teammate_mailbox", { messages: [{ from: "x", text: "WORDS" }] }, "Message of the agent x:\n\nWORDS"]
-  ])("%s", (kind, rest, shown) => {
+  const attachments = corpus<readonly [kind: string, rest: object, shown: string]>("claude-attachments")
+  it.each(attachments)("%s", (kind, rest, shown) => {
     assert.deepStrictEqual(told(records(user("1", null, "go"), beside("2", "1", kind, rest), user("3", "2", "on"))), [
       "user: go",
       `program: ${shown}`,

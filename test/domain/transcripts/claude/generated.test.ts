@@ -1,8 +1,7 @@
 import { assert, it } from "@effect/vitest"
-import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
+import { Choices, generatedRuns } from "../../../support/generated.ts"
 import { drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
-import { runsOf } from "../../../support/runs.ts"
 
 /**
  * Generated sessions of Claude Code with the truth beside them: turns with parallel calls, refusals, attachments, queues that race with the
@@ -12,32 +11,21 @@ import { runsOf } from "../../../support/runs.ts"
 type Json = Readonly<Record<string, unknown>>
 
 /** A session as it was written, and what happened in it. */
-class Session {
+class Session extends Choices {
   readonly records: Array<Json> = []
   /** The messages of the conversation, and its compactions, in the form of `told`. */
   readonly truth: Array<string> = []
   private time = 0
-  private names = 0
   private parent: string | null = null
   /** The messages of the conversation, each with its last record. */
   private messages: Array<string> = []
   private canRewind = true
-  private readonly random: Random
 
   constructor(seed: number) {
-    this.random = seededRandom(seed)
+    super(seed)
     this.turn()
     for (let n = this.below(6); n >= 0; n -= 1) this.step()
     this.layOut()
-  }
-
-  private below(bound: number): number {
-    return Math.floor(this.random() * bound)
-  }
-
-  private fresh(kind: string): string {
-    this.names += 1
-    return `${kind}${this.names}`
   }
 
   private add(record: Json, parent: string | null = this.parent): string {
@@ -200,7 +188,7 @@ class Session {
 }
 
 const read = reading(() => claudeReader())
-const seeds = Array.from({ length: runsOf(2_000, 100) }, (_, n) => n + 1)
+const seeds = Array.from({ length: generatedRuns }, (_, n) => n + 1)
 
 it("a generated session is read as it happened, whatever the order of its records", () => {
   for (const seed of seeds) {

@@ -1,10 +1,5 @@
-import { assert, it } from "@effect/vitest"
-import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import { codexReader } from "../../../../src/domain/transcripts/codex/CodexReader.ts"
-import { newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
-import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
-import { ok, reading, told } from "../../../support/reading.ts"
-import { runsOf } from "../../../support/runs.ts"
+import { Generated, itIsReadAsItHappened } from "../../../support/generated.ts"
 
 /**
  * Generated rollouts of Codex with the truth after each record: items of the model that join, parallel calls, results in any order,
@@ -21,45 +16,28 @@ type Step =
   | Said
   | { readonly by: "compaction"; readonly insert: ReadonlyArray<string>; readonly tokens: number | undefined }
 
-class Rollout {
-  readonly records: Array<object> = []
-  /** The lines of `told` after each record. */
-  readonly truths: Array<ReadonlyArray<string>> = []
-  /** The requests after each record. */
-  readonly requests: Array<number> = []
+class Rollout extends Generated {
   private steps: Array<Step> = []
   private open: Said | undefined
   private total = 0
   private tokens: number | undefined
-  private counted = 0
-  private names = 0
-  private readonly random: Random
 
   constructor(seed: number) {
-    this.random = seededRandom(seed)
+    super(seed)
     this.write({ type: "session_meta", payload: { id: "s", cwd: "/w", cli_version: "0.144.0" } })
     for (let n = 4 + this.below(24); n > 0; n -= 1) this.step()
   }
 
-  private below(bound: number): number {
-    return Math.floor(this.random() * bound)
-  }
-
-  private fresh(): string {
-    this.names += 1
-    return `w${this.names}`
-  }
-
-  private write(record: object): void {
-    this.records.push({ timestamp: "2026-01-01T00:00:01.000Z", ...record })
-    this.truths.push(
-      this.steps.flatMap((step) =>
-        step.by === "compaction"
-          ? [`compaction (auto, ${step.tokens ?? "?"}), kept from nothing`, ...step.insert.map((line) => `+ ${line}`)]
-          : [`${step.by === "answers" ? "user" : step.by}: ${step.parts.join(" | ")}`]
-      )
+  protected override said(): ReadonlyArray<string> {
+    return this.steps.flatMap((step) =>
+      step.by === "compaction"
+        ? [`compaction (auto, ${step.tokens ?? "?"}), kept from nothing`, ...step.insert.map((line) => `+ ${line}`)]
+        : [`${step.by === "answers" ? "user" : step.by}: ${step.parts.join(" | ")}`]
     )
-    this.requests.push(this.counted)
+  }
+
+  protected override write(record: object): void {
+    super.write({ timestamp: "2026-01-01T00:00:01.000Z", ...record })
   }
 
   private item(payload: object, by: Said["by"], ...parts: ReadonlyArray<string>): void {
@@ -74,7 +52,7 @@ class Rollout {
   }
 
   private step(): void {
-    const ways = [
+    this.oneOf([
       () => this.user(this.fresh()),
       () => this.user(`<environment_context>${this.fresh()}</environment_context>`, "program"),
       () => this.agentMessage(),
@@ -87,10 +65,9 @@ class Rollout {
       () => this.count(),
       () => this.rollBack(),
       () => this.compact(),
-      () => this.write({ type: "hologram", payload: {} }),
+      () => this.hologram({ type: "hologram", payload: {} }),
       () => this.write({ type: "event_msg", payload: { type: "agent_message", message: "again" } })
-    ]
-    ways[this.below(ways.length)]?.()
+    ])
   }
 
   private agentMessage(): void {
@@ -180,19 +157,4 @@ class Rollout {
   }
 }
 
-const read = reading(codexReader)
-
-it("a generated rollout is read as it happened, to any of its records", () => {
-  for (let seed = 1; seed <= runsOf(2_000, 100); seed += 1) {
-    const { records, requests, truths } = new Rollout(seed)
-    const lines = records.map((record) => JSON.stringify(record))
-    const step = seed % 10 === 0 ? 1 : Math.max(1, Math.floor(lines.length / 4))
-    const state = newScan()
-    for (const [at, record] of records.entries()) {
-      scanRecord(state, "codex", record)
-      assert.strictEqual(state.requests.length, requests[at], `seed ${seed}, ${at + 1} records`)
-      if (at % step !== 0 && at < lines.length - 1) continue
-      assert.deepStrictEqual(told(ok(read(lines.slice(0, at + 1)))), truths[at], `seed ${seed}, ${at + 1} records`)
-    }
-  }
-})
+itIsReadAsItHappened("codex", codexReader, (seed) => new Rollout(seed))

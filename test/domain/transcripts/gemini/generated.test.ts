@@ -1,11 +1,6 @@
-import { assert, it } from "@effect/vitest"
 import { acknowledgement } from "../../../../src/domain/compression/strategies/gemini/Conclusion.ts"
-import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
-import { newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
-import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
 import { geminiReader } from "../../../../src/domain/transcripts/gemini/GeminiReader.ts"
-import { ok, reading, told } from "../../../support/reading.ts"
-import { runsOf } from "../../../support/runs.ts"
+import { Generated, itIsReadAsItHappened } from "../../../support/generated.ts"
 
 /**
  * Generated sessions of Gemini CLI with the truth after each record: messages that are written again as they grow, results that stand in
@@ -24,49 +19,31 @@ interface Held {
 const environment = "<session_context>\nfolder\n</session_context>"
 const picture = { inlineData: { mimeType: "image/png", data: "aGk=" } }
 
-class Session {
-  readonly records: Array<object> = [{ sessionId: "s", projectHash: "p", startTime: "2026-01-01T00:00:00.000Z" }]
-  /** The lines of `told` after each record. */
-  readonly truths: Array<ReadonlyArray<string>> = [[]]
-  /** The requests after each record. */
-  readonly requests: Array<number> = [0]
-  holograms = 0
+class Session extends Generated {
   /** What was said before the last compression, and that compression. */
   private past: ReadonlyArray<string> = []
   private pastMessages = 0
   /** What the last compression left, which does not change again, and what was said since. */
   private left: ReadonlyArray<Held> = []
   private own: ReadonlyArray<Held> = []
-  private readonly counted = new Set<unknown>()
-  private names = 0
-  private readonly random: Random
+  private readonly answers = new Set<unknown>()
 
   constructor(seed: number) {
-    this.random = seededRandom(seed)
-    if (this.below(2) === 0) this.add(this.said(environment), `environment: ${environment}`)
+    super(seed)
+    this.write({ sessionId: "s", projectHash: "p", startTime: "2026-01-01T00:00:00.000Z" })
+    if (this.below(2) === 0) this.add(this.typed(environment), `environment: ${environment}`)
     for (let n = 4 + this.below(24); n > 0; n -= 1) this.step()
   }
 
-  private below(bound: number): number {
-    return Math.floor(this.random() * bound)
-  }
-
-  private fresh(): string {
-    this.names += 1
-    return `w${this.names}`
-  }
-
-  private write(record: object): void {
-    this.records.push(record)
-    this.truths.push([...this.past, ...this.own.flatMap(({ lines }) => lines)])
-    this.requests.push(this.counted.size)
+  protected override said(): ReadonlyArray<string> {
+    return [...this.past, ...this.own.flatMap(({ lines }) => lines)]
   }
 
   private message(type: string, content: unknown, more: object = {}): Held["record"] {
     return { id: this.fresh(), timestamp: "2026-01-01T00:00:01.000Z", type, content, ...more }
   }
 
-  private said(content: unknown): Held["record"] {
+  private typed(content: unknown): Held["record"] {
     return this.message("user", content)
   }
 
@@ -75,12 +52,13 @@ class Session {
     const held = { record, lines }
     const isKnown = this.own.some((one) => one.record.id === record.id)
     this.own = isKnown ? this.own.map((one) => (one.record.id === record.id ? held : one)) : [...this.own, held]
-    if (record.tokens !== undefined) this.counted.add(record.id)
+    if (record.tokens !== undefined) this.answers.add(record.id)
+    this.counted = this.answers.size
     this.write(record)
   }
 
   private step(): void {
-    const ways = [
+    this.oneOf([
       () => this.user(),
       () => this.user(),
       () => this.answer(),
@@ -88,20 +66,14 @@ class Session {
       () => this.calls(),
       () => this.calls(),
       () => this.add(this.message(["info", "error", "warning"][this.below(3)] ?? "info", this.fresh())),
-      () => this.add(this.said(`/${this.fresh()}`)),
+      () => this.add(this.typed(`/${this.fresh()}`)),
       () => this.add(this.message("hologram", this.fresh())),
-      () => this.hologram(),
+      () => this.hologram({ type: "hologram" }),
       () => this.write({ $set: { lastUpdated: "2026-01-01T00:00:02.000Z", summary: this.fresh() } }),
       () => this.rewind(),
       () => this.compress(),
       () => this.resume()
-    ]
-    ways[this.below(ways.length)]?.()
-  }
-
-  private hologram(): void {
-    this.holograms += 1
-    this.write({ type: "hologram" })
+    ])
   }
 
   private user(): void {
@@ -111,7 +83,7 @@ class Session {
       [[{ text }], text],
       [[{ text }, picture], `${text} | ${JSON.stringify(picture)}`]
     ][this.below(3)] ?? [text, text]
-    this.add(this.said(content), `user: ${String(line)}`)
+    this.add(this.typed(content), `user: ${String(line)}`)
   }
 
   private answered(): object {
@@ -150,7 +122,7 @@ class Session {
     const results = `user: ${calls.map(({ line }) => line).join(" | ")}`
     const waiting = { ...record, toolCalls: calls.map(({ call }) => ({ ...call, status: "executing" })) }
     const done = { ...record, toolCalls: calls.map(({ call, result, status }) => ({ ...call, result, status })) }
-    const repeated = this.said(calls.flatMap(({ result }) => result))
+    const repeated = this.typed(calls.flatMap(({ result }) => result))
     if (this.below(2) === 0) this.add(waiting, made)
     const order = this.below(3)
     if (order > 0) this.add(done, made, results)
@@ -195,7 +167,7 @@ class Session {
     const again = kept.slice(0, kept.length - stays.length)
     const summary = `<state_snapshot>${this.fresh()}</state_snapshot>`
     const inserted: ReadonlyArray<Held> = [
-      { record: this.said(summary), lines: [`summary: ${summary}`] },
+      { record: this.typed(summary), lines: [`summary: ${summary}`] },
       { record: this.message("gemini", acknowledgement), lines: [`model: ${acknowledgement}`] },
       ...again.map(({ lines, record }) => ({ lines, record }))
     ]
@@ -217,23 +189,4 @@ class Session {
   }
 }
 
-const read = reading(geminiReader)
-
-it("a generated session of Gemini CLI is read as it happened, to any of its records", () => {
-  for (let seed = 1; seed <= runsOf(2_000, 100); seed += 1) {
-    const { holograms, records, requests, truths } = new Session(seed)
-    const lines = records.map((record) => JSON.stringify(record))
-    const step = seed % 10 === 0 ? 1 : Math.max(1, Math.floor(lines.length / 4))
-    const state = newScan()
-    for (const [at, record] of records.entries()) {
-      scanRecord(state, "gemini", record)
-      const name = `seed ${seed}, ${at + 1} records`
-      assert.strictEqual(state.requests.length, requests[at], name)
-      if (at % step !== 0 && at < lines.length - 1) continue
-      assert.deepStrictEqual(told(ok(read(lines.slice(0, at + 1)))), truths[at], name)
-    }
-    const { skipped, unknown } = ok(read(lines))
-    assert.strictEqual(skipped["hologram"] ?? 0, holograms, `seed ${seed}`)
-    if (holograms > 0) assert.include(unknown?.kinds ?? [], "hologram")
-  }
-})
+itIsReadAsItHappened("gemini", geminiReader, (seed) => new Session(seed))

@@ -1,11 +1,8 @@
 import { assert, it } from "@effect/vitest"
-import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
-import { newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
-import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
 import { opencodeReader, readOpencodeDocument } from "../../../../src/domain/transcripts/opencode/OpencodeReader.ts"
+import { Generated, generatedRuns, itIsReadAsItHappened } from "../../../support/generated.ts"
 import { ok, reading, told } from "../../../support/reading.ts"
-import { runsOf } from "../../../support/runs.ts"
 
 /**
  * Generated sessions of opencode with the truth after each row: messages whose parts come one by one, parallel calls, refusals, files,
@@ -89,37 +86,18 @@ const truthOf = (messages: ReadonlyArray<Message>, reverted?: string): ReadonlyA
   return lines
 }
 
-class Session {
+class Session extends Generated {
   readonly messages: Array<Message> = []
-  readonly rows: Array<Json> = [{ kind: "session", id: "ses_1", directory: "/w", version: "1.18.0" }]
-  /** The lines of `told` after each row. */
-  readonly truths: Array<ReadonlyArray<string>> = [[]]
-  /** The requests after each row. */
-  readonly requests: Array<number> = [0]
-  holograms = 0
-  private counted = 0
-  private names = 0
   private time = 0
-  readonly random: Random
 
   constructor(seed: number) {
-    this.random = seededRandom(seed)
+    super(seed)
+    this.write({ kind: "session", id: "ses_1", directory: "/w", version: "1.18.0" })
     for (let n = 2 + this.below(12); n > 0; n -= 1) this.step()
   }
 
-  below(bound: number): number {
-    return Math.floor(this.random() * bound)
-  }
-
-  private fresh(): string {
-    this.names += 1
-    return `w${this.names}`
-  }
-
-  private write(row: Json): void {
-    this.rows.push(row)
-    this.truths.push(truthOf(this.messages))
-    this.requests.push(this.counted)
+  protected override said(): ReadonlyArray<string> {
+    return truthOf(this.messages)
   }
 
   private message(data: Json): Message {
@@ -137,7 +115,7 @@ class Session {
   }
 
   private step(): void {
-    const ways = [
+    this.oneOf([
       () => this.user(),
       () => this.user(),
       () => this.answer(),
@@ -145,21 +123,15 @@ class Session {
       () => this.answer(),
       () => this.compact(),
       () => void this.message({ role: "critic" }),
-      () => this.hologram()
-    ]
-    ways[this.below(ways.length)]?.()
-  }
-
-  private hologram(): void {
-    this.holograms += 1
-    this.write({ kind: "hologram", id: this.fresh() })
+      () => this.hologram({ kind: "hologram", id: this.fresh() })
+    ])
   }
 
   private user(): void {
     const message = this.message({ role: "user" })
     for (let n = 1 + this.below(4); n > 0; n -= 1) {
       const text = this.fresh()
-      const ways = [
+      this.oneOf([
         () => this.part(message, { type: "text", text }, { by: "user", line: text }),
         () => this.part(message, { type: "text", text }, { by: "user", line: text }),
         () => this.part(message, { type: "text", text, synthetic: true }, { by: "program", line: text }),
@@ -168,8 +140,7 @@ class Session {
         () => this.part(message, { type: "file", filename: text, url: "file:///a" }, { line: `[file ${text}]` }),
         () => this.part(message, { type: "subtask", prompt: text }, { line: text }),
         () => this.part(message, { type: "hologram" })
-      ]
-      ways[this.below(ways.length)]?.()
+      ])
     }
   }
 
@@ -179,15 +150,14 @@ class Session {
     const message = this.message({ role: "assistant", modelID: "m", ...(isCounted ? { tokens } : {}) })
     for (let n = this.below(6); n > 0; n -= 1) {
       const text = this.fresh()
-      const ways = [
+      this.oneOf([
         () => this.part(message, { type: "text", text }, { by: "model", line: text }),
         () => this.part(message, { type: "reasoning", text }, { by: "model", line: `~${text}` }),
         () => this.part(message, picture, { by: "model", line: pictureLine }),
         () => this.part(message, { type: ["step-start", "step-finish", "hologram"][this.below(3)] }),
         () => this.call(message),
         () => this.call(message)
-      ]
-      ways[this.below(ways.length)]?.()
+      ])
     }
   }
 
@@ -196,7 +166,7 @@ class Session {
     const made: Added = { by: "model", line: `read(${callID} {"a":1})`, isCall: true }
     const result = (response: Json): Added => ({ by: "answers", line: `read[${callID}] ${JSON.stringify(response)}` })
     const tool = (state: Json) => ({ type: "tool", callID, tool: "read", state: { input: { a: 1 }, ...state } })
-    const ways = [
+    this.oneOf([
       () => this.part(message, tool({ status: "completed", output: words }), made, result({ output: words })),
       () =>
         this.part(
@@ -208,8 +178,7 @@ class Session {
         ),
       () => this.part(message, tool({ status: "error", error: words }), made, result({ error: words })),
       () => this.part(message, tool({ status: "running" }), made)
-    ]
-    ways[this.below(ways.length)]?.()
+    ])
   }
 
   private compact(): void {
@@ -229,28 +198,12 @@ class Session {
 const read = reading(opencodeReader)
 const readRows = (rows: ReadonlyArray<Json>) => ok(read(rows.map((row) => JSON.stringify(row))))
 
-it("a generated session of opencode is read as it happened, to any of its rows", () => {
-  for (let seed = 1; seed <= runsOf(2_000, 100); seed += 1) {
-    const { holograms, requests, rows, truths } = new Session(seed)
-    const step = seed % 10 === 0 ? 1 : Math.max(1, Math.floor(rows.length / 4))
-    const state = newScan()
-    for (const [at, row] of rows.entries()) {
-      scanRecord(state, "opencode", row)
-      const name = `seed ${seed}, ${at + 1} rows`
-      assert.strictEqual(state.requests.length, requests[at], name)
-      if (at % step !== 0 && at < rows.length - 1) continue
-      assert.deepStrictEqual(told(readRows(rows.slice(0, at + 1))), truths[at], name)
-    }
-    const { skipped, unknown } = readRows(rows)
-    assert.strictEqual(skipped["row: hologram"] ?? 0, holograms, `seed ${seed}`)
-    if (holograms > 0) assert.include(unknown?.kinds ?? [], "row: hologram")
-  }
-})
+itIsReadAsItHappened("opencode", opencodeReader, (seed) => new Session(seed), "row: hologram")
 
 it("the rows in any order, an export, and what was taken back", () => {
-  for (let seed = 1; seed <= runsOf(2_000, 100); seed += 1) {
+  for (let seed = 1; seed <= generatedRuns; seed += 1) {
     const session = new Session(seed)
-    const { messages, rows } = session
+    const { messages, records: rows } = session
     const reverted = messages[session.below(messages.length + 1)]?.id
     const revert = reverted === undefined ? {} : { revert: { messageID: reverted } }
     const truth = truthOf(messages, reverted)

@@ -1,8 +1,5 @@
-import { assert, it } from "@effect/vitest"
-import { type Random, seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import { piReader } from "../../../../src/domain/transcripts/pi/PiReader.ts"
-import { ok, reading, told } from "../../../support/reading.ts"
-import { runsOf } from "../../../support/runs.ts"
+import { Generated, itIsReadAsItHappened } from "../../../support/generated.ts"
 
 /**
  * Generated sessions of Pi with the truth after each entry: a tree of messages, parallel calls, branches, compactions, commands of the
@@ -41,36 +38,28 @@ const truthOf = (path: ReadonlyArray<Step>): ReadonlyArray<string> => {
   return lines
 }
 
-class Session {
-  readonly records: Array<object> = [{ type: "session", version: 3, id: "s", cwd: "/w" }]
-  readonly truths: Array<ReadonlyArray<string>> = [[]]
+class Session extends Generated {
   private readonly paths = new Map<string, ReadonlyArray<Step>>()
   private path: ReadonlyArray<Step> = []
   private parent: string | null = null
-  private names = 0
-  private readonly random: Random
 
   constructor(seed: number) {
-    this.random = seededRandom(seed)
+    super(seed)
+    super.write({ type: "session", version: 3, id: "s", cwd: "/w" })
     for (let n = 4 + this.below(24); n > 0; n -= 1) this.step()
   }
 
-  private below(bound: number): number {
-    return Math.floor(this.random() * bound)
+  protected override said(): ReadonlyArray<string> {
+    return truthOf(this.path)
   }
 
-  private fresh(): string {
-    this.names += 1
-    return `w${this.names}`
-  }
-
-  private write(record: object, step?: (id: string) => Step): void {
+  protected override write(record: object, step?: (id: string) => Step): void {
     const id = this.fresh()
-    this.records.push({ id, parentId: this.parent, timestamp: "2026-01-01T00:00:01.000Z", ...record })
+    const parentId = this.parent
     this.parent = id
     if (step !== undefined) this.path = [...this.path, step(id)]
     this.paths.set(id, this.path)
-    this.truths.push(truthOf(this.path))
+    super.write({ id, parentId, timestamp: "2026-01-01T00:00:01.000Z", ...record })
   }
 
   private message(message: object, line: string, isResult = false): void {
@@ -80,7 +69,7 @@ class Session {
   private step(): void {
     const text = this.fresh()
     const block = { type: "text", text }
-    const ways = [
+    this.oneOf([
       () => this.message({ role: "user", content: text }, `user: ${text}`),
       () => this.message({ role: "user", content: [block] }, `user: ${text}`),
       () =>
@@ -104,11 +93,10 @@ class Session {
           id
         })),
       () => this.write({ type: "model_change", modelId: "m" }),
-      () => this.write({ type: "hologram" }),
+      () => this.hologram({ type: "hologram" }),
       () => this.branch(),
       () => this.compact(text)
-    ]
-    ways[this.below(ways.length)]?.()
+    ])
   }
 
   private calls(): void {
@@ -141,14 +129,4 @@ class Session {
   }
 }
 
-const read = reading(() => piReader())
-
-it("a generated session of Pi is read as it happened, to any of its entries", () => {
-  for (let seed = 1; seed <= runsOf(2_000, 100); seed += 1) {
-    const { records, truths } = new Session(seed)
-    const lines = records.map((record) => JSON.stringify(record))
-    for (let end = 1; end <= lines.length; end += 1) {
-      assert.deepStrictEqual(told(ok(read(lines.slice(0, end)))), truths[end - 1], `seed ${seed}, ${end} lines`)
-    }
-  }
-})
+itIsReadAsItHappened("pi", piReader, (seed) => new Session(seed))

@@ -2,6 +2,7 @@ import { Effect, Result } from "effect"
 import { globSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { fillTemplate } from "../../../../src/domain/agent/AgentDefinition.ts"
+import { HookEvent } from "../../../../src/domain/hooks/Hook.ts"
 import { browserAgent } from "../../../../src/services/agent/builtin/BrowserAgent.ts"
 import { cliHelp, getInternalDocs } from "../../../../src/services/agent/builtin/CliHelp.ts"
 import { codebaseInvestigator } from "../../../../src/services/agent/builtin/CodebaseInvestigator.ts"
@@ -90,6 +91,11 @@ describe("the manual tool", () => {
     .map(({ text }) => text)
     .join("\n")
   const cli = sources("src/cli/**/*.ts").join("\n")
+
+  it("names every event of hooks and every built-in agent on their pages", () => {
+    for (const event of Object.keys(HookEvent.cases)) assert.include(manual["hooks"]?.text, event)
+    for (const { definition } of builtIn) assert.include(manual["agents"]?.text, definition.name)
+  })
 
   it("names existing commands", () => {
     const commands = new Set([...pages.matchAll(/palimpsest ([a-z]+)/g)].map(([, name = ""]) => name))

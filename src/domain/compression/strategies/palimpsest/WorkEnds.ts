@@ -20,10 +20,13 @@ export type WorkEnd = (typeof WorkEnd)[keyof typeof WorkEnd]
 
 const commit = /\bgit\s+(?:-\S+\s+(?:\S+\s+)?)?commit\b/
 
-/** Whether an action ends a step of the work. */
-const endsStep = (action: Action): boolean =>
-  (action._tag === "Command" && action.exit === 0 && commit.test(action.command)) ||
-  (action._tag === "Todos" && action.todos.some((todo) => !isOpenTodo(todo)))
+/** Whether an action made a commit. */
+const isCommit = (action: Action): boolean =>
+  action._tag === "Command" && action.exit === 0 && commit.test(action.command)
+
+/** Returns the closed items of the list that actions wrote; undefined when they wrote none. */
+const closedItems = (actions: ReadonlyArray<Action>): ReadonlyArray<string> | undefined =>
+  actions.findLast((action) => action._tag === "Todos")?.todos.flatMap((todo) => (isOpenTodo(todo) ? [] : [todo.text]))
 
 /** Returns what the calls that are answered by the message before this index did. */
 const actionsBefore = (view: IndexedView, index: number): ReadonlyArray<Action> => {
@@ -53,6 +56,16 @@ export class WorkEnds {
     this.view = view
   }
 
+  /** Whether the list of work that stands before this index closes an item that the list before it had not closed. */
+  private closesItem(index: number, actions: ReadonlyArray<Action>): boolean {
+    const closed = closedItems(actions) ?? []
+    for (let at = index - 1; closed.length > 0 && at > 0; at -= 1) {
+      const before = closedItems(actionsBefore(this.view, at))
+      if (before !== undefined) return closed.some((text) => !before.includes(text))
+    }
+    return closed.length > 0
+  }
+
   /** Returns what ends before this index. Indexes are asked for from the last one back. */
   before(index: number): WorkEnd {
     const actions = actionsBefore(this.view, index)
@@ -61,7 +74,7 @@ export class WorkEnds {
     if (files.length > 0) this.next = files
     const item = this.view.at(index)
     if (item !== undefined && beginsTurn(item.entry)) return WorkEnd.turn
-    if (actions.some(endsStep)) return WorkEnd.step
+    if (actions.some(isCommit) || this.closesItem(index, actions)) return WorkEnd.step
     return isOther ? WorkEnd.file : WorkEnd.none
   }
 }

@@ -136,10 +136,11 @@ describe("what stays", () => {
       model(call("run_shell_command", { command: "git add -A && git commit -m 'Mend it'" }, "c")),
       user(response("run_shell_command", output, "c"))
     ]
-    const closes = [
-      model(call("write_todos", { todos: [{ content: "mend", status: "completed" }] }, "t")),
+    const lists = (...done: ReadonlyArray<string>) => [
+      model(call("write_todos", { todos: done.map((content) => ({ content, status: "completed" })) }, "t")),
       user(response("write_todos", { output: "ok" }, "t"))
     ]
+    const closes = lists("mend")
     const readOnly = steps(80, 1)
     // Of 65 messages 19 may stay, and the cut may move where 12 stay. `piece` ends 17 messages before the end.
     const keptOf = (piece: ReadonlyArray<Content>, then: ReadonlyArray<Content> = readOnly, last = steps(50, 7)) => {
@@ -154,6 +155,9 @@ describe("what stays", () => {
     assert.strictEqual(keptOf(commits({ output: "[main 1a2b3c4] Mend it", exit_code: 0 })), 17)
     assert.strictEqual(keptOf(commits({ error: "nothing to commit" })), nowhere)
     assert.strictEqual(keptOf(closes), 17)
+    // A list that closes nothing ends nothing.
+    assert.strictEqual(keptOf([...lists("mend"), ...steps(70, 1), ...lists("mend")]), nowhere)
+    assert.strictEqual(keptOf([...lists("mend"), ...steps(70, 1), ...lists("mend", "test")]), 17)
     assert.strictEqual(keptOf(edits("a.ts", "e1"), edits("b.ts", "e2")), 17)
     assert.strictEqual(keptOf(edits("a.ts", "e1"), edits("a.ts", "e2")), nowhere)
     assert.strictEqual(keptOf([...closes, ...edits("a.ts", "e1")], edits("b.ts", "e2")), 19)

@@ -4,14 +4,12 @@ import { Command } from "effect/cli"
 import { config } from "../../src/cli/commands/config.ts"
 import { defaults } from "../../src/domain/settings/Settings.ts"
 import { setValues } from "../../src/domain/settings/SettingsKey.ts"
-import { decode } from "../../src/domain/text/Bytes.ts"
 import * as FileSettings from "../../src/layers/settings/FileSettings.ts"
 import * as MemoryTrust from "../../src/layers/testing/MemoryTrust.ts"
 import { EnvFiles } from "../../src/services/platform/EnvFiles.ts"
 import { GeminiImport } from "../../src/services/settings/GeminiImport.ts"
 import { Trust, type TrustAnswer } from "../../src/services/workspace/Trust.ts"
 import { assert, layer } from "../support/vitest.ts"
-import { run as program } from "./program.ts"
 import { recordedStdio } from "./recordedStdio.ts"
 
 interface Around {
@@ -87,51 +85,6 @@ layer(NodeServices.layer)("config list", (it) => {
       ].join("\n"),
       err: ""
     })
-  })
-
-  it.effect("reads home, trusted folder, .env and environment, each overriding the one before", function* () {
-    const { files, fs, root } = yield* among({
-      home: `{"window": 1, "shellIdle": 1, "maxTurns": 1, "preserve": 0.1}`,
-      here: `{"window": 2, "shellIdle": 2, "maxTurns": 2}`
-    })
-    yield* fs.writeFileString(`${root}/here/.env`, "PALIMPSEST_WINDOW=3\nPALIMPSEST_SHELL_IDLE=3\n")
-    const around = {
-      cwd: `${root}/here`,
-      env: { PALIMPSEST_HOME: `${root}/home`, HOME: `${root}/home`, PALIMPSEST_WINDOW: "4" }
-    }
-    const listed = Effect.map(program(["config", "list", "--json"], around), ({ status, stderr, stdout }) => ({
-      status,
-      stderr,
-      rows: Schema.decodeSync(
-        Schema.fromJsonString(
-          Schema.Struct({
-            settings: Schema.Array(
-              Schema.Struct({ key: Schema.String, value: Schema.Json, from: Schema.Array(Schema.String) })
-            )
-          })
-        )
-      )(decode(stdout).text).settings.map(({ from, key, value }) => [key, value, from.join(" ")])
-    }))
-    const untrusted = yield* listed
-    assert.deepStrictEqual(untrusted.rows, [
-      ["window", 4, "PALIMPSEST_WINDOW"],
-      ["shellIdle", 1, files.home],
-      ["maxTurns", 1, files.home],
-      ["preserve", 0.1, files.home]
-    ])
-    assert.match(
-      untrusted.stderr,
-      /settings\.json is ignored: the folder is not trusted; to trust it: palimpsest trust\n/
-    )
-    assert.strictEqual((yield* program(["trust"], around)).status, 0)
-    const trusted = yield* listed
-    assert.deepStrictEqual(trusted.rows, [
-      ["window", 4, "PALIMPSEST_WINDOW"],
-      ["shellIdle", 3, `PALIMPSEST_SHELL_IDLE in ${root}/here/.env`],
-      ["maxTurns", 2, files.here],
-      ["preserve", 0.1, files.home]
-    ])
-    assert.deepStrictEqual([trusted.status, trusted.stderr], [0, ""])
   })
 
   it.effect("--all lists every setting and marks the unset ones", function* () {

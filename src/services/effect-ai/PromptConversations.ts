@@ -1,0 +1,362 @@
+import { Data, Effect, type Scope } from "effect"
+import type * as AiError from "effect/ai/AiError"
+import type * as Prompt from "effect/ai/Prompt"
+import { patchOf } from "../../domain/compression/Compression.ts"
+import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { handleOf, type Hash } from "../../domain/content/Handle.ts"
+import { arrangedMessages, type MessageRange } from "../../domain/conversation/ArrangedMessages.ts"
+import {
+  type Conversation,
+  type Draft,
+  entries,
+  type Entry,
+  view,
+  viewTokens
+} from "../../domain/conversation/Conversation.ts"
+import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
+import { toContent } from "../../domain/effect-ai/PromptContent.ts"
+import { awaitedFrom, legalPrompt } from "../../domain/effect-ai/PromptRepair.ts"
+import { emptySession, type SessionEvent } from "../../domain/session/Session.ts"
+import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { MeasuredRequest } from "../chat/WindowGuard.ts"
+import type { Compression } from "../compression/Compression.ts"
+import {
+  compress,
+  entriesOf,
+  type KnownConversation,
+  knownConversation,
+  withEntries,
+  withEvent
+} from "../conversation/KnownConversation.ts"
+import { type KnownBeginning, KnownConversations } from "../conversation/KnownConversations.ts"
+import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
+import { readingLater } from "../session/OpenedSession.ts"
+import type { SessionStoreError } from "../session/SessionStore.ts"
+import type { TempStore } from "../session/TempStore.ts"
+import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import { itemMessages } from "./LanguageModelBridge.ts"
+import type { PromptNames } from "./PromptNames.ts"
+import { aiError, countMessage, type Declarations, fit, type PromptWindow } from "./PromptWindow.ts"
+
+/** Compresses prompts until they fit, for callers that keep the history, and remembers the outcomes. */
+
+/** What is sent in place of the first messages of a prompt. */
+export interface PromptView {
+  /** The number of messages that it stands for. */
+  readonly messages: number
+  /** What is sent; a number is the index of one of the caller's own messages. Absent: a compression changed nothing. */
+  readonly items: ReadonlyArray<number | Prompt.Message> | undefined
+  /** Tokens of all that is sent, without system messages. */
+  readonly tokens: number
+  /** The next compression waits for this many tokens. */
+  readonly waiting: number
+  /** The view before it, and what the session recorded since. With the caller's history they make the session again. */
+  readonly before: PromptView | undefined
+  readonly events: ReadonlyArray<SessionEvent>
+  /** Where it is stored: the session, and the version of its conversation. Undefined: it is not. */
+  readonly stored: { readonly session: string; readonly version: number } | undefined
+}
+
+/** A measured request, and what it consisted of besides its messages. */
+export interface MeasuredPrompt extends MeasuredRequest {
+  readonly view: PromptView | undefined
+  readonly declarationTokens: number
+}
+
+/** The conversations of one language model. */
+export interface PromptConversations {
+  readonly window: PromptWindow
+  readonly names: PromptNames
+  readonly known: KnownConversations<PromptView, MeasuredPrompt>
+  /** The sessions behind the newest views. Any other is made again. */
+  readonly sessions: BoundedMap<PromptView, KnownConversation>
+}
+
+/** Places of one conversation in addition to that of its latest prompt: those at which it was compressed. */
+const placesEach = 2
+
+/** Makes the memory of a language model: so many conversations held whole, and so many of which only the compressions are known. */
+export const makePromptConversations = (
+  window: PromptWindow,
+  names: PromptNames,
+  { remembered, whole }: { readonly remembered: number; readonly whole: number }
+): PromptConversations => ({
+  window,
+  names,
+  known: new KnownConversations(remembered * placesEach),
+  sessions: new BoundedMap(whole)
+})
+
+type Messages = ReadonlyArray<Prompt.Message>
+
+/** A prompt of a call, with the names of its beginnings and what is known of it. */
+export interface KnownPrompt {
+  readonly content: Messages
+  readonly names: ReadonlyArray<Hash | "">
+  readonly beginning: KnownBeginning<PromptView, MeasuredPrompt>
+  /** Tokens of its system messages. */
+  readonly system: number
+}
+
+/** The session of a prompt, open for its compression. */
+export interface OpenedPrompt {
+  readonly view: PromptView | undefined
+  readonly known: KnownConversation
+  /** Stores an event. */
+  readonly append: (event: SessionEvent) => Effect.Effect<void, SessionStoreError>
+  /** How a range that leaves is named, for a conversation that exists in its caller's history only. */
+  readonly naming: ((known: KnownConversation) => RangeNaming) | undefined
+}
+
+/** A prompt that may have to be compressed, and the call that sends it. */
+export interface PromptCall extends KnownPrompt {
+  readonly method: string
+  readonly declared: Declarations
+}
+
+type Services = Compression | TempStore | TokenCounter
+
+const isSystem = (message: Prompt.Message | undefined): boolean => message?.role === "system"
+
+const sumOf = Effect.fnUntraced(function* (window: PromptWindow, messages: Messages) {
+  let system = 0
+  let spoken = 0
+  for (const message of messages) {
+    const tokens = window.counted.get(message)?.tokens ?? (yield* countMessage(window, message))
+    if (isSystem(message)) system += tokens
+    else spoken += tokens
+  }
+  return { spoken, system }
+})
+
+/** Tokens of all messages of a prompt that are not system messages, as it is sent with a view. */
+const tokensWith = Effect.fnUntraced(function* (window: PromptWindow, view: PromptView | undefined, content: Messages) {
+  const { spoken } = yield* sumOf(window, content.slice(view?.messages ?? 0))
+  return (view?.tokens ?? 0) + spoken
+})
+
+/** Estimated tokens of a prompt as it is sent now. */
+export const tokensOf = ({ window }: PromptConversations, { beginning, content, system }: KnownPrompt) =>
+  Effect.map(tokensWith(window, beginning.view, content), (spoken) => system + spoken)
+
+/** Counts a prompt, and finds what is known of it. */
+export const findPrompt = Effect.fnUntraced(function* (
+  { known, window }: PromptConversations,
+  content: Messages,
+  names: ReadonlyArray<Hash | "">
+): Effect.fn.Return<KnownPrompt, AiError.AiError> {
+  const { system } = yield* sumOf(window, content)
+  return { content, names, system, beginning: known.find(names) }
+})
+
+/** The messages sent for a prompt: what its view shows, then the caller's own messages. The same list where nothing changes. */
+export const sentOf = (view: PromptView | undefined, content: Messages): Messages =>
+  legalPrompt(
+    view?.items === undefined
+      ? content
+      : [
+          ...view.items.flatMap((item) => (typeof item === "number" ? (content[item] ?? []) : [item])),
+          ...content.slice(view.messages)
+        ]
+  )
+
+/** Where the messages of a prompt stand that are entries of a conversation. */
+const rangesOf = (content: Messages): ReadonlyArray<MessageRange | undefined> =>
+  content.map((message, at) => (isSystem(message) ? undefined : { from: at, to: at + 1 }))
+
+/** The number of messages up to the last of these entries that is a message of the prompt. */
+export const lastLine = (dropped: ReadonlyArray<Entry>): number =>
+  dropped.reduce((last, { origin }) => Math.max(last, origin?.line ?? 0), 0)
+
+const draftsOf = (content: Messages, from: number, end: number): ReadonlyArray<Draft> =>
+  content
+    .slice(from, end)
+    .flatMap((message, at) =>
+      message.role === "system" ? [] : [{ content: toContent(message), origin: { line: from + at + 1, ids: [] } }]
+    )
+
+/** The view of a session that holds the first `messages` of a prompt. */
+export const viewOf = (
+  { conversation, memory: { waitUntil }, started }: KnownConversation,
+  content: Messages,
+  view: Pick<PromptView, "messages"> & Partial<PromptView>,
+  isChanged: boolean
+): PromptView => ({
+  items: isChanged
+    ? arrangedMessages(conversation, rangesOf(content.slice(0, view.messages)), view.messages).flatMap(
+        (item): ReadonlyArray<number | Prompt.Message> => (typeof item === "number" ? [item] : itemMessages(item))
+      )
+    : undefined,
+  tokens: viewTokens(conversation),
+  waiting: waitUntil,
+  before: undefined,
+  events: [],
+  stored: started === undefined ? undefined : { session: started.session, version: conversation.version },
+  ...view
+})
+
+/** The session behind a view: still in memory, or made again from the caller's history and what was recorded. */
+const sessionOf = Effect.fnUntraced(function* (
+  { sessions, window }: PromptConversations,
+  view: PromptView | undefined,
+  content: Messages
+): Effect.fn.Return<KnownConversation, TokenCountError, TempStore | TokenCounter> {
+  const views: Array<PromptView> = []
+  let known: KnownConversation | undefined
+  for (let each = view; each !== undefined && known === undefined; each = each.before) {
+    known = sessions.get(each)
+    if (known === undefined) views.unshift(each)
+  }
+  let session = known ?? knownConversation({ ...emptySession, model: window.name })
+  for (const { before, events, messages } of views) {
+    const drafts = draftsOf(content, before?.messages ?? 0, messages)
+    session = withEntries(session, yield* entriesOf(session, drafts))
+    for (const event of events) session = withEvent(session, event)
+  }
+  return session
+})
+
+/** Names a removed range by the beginning of the conversation that it ends, so that its text can be found in any history. */
+const rangeNaming =
+  (names: ReadonlyArray<Hash | "">) =>
+  ({ conversation }: KnownConversation): RangeNaming =>
+  (dropped) => {
+    const name = names[Math.max(goneFrom(conversation), lastLine(dropped))]
+    return name === undefined || name === "" ? undefined : handleOf(name)
+  }
+
+/** The number of messages up to the last that left the view. */
+const goneFrom = (conversation: Conversation): number => {
+  const shown = new Set(view(conversation).map(({ entry }) => entry))
+  return lastLine(entries(conversation).filter((entry) => !shown.has(entry)))
+}
+
+/** Opens the conversation of a prompt that exists in its caller's history only. */
+export const openHistory = (all: PromptConversations, { beginning, content, names }: PromptCall) =>
+  Effect.map(sessionOf(all, beginning.view, content), (known): OpenedPrompt => ({
+    view: beginning.view,
+    known,
+    append: () => Effect.void,
+    naming: rangeNaming(names)
+  }))
+
+/** The prompt has to be compressed. */
+class CompressionDue extends Data.TaggedError("CompressionDue") {}
+
+/** Makes a prompt fit, as far as `compress` may change its view, and returns what is sent. */
+const fitCall = Effect.fnUntraced(function* <E, R>(
+  { window }: PromptConversations,
+  { beginning, content, declared, method, system }: PromptCall,
+  viewNow: () => PromptView | undefined,
+  compress: Parameters<typeof fit<E, R>>[2]["compress"]
+) {
+  const request = Effect.suspend(() =>
+    Effect.map(tokensWith(window, viewNow(), content), (spoken) => ({
+      messages: sentOf(viewNow(), content),
+      tokens: system + spoken + declared.tokens
+    }))
+  )
+  const waiting = viewNow()?.waiting ?? 0
+  const { measured, messages } = yield* fit<E | AiError.AiError, R>(
+    window,
+    method,
+    { request, compress },
+    declared,
+    waiting
+  )
+  beginning.measured = { ...measured, view: viewNow(), declarationTokens: declared.tokens }
+  return messages
+})
+
+/** Compresses until the prompt fits, and remembers the outcome even if it is rejected in the end: nothing is paid for again. */
+const shrinkOpened = Effect.fnUntraced(function* (
+  all: PromptConversations,
+  call: PromptCall,
+  { append, known: opened, naming, view: began }: OpenedPrompt
+) {
+  const { beginning, content, declared, method, names, system } = call
+  const from = began?.messages ?? 0
+  // Messages that `effect/ai` still has to process are sent unchanged.
+  const messages = Math.max(from, awaitedFrom(content))
+  const { spoken } = yield* sumOf(all.window, content.slice(messages))
+  const overhead = TokenCount.make(Math.ceil(system + declared.tokens + spoken))
+  const events: Array<SessionEvent> = []
+  let known: KnownConversation | undefined
+  let now = began
+  const compressOnce = Effect.fnUntraced(function* (policy: Policy, forced: boolean) {
+    if (known === undefined) {
+      const added = yield* entriesOf(opened, draftsOf(content, from, messages))
+      for (const entry of added) yield* append({ _tag: "Appended", entry })
+      known = withEntries(opened, added)
+    }
+    const compressing = compress(known, { policy: { ...policy, overhead }, forced })
+    const made = yield* naming === undefined
+      ? compressing
+      : Effect.provideService(compressing, RangeName, naming(known))
+    if (made.event !== undefined) {
+      yield* append(made.event)
+      events.push(made.event)
+    }
+    known = made.after
+    const { conversation, memory } = known
+    const isPatched = patchOf(made.outcome) !== undefined
+    now = viewOf(
+      known,
+      content,
+      {
+        messages,
+        before: began,
+        events,
+        // The mark counts the view only; the rest of the request is added.
+        waiting: !isPatched
+          ? retryFrom(overhead + viewTokens(conversation))
+          : memory.waitUntil === 0
+            ? 0
+            : memory.waitUntil + overhead
+      },
+      isPatched || now?.items !== undefined
+    )
+    return made.outcome
+  })
+  return yield* fitCall(
+    all,
+    call,
+    () => now,
+    (policy, forced) => Effect.mapError(compressOnce(policy, forced), (error) => aiError(method, error))
+  ).pipe(
+    Effect.ensuring(
+      Effect.sync(() => {
+        if (now !== undefined && now !== beginning.view) all.known.remember(names, beginning, now)
+        else beginning.view = now
+        // The session of a key is read from its store.
+        if (naming !== undefined && now !== undefined && known !== undefined) all.sessions.set(now, known)
+      })
+    )
+  )
+})
+
+/**
+ * Returns what is sent for a prompt: as its last compression left it, if that fits; else it is compressed. `open` opens its session only
+ * then, under the lock of the conversation.
+ */
+export const shrink = <R>(
+  all: PromptConversations,
+  call: PromptCall,
+  open: Effect.Effect<OpenedPrompt, SessionStoreError | TokenCountError, R | Scope.Scope>
+): Effect.Effect<Messages, AiError.AiError, Exclude<R, Scope.Scope> | Services> =>
+  Effect.gen(function* () {
+    const { beginning, method, names } = call
+    all.known.catchUp(names, beginning)
+    const asItIs = yield* fitCall(
+      all,
+      call,
+      () => beginning.view,
+      () => new CompressionDue()
+    ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
+    if (asItIs !== undefined) return asItIs
+    const opened = yield* Effect.mapError(readingLater(open), (error) => aiError(method, error))
+    return yield* readingLater(shrinkOpened(all, call, opened)).pipe(
+      Effect.catchTag("SessionStoreError", (error) => Effect.fail(aiError(method, error)))
+    )
+  }).pipe(Effect.scoped, call.beginning.turn.withPermit)

@@ -1,0 +1,112 @@
+import { describe as text } from "../../../src/cli/output/ReplaySections.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+describe("the replay report", () => {
+  const failing = (turn: number) =>
+    ({
+      turn,
+      status: "FAILED",
+      trigger: "guard",
+      message: null,
+      before: 9_000 + turn,
+      after: 9_000 + turn,
+      request: 1,
+      figures: null
+    }) as const
+
+  const shown = text({
+    file: "talk\u001b.jsonl",
+    format: "claude",
+    messages: 1_234,
+    window: 8_000,
+    threshold: 0.5,
+    model: "claude-opus-4-5",
+    prices: "built in",
+    strategies: [
+      {
+        strategy: "gemini",
+        trigger: 4_000,
+        turns: 30,
+        requests: 2,
+        refused: [6, 7, 8, 12],
+        largest: 7_000,
+        over: 0,
+        sent: 10_000,
+        prefix: 2_500,
+        stable: { part: 2_500, whole: 3_000, least: 2_500 / 3_000 },
+        cost: 1.5,
+        statuses: { COMPRESSED: 1, FAILED: 3 },
+        rescued: 1,
+        inVain: 2,
+        compressions: [
+          failing(6),
+          failing(7),
+          failing(8),
+          {
+            turn: 9,
+            status: "COMPRESSED",
+            trigger: "guard",
+            message: null,
+            before: 9_500,
+            after: 2_000,
+            request: 1,
+            figures: { actionsGrounded: { part: 1, whole: 4 }, actionsReachable: { part: 3, whole: 4 } }
+          }
+        ],
+        figures: { actionsGrounded: { part: 1, whole: 4 }, actionsReachable: { part: 3, whole: 4 } },
+        facts: { used: 4, inContext: 1, behindHandle: 2, lost: 1 },
+        sizes: [
+          { tokens: 3_000, prefix: 0 },
+          { tokens: 7_000, prefix: 2_500 }
+        ],
+        milliseconds: 12
+      }
+    ]
+  })
+
+  it("has a timeline and a table, groups equal failures, and shows refused turns as ranges", () =>
+    assert.strictEqual(
+      shown,
+      `talk\\u{1b}.jsonl (claude, 1,234 messages) in a window of 8,000 tokens, compressed at 4,000
+
+Figures
+  figure                                gemini
+  turns                                     30
+  requests                                   2
+    larger than the window                   0
+    refused before sending                   4
+  compressed at                          4,000
+  largest request                        7,000
+  tokens sent in total                  10,000
+    a request, on average                5,000
+    shared with the previous request      25 %
+  unchanged between compressions          83 %
+    least of one request                  83 %
+  cost                                   $1.50
+  compressions                               4
+    COMPRESSED                               1
+    FAILED                                   3
+    rescued by the guard                     1
+    again without progress                   2
+  actions that need what was before          4
+    grounded in the context               25 %
+    or one recall away                    75 %
+  facts used again after a compression       4
+    still in the context                  25 %
+    behind a handle                       50 %
+    lost                                  25 %
+  Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the
+  same for all that the agent wrote.
+  cost: claude-opus-4-5, built in; a cache serves what a request shares with the one before.
+
+gemini
+  ▄█
+  2 requests, first to last; the largest has 7,000 tokens
+
+  Compressions
+  turn       before  after  actions  with one recall  facts  status
+  6–8   9,006–9,008      –        –                –      –  FAILED, forced by the guard, 3 times
+  9           9,500  2,000     25 %             75 %      –  COMPRESSED, rescued by the guard
+  refused, too large even after compression: turn 6–8, 12`
+    ))
+})

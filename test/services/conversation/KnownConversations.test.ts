@@ -1,0 +1,77 @@
+import { assert, describe, it } from "@effect/vitest"
+import { KnownConversations } from "../../../src/services/conversation/KnownConversations.ts"
+
+/** The names of the beginnings of a conversation of these messages, each with a letter. */
+const namesOf = (messages: string): ReadonlyArray<string> =>
+  Array.from({ length: messages.length + 1 }, (_, length) => messages.slice(0, length))
+
+interface View {
+  readonly messages: number
+}
+
+const make = (size = 8) => new KnownConversations<View>(size)
+
+describe("a known conversation", () => {
+  it("is the same for the same beginning, and has the view and the lock of the one it continues", () => {
+    const all = make()
+    const begun = all.find(namesOf("ab"))
+    assert.strictEqual(all.find(namesOf("ab")), begun)
+    assert.notStrictEqual(all.find(namesOf("ac")), begun)
+    const view = { messages: 1 }
+    all.remember(namesOf("ab"), begun, view)
+    const next = all.find(namesOf("abcd"))
+    assert.deepStrictEqual([next.view, next.length], [view, 4])
+    assert.strictEqual(next.turn, begun.turn)
+  })
+
+  it("branches where it was compressed, and nowhere else", () => {
+    const all = make()
+    const begun = all.find(namesOf("ab"))
+    const view = { messages: 2 }
+    all.remember(namesOf("ab"), begun, view)
+    const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
+    assert.deepStrictEqual([one.view, other.view], [view, view])
+    assert.notStrictEqual(one.turn, other.turn)
+    // What was continued is gone: another continuation of it finds the compression before.
+    all.find(namesOf("abce"))
+    assert.notStrictEqual(all.find(namesOf("abc")), one)
+  })
+
+  it("catches up with a longer compression of its beginning, by whomever", () => {
+    const all = make()
+    const late = all.find(namesOf("abcd"))
+    const view = { messages: 2 }
+    const early = all.find(namesOf("abc"))
+    all.remember(namesOf("abc"), early, { messages: 1 })
+    all.remember(namesOf("abc"), early, view)
+    assert.isUndefined(late.view)
+    all.catchUp(namesOf("abcd"), late)
+    assert.strictEqual(late.view, view)
+    // A shorter one changes nothing.
+    all.remember(namesOf("ax"), all.find(namesOf("ax")), { messages: 1 })
+    all.catchUp(namesOf("abcd"), late)
+    assert.strictEqual(late.view, view)
+  })
+
+  it("keeps the longer compression of a conversation that was continued meanwhile", () => {
+    const all = make()
+    const begun = all.find(namesOf("ab"))
+    const next = all.find(namesOf("abc"))
+    const longer = { messages: 3 }
+    all.remember(namesOf("abc"), next, longer)
+    all.remember(namesOf("ab"), begun, { messages: 2 })
+    assert.strictEqual(all.find(namesOf("abc")).view, longer)
+    assert.deepStrictEqual(all.find(namesOf("abx")).view, { messages: 2 })
+  })
+
+  it("is forgotten when others were used since, and an empty one is none", () => {
+    const all = make(2)
+    const first = all.find(namesOf("a"))
+    all.find(namesOf("b"))
+    assert.strictEqual(all.find(namesOf("a")), first)
+    all.find(namesOf("c"))
+    assert.strictEqual(all.find(namesOf("a")), first)
+    assert.isUndefined(all.find(namesOf("b")).view)
+    assert.notStrictEqual(all.find([""]), all.find([""]))
+  })
+})
