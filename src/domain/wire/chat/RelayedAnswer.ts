@@ -22,7 +22,7 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     if (textAt(choice, "finish_reason") !== "") return undefined
     const shown = this.shownIn(event, calls)
     const isSame = shown.length === calls.length && shown.every((call, at) => call === calls[at])
-    if (isSame && this.relay.rounds === 1) return event.raw
+    if (isSame && this.rounds === 1) return event.raw
     const rest = this.besideCalls(delta)
     if (shown.length === 0 && isBlank(rest)) return ""
     return this.withDelta(event, data, { ...choice, delta: withCalls(rest, shown) })
@@ -30,7 +30,7 @@ class ChatStream extends RelayedStream<ChatAnswer> {
 
   /** What a delta has besides calls. A role begins the client's answer, once. */
   private besideCalls({ role, tool_calls: _calls, ...rest }: Json): Json {
-    return this.relay.rounds > 1 || role === undefined ? rest : { role, ...rest }
+    return this.rounds > 1 || role === undefined ? rest : { role, ...rest }
   }
 
   /** The pieces of calls in an event that the client gets, with its indexes. */
@@ -67,7 +67,7 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     const calls = jsonsAt(delta, "tool_calls")
     // Some servers send calls in the event that ends the answer.
     const shown = this.shownIn(event, calls)
-    if (this.relay.rounds === 1 && ending === "as sent" && shown.length === calls.length) return event.raw
+    if (this.rounds === 1 && ending === "as sent" && shown.length === calls.length) return event.raw
     const whole = isJson(data["usage"]) ? { ...data, usage: counts } : data
     if (choice === undefined) return this.withDelta(event, whole)
     const stop = ending === "stopped" ? { finish_reason: "stop" } : {}

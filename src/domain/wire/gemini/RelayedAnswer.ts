@@ -16,14 +16,14 @@ class GeminiStream extends RelayedStream {
   protected pass(event: SseEvent, data: Json): string | undefined {
     const candidate = candidateOf(data)
     if (endOf(candidate) !== "" || this.held.length > 0) return undefined
-    const shown = this.relay.shownOf(data)
+    const shown = this.shownOf(data)
     if (candidate === undefined || shown.length === partsOf(candidate).length) return event.raw
     return shown.length === 0 ? "" : sseText(event, { ...data, candidates: [withParts(candidate, shown)] })
   }
 
   /** The parts of an event that also ends the answer. */
   protected override opened(event: SseEvent, data: Json): string {
-    const shown = this.relay.shownOf(data)
+    const shown = this.shownOf(data)
     if (shown.every(isEmptyText)) return ""
     const { finishReason: _reason, ...open } = candidateOf(data) ?? {}
     const { usageMetadata: _usage, ...rest } = data
@@ -32,8 +32,8 @@ class GeminiStream extends RelayedStream {
 
   protected closed(event: SseEvent, data: Json, _: Ending, counts: unknown): string {
     const candidate = candidateOf(data)
-    const shown = this.relay.shownOf(data)
-    if (this.relay.rounds === 1 && shown.length === partsOf(candidate).length) return event.raw
+    const shown = this.shownOf(data)
+    if (this.rounds === 1 && shown.length === partsOf(candidate).length) return event.raw
     // The last event that has counts may come without a candidate.
     const candidates = candidate === undefined ? {} : { candidates: [withParts(candidate, shown)] }
     return sseText(event, { ...data, ...candidates, usageMetadata: counts })
