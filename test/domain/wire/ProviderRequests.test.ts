@@ -342,6 +342,7 @@ describe("requests", () => {
     const old = anthropic([user(text("q"))], extra)
     assert.deepStrictEqual(old["thinking"], { type: "enabled", budget_tokens: 2_000 })
     assert.strictEqual(old["max_tokens"], 3_024)
+    assert.strictEqual(anthropic([user(text("q"))], { ...extra, maxOutputTokens: 9_000 })["max_tokens"], 9_000)
     assert.notProperty(old, "temperature")
     const current = anthropic([user(text("q"))], { ...extra, model: "claude-opus-4-8" })
     assert.deepStrictEqual(current["thinking"], { type: "adaptive" })

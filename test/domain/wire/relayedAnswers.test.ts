@@ -319,9 +319,15 @@ describe("reasoning beside a hidden call of Chat Completions", () => {
 
   it("reaches the client where nothing is streamed", () => {
     const body = wire.chat.relay.whole(tool)
+    const empty = { role: "assistant", content: "12.", reasoning: "", annotations: [], audio: null }
+    const blank = wire.chat.relay.whole(tool).push(JSON.stringify({ choices: [{ message: empty }] }))
+    assert.deepStrictEqual(blank?.visible, [{ kind: "text", text: "12." }])
     const message = { role: "assistant", content: null, reasoning_content: "I look.", ...call }
     body.push(JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] }))
+    assert.lengthOf(body.read().calls, 1)
     body.next("")
+    // A client may leave before the next answer is there: then nothing of it is counted.
+    assert.lengthOf(body.read().calls, 0)
     const last = { role: "assistant", content: "12.", reasoning_content: " Found.", refusal: null }
     body.push(JSON.stringify({ choices: [{ message: last, finish_reason: "stop" }] }))
     assert.deepStrictEqual(JSON.parse(body.finish("as sent")).choices[0].message, {

@@ -81,9 +81,7 @@ export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...p
 
 /** What a server added to a message: reasoning, and whatever it wants back. */
 const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls: _calls, ...added }: Json): Json =>
-  Object.fromEntries(
-    Object.entries(added).filter(([, value]) => value !== null && value !== "" && String(value) !== "")
-  )
+  Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. Mutable. */
 export class ChatAnswer implements GrowingAnswer {
