@@ -146,7 +146,7 @@ const setup = Effect.gen(function* () {
     copy,
     manifest,
     lean,
-    machine: yield* Effect.cached(project("machine", ["effect", "@effect/platform-node"])),
+    machine: yield* Effect.cached(project("machine", ["effect", "@effect/platform-node", "@google/genai"])),
     inside: path.join(lean, "node_modules", "palimpsest"),
     archive: path.join(folder, tarball),
     size: statSync(path.join(folder, tarball)).size,
@@ -176,6 +176,7 @@ describe("the tarball", () => {
         "@a2a-js/sdk": { optional: true },
         "@effect/platform-node": { optional: true },
         "@effect/sql-pg": { optional: true },
+        "@google/genai": { optional: true },
         "playwright-core": { optional: true },
         "tree-sitter-bash": { optional: true },
         "web-tree-sitter": { optional: true }

@@ -50,10 +50,7 @@ const countTokens = Effect.fnUntraced(function* (
     model: request.model,
     contents: request.contents
   })
-  const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", {
-    body: countBody(bare, tools),
-    within: provider.timeouts.countTokens
-  })
+  const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
   return tokenCount(answer) ?? (yield* unusable("it contains no token count"))
 })
 

@@ -2,7 +2,7 @@ import { Effect, Stream } from "effect"
 import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
 import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
-import { geminiAnswerReader } from "../../../src/domain/wire/gemini/Reader.ts"
+import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { chunkOf, chunks, collect } from "../../../src/layers/model/AnswerChunks.ts"
@@ -33,7 +33,7 @@ describe("a server that repeats the key", () => {
     assert.strictEqual((yield* ask(anthropicAnswerReader(reading), message)).finishReason, "for <key>")
     const chat = [{ choices: [{ delta: {}, finish_reason: reason }] }]
     assert.strictEqual((yield* ask(chatAnswerReader(reading), chat)).finishReason, "for <key>")
-    const whole = yield* chunkOf(provider, geminiAnswerReader(reading).read({ candidates: [{ finishReason: reason }] }))
+    const whole = yield* chunkOf(provider, readGemini({ candidates: [{ finishReason: reason }] }, reading.target))
     assert.strictEqual(whole?.finishReason, "for <key>")
     const blocked = yield* Effect.flip(ask(geminiAnswerReader(reading), [{ promptFeedback: { blockReason: reason } }]))
     assert.deepInclude({ ...blocked.reason }, { _tag: "ContentPolicyError", finishReason: "for <key>" })

@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { Part } from "../../content/Content.ts"
+import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
   type AnswerReader,
   faulty,
@@ -66,7 +67,7 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   const { blocks: parts, counts, end } = growthOf(response)
   const refusal = textAt(jsonAt(response, "promptFeedback"), "blockReason") || (refusals.has(end) ? end : "")
   if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
-  if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", limit: maxAnswerParts })
+  if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })
   const candidate = candidateOf(response) ?? {}
   const citations = citationsOf(jsonAt(candidate, "citationMetadata"))
@@ -80,7 +81,11 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   })
 }
 
-/** Reads one answer of the Gemini API: the events of a stream, or the one of a whole answer. */
+/** Reads a whole answer that was parsed elsewhere, so that its depth is not limited yet. */
+export const readGemini = (response: unknown, target: Target): ReadEvent =>
+  isTooDeep(response) ? Result.fail({ _tag: "TooLarge", unit: "levels", limit: maxDepth }) : readPiece(response, target)
+
+/** Reads one streamed answer of the Gemini API. */
 export const geminiAnswerReader = ({ target }: Pick<Reading, "target">): AnswerReader => ({
   read: (event) => readPiece(event, target),
   end: () => undefined
