@@ -166,7 +166,8 @@ const anthropic: DialectCodec = {
           : block.kind === "thought"
             ? [
                 ...pieces(block.text).map((thinking) => ({ type: "thinking_delta", thinking })),
-                ...pieces(block.signature).map((signature) => ({ type: "signature_delta", signature }))
+                // Clients take the last one for the whole signature.
+                { type: "signature_delta", signature: block.signature }
               ]
             : pieces(JSON.stringify(block.args)).map((partial_json) => ({ type: "input_json_delta", partial_json }))
       return [
@@ -640,10 +641,10 @@ const gemini: DialectCodec = {
           totalTokenCount: counts.input + counts.output
         }
       })
-    // The end has no content.
+    // The end has a content without words: Google's SDK forgets a turn with an event without content.
     return [
       ...parts.map((part) => event({ content: { role: "model", parts: [part] } })),
-      event({ finishReason: "STOP" })
+      event({ content: { role: "model", parts: [{ text: "" }] }, finishReason: "STOP" })
     ]
   },
   readJson: (text) => {

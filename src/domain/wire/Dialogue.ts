@@ -12,12 +12,29 @@ import {
 import { mediaText, responseContent } from "../content/MediaBlocks.ts"
 import type { Dialect } from "./Dialect.ts"
 import { isCompaction, stateFor, type Target } from "./ModelState.ts"
+import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
 /**
  * A conversation in the form that the dialects of Anthropic and OpenAI share: turns alternate, the first and the last are the user's, every call
  * has an id and one result in the turn after it. Contents of the Gemini API may break each of these rules. A conversation that goes on keeps the
  * turns it had, so that a provider's cache finds them.
  */
+
+/** The input of a request in one of these dialects. */
+export interface DialogueRequest {
+  readonly model: string
+  /** The host of the server. */
+  readonly server: string
+  readonly contents: ReadonlyArray<Content>
+  readonly systemInstruction?: string | undefined
+  readonly tools: ReadonlyArray<ToolDeclaration>
+  readonly mustCall?: boolean | undefined
+  readonly maxOutputTokens?: number | undefined
+  readonly temperature?: number | undefined
+  readonly topP?: number | undefined
+  readonly topK?: number | undefined
+  readonly thinkingBudget?: number | undefined
+}
 
 /** The result of a call. */
 export interface ToolResult {

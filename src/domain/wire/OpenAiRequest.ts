@@ -1,31 +1,17 @@
-import type { Content, Part } from "../content/Content.ts"
+import type { Part } from "../content/Content.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
 import type { ValueAt } from "./Dialect.ts"
+import type { DialogueRequest } from "./Dialogue.ts"
 import type { Json } from "./MessageCodec.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
 /** What requests have in common in the two dialects of OpenAI: Responses, and Chat Completions, which many other servers speak. */
 
-/** The input of a request. */
-export interface OpenAiRequest {
-  readonly model: string
-  /** The host of the server. */
-  readonly server: string
-  readonly contents: ReadonlyArray<Content>
-  readonly systemInstruction?: string | undefined
-  readonly tools: ReadonlyArray<ToolDeclaration>
-  readonly mustCall?: boolean | undefined
-  readonly maxOutputTokens?: number | undefined
-  readonly temperature?: number | undefined
-  readonly topP?: number | undefined
-  readonly thinkingBudget?: number | undefined
-}
-
 /** Whether a model reasons. Such models take no sampling parameters. */
 export const thinks = (model: string): boolean => /(?:^|\/)(?:o\d|gpt-[5-9](?!.*-chat)|codex-)/.test(model)
 
 /** The reasoning effort that corresponds to a thinking budget. Undefined: the model chooses. */
-export const effortOf = ({ model, thinkingBudget = 0 }: OpenAiRequest): "high" | "low" | "medium" | undefined =>
+export const effortOf = ({ model, thinkingBudget = 0 }: DialogueRequest): "high" | "low" | "medium" | undefined =>
   thinkingBudget <= 0 || !thinks(model)
     ? undefined
     : thinkingBudget < 4_096
@@ -35,13 +21,13 @@ export const effortOf = ({ model, thinkingBudget = 0 }: OpenAiRequest): "high" |
         : "high"
 
 /** The sampling parameters of a request. */
-export const sampling = ({ model, temperature, topP }: OpenAiRequest): Json =>
+export const sampling = ({ model, temperature, topP }: DialogueRequest): Json =>
   thinks(model)
     ? {}
     : { ...(temperature === undefined ? {} : { temperature }), ...(topP === undefined ? {} : { top_p: topP }) }
 
 /** The instructions of a request; undefined if they are blank. */
-export const systemOf = ({ systemInstruction = "" }: OpenAiRequest): string | undefined =>
+export const systemOf = ({ systemInstruction = "" }: DialogueRequest): string | undefined =>
   systemInstruction.trim() === "" ? undefined : systemInstruction
 
 /** The address of an image or a PDF file that can be sent. Undefined for other media. */
@@ -62,7 +48,7 @@ export const argumentsOf = (args: unknown): string => wellFormedJson(JSON.string
 
 /** The declarations of the tools of a request. */
 export const declared = (
-  { tools }: OpenAiRequest,
+  { tools }: DialogueRequest,
   names: ToolNames,
   declaredTool: (tool: ToolDeclaration) => Json
 ): Json =>
@@ -73,5 +59,5 @@ export const allowsTools = (valueAt: ValueAt): boolean =>
   (valueAt("n") ?? 1) === 1 && valueAt("functions") === undefined && valueAt("background") !== true
 
 /** Forces a call, if the request asks for one. */
-export const choice = ({ mustCall, tools }: OpenAiRequest): Json =>
+export const choice = ({ mustCall, tools }: DialogueRequest): Json =>
   mustCall === true && tools.length > 0 ? { tool_choice: "required" } : {}

@@ -122,6 +122,8 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /maximum context length (?:is|of) (?<limit>\d+)/,
   /prompt \(length (?<tokens>\d+)\) is longer than the maximum model length of (?<limit>\d+)/,
   /input \((?<tokens>\d+) tokens\) is longer than the model's context length \((?<limit>\d+)/,
+  /exceed the configured limit of (?<limit>\d+) tokens\. your messages resulted in (?<tokens>\d+)/,
+  /tokens in the prompt \((?<tokens>\d+)\) exceeds the model context size of (?<limit>\d+)/,
   /requested token count exceeds the model's maximum context length of (?<limit>\d+)/,
   // llama.cpp and LM Studio.
   /\((?<tokens>\d+) tokens\) exceeds the available context size \((?<limit>\d+)/,
@@ -140,11 +142,20 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /`inputs` tokens \+ `max_new_tokens` must be <= (?<limit>\d+)\. given: (?<tokens>\d+) `inputs` tokens and (?<more>\d+)/,
   /`inputs` must have less than (?<limit>\d+) tokens\. given: (?<tokens>\d+)/,
   /token count .{0,80}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
+  // Triton and Databricks, TensorRT-LLM, GitHub Models and Cloudflare.
+  /input(?: prompt)? length (?<tokens>\d+) exceeds (?:the )?maximum (?:input|context) length (?<limit>\d+)/,
+  /prompt length \((?<tokens>\d+)[^)]*\).{0,40} max_num_tokens \((?<limit>\d+)/,
+  /input tokens exceeds max\. (?<tokens>\d+) > (?<limit>\d+)/,
+  /max size: (?<limit>\d+) tokens/,
+  /tokens \((?<tokens>\d+)\) exceeded this model context window limit \((?<limit>\d+)/,
   // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
   /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
   /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input) (?:is )?too long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
-  /token count.{0,40} exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
+  /token count.{0,40} exceeds|number of tokens in the (?:input|prompt) exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
 ]
+
+/** A request that is larger than all that its account may send in a minute: no other attempt succeeds. OpenAI and Groq. */
+const tooManyForAccount = /request too large for .{0,200}limit (?<limit>\d+), requested (?<tokens>\d+)/
 
 /** Words about the length of the answer, or about a rate: the request itself is not too long. */
 const otherLimit =
@@ -201,8 +212,12 @@ const otherStatuses: ReadonlySet<number> = new Set([401, 402, 403, 404, 408, 429
 
 /** Returns in what a refused request was too large; undefined if it was refused for another reason. `status` is that of HTTP. */
 export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | TooManyBytes | undefined => {
-  if (otherStatuses.has(status)) return undefined
   const text = `${fault.kind} ${fault.message}`.replaceAll(/(?<=\d)[,_](?=\d{3})/g, "").toLowerCase()
+  const { limit: most, tokens: asked } = tooManyForAccount.exec(text)?.groups ?? {}
+  if (status < 500 && Number(asked) > Number(most)) {
+    return { _tag: "TooManyTokens", tokens: Number(asked), limit: Number(most) }
+  }
+  if (otherStatuses.has(status)) return undefined
   // A failing server may quote anything, but gives a code on purpose.
   const said = status >= 500 ? fault.kind.toLowerCase() : text
   if (otherLimit.test(said)) return undefined
@@ -220,6 +235,7 @@ export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | 
       }
     }
   }
-  const isBytes = status === 413 || /request_too_large|payload size exceeds|entity too large/.test(said)
+  const isBytes =
+    status === 413 || /request_too_large|payload size exceeds|entity too large|string_above_max_length/.test(said)
   return isBytes && status < 500 ? { _tag: "TooManyBytes" } : undefined
 }

@@ -65,35 +65,40 @@ export interface AnswerRelay {
 }
 
 /** One answer for the client, in the making. Mutable. */
-class Relay<Growing extends GrowingAnswer> {
-  readonly form: RelayForm<Growing>
+abstract class RelayedAnswer<Growing extends GrowingAnswer> {
+  protected readonly form: RelayForm<Growing>
   private readonly tool: string
   /** The blocks that the client got in earlier answers, and the counts of these. */
-  readonly before: Array<Json> = []
+  protected readonly before: Array<Json> = []
   private earlier: unknown
-  rounds = 1
+  protected rounds = 1
 
   constructor(form: RelayForm<Growing>, tool: string) {
     this.form = form
     this.tool = tool
   }
 
+  /** The current answer of the provider, as it sends it whole. */
+  protected abstract get current(): Json
+
   /** Whether a block calls the gateway's tool. */
-  isOwn(block: Json): boolean {
+  protected isOwn(block: Json): boolean {
     return this.form.callOf(block)?.name === this.tool
   }
 
   /** The blocks of an answer of the provider that the client gets. */
-  shownOf(answer: Json): ReadonlyArray<Json> {
+  protected shownOf(answer: Json): ReadonlyArray<Json> {
     return (this.form.blocksOf(answer) ?? []).filter((block) => !this.isOwn(block))
   }
 
   /** The counts of all answers, this one included. */
-  countsWith(answer: Json): unknown {
-    return addedCounts(this.earlier, answer[this.form.usageKey])
+  protected get counts(): unknown {
+    return addedCounts(this.earlier, this.current[this.form.usageKey])
   }
 
-  read(answer: Json): ReadAnswer {
+  /** Returns the current answer of the provider. */
+  readonly read = (): ReadAnswer => {
+    const answer = this.current
     const blocks = this.form.blocksOf(answer) ?? []
     const called = blocks.map((block) => ({ block, call: this.form.callOf(block) }))
     return {
@@ -107,57 +112,52 @@ class Relay<Growing extends GrowingAnswer> {
     }
   }
 
-  /** Goes on to the provider's next answer, after a text of the gateway. */
-  next(answer: Json, note: string): void {
-    this.earlier = this.countsWith(answer)
-    this.before.push(...this.shownOf(answer))
+  /** Notes what the client gets of the current answer, and then a text of the gateway, unless it is empty. */
+  protected goOn(note: string): void {
+    this.earlier = this.counts
+    this.before.push(...this.shownOf(this.current))
     if (note !== "") this.before.push(this.form.note(note, this.before.length))
     this.rounds += 1
   }
 }
 
 /** Passes on a body that is not streamed. Mutable. */
-export class RelayedBody {
-  private readonly relay: Relay<GrowingAnswer>
+export class RelayedBody extends RelayedAnswer<GrowingAnswer> {
   private body = ""
   private answer: Json = {}
 
-  constructor(form: RelayForm, tool: string) {
-    this.relay = new Relay(form, tool)
+  protected get current(): Json {
+    return this.answer
   }
 
   /** Reads a body. Returns undefined for a body in an unknown form. */
   readonly push = (body: string): ReadAnswer | undefined => {
     const answer = parsedOrUndefined(body)
-    if (!isJson(answer) || this.relay.form.blocksOf(answer) === undefined) return undefined
+    if (!isJson(answer) || this.form.blocksOf(answer) === undefined) return undefined
     this.body = body
     this.answer = answer
     return this.read()
   }
 
-  /** Returns the current answer of the provider. */
-  readonly read = (): ReadAnswer => this.relay.read(this.answer)
-
   /** Goes on to the provider's next body, after a text of the gateway, unless it is empty. */
   readonly next = (note: string): void => {
-    this.relay.next(this.answer, note)
+    this.goOn(note)
     this.answer = {}
   }
 
   /** Returns the body for the client. */
   readonly finish = (ending: Ending): string => {
-    const { answer, relay } = this
-    const { blocksOf, usageKey, withBlocks } = relay.form
-    const shown = relay.shownOf(answer)
-    if (relay.rounds === 1 && ending === "as sent" && shown.length === blocksOf(answer)?.length) return this.body
-    const blocks = [...relay.before, ...shown]
-    return JSON.stringify({ ...withBlocks(answer, blocks, ending), [usageKey]: relay.countsWith(answer) })
+    const { answer } = this
+    const { blocksOf, usageKey, withBlocks } = this.form
+    const shown = this.shownOf(answer)
+    if (this.rounds === 1 && ending === "as sent" && shown.length === blocksOf(answer)?.length) return this.body
+    const blocks = [...this.before, ...shown]
+    return JSON.stringify({ ...withBlocks(answer, blocks, ending), [usageKey]: this.counts })
   }
 }
 
 /** Passes on a stream event by event. Each dialect says how its events are changed. Mutable. */
-export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswer> {
-  protected readonly relay: Relay<Growing>
+export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswer> extends RelayedAnswer<Growing> {
   /** The provider's current answer. */
   protected answer: Growing
   /** The client's index of each block, by its index in the current answer. Blocks of the gateway's tool have none. */
@@ -168,8 +168,12 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
   protected held: Array<SseEvent> = []
 
   constructor(form: RelayForm<Growing>, tool: string) {
-    this.relay = new Relay(form, tool)
+    super(form, tool)
     this.answer = form.begin()
+  }
+
+  protected get current(): Json {
+    return this.answer.whole
   }
 
   /** How an event is passed on. Undefined for one that ends the answer. */
@@ -197,9 +201,6 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
     return passed ?? ""
   }
 
-  /** Returns the current answer of the provider. */
-  readonly read = (): ReadAnswer => this.relay.read(this.answer.whole)
-
   /**
    * Begins the provider's next answer. Returns the text to send to the client: what was held back of the events that
    * ended this answer, and `note`, a text of the gateway, unless it is empty.
@@ -209,8 +210,8 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
       (event, data) => this.opened(event, data),
       () => ""
     )
-    this.relay.next(this.answer.whole, note)
-    this.answer = this.relay.form.begin()
+    this.goOn(note)
+    this.answer = this.form.begin()
     this.indexes = new Map()
     this.held = []
     return opened + (note === "" ? "" : this.noted(note))
@@ -218,7 +219,7 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
 
   /** Returns the events that end the answer for the client. */
   readonly finish = (ending: Ending): string => {
-    const counts = this.relay.countsWith(this.answer.whole)
+    const { counts } = this
     return this.ofHeld(
       (event, data) => this.closed(event, data, ending, counts),
       ({ raw }) => raw
@@ -230,7 +231,7 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
     const parsed = parsedOrUndefined(body)
     const error = isJson(parsed) ? parsed["error"] : undefined
     const message = typeof error === "string" ? error : `the provider answered ${status}`
-    return this.failed(isJson(error) ? error : jsonAt(this.relay.form.failure(status, message), "error"))
+    return this.failed(isJson(error) ? error : jsonAt(this.form.failure(status, message), "error"))
   }
 
   /** The client's index for a block of the provider; undefined where the client does not get it, or it has not begun. */
@@ -241,7 +242,7 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
   /** Notes that a block begins. */
   protected begin(index: number, block: Json): void {
     if (this.indexes.has(index)) return
-    this.indexes.set(index, this.relay.isOwn(block) ? undefined : this.nextIndex())
+    this.indexes.set(index, this.isOwn(block) ? undefined : this.nextIndex())
   }
 
   /** The client's next index. */

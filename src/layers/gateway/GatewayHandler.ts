@@ -120,7 +120,7 @@ const passRoute = Effect.fnUntraced(function* (
   const planned = (isTooLong: boolean) => planFor(route, owner, text, isTooLong)
   const plan: GatewayPlan = yield* planned(false)
   yield* counted(passing, plan._tag === "Changed" ? "compressed" : "unchanged")
-  yield* pass(passing, plan, { bytes: body }, planned(true))
+  yield* pass(passing, plan, body, planned(true))
   if (passing.response.statusCode === 200) {
     const gateway = yield* Gateway
     yield* gateway.prepare(plan, yield* askFor(passing, route.dialect, plan.model))

@@ -22,11 +22,10 @@ const maxTokensOf = (model: string): number =>
   Math.min(defaultReserve(tokenLimit(model)), modelLimits(model)?.output ?? Infinity)
 
 const requestOf = (provider: Provider, modelRequest: ModelRequest) =>
-  Effect.map(opened(provider, modelRequest), ({ shared, tools, topK }) => {
-    const maxTokens = shared.maxOutputTokens ?? maxTokensOf(shared.model)
-    const request: AnthropicRequest = { ...shared, topK, maxTokens }
-    return { request, tools }
-  })
+  Effect.map(opened(provider, modelRequest), ({ names, request }) => ({
+    request: { ...request, maxOutputTokens: request.maxOutputTokens ?? maxTokensOf(request.model) },
+    tools: names
+  }))
 
 /** Returns the provider with the beta header that the content of a request needs. */
 const carrying = (provider: Provider, request: AnthropicRequest): Provider => {

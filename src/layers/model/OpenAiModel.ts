@@ -31,12 +31,11 @@ interface Server extends Provider {
 }
 
 const stream = (server: Server, request: ModelRequest) =>
-  Effect.map(opened(server, request), ({ shared, tools }) => {
-    const target = { dialect: server.api, server: shared.server, model: shared.model }
-    const reading = { tools, target }
+  Effect.map(opened(server, request), ({ names: tools, request }) => {
+    const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
     return server.api === "responses"
-      ? chunks(server, events(server, "responses", responsesBody(shared, tools)), () => responsesAnswerReader(reading))
-      : chunks(server, events(server, "chat/completions", chatBody(shared, tools, server.isOpenAi)), () =>
+      ? chunks(server, events(server, "responses", responsesBody(request, tools)), () => responsesAnswerReader(reading))
+      : chunks(server, events(server, "chat/completions", chatBody(request, tools, server.isOpenAi)), () =>
           chatAnswerReader(reading)
         )
   }).pipe(Stream.unwrap, streamSpan("openai", request))

@@ -43,7 +43,7 @@ export interface Provider {
   readonly send: Send
 }
 
-/** Returns the parts of a request that all dialects share, and the names of its tools. Fails for tools that are not declared functions. */
+/** Returns the input of a request, and the names of its tools. Fails for tools that are not declared functions. */
 export const opened = (
   { baseUrl }: Provider,
   { contents, generation = {}, model, mustCall, systemInstruction, tools }: ModelRequest
@@ -52,10 +52,8 @@ export const opened = (
     Result.mapBoth(toolDeclarations(tools), {
       onFailure: (detail) => failed(new InvalidRequestError({ detail })),
       onSuccess: (declared) => {
-        const { maxOutputTokens, temperature, thinkingBudget, topK, topP } = generation
         const basic = { model, server: baseUrl.host, contents, systemInstruction, tools: declared, mustCall }
-        const shared = { ...basic, maxOutputTokens, temperature, topP, thinkingBudget }
-        return { shared, topK, tools: toolNames(declared) }
+        return { request: { ...basic, ...generation }, names: toolNames(declared) }
       }
     })
   )

@@ -1,11 +1,5 @@
 import { Duration } from "effect"
-import {
-  excessOf,
-  type ProviderFault,
-  refusedIn,
-  type TooManyBytes,
-  type TooManyTokens
-} from "../../domain/wire/ProviderFault.ts"
+import { excessOf, type ProviderFault, refusedIn } from "../../domain/wire/ProviderFault.ts"
 import {
   AuthenticationError,
   ContentPolicyError,
@@ -67,21 +61,6 @@ export interface ProviderNames {
 export const keyError = (kind: AuthenticationError["kind"], { keys: [variable] }: ProviderNames) =>
   new AuthenticationError({ kind, variable })
 
-/** The reason of a request that is too large, with the numbers that the server states. */
-const reasonOfExcess = (excess: TooManyTokens | TooManyBytes): ModelErrorReason =>
-  excess._tag === "TooManyBytes"
-    ? new RequestBytesError({})
-    : new ContextLengthError({
-        ...(excess.tokens === undefined ? {} : { tokens: excess.tokens }),
-        ...(excess.limit === undefined ? {} : { limit: excess.limit })
-      })
-
-/** The reason of a request that the provider does not accept. */
-const reasonOfRefusal = (status: number, fault: ProviderFault, detail: string): InvalidRequestError => {
-  const refused = refusedIn(status, fault)
-  return new InvalidRequestError({ detail, ...(refused === undefined ? {} : { refused }) })
-}
-
 /** The reason of an answer with the status of an error. */
 export const reasonOfStatus = (
   status: number,
@@ -94,8 +73,9 @@ export const reasonOfStatus = (
   const retryDelay = delay ?? statedDelay(fault)
   const waiting = retryDelay === undefined ? {} : { retryAfter: retryDelay }
   if (status >= 300 && status < 400) return new InvalidResponseError({ detail: `a redirection (${status})` })
-  const excess = excessOf(status, fault)
-  if (excess !== undefined) return reasonOfExcess(excess)
+  const { _tag: excess, ...counts } = excessOf(status, fault) ?? {}
+  if (excess === "TooManyBytes") return new RequestBytesError({})
+  if (excess === "TooManyTokens") return new ContextLengthError(counts)
   if (status < 500 && isPage) {
     const place = `check ${names.baseUrl}`
     return new InvalidRequestError({
@@ -104,13 +84,13 @@ export const reasonOfStatus = (
   }
   if (status === 401 || fault.isKeyRefused === true) return keyError("InvalidKey", names)
   if (isPolicy(fault)) return new ContentPolicyError({ finishReason: clip(kind) })
-  const refusal = reasonOfRefusal(status, fault, detail)
-  if (refusal.refused !== undefined) return refusal
+  const refused = refusedIn(status, fault)
+  if (refused !== undefined) return new InvalidRequestError({ detail, refused })
   if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
   if (status === 429) return new RateLimitError(waiting)
   if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...waiting })
-  return refusal
+  return new InvalidRequestError({ detail })
 }
 
 /** The status that an error would have had, if it had come before the answer began. */

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
-import { headOf, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { headOf, isStored, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -57,4 +57,19 @@ describe.each(dialects)("a request in the dialect %s", (dialect) => {
     })
     for (const words of ["one", "two"]) assert.notInclude(headOf(read), `"${words}"`)
   })
+})
+
+it.each([
+  ["{}", true],
+  ['{"store": true}', true],
+  ['{"store" :false}', false],
+  ['{"metadata":{"store":false}}', true],
+  ['{"store":false,"store":true}', false],
+  ['[{"store":true}]', false],
+  ["no JSON", false]
+])("the answer to %s is stored, as far as its dialect stores any: %s", (text, expected) => {
+  for (const dialect of dialects) {
+    const route = routeOf("POST", requestTarget(codecs[dialect].path(true)) ?? { path: "", query: [] })
+    assert.strictEqual(route !== undefined && isStored(route, text), expected && dialect === "responses", dialect)
+  }
 })

@@ -27,6 +27,11 @@ describe("a request with too many bytes", () => {
       `{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}`
     ],
     ["a server without words", 413, ""],
+    [
+      "OpenAI, for one text",
+      400,
+      `{"error":{"message":"Invalid 'input[3].content': string too long.","code":"string_above_max_length"}}`
+    ],
     ["Gemini", 400, `{"error":{"code":400,"message":"Request payload size exceeds the limit: 20971520 bytes."}}`]
   ])("%s, HTTP %s", (_, status, body) =>
     assert.deepStrictEqual(excessOf(status, faultOf(body)), { _tag: "TooManyBytes" })

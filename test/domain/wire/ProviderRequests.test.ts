@@ -93,7 +93,10 @@ const signatureOf = (dialect: keyof typeof models, state: unknown, name = models
   carriedState({ dialect, server, model: name }, state)
 
 const anthropic = (contents: ReadonlyArray<Content>, extra: Partial<Anthropic.AnthropicRequest> = {}) =>
-  Anthropic.requestBody({ model: models.anthropic, server, contents, tools: [], maxTokens: 1_000, ...extra }, names)
+  Anthropic.requestBody(
+    { model: models.anthropic, server, contents, tools: [], maxOutputTokens: 1_000, ...extra },
+    names
+  )
 const responses = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
   responsesBody({ model: models.responses, server, contents, tools: [], ...extra }, names)
 const chat = (contents: ReadonlyArray<Content>, extra: Extra = {}) =>
@@ -339,6 +342,7 @@ describe("requests", () => {
     const old = anthropic([user(text("q"))], extra)
     assert.deepStrictEqual(old["thinking"], { type: "enabled", budget_tokens: 2_000 })
     assert.strictEqual(old["max_tokens"], 3_024)
+    assert.strictEqual(anthropic([user(text("q"))], { ...extra, maxOutputTokens: 9_000 })["max_tokens"], 9_000)
     assert.notProperty(old, "temperature")
     const current = anthropic([user(text("q"))], { ...extra, model: "claude-opus-4-8" })
     assert.deepStrictEqual(current["thinking"], { type: "adaptive" })
@@ -373,7 +377,7 @@ describe("requests", () => {
       ["claude-opus-5", false],
       ["claude-sonnet-4-5", false]
     ] as const) {
-      const request = { model: name, server, contents, tools: [], maxTokens: 1_000 }
+      const request = { model: name, server, contents, tools: [], maxOutputTokens: 1_000 }
       const expected = isBound
         ? { type: "adaptive", block_binding: { prefix_mismatch_behavior: "drop_block" } }
         : undefined
@@ -530,7 +534,7 @@ describe("requests", () => {
       temperature: 0.5,
       top_p: 0.9
     })
-    const own = { ...sampled, model: "claude-sonnet-4-5", maxTokens: 50, topK: 4 }
+    const own = { ...sampled, model: "claude-sonnet-4-5", maxOutputTokens: 50, topK: 4 }
     assert.deepStrictEqual(Anthropic.requestBody(own, names), {
       model: "claude-sonnet-4-5",
       tools: [{ name: "look", description: "Looks.", input_schema: { type: "object" } }],

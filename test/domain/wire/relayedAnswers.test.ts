@@ -3,7 +3,7 @@ import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { type HiddenExchange, woven } from "../../../src/domain/wire/HiddenExchange.ts"
-import { SseSplitter } from "../../../src/domain/wire/SseEvents.ts"
+import { SseSplitter, sseText } from "../../../src/domain/wire/SseEvents.ts"
 import { type Block, codecs, type Json, signatureOf } from "../../support/GatewayDialects.ts"
 
 /** Answers of every dialect with calls of the gateway's tool, streamed and whole: what the client gets, and what the provider gets back. */
@@ -206,6 +206,162 @@ it("a call without an index in the event that ends an answer reaches the client 
   const delta = { tool_calls: [toolCall("r1", tool), toolCall("c1", "read_file")] }
   const [event] = passedOn("chat", [{ id: "1", choices: [{ index: 0, delta, finish_reason: "tool_calls" }] }])
   assert.deepStrictEqual(event?.["choices"][0].delta, { tool_calls: [{ ...toolCall("c1", "read_file"), index: 0 }] })
+})
+
+/** What a client gets of these answers, of which all but the last call the gateway's tool alone. */
+const continued = (dialect: Dialect, rounds: ReadonlyArray<ReadonlyArray<object>>): ReadonlyArray<Json> => {
+  const stream = wire[dialect].relay.stream(tool)
+  const texts = rounds.map(
+    (events, at) =>
+      (at === 0 ? "" : stream.next("")) +
+      events
+        .map((data) => stream.push({ raw: sseText({ name: "" }, data), name: "", data: JSON.stringify(data) }))
+        .join("")
+  )
+  return new SseSplitter().push(texts.join("") + stream.finish("as sent")).map(({ data }) => JSON.parse(data))
+}
+
+const chatEvent = (delta: object, finish_reason: string | null = null) => ({
+  id: "1",
+  choices: [{ index: 0, delta, finish_reason }]
+})
+const chatCall = (more: object, called: object) => ({ tool_calls: [{ type: "function", ...more, function: called }] })
+
+describe("calls whose server numbers them otherwise", () => {
+  const own = { name: tool, arguments: '{"grep":"a"}' }
+  it.each<readonly [rule: string, pieces: ReadonlyArray<object>]>([
+    [
+      "without an index, with the id in each event",
+      [chatCall({ id: "c1" }, { name: "look", arguments: '{"pa' }), chatCall({ id: "c1" }, { arguments: 'th":1}' })]
+    ],
+    [
+      "without an index, with the id and the name in each event",
+      [
+        chatCall({ id: "c1" }, { name: "look", arguments: '{"pa' }),
+        chatCall({ id: "c1" }, { name: "look", arguments: 'th":1}' })
+      ]
+    ],
+    [
+      "without an index, with the id in the first event",
+      [chatCall({ id: "c1" }, { name: "look", arguments: '{"pa' }), chatCall({}, { arguments: 'th":1}' })]
+    ],
+    ["with one index for all of them", [chatCall({ index: 0, id: "c1" }, { name: "look", arguments: '{"path":1}' })]],
+    [
+      "with an index from one",
+      [
+        chatCall({ index: 1, id: "c1" }, { name: "look", arguments: '{"pa' }),
+        chatCall({ index: 1 }, { arguments: 'th":1}' })
+      ]
+    ],
+    [
+      "with another id in each event",
+      [
+        chatCall({ index: 0, id: "c1" }, { name: "look", arguments: '{"pa' }),
+        chatCall({ index: 0, id: "c7" }, { arguments: 'th":1}' })
+      ]
+    ]
+  ])("%s are whole, for the model and for the client", (rule, pieces) => {
+    const index = rule.startsWith("without") ? {} : { index: rule.includes("one index") ? 0 : 9 }
+    const events = [
+      ...pieces.map((piece) => chatEvent(piece)),
+      chatEvent(chatCall({ ...index, id: "r1" }, own)),
+      chatEvent({}, "tool_calls")
+    ]
+    const { calls, hasOthers, sent } = ((stream) => {
+      for (const data of events) stream.push({ raw: "", name: "", data: JSON.stringify(data) })
+      return stream.read()
+    })(wire.chat.relay.stream(tool))
+    assert.deepStrictEqual(
+      [
+        calls.map(({ args, id }) => ({ args, id })),
+        hasOthers,
+        plain(sent)[0]?.["tool_calls"].map(({ id }: Json) => id)
+      ],
+      [[{ args: { grep: "a" }, id: "r1" }], true, ["c1", "r1"]]
+    )
+    const shown = continued("chat", [events]).flatMap(({ choices }) => choices[0].delta.tool_calls ?? [])
+    assert.deepStrictEqual(
+      [
+        shown.map((call: Json) => call["function"].arguments).join(""),
+        new Set(shown.map(({ index = 0 }: Json) => index))
+      ],
+      ['{"path":1}', new Set([0])]
+    )
+  })
+
+  it("are two where neither has an id or an index", () => {
+    const stream = wire.chat.relay.stream(tool)
+    const calls = {
+      tool_calls: ["one", "two"].map((grep) => ({ function: { name: tool, arguments: `{"grep":"${grep}"}` } }))
+    }
+    stream.push({ raw: "", name: "", data: JSON.stringify(chatEvent(calls, "tool_calls")) })
+    assert.deepStrictEqual(
+      stream.read().calls.map(({ args }) => args),
+      [{ grep: "one" }, { grep: "two" }]
+    )
+  })
+})
+
+describe("reasoning beside a hidden call of Chat Completions", () => {
+  const call = chatCall({ id: "r1" }, { name: tool, arguments: "{}" })
+  it("in the event that ends the answer reaches the client, once", () => {
+    const events = continued("chat", [
+      [chatEvent({ role: "assistant", reasoning_content: "I look.", ...call }, "tool_calls")],
+      [chatEvent({ role: "assistant", reasoning_content: " Found." }), chatEvent({ content: "12." }, "stop")]
+    ])
+    const deltas = events.map(({ choices }) => choices[0].delta)
+    assert.deepStrictEqual(deltas, [
+      { role: "assistant", reasoning_content: "I look." },
+      { reasoning_content: " Found." },
+      { content: "12." }
+    ])
+  })
+
+  it("reaches the client where nothing is streamed", () => {
+    const body = wire.chat.relay.whole(tool)
+    const empty = { role: "assistant", content: "12.", reasoning: "", annotations: [], audio: null }
+    const blank = wire.chat.relay.whole(tool).push(JSON.stringify({ choices: [{ message: empty }] }))
+    assert.deepStrictEqual(blank?.visible, [{ kind: "text", text: "12." }])
+    const message = { role: "assistant", content: null, reasoning_content: "I look.", ...call }
+    body.push(JSON.stringify({ choices: [{ message, finish_reason: "tool_calls" }] }))
+    assert.lengthOf(body.read().calls, 1)
+    body.next("")
+    // A client may leave before the next answer is there: then nothing of it is counted.
+    assert.lengthOf(body.read().calls, 0)
+    const last = { role: "assistant", content: "12.", reasoning_content: " Found.", refusal: null }
+    body.push(JSON.stringify({ choices: [{ message: last, finish_reason: "stop" }] }))
+    assert.deepStrictEqual(JSON.parse(body.finish("as sent")).choices[0].message, {
+      ...last,
+      reasoning_content: "I look. Found."
+    })
+  })
+})
+
+describe("an answer of Gemini after a recall", () => {
+  const candidate = (parts: ReadonlyArray<object>, more: object = {}) => ({
+    candidates: [{ content: { role: "model", parts }, index: 0, ...more }]
+  })
+  const counts = (promptTokenCount: number) => ({ usageMetadata: { promptTokenCount } })
+  const end = { finishReason: "STOP" }
+  const called = candidate([{ functionCall: { name: tool, args: {} } }], end)
+
+  it.each<readonly [where: string, last: ReadonlyArray<object>]>([
+    ["the event that ends it", [{ ...candidate([{ text: "12." }], end), ...counts(5) }]],
+    ["an event of its own", [candidate([{ text: "12." }], end), counts(5)]],
+    ["an event before", [{ ...candidate([{ text: "1" }]), ...counts(5) }, candidate([{ text: "2." }], end)]]
+  ])("ends with the counts of all rounds, where the last come in %s", (_, last) => {
+    const events = continued("gemini", [[{ ...called, ...counts(7) }], last])
+    assert.deepInclude(events.at(-1), counts(12))
+  })
+
+  it("has no content of nothing, for which Google's SDK would forget the turn", () => {
+    const hidden = candidate([{ functionCall: { name: tool, args: {} } }], end)
+    for (const rounds of [[[hidden]], [[hidden], [{ candidates: [end] }]]]) {
+      for (const { candidates } of continued("gemini", rounds)) {
+        assert.isAtLeast(candidates[0].content.parts.length, 1)
+      }
+    }
+  })
 })
 
 it("a signature in an empty text goes back to the Gemini API with the call after it", () => {

@@ -92,7 +92,7 @@ const conversationOf = (turns: ReadonlyArray<typeof Turn.Type>, target: Target) 
 const messagesOf = (contents: ReadonlyArray<Content>, target: Target): ReadonlyArray<Json> => {
   const request = { ...target, contents, tools: [] }
   const bodies: Readonly<Record<Dialect, () => Json>> = {
-    anthropic: () => requestBody({ ...request, maxTokens: 1_000 }, names),
+    anthropic: () => requestBody({ ...request, maxOutputTokens: 1_000 }, names),
     chat: () => chatBody(request, names, false),
     responses: () => responsesBody(request, names),
     gemini: () => ({ contents: contents.map((content) => geminiContent(content, target)) })

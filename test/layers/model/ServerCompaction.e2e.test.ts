@@ -52,7 +52,7 @@ describe("what a provider's server compacted", () => {
       ]
     )
     const block = { type: "compaction", content: "The user built a site.", later: { a: 1 }, sealed: "x" }
-    const request = { model: "claude-opus-5", server: "api", contents: said(parts), tools: [], maxTokens: 100 }
+    const request = { model: "claude-opus-5", server: "api", contents: said(parts), tools: [], maxOutputTokens: 100 }
     const { messages } = requestBody(request, names) as { readonly messages: ReadonlyArray<{ content: unknown }> }
     assert.deepStrictEqual(messages[1]?.content, [block, { type: "text", text: "Done." }])
     assert.strictEqual(betaOf(request), "compact-2026-01-12")
@@ -72,7 +72,7 @@ describe("what a provider's server compacted", () => {
     const input = responsesBody(request, names)["input"]
     assert.deepInclude(input, item)
     assert.notInclude(JSON.stringify(chatBody(request, names, true)), "b64")
-    assert.notInclude(JSON.stringify(requestBody({ ...request, maxTokens: 100 }, names)), "b64")
+    assert.notInclude(JSON.stringify(requestBody({ ...request, maxOutputTokens: 100 }, names)), "b64")
     assert.deepInclude(chatBody(request, names, true)["messages"], { role: "assistant", content: "(no answer)" })
   })
 })

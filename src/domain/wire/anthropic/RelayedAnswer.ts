@@ -18,7 +18,7 @@ class AnthropicStream extends RelayedStream {
   protected pass(event: SseEvent, data: Json): string | undefined {
     switch (data["type"]) {
       case "message_start":
-        return this.relay.rounds === 1 ? event.raw : ""
+        return this.rounds === 1 ? event.raw : ""
       case "content_block_start":
       case "content_block_delta":
       case "content_block_stop":
@@ -41,7 +41,7 @@ class AnthropicStream extends RelayedStream {
   }
 
   protected closed(event: SseEvent, data: Json, ending: Ending, usage: unknown): string {
-    if (data["type"] !== "message_delta" || (this.relay.rounds === 1 && ending === "as sent")) return event.raw
+    if (data["type"] !== "message_delta" || (this.rounds === 1 && ending === "as sent")) return event.raw
     const stop = ending === "as sent" ? {} : { stop_reason: "end_turn" }
     return sseText(event, { ...data, delta: { ...jsonAt(data, "delta"), ...stop }, usage })
   }

@@ -1,7 +1,7 @@
 import { Predicate } from "effect"
-import type { Content, Part } from "../../content/Content.ts"
+import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
-import { type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
+import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 import { cacheMark } from "./CacheMarks.ts"
@@ -95,20 +95,9 @@ const callInstruction = "Answer with a call of one of the tools, without any tex
 const dropsChanged = { block_binding: { prefix_mismatch_behavior: "drop_block" } }
 
 /** The input of a request. */
-export interface AnthropicRequest {
-  readonly model: string
-  /** The host of the server. */
-  readonly server: string
-  readonly contents: ReadonlyArray<Content>
-  readonly systemInstruction?: string | undefined
-  readonly tools: ReadonlyArray<ToolDeclaration>
-  readonly mustCall?: boolean | undefined
-  /** The maximum length of an answer, which the API requires. */
-  readonly maxTokens: number
-  readonly temperature?: number | undefined
-  readonly topP?: number | undefined
-  readonly topK?: number | undefined
-  readonly thinkingBudget?: number | undefined
+export interface AnthropicRequest extends DialogueRequest {
+  /** The API requires it. */
+  readonly maxOutputTokens: number
 }
 
 /** The model that reads a request. */
@@ -120,7 +109,7 @@ const carriesBound = (model: string, messages: ReadonlyArray<Message>): boolean 
   messages.some(({ content }) => content.some(({ type }) => /^(?:redacted_)?thinking$/.test(String(type))))
 
 const thinkingOptions = (request: AnthropicRequest, messages: ReadonlyArray<Message>): Block => {
-  const { maxTokens, model, mustCall, thinkingBudget = 0 } = request
+  const { maxOutputTokens, model, mustCall, thinkingBudget = 0 } = request
   // These models think by default, so that nothing else changes.
   if (carriesBound(model, messages)) return { thinking: { type: "adaptive", ...dropsChanged } }
   // A call can only be forced without thinking.
@@ -128,7 +117,10 @@ const thinkingOptions = (request: AnthropicRequest, messages: ReadonlyArray<Mess
   if (!takesBudget.test(model)) return { thinking: { type: "adaptive" } }
   if (!canThink(messages)) return {}
   const budget = Math.max(minBudget, thinkingBudget)
-  return { thinking: { type: "enabled", budget_tokens: budget }, max_tokens: Math.max(maxTokens, budget + minBudget) }
+  return {
+    thinking: { type: "enabled", budget_tokens: budget },
+    max_tokens: Math.max(maxOutputTokens, budget + minBudget)
+  }
 }
 
 const samplingOptions = ({ model, temperature, topK, topP }: AnthropicRequest): Block =>
@@ -193,12 +185,12 @@ export const countBody = (request: AnthropicRequest, names: ToolNames): Block =>
 
 /** The body of a request for a streamed answer. */
 export const requestBody = (request: AnthropicRequest, names: ToolNames): Block => {
-  const { maxTokens, model, mustCall, tools } = request
+  const { maxOutputTokens, model, mustCall, tools } = request
   const { body, messages } = prepared(request, names)
   const thinking = thinkingOptions(request, messages)
   return {
     ...body,
-    max_tokens: maxTokens,
+    max_tokens: maxOutputTokens,
     stream: true,
     ...(mustCall === true && tools.length > 0 && !bindsThinking.test(model) ? { tool_choice: { type: "any" } } : {}),
     ...("thinking" in thinking ? {} : samplingOptions(request)),

@@ -60,21 +60,38 @@ const grown = (before: unknown, piece: unknown): unknown => {
   return isJson(before) && isJson(piece) ? { ...before, ...piece } : piece
 }
 
+const thoughtIn = (message: Json): string => textAt(message, "reasoning_content") || textAt(message, "reasoning")
+
 /** What a delta shows. */
 const shownIn = (delta: Json): ReadonlyArray<Part> => {
-  const thought = textAt(delta, "reasoning_content") || textAt(delta, "reasoning")
+  const thought = thoughtIn(delta)
   const words = textAt(delta, "content") || textAt(delta, "refusal")
   return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...(words === "" ? [] : [{ text: words }])]
 }
 
+/** The fields of a message with those of a piece of it, or of the message after it. */
+export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...piece }: Json): Json => ({
+  ...before,
+  ...Object.fromEntries(
+    Object.entries(piece).flatMap(([key, value]) =>
+      value === null || value === undefined ? [] : [[key, grown(before[key], value)]]
+    )
+  )
+})
+
+/** What a server added to a message: reasoning, and whatever it wants back. */
+const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls: _calls, ...added }: Json): Json =>
+  Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
+
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. Mutable. */
 export class ChatAnswer implements GrowingAnswer {
-  private readonly fields: Record<string, unknown> = {}
-  private readonly callsByIndex = new Map<number, Json>()
+  private fields: Json = {}
+  /** The calls in the order in which they began. Their indexes order them otherwise, where they have any. */
+  private readonly begun: Array<{ readonly index: number; readonly call: Json }> = []
   private usage: unknown
   private reason: string | undefined
-  /** The indexes of the calls in the last event. */
-  indexes: ReadonlyArray<number> = []
+  /** The places of the calls in the last event. */
+  places: ReadonlyArray<number> = []
 
   /** Adds an event. */
   readonly push = (event: Json): Growth | undefined => {
@@ -83,8 +100,8 @@ export class ChatAnswer implements GrowingAnswer {
     if (choices !== undefined && choices !== null && !Array.isArray(choices)) return undefined
     const choice = firstChoice(event) ?? {}
     const delta = jsonAt(choice, "delta")
-    this.add(delta)
-    this.indexes = jsonsAt(delta, "tool_calls").map((call) => this.addCall(call))
+    this.fields = withFields(this.fields, delta)
+    this.places = jsonsAt(delta, "tool_calls").map((call) => this.addCall(call))
     const counts = isJson(event["usage"]) ? event["usage"] : undefined
     this.usage = counts ?? this.usage
     const reason = textAt(choice, "finish_reason")
@@ -96,34 +113,45 @@ export class ChatAnswer implements GrowingAnswer {
   readonly end = (): Growth => {
     if (this.reason === undefined) return {}
     const { calls } = this
-    const { content: _content, refusal: _refusal, ...added } = this.fields
-    return { blocks: calls.length === 0 ? [] : [added, ...calls], end: this.reason }
-  }
-
-  private add({ role: _, tool_calls: _calls, ...fields }: Json): void {
-    for (const [key, value] of Object.entries(fields)) {
-      if (value !== null && value !== undefined) this.fields[key] = grown(this.fields[key], value)
-    }
+    return { blocks: calls.length === 0 ? [] : [addedTo(this.fields), ...calls], end: this.reason }
   }
 
   private addCall({ index, ...piece }: Json): number {
-    // Servers that send calls in one piece may leave out the index.
-    const at = typeof index === "number" ? index : this.callsByIndex.size
-    const before = this.callsByIndex.get(at) ?? {}
+    const at = this.placeOf(index, piece)
+    const before = this.begun[at]?.call ?? {}
     const stated = Object.entries(piece).filter(([, value]) => value !== null && value !== "")
     const [known, called] = [functionOf(before), functionOf(piece)]
     const args = textAt(known, "arguments") + textAt(called, "arguments")
-    this.callsByIndex.set(at, {
+    const id = textAt(before, "id") || piece["id"]
+    const call = {
       ...before,
       ...Object.fromEntries(stated),
+      ...(id === undefined ? {} : { id }),
       function: { ...known, ...called, name: textAt(called, "name") || textAt(known, "name"), arguments: args }
-    })
+    }
+    this.begun[at] = { index: typeof index === "number" ? index : at, call }
     return at
+  }
+
+  /**
+   * The place of the call that a piece belongs to. Servers leave the index out, give all calls the same one, or each piece another id: a call
+   * begins with a piece that has a name, and another id or no index.
+   */
+  private placeOf(index: unknown, piece: Json): number {
+    const [id, name] = [textAt(piece, "id"), textAt(functionOf(piece), "name")]
+    const isIndexed = typeof index === "number"
+    const { begun } = this
+    const same = begun.findLastIndex((each) => (isIndexed ? each.index === index : id !== "" && each.call["id"] === id))
+    const at = same < 0 && !isIndexed ? begun.length - 1 : same
+    const before = begun[at]?.call
+    if (before === undefined) return begun.length
+    const isOther = id === "" ? !isIndexed && textAt(functionOf(before), "name") !== "" : textAt(before, "id") !== id
+    return name !== "" && isOther ? begun.length : at
   }
 
   /** The calls, in their order. */
   private get calls(): ReadonlyArray<Json> {
-    return [...this.callsByIndex].sort(([one], [other]) => one - other).map(([, call]) => call)
+    return this.begun.toSorted((one, other) => one.index - other.index).map(({ call }) => call)
   }
 
   /** The answer so far, as a server sends a whole one. */
@@ -147,7 +175,12 @@ export const answerForm: ReadableForm & AnswerForm<ChatAnswer> = {
     const message = firstChoice(answer)?.["message"]
     if (!isJson(message)) return undefined
     const text = textAt(message, "content")
-    return [...(text === "" ? [] : [textBlock(text)]), ...jsonsAt(message, "tool_calls")]
+    const added = addedTo(message)
+    return [
+      ...(Object.keys(added).length === 0 ? [] : [added]),
+      ...(text === "" ? [] : [textBlock(text)]),
+      ...jsonsAt(message, "tool_calls")
+    ]
   },
   usageKey: "usage",
   usage: openAiUsage("prompt", "completion"),
@@ -167,8 +200,10 @@ export const answerForm: ReadableForm & AnswerForm<ChatAnswer> = {
     return Object.keys(state).length === 0 ? undefined : state
   },
   finishReason: (end) => (end === refused ? undefined : (finishReasons[end] ?? end)),
-  visible: (block) =>
-    block["type"] === "text" ? { kind: "text", text: textAt(block, "text") } : { kind: "other", text: "" },
+  visible: (block) => {
+    if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
+    return { kind: "function" in block ? "other" : "thought", text: thoughtIn(block) }
+  },
   failure: openAiFailure,
   sent: (_, answer) => {
     const message = messageOf(answer)

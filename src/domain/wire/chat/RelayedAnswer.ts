@@ -1,14 +1,14 @@
 import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { answerForm, type ChatAnswer, firstChoice, messageOf, textBlock } from "./Answer.ts"
+import { answerForm, type ChatAnswer, firstChoice, messageOf, textBlock, withFields } from "./Answer.ts"
 
 /** Passes on answers of OpenAI's Chat Completions API and the many servers that implement it. */
 
 class ChatStream extends RelayedStream<ChatAnswer> {
   private first: Json | undefined
-  /** The indexes of the calls in each event: servers may leave them out. */
-  private readonly callIndexes = new WeakMap<SseEvent, ReadonlyArray<number>>()
+  /** The places of the calls in each event. */
+  private readonly places = new WeakMap<SseEvent, ReadonlyArray<number>>()
 
   protected pass(event: SseEvent, data: Json): string | undefined {
     this.first ??= data
@@ -16,27 +16,32 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     if (choice === undefined) return "usage" in data ? undefined : event.raw
     const delta = jsonAt(choice, "delta")
     const calls = jsonsAt(delta, "tool_calls")
-    this.callIndexes.set(event, this.answer.indexes)
-    for (const [at, index] of this.answer.indexes.entries()) this.begin(index, calls[at] ?? {})
+    this.places.set(event, this.answer.places)
+    for (const [at, place] of this.answer.places.entries()) this.begin(place, calls[at] ?? {})
     // The events that end an answer are held back, because the gateway may continue the answer.
     if (textAt(choice, "finish_reason") !== "") return undefined
     const shown = this.shownIn(event, calls)
     const isSame = shown.length === calls.length && shown.every((call, at) => call === calls[at])
-    const isFirst = this.relay.rounds === 1
-    if (isSame && isFirst) return event.raw
-    const { role, tool_calls: _calls, ...texts } = delta
-    const rest: Json = !isFirst || role === undefined ? texts : { role, ...texts }
-    if (shown.length === 0 && Object.values(rest).every((value) => value === null || value === "")) return ""
+    if (isSame && this.rounds === 1) return event.raw
+    const rest = this.besideCalls(delta)
+    if (shown.length === 0 && isBlank(rest)) return ""
     return this.withDelta(event, data, { ...choice, delta: withCalls(rest, shown) })
+  }
+
+  /** What a delta has besides calls. A role begins the client's answer, once. */
+  private besideCalls({ role, tool_calls: _calls, ...rest }: Json): Json {
+    return this.rounds > 1 || role === undefined ? rest : { role, ...rest }
   }
 
   /** The pieces of calls in an event that the client gets, with its indexes. */
   private shownIn(event: SseEvent, calls: ReadonlyArray<Json>): ReadonlyArray<Json> {
-    const indexes = this.callIndexes.get(event) ?? []
+    const places = this.places.get(event) ?? []
     return calls.flatMap((call, at) => {
-      const index = indexes[at]
-      const shown = index === undefined ? undefined : this.indexOf(index)
-      return shown === undefined ? [] : [shown === index ? call : { ...call, index: shown }]
+      const place = places[at] ?? -1
+      const shown = this.indexOf(place)
+      if (shown === undefined) return []
+      const { index = place } = call
+      return [shown === index ? call : { ...call, index: shown }]
     })
   }
 
@@ -47,13 +52,13 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     return sseText(event, { ...data, ...shared, ...(choice === undefined ? {} : { choices: [choice] }) })
   }
 
-  /** The text in an event that also ends the answer. Some servers send both in one event. */
+  /** The texts in an event that also ends the answer. Some servers send both in one event. */
   protected override opened(event: SseEvent, data: Json): string {
     const choice = firstChoice(data) ?? {}
-    const content = textAt(jsonAt(choice, "delta"), "content")
-    if (content === "") return ""
+    const delta = this.besideCalls(jsonAt(choice, "delta"))
+    if (isBlank(delta)) return ""
     const { usage: _usage, ...rest } = data
-    return this.withDelta(event, rest, { ...choice, delta: { content }, finish_reason: null })
+    return this.withDelta(event, rest, { ...choice, delta, finish_reason: null })
   }
 
   protected closed(event: SseEvent, data: Json, ending: Ending, counts: unknown): string {
@@ -62,12 +67,11 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     const calls = jsonsAt(delta, "tool_calls")
     // Some servers send calls in the event that ends the answer.
     const shown = this.shownIn(event, calls)
-    if (this.relay.rounds === 1 && ending === "as sent" && shown.length === calls.length) return event.raw
+    if (this.rounds === 1 && ending === "as sent" && shown.length === calls.length) return event.raw
     const whole = isJson(data["usage"]) ? { ...data, usage: counts } : data
     if (choice === undefined) return this.withDelta(event, whole)
-    const { role: _role, tool_calls: _calls, ...rest } = delta
     const stop = ending === "stopped" ? { finish_reason: "stop" } : {}
-    return this.withDelta(event, whole, { ...choice, delta: withCalls(rest, shown), ...stop })
+    return this.withDelta(event, whole, { ...choice, delta: withCalls(this.besideCalls(delta), shown), ...stop })
   }
 
   protected noted(content: string): string {
@@ -76,6 +80,8 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     return sseText({ name: "" }, { ...rest, choices: [choice] })
   }
 }
+
+const isBlank = (delta: Json): boolean => Object.values(delta).every((value) => value === null || value === "")
 
 /** A message, or a delta of one, with calls if there are any. */
 const withCalls = (message: Json, calls: ReadonlyArray<Json>): Json =>
@@ -89,10 +95,14 @@ export const chatRelay = relayOf(
     withBlocks: (answer, blocks, ending) => {
       const { tool_calls: _calls, ...message } = messageOf(answer)
       const content = blocks.map((block) => textAt(block, "text")).join("")
-      const calls = blocks.filter((block) => answerForm.callOf(block) !== undefined)
+      const calls = blocks.filter((block) => "function" in block)
+      const added = blocks.filter((block) => !("function" in block) && block["type"] !== "text")
       const next = {
         ...firstChoice(answer),
-        message: withCalls({ ...message, content: content === "" ? null : content }, calls),
+        message: withCalls(
+          { ...message, ...added.reduce(withFields, {}), content: content === "" ? null : content },
+          calls
+        ),
         ...(ending === "stopped" ? { finish_reason: "stop" } : {})
       }
       return { ...answer, choices: [next] }

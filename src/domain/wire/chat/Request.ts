@@ -1,17 +1,8 @@
 import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
-import { type DialogueTurn, dialogueOf, type ModelBlock, noWords } from "../Dialogue.ts"
+import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, noWords } from "../Dialogue.ts"
 import { isJson, type Json } from "../MessageCodec.ts"
-import {
-  argumentsOf,
-  choice,
-  declared,
-  effortOf,
-  type OpenAiRequest,
-  sampling,
-  sendable,
-  systemOf
-} from "../OpenAiRequest.ts"
+import { argumentsOf, choice, declared, effortOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests to servers of Chat Completions. */
@@ -74,7 +65,7 @@ const chatMessages =
   }
 
 /** The body of a request to a server of Chat Completions. `isOpenAi`: OpenAI's own, which wants another key for the length of an answer. */
-export const chatBody = (request: OpenAiRequest, names: ToolNames, isOpenAi: boolean): Json => {
+export const chatBody = (request: DialogueRequest, names: ToolNames, isOpenAi: boolean): Json => {
   const { contents, maxOutputTokens, model, server } = request
   const system = systemOf(request)
   const effort = effortOf(request)

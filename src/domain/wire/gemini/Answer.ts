@@ -29,6 +29,9 @@ export const usage = (counts: Json): Usage => ({
 const isPlainText = (part: Json | undefined): part is Json =>
   part !== undefined && typeof part["text"] === "string" && Object.keys(part).length === 1
 
+/** A text without anything, with which an answer may end. One with a signature is not empty. */
+export const isEmptyText = (part: Json): boolean => isPlainText(part) && part["text"] === ""
+
 /** What a response, or a piece of one, adds. Its blocks are parts, which are whole. */
 export const growthOf = (response: Json): Growth & { readonly blocks: ReadonlyArray<Json>; readonly end: string } => {
   const candidate = candidateOf(response)
@@ -46,7 +49,7 @@ class GeminiAnswer implements GrowingAnswer {
       const last = this.parts.at(-1)
       if (isPlainText(last) && isPlainText(part)) {
         this.parts[this.parts.length - 1] = { text: textAt(last, "text") + textAt(part, "text") }
-      } else this.parts.push(part)
+      } else if (!isEmptyText(part)) this.parts.push(part)
     }
     if (isJson(growth.counts)) this.usage = growth.counts
     return growth
@@ -75,11 +78,6 @@ export const answerForm: AnswerForm = {
       ? { kind: part["thought"] === true ? "thought" : "text", text: part["text"] }
       : { kind: "other", text: "" },
   failure: (status, message) => ({ error: { code: status, message, status: states[status] ?? "UNAVAILABLE" } }),
-  // The API takes no thoughts back. An empty text may carry a signature.
-  sent: (parts) => [
-    {
-      role: "model",
-      parts: parts.filter((part) => part["thought"] !== true && !(isPlainText(part) && part["text"] === ""))
-    }
-  ]
+  // The API takes no thoughts back.
+  sent: (parts) => [{ role: "model", parts: parts.filter((part) => part["thought"] !== true && !isEmptyText(part)) }]
 }

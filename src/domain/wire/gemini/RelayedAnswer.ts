@@ -2,29 +2,29 @@ import type { Json } from "../MessageCodec.ts"
 import { jsonAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { answerForm, candidateOf, endOf, partsOf } from "./Answer.ts"
+import { answerForm, candidateOf, endOf, isEmptyText, partsOf } from "./Answer.ts"
 
 /** Passes on answers of the Gemini API. */
 
-/** Returns a candidate with other parts. */
+/** Returns a candidate with other parts. Clients drop a turn with a content of none, so that an empty one has what the API sends then. */
 const withParts = (candidate: Json, parts: ReadonlyArray<Json>): Json => ({
   ...candidate,
-  content: { role: "model", ...jsonAt(candidate, "content"), parts }
+  content: { role: "model", ...jsonAt(candidate, "content"), parts: parts.length === 0 ? [{ text: "" }] : parts }
 })
 
 class GeminiStream extends RelayedStream {
   protected pass(event: SseEvent, data: Json): string | undefined {
     const candidate = candidateOf(data)
     if (endOf(candidate) !== "" || this.held.length > 0) return undefined
-    const shown = this.relay.shownOf(data)
+    const shown = this.shownOf(data)
     if (candidate === undefined || shown.length === partsOf(candidate).length) return event.raw
     return shown.length === 0 ? "" : sseText(event, { ...data, candidates: [withParts(candidate, shown)] })
   }
 
   /** The parts of an event that also ends the answer. */
   protected override opened(event: SseEvent, data: Json): string {
-    const shown = this.relay.shownOf(data)
-    if (shown.length === 0) return ""
+    const shown = this.shownOf(data)
+    if (shown.every(isEmptyText)) return ""
     const { finishReason: _reason, ...open } = candidateOf(data) ?? {}
     const { usageMetadata: _usage, ...rest } = data
     return sseText(event, { ...rest, candidates: [withParts(open, shown)] })
@@ -32,12 +32,11 @@ class GeminiStream extends RelayedStream {
 
   protected closed(event: SseEvent, data: Json, _: Ending, counts: unknown): string {
     const candidate = candidateOf(data)
-    const shown = this.relay.shownOf(data)
-    if (candidate === undefined || (this.relay.rounds === 1 && shown.length === partsOf(candidate).length)) {
-      return event.raw
-    }
-    const usage = "usageMetadata" in data ? { usageMetadata: counts } : {}
-    return sseText(event, { ...data, ...usage, candidates: [withParts(candidate, shown)] })
+    const shown = this.shownOf(data)
+    if (this.rounds === 1 && shown.length === partsOf(candidate).length) return event.raw
+    // The last event that has counts may come without a candidate.
+    const candidates = candidate === undefined ? {} : { candidates: [withParts(candidate, shown)] }
+    return sseText(event, { ...data, ...candidates, usageMetadata: counts })
   }
 
   protected noted(text: string): string {

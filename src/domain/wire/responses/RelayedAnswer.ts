@@ -33,7 +33,7 @@ class ResponsesStream extends RelayedStream {
     const { item, output_index: index, response, type } = data
     if (endings.has(type)) return undefined
     if (beginnings.has(type)) {
-      if (this.relay.rounds > 1) return ""
+      if (this.rounds > 1) return ""
       const { created_at, id } = isJson(response) ? response : this.identity
       this.identity = { ...(id === undefined ? {} : { id }), ...(created_at === undefined ? {} : { created_at }) }
     }
@@ -80,9 +80,9 @@ class ResponsesStream extends RelayedStream {
 
   protected closed(event: SseEvent, data: Json, _: Ending, usage: unknown): string {
     const response = jsonAt(data, "response")
-    const shown = this.relay.shownOf(response)
-    if (this.relay.rounds === 1 && shown.length === jsonsAt(response, "output").length) return event.raw
-    const output = [...this.relay.before, ...shown]
+    const shown = this.shownOf(response)
+    if (this.rounds === 1 && shown.length === jsonsAt(response, "output").length) return event.raw
+    const output = [...this.before, ...shown]
     return this.numbered(event, data, { response: { ...response, ...this.identity, output, usage } })
   }
 
@@ -91,7 +91,7 @@ class ResponsesStream extends RelayedStream {
       ...this.identity,
       object: "response",
       status: "failed",
-      output: this.relay.before,
+      output: this.before,
       error: { code: code ?? "server_error", message }
     }
     return sseText({ name: "response.failed" }, { type: "response.failed", sequence_number: this.nextNumber, response })

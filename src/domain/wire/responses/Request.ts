@@ -1,18 +1,8 @@
 import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
-import { type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
+import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import type { Json } from "../MessageCodec.ts"
-import {
-  argumentsOf,
-  choice,
-  declared,
-  effortOf,
-  type OpenAiRequest,
-  sampling,
-  sendable,
-  systemOf,
-  thinks
-} from "../OpenAiRequest.ts"
+import { argumentsOf, choice, declared, effortOf, sampling, sendable, systemOf, thinks } from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests to OpenAI's Responses API. */
@@ -65,7 +55,7 @@ const items =
         ]
 
 /** Returns the body of a request to the Responses API. The API does not store it, so reasoning comes back encrypted. */
-export const responsesBody = (request: OpenAiRequest, names: ToolNames): Json => {
+export const responsesBody = (request: DialogueRequest, names: ToolNames): Json => {
   const { contents, maxOutputTokens, model, server } = request
   const instructions = systemOf(request)
   const effort = effortOf(request)
