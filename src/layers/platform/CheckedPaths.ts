@@ -59,6 +59,7 @@ export interface PathAccess {
   ) => Fallible<A, R>
   /** Runs an operation on a name in its folder. */
   readonly below: <A, R>(method: string, place: string, work: (held: string) => Fallible<A, R>) => Fallible<A, R>
+  /** Opens a regular file. What is opened is what was checked. */
   readonly open: (
     fs: FileSystem.FileSystem,
     place: string,
