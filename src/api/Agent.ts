@@ -20,7 +20,13 @@ export {
   parseDefinitions
 } from "../domain/agent/AgentDefinition.ts"
 export { type UnusableFile, unusableFileText } from "../domain/agent/UnusableFile.ts"
-export type { AgentAuth, AgentOutput, DefinitionProblem, FieldProblem } from "../domain/agent/AgentDefinition.ts"
+export type {
+  AgentAuth,
+  AgentOutput,
+  DefinitionProblem,
+  FieldProblem,
+  FrontMatterProblem
+} from "../domain/agent/AgentDefinition.ts"
 export type { Loop as DetectedLoop } from "../domain/agent/LoopDetection.ts"
 export type { SkillProblem } from "../domain/agent/Skill.ts"
 export type { OutgoingMessage } from "../services/agent/AgentConversation.ts"

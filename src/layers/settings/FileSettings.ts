@@ -75,7 +75,7 @@ const writablePath = Effect.fnUntraced(function* (
 })
 
 /** Edits the text of a settings file under its lock and replaces it atomically. Undefined when the text stays the same. */
-export const editFile = Effect.fnUntraced(function* (
+const editFile = Effect.fnUntraced(function* (
   home: string,
   place: SettingsPlace,
   edit: (text: string) => Result.Result<string, SettingsProblem>
