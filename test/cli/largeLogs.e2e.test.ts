@@ -77,7 +77,7 @@ describe("a log that does not fit in memory", () => {
         assert.deepStrictEqual([status, String(stdout)], [2, ""])
         assert.match(
           stderr,
-          /^palimpsest: .*large-refused\.jsonl: a file of \d+ MB takes about \d+ MB of memory, more than the \d+ MB that this program may use; to read it all the same set NODE_OPTIONS=--max-old-space-size=\d+\n$/
+          /^palimpsest: .*large-refused\.jsonl: a file of \d+\.\d MB takes about \d+ MB of memory, more than the \d+ MB that this program may use; to read it all the same set NODE_OPTIONS=--max-old-space-size=\d+\n$/
         )
       }),
     600_000

@@ -20,11 +20,11 @@ export const share = (part: number, whole: number): string => {
   return percent < 0.5 ? "< 1 %" : `${Math.round(percent)} %`
 }
 
-/** Formats a size in bytes: `950 B`, `1.2 kB`, `3.4 MB`, `2.0 GB`. */
+/** Formats a size in bytes: `950 B`, `1.2 kB`, `340 MB`, `2.0 GB`. */
 export const sizeText = (bytes: number): string => {
   if (bytes < 1_000) return `${bytes} B`
-  if (bytes < 1e6) return `${(bytes / 1e3).toFixed(1)} kB`
-  return bytes < 1e9 ? `${(bytes / 1e6).toFixed(1)} MB` : `${(bytes / 1e9).toFixed(1)} GB`
+  const [value, unit] = bytes < 1e6 ? [bytes / 1e3, "kB"] : bytes < 1e9 ? [bytes / 1e6, "MB"] : [bytes / 1e9, "GB"]
+  return `${value.toFixed(value < 100 ? 1 : 0)} ${unit}`
 }
 
 /** Formats a count of tokens: `950`, `12k`, `3.4M`. */
