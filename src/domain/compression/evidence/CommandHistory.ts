@@ -166,7 +166,10 @@ const recordFailure = ({ failing }: CommandHistory, entry: EntryId, command: str
   keepLatest(failing)
 }
 
-/** A command that succeeds ends the failures of its programs. What was changed in between is a lesson. */
+/**
+ * A command that succeeds ends the failures of its programs, and a check that passes those of commands that only move and edit files (`sed -i`, `mkdir`):
+ * the work went on without them. What was changed in between is a lesson.
+ */
 const resolveFailures = ({ errors, failing, lessons }: CommandHistory, command: string): void => {
   const programs = new Set(programsOf(command))
   const passed = checksOf(command)
@@ -174,7 +177,9 @@ const resolveFailures = ({ errors, failing, lessons }: CommandHistory, command: 
     const isCheck = checks.size > 0
     for (const kind of passed) checks.delete(kind)
     const isEnded =
-      name === command || (program !== undefined && programs.has(program)) || (isCheck && checks.size === 0)
+      name === command ||
+      (program === undefined ? passed.length > 0 : programs.has(program)) ||
+      (isCheck && checks.size === 0)
     if (!isEnded) continue
     failing.delete(name)
     errors.delete(name)

@@ -425,6 +425,24 @@ describe("time", () => {
   })
 })
 
+it.each([
+  ["a check that passes", "npm test", false],
+  ["a command that succeeds without being a check", "git status", true]
+] as const)("a failed edit by `sed` and %s", (_, next, isOpen) => {
+  const { text: whole } = extract([
+    user(text("Rename it.")),
+    ...calls(
+      [
+        "Bash",
+        { command: "cd lib && sed -i 's/a/b/' x.ts" },
+        { error: "Exit code 1\ncd: lib: No such file or directory" }
+      ],
+      ["Bash", { command: next }, { output: "3 tests passed" }]
+    )
+  ])
+  assert.strictEqual(whole.includes("unresolved failure of cd lib"), isOpen)
+})
+
 it("the agent's newest words are those of now", () => {
   const said = ["alpha is mended now.", "beta is under way.", "omega is left to do."]
   const { text: whole } = extract([
