@@ -8,7 +8,7 @@ import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
-import { decisiveCommand, failureText, shortSubject } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, refusalHeading, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -261,17 +261,19 @@ export const recordResult = (
   }
 }
 
-/** Matches an unresolved failure in a snapshot: `subject (entry handle):` and the verbatim lines. */
-export const failureLine = /^- unresolved failure of ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):(?:\n([\s\S]*))?$/
+/** Matches an unresolved failure or a refusal in a snapshot: `subject (entry handle):` and the verbatim lines. */
+export const failureLine =
+  /^- (?:unresolved failure of|(refused by the user:)) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):(?:\n([\s\S]*))?$/
 
 /** Takes over the unresolved failures of an earlier snapshot. */
 export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Snapshot): void => {
   for (const { text } of [...snapshot.task_state].reverse()) {
-    const [, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
+    const [, refusal, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
     if (shown === undefined || id === undefined) continue
     const subject = unprotect(shown)
     const entry = EntryId.make(id)
-    const error = unprotect(lines.replace(/^ {4}/gm, ""))
+    const printed = unprotect(lines.replace(/^ {4}/gm, ""))
+    const error = refusal === undefined ? printed : `${refusalHeading}\n${printed}`
     errors.set(subject, { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) })
     const lesson = { entry, command: subject, error: error.split("\n")[0] ?? "", files: [] }
     failing.set(subject, {

@@ -29,6 +29,9 @@ const writtenOut = (line: string): ReadonlyArray<string> =>
 /** What tools write around an error. */
 const errorTags = /<\/?(?:tool_use_error|error)>/g
 
+/** The first line of the text of a failure that the user's refusal is; the user's words follow. */
+export const refusalHeading = "not allowed; the user said:"
+
 /** Matches what the user said in place of allowing a call (Claude Code). */
 const refused = /The user doesn't want to proceed with this tool use\.[\s\S]*?the user said:\s*([\s\S]+)$/
 
@@ -47,12 +50,15 @@ export const failureText = (answer: string): string => {
   ]
   const text = withoutPosing(answer.slice(0, 200_000))
   const reason = refused.exec(text)?.[1]
-  if (reason !== undefined) return ["not allowed; the user said:", ...linesOf(reason).slice(0, 4)].join("\n")
+  if (reason !== undefined) return [refusalHeading, ...linesOf(reason).slice(0, 4)].join("\n")
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter((line) => telling.test(line)).slice(0, 3)
   return (best.length > 0 ? best : lines.slice(0, 2)).join("\n")
 }
+
+/** Matches the answer to an edit that would change nothing (Claude Code, Gemini CLI): nothing is left to be done. */
+const nothingToEdit = /\bold_string and new_string are (?:exactly the same|identical)/
 
 const commandFailed = ({ command, exit, isExitHidden, output = "" }: Command): boolean =>
   exit !== undefined && (isExitHidden === true ? succeeded(command, exit, output, true) === false : exit !== 0)
@@ -65,14 +71,14 @@ export const decisiveCommand = (actions: ReadonlyArray<Action>): Command | undef
 
 /**
  * Whether a call failed: its response is an error, or its command ended by a signal or with an exit code other than 0. A
- * search that found nothing did not.
+ * search that found nothing did not, nor an edit that had nothing to change.
  */
 export const isFailure = (actions: ReadonlyArray<Action>, answer: Part): boolean => {
   const command = decisiveCommand(actions)
   if (command?.exit === 1 && isEmptySearch(command.command, 1, command.output ?? printedText(answerText(answer)))) {
     return false
   }
-  if (isErrorResponse(answer)) return true
+  if (isErrorResponse(answer)) return !nothingToEdit.test(answerText(answer))
   if (command === undefined) return false
   return command.exit === undefined ? isSignalled(answer) : commandFailed(command)
 }

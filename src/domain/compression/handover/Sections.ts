@@ -1,6 +1,6 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
-import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
+import { clippedLine, refusalHeading, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
@@ -114,7 +114,7 @@ const actionText = (action: Action, failed: boolean): string => {
 const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall): string =>
   isRefused === true
     ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${commandLine(action.command)}` : ""}`
-    : `last action (${entry}): ${action._tag === "Other" ? `${tool} ` : ""}${actionText(action, failed)}`
+    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed)}`
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
 const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
@@ -159,13 +159,15 @@ const taskItems = (material: Material): Writer => {
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
-  const failures = newestFirst(evidence.errors).map(([what, failure]) =>
-    statement(
+  const failures = newestFirst(evidence.errors).map(([what, { entry, handle, text }]) => {
+    const [first, ...rest] = text.split("\n")
+    const isRefusal = first === refusalHeading
+    return statement(
       what,
-      `unresolved failure of ${short(shortSubject(what))} (${ofEntry(failure.entry, failure.handle)}):`,
-      failure.text.split("\n").map(short)
+      `${isRefusal ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)}):`,
+      (isRefusal ? rest : text.split("\n")).map(short)
     )
-  )
+  })
   const carried = carriedTo(evidence, "task_state")
   return (share) => {
     const task = [...now(share), ...within(todos, share.least("todos")), ...within(failures, share("failures"))]

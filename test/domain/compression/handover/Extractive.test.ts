@@ -443,6 +443,34 @@ it.each([
   assert.strictEqual(whole.includes("unresolved failure of cd lib"), isOpen)
 })
 
+it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
+  const refusal =
+    "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the interface"
+  const edit = { old_string: "a", new_string: "b" }
+  const made = extract([
+    user(text("Change it.")),
+    ...calls(
+      ["Edit", { file_path: "a.ts", ...edit }, { error: refusal }],
+      ["Write", { file_path: "b.ts", content: "" }, { error: "disk full" }]
+    ),
+    model(call("Edit", { file_path: "c.ts", ...edit }, "c")),
+    user(response("Edit", { error: "No changes to make: old_string and new_string are exactly the same." }, "c"))
+  ])
+  assert.include(made.text, "- last action (e6): Edit c.ts\n")
+  const [summary, ...rest] = entriesOf([user(text(made.text)), user(text("Go on."))])
+  const next = Work.runSync(
+    extractSnapshot([...(summary === undefined ? [] : [{ ...summary, author: "summary" as const }]), ...rest], {
+      budget: 4_000,
+      kept: []
+    })
+  )
+  for (const whole of [made.text, next.text]) {
+    assert.match(whole, /\n- refused by the user: Edit a\.ts \(e2[^\n]*\):\n {4}use the interface\n/)
+    assert.match(whole, /\n- unresolved failure of Write b\.ts \(e4[^\n]*\):\n {4}disk full\n/)
+    assert.notInclude(whole, "failure of Edit")
+  }
+})
+
 it("the agent's newest words are those of now", () => {
   const said = ["alpha is mended now.", "beta is under way.", "omega is left to do."]
   const { text: whole } = extract([
