@@ -7,7 +7,7 @@ import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { newestFirst, ofEntry } from "./Budget.ts"
 
 /**
- * Lists the commands that left something: open failures, refusals and what was published first, then the others that succeeded. What only
+ * Lists the commands that left something: open failures, refusals and what was published first, then the others that did not fail. What only
  * looked left nothing, a failure that a success ended is no state, and the last result of each check has its own line.
  */
 
@@ -18,12 +18,17 @@ const argumentText = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n\s*([^\n]*)\n[^]*?(?:\n\s*
 const maxChars = 200
 
 /** Returns a command on one line, without its here-documents and filters of its output, such as `| tail -20`. */
-export const commandLine = (command: string): string => {
+const wholeLine = (command: string): string => {
   // A here-document is input; what it says stands in the file or the commit that it became.
   const own = command.replace(argumentText, "$2…").replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
-  const line = withoutView(own.replace(/\s+/g, " ").trim())
-  return line.length <= maxChars ? line : `${firstUnits(line, maxChars).replace(/\s+\S*$/, "")}…`
+  return withoutView(own.replace(/\s+/g, " ").trim())
 }
+
+const clippedCommand = (line: string): string =>
+  line.length <= maxChars ? line : `${firstUnits(line, maxChars).replace(/\s+\S*$/, "")}…`
+
+/** Returns a command as a snapshot shows it: on one line, clipped. */
+export const commandLine = (command: string): string => clippedCommand(wholeLine(command))
 
 const resultText = ({ entry, exit, handle, isRefused, ok }: CommandRun): string => {
   if (ok === true) return ""
@@ -33,7 +38,9 @@ const resultText = ({ entry, exit, handle, isRefused, ok }: CommandRun): string 
       : exit === undefined
         ? "no exit code"
         : exit === 0
-          ? "failed"
+          ? ok === undefined
+            ? "no clear result"
+            : "failed"
           : `exit ${exit}`
   return ` → ${shown} (${ofEntry(entry, handle)})`
 }
@@ -53,20 +60,20 @@ const linesOf = (
   isOpen: (command: string) => boolean
 ): ReadonlyArray<string> => {
   const seen = new Set<string>()
-  return newestFirst(commands)
+  const shown = newestFirst(commands)
     .flatMap(([command, run]) => {
-      const line = commandLine(short(command))
+      const line = wholeLine(short(command))
       const isOutdated = seen.has(line)
       seen.add(line)
       if (isOutdated || isLook(command)) return []
       const isTelling = run.isRefused === true || (run.ok === false && isOpen(command)) || isMilestone(command)
-      const isDone = run.ok === true && checksOf(command).length === 0
+      const isDone = run.ok !== false && checksOf(command).length === 0
       return (isTelling && (run.ok !== false || isOpen(command))) || isDone
-        ? [{ isTelling, line: `${line}${resultText(run)}` }]
+        ? [{ isTelling, line: `${clippedCommand(line)}${resultText(run)}` }]
         : []
     })
     .sort((a, b) => Number(b.isTelling) - Number(a.isTelling))
-    .map(({ line }) => line)
+  return [...new Set(shown.map(({ line }) => line))]
 }
 
 /** Returns a function that lists commands within a budget in tokens. */

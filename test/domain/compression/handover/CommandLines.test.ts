@@ -5,13 +5,21 @@ import { commandItems } from "../../../../src/domain/compression/handover/Comman
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
-/** Commands with their exit codes. The failures of `open` have not ended. */
-const listed = (open: ReadonlyArray<string>, ...commands: ReadonlyArray<readonly [command: string, exit: number]>) =>
+/** Commands with their exit codes; `unclear` where neither the code nor the output of a pipe tells. The failures of `open` have not ended. */
+const listed = (
+  open: ReadonlyArray<string>,
+  ...commands: ReadonlyArray<readonly [command: string, exit: number | "unclear"]>
+) =>
   commandItems(
     new Map(
       commands.map(([command, exit], index): readonly [string, CommandRun] => [
         command,
-        { exit, ok: exit === 0, times: 1, entry: entryId(index + 1), handle: Handle.make("h_aaaaaaaaaa") }
+        {
+          ...(exit === "unclear" ? { exit: 0, ok: undefined } : { exit, ok: exit === 0 }),
+          times: 1,
+          entry: entryId(index + 1),
+          handle: Handle.make("h_aaaaaaaaaa")
+        }
       ])
     ),
     (text) => text,
@@ -45,6 +53,30 @@ describe("the list of commands", () => {
       ["npm ci | tail -9", 0]
     )
     assert.deepStrictEqual(lines(list), ["npm ci", "npm link"])
+  })
+
+  it("names what has no clear result, but for looks and checks", () => {
+    const list = listed(
+      [],
+      ["./deploy.sh | tail -3", "unclear"],
+      ["cat a.log | tail", "unclear"],
+      ["npm test | tail", "unclear"]
+    )
+    assert.deepStrictEqual(lines(list), ["./deploy.sh → no clear result (e1 h_aaaaaaaaaa)"])
+  })
+
+  it("tells long commands with the same beginning apart by their results", () => {
+    const beginning = `docker run ${"-v /a:/b ".repeat(30)}image`
+    const list = listed(
+      [`${beginning} one`],
+      [`${beginning} one`, 1],
+      [`${beginning} two`, 0],
+      [`${beginning} three`, 0]
+    )
+    assert.deepStrictEqual(
+      lines(list).map((line) => line.replace(/^.*…/, "")),
+      [" → exit 1 (e1 h_aaaaaaaaaa)", ""]
+    )
   })
 
   it("shows commands whole, the very long ones up to the end of a word", () => {
