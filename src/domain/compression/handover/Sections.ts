@@ -4,6 +4,7 @@ import { clippedLine, refusalHeading, shortSubject } from "../evidence/ToolFailu
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
+  byEnds,
   cost,
   endsOf,
   focused,
@@ -24,10 +25,17 @@ import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
+/** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
+const goalIn = (text: string, chars: number): string => {
+  const under = /(?:Primary Request and Intent:?|#+ Goal|<overall_goal>)\s*([\s\S]{1,2000})/i.exec(text)?.[1] ?? text
+  return byEnds(under.split(/\n(?=\d+\. \S|#+ )|<\//)[0] ?? under, Math.min(600, chars))
+}
+
 /** Writes the user's messages, and what an earlier snapshot held besides. */
 const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((share: Shares) => ShownMessages) => {
   // After an earlier summary, the first request in the entries is not the one with which the conversation began.
   const first = options.pins?.original ?? (evidence.previous === undefined ? messages[0] : undefined)
+  const [summary] = evidence.summaries
   const show = showMessages(messages, first)
   const shown = new Set(messages.map(({ entry }): string => entry))
   // What the log still has is shown from the log.
@@ -44,6 +52,14 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
   return (share) => {
     const isRoomForAll = messagesNeed <= options.budget * leastShares.messages
     const { clipped, items } = show(share.least(isRoomForAll ? "messages" : "latestMessages", messagesNeed))
+    if (first === undefined && summary !== undefined) {
+      items.unshift(
+        statement(
+          "goal",
+          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${goalIn(summary.text, Math.max(80, share("messages") * 2))}`
+        )
+      )
+    }
     const unlabelled = older.map((item) => {
       const wasLatest = items.length > 0 && item.text.startsWith(`${latestLabel}:\n`)
       return wasLatest ? changeItem(item, (text) => text.slice(latestLabel.length + 2)) : item

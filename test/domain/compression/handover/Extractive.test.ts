@@ -471,6 +471,21 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   }
 })
 
+it("where another program's summary begins the conversation, the goal is that of the summary", () => {
+  const [summary, ...rest] = entriesOf([
+    user(text("1. Primary Request and Intent:\n   Port the parser to Rust.\n2. Key Technical Concepts:\n   nom")),
+    user(text("Go on."))
+  ])
+  if (summary === undefined) throw new Error("no entry")
+  const { text: whole } = Work.runSync(
+    extractSnapshot([{ ...summary, author: "summary" }, ...rest], { budget: 4_000, kept: [] })
+  )
+  assert.match(
+    whole,
+    /<overall_goal>\n- the goal, as an earlier summary has it \(e1 h_[a-z2-7]+\): Port the parser to Rust\.\n/
+  )
+})
+
 it("the agent's newest words are those of now", () => {
   const said = ["alpha is mended now.", "beta is under way.", "omega is left to do."]
   const { text: whole } = extract([
