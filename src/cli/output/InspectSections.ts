@@ -172,7 +172,8 @@ const usageSection = ({ usage }: Report): Section => {
   if (usage !== null) {
     const { answers, error, factor, overhead, recorded } = usage
     blocks.push({ _tag: "Chart", id: "usage", values: [], caption: "" })
-    if (answers > 1 && Number.isFinite(factor)) {
+    // A fit without a slope says nothing.
+    if (answers > 1 && Number.isFinite(factor) && factor >= 0.01) {
       const difference =
         overhead < 0 ? "tokens less" : "tokens more, for instructions and tools that are not in the transcript"
       blocks.push(

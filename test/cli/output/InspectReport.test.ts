@@ -156,6 +156,14 @@ describe("the text of inspect", () => {
     ])
   })
 
+  it("compares no counts that do not follow our estimates", () => {
+    const usage = report.usage === null ? null : { ...report.usage, factor: 0.001 }
+    assert.strictEqual(
+      section(text({ ...report, usage }, []), "Recorded use")[0],
+      "Totals over 4 answers with recorded counts"
+    )
+  })
+
   it("omits empty sections", () => {
     const { cost, ...rest } = report
     const shown = text(
