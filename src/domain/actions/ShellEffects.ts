@@ -110,11 +110,15 @@ const setContentParameter = /^-(?:path|literalpath|value)$/i
 const dotnetMethod = /\[(?:System\.)?IO\.File\]::(Write|Append|Create|Delete)\w*$/i
 
 /** Returns the effect of a call of .NET on the file that its first argument names. In shells of Unix such a call is quoted text. */
-const dotnetEffects = (call: SimpleCommand, inParentheses: SimpleCommand | undefined): ReadonlyArray<Action> => {
-  const method = dotnetMethod.exec(call.bare.at(-1) ?? "")?.[1]?.toLowerCase()
+const dotnetEffects = (commands: ReadonlyArray<SimpleCommand>, index: number): ReadonlyArray<Action> => {
+  const call = commands[index]
+  const method = dotnetMethod.exec(call?.bare.at(-1) ?? "")?.[1]?.toLowerCase()
+  if (call === undefined || method === undefined) return []
+  // The arguments may begin on another line.
+  const inParentheses = commands.find(({ words }, at) => at > index && words.length > 0)
   const [bare = ""] = inParentheses?.bare ?? []
   const [word = ""] = inParentheses?.words ?? []
-  if (method === undefined || inParentheses?.depth !== call.depth + 1 || !bare.startsWith("''")) return []
+  if (inParentheses?.depth !== call.depth + 1 || !bare.startsWith("''")) return []
   const path = bare === "''" ? word : word.replace(/,.*$/s, "")
   if (!isPlainPath(path)) return []
   return [method === "delete" ? removed(path) : written(path)]
@@ -259,7 +263,7 @@ export const shellFileActions = (command: string, { withReads = false } = {}): A
       if (path !== undefined) actions.push({ ...action, path })
     }
     // `cd` in PowerShell is not the folder of .NET.
-    actions.push(...dotnetEffects(simple, commands[index + 1]))
+    actions.push(...dotnetEffects(commands, index))
   }
   return actions
 }

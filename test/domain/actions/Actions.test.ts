@@ -203,6 +203,7 @@ describe("shell", () => {
       [write("C:\\a.ts"), remove("C:\\b.ts")]
     ],
     ["them in another folder", "cd lib; $x = [IO.File]::AppendAllText('a,b.ts')", [write("a,b.ts")]],
+    ["their arguments on lines of their own", "[IO.File]::WriteAllText(\n  'a.ts',\n  $x\n)", [write("a.ts")]],
     ["them in a shell of its own", "powershell -c \"[IO.File]::Delete('a.ts')\"", [remove("a.ts")]],
     ["them in a text", "grep \"[IO.File]::WriteAllText('a.txt'\" x; echo \"[System.IO.File]::Delete('a.txt')\"", []],
     ["an absolute path in another folder", "cd packages/a && rm /w/b.ts", [remove("/w/b.ts")]],
