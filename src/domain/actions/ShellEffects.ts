@@ -103,8 +103,26 @@ const windowsOperands = (words: ReadonlyArray<string>): ReadonlyArray<string> =>
   return name === undefined ? [...operands, ...targets] : [`${operands[0] ?? "."}/${name}`]
 }
 
+/** `sc` is PowerShell's `Set-Content` with these parameters only: elsewhere it controls services. */
+const setContentParameter = /^-(?:path|literalpath|value)$/i
+
 /** A static method of .NET that changes a file, in PowerShell. */
-const dotnetCall = /\[(?:System\.)?IO\.File\]::(Write|Append|Create|Delete)\w*\(\s*(["'])([^"'$]+)\2/gi
+const dotnetMethod = /\[(?:System\.)?IO\.File\]::(Write|Append|Create|Delete)\w*$/i
+
+/** Returns the effect of a call of .NET on the file that its first argument names. In shells of Unix such a call is quoted text. */
+const dotnetEffects = (commands: ReadonlyArray<SimpleCommand>, index: number): ReadonlyArray<Action> => {
+  const call = commands[index]
+  const method = dotnetMethod.exec(call?.bare.at(-1) ?? "")?.[1]?.toLowerCase()
+  if (call === undefined || method === undefined) return []
+  // The arguments may begin on another line.
+  const inParentheses = commands.find(({ words }, at) => at > index && words.length > 0)
+  const [bare = ""] = inParentheses?.bare ?? []
+  const [word = ""] = inParentheses?.words ?? []
+  if (inParentheses?.depth !== call.depth + 1 || !bare.startsWith("''")) return []
+  const path = bare === "''" ? word : word.replace(/,.*$/s, "")
+  if (!isPlainPath(path)) return []
+  return [method === "delete" ? removed(path) : written(path)]
+}
 
 const read = (path: string): Action => ({ _tag: "Read", path })
 
@@ -123,7 +141,9 @@ const readers: Readonly<Record<string, (options: ReadonlyArray<string>) => numbe
 const commandEffects = ({ targets, words }: SimpleCommand, isShown: boolean): ReadonlyArray<Action> => {
   const first = words.findIndex((word) => !isPrefix(word))
   const word = words[first] ?? ""
-  const unixName = windowsPrograms[word.toLowerCase().replace(/\.exe$/, "")]
+  const name = word.toLowerCase().replace(/\.exe$/, "")
+  const unixName =
+    name === "sc" && !words.some((each) => setContentParameter.test(each)) ? undefined : windowsPrograms[name]
   const effects = programs.get(unixName ?? word)
   const reader = isShown && targets.length === 0 ? readers[unixName ?? word] : undefined
   const redirected = targets.map((path) => written(path))
@@ -170,15 +190,47 @@ const pathFrom = (folder: string | undefined, path: string): string | undefined 
 const folderAfter = (folder: string | undefined, [target]: ReadonlyArray<string>): string | undefined =>
   target === undefined || target.startsWith("-") || /[*?$`{}]/.test(target) ? undefined : pathFrom(folder, target)
 
-/** A shell that is given a command, and the option before that. */
-const innerShell = /^(?:.*[\\/])?(?:(?:ba|z|da)?sh|powershell|pwsh|cmd)(?:\.exe)?$/i
-const commandOption = /^(?:-[a-z]{0,3}c|-command|\/c)$/i
+/**
+ * The shells that may be given a command: the option before it, all options, and those that take a value. `takesRest`: all words
+ * that follow are the command, not the next one alone.
+ */
+const innerShells: ReadonlyArray<{
+  readonly name: RegExp
+  readonly command: RegExp
+  readonly option: RegExp
+  readonly valued?: RegExp
+  readonly takesRest: boolean
+}> = [
+  {
+    name: /^(?:.*[\\/])?(?:ba|z|da)?sh(?:\.exe)?$/i,
+    command: /^-[a-z]{0,3}c$/,
+    option: /^[-+]./,
+    valued: /^(?:[-+][a-zA-Z]*[oO]|--rcfile|--init-file)$/,
+    takesRest: false
+  },
+  {
+    name: /^(?:.*[\\/])?(?:powershell|pwsh)(?:\.exe)?$/i,
+    command: /^[-/]c(?:ommand)?$/i,
+    option: /^[-/]./,
+    valued: /^[-/](?:ep|ex\w*|w\w*|v\w*|(?:input|output)format|\w+name|\w{2,}file)$/i,
+    takesRest: true
+  },
+  { name: /^(?:.*[\\/])?cmd(?:\.exe)?$/i, command: /^\/c$/i, option: /^\/./, takesRest: true }
+]
 
 /** Returns the command that a shell is given: `bash -lc "rm a"`, `powershell -Command "Remove-Item a"`, `cmd /c del a`. */
 const innerCommand = ({ words }: SimpleCommand): string | undefined => {
   const first = words.findIndex((word) => !isPrefix(word))
-  const option = innerShell.test(words[first] ?? "") ? words.findIndex((word) => commandOption.test(word)) : -1
-  return option < 0 ? undefined : words.slice(option + 1).join(" ")
+  const shell = innerShells.find(({ name }) => name.test(words[first] ?? ""))
+  if (shell === undefined) return undefined
+  const { command, option, takesRest, valued } = shell
+  const rest = words.slice(first + 1)
+  // The first operand is a script, and what follows that is the script's.
+  const at = rest.findIndex(
+    (word, index) => command.test(word) || !(option.test(word) || valued?.test(rest[index - 1] ?? "") === true)
+  )
+  if (!command.test(rest[at] ?? "")) return undefined
+  return takesRest ? rest.slice(at + 1).join(" ") : rest[at + 1]
 }
 
 /**
@@ -197,18 +249,21 @@ export const shellFileActions = (command: string, { withReads = false } = {}): A
     if (/^(?:cd|set-location|sl|pushd)$/i.test(simple.words[0] ?? ""))
       folders[simple.depth] = folderAfter(folder, simple.words.slice(1))
     const inner = innerCommand(simple)
+    const isShown = withReads && isShownAt(commands, index)
     const effects =
       inner === undefined
-        ? commandEffects(simple, withReads && isShownAt(commands, index))
-        : shellFileActions(inner, { withReads })
+        ? commandEffects(simple, isShown)
+        : [
+            ...simple.targets.map((path) => written(path)),
+            ...shellFileActions(inner, { withReads: isShown && simple.targets.length === 0 })
+          ]
     for (const action of effects) {
       if (!("path" in action) || !isPlainPath(action.path)) continue
       const path = pathFrom(folder, action.path)
       if (path !== undefined) actions.push({ ...action, path })
     }
-  }
-  for (const [, method = "", , path = ""] of command.matchAll(dotnetCall)) {
-    actions.push(method.toLowerCase() === "delete" ? removed(path) : written(path))
+    // `cd` in PowerShell is not the folder of .NET.
+    actions.push(...dotnetEffects(commands, index))
   }
   return actions
 }

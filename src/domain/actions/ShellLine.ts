@@ -57,8 +57,9 @@ const unixToken = tokenForms(/((?!\d+[<>]|#)[^\s"'\\;&|<>()]+)/, /"((?:[^"\\]|\\
 const windowsToken = tokenForms(/((?!\d+[<>]|#)(?:[^\s"'`;&|<>()]|`(?!\n))+)/, /"((?:[^"`]|`[\s\S])*)(?:"|$)/, /(?!)()/)
 
 const windowsPath = /(?:^|[\s=(,])(?:[A-Za-z]:\\|\.{1,2}\\|\\\\)[\w.]/
-/** A command of PowerShell. */
-export const cmdlet = /(?:^|[;|&\n(])\s*(?:Get|Set|Add|New|Remove|Copy|Move|Rename|Out|Select|Test)-[A-Z][a-z]+\b/
+/** A command of PowerShell. Other words are made as these are: `Test-Driven`, `Add-On`, `Set-Cookie`. */
+export const cmdlet =
+  /(?:^|[;|&\n(])\s*(?:(?:Get|Set|Add|Clear)-Content|(?:Get|Set|New|Remove|Copy|Move|Rename|Clear)-Item(?:Property)?|Get-(?:ChildItem|Command|Date|FileHash|Help|Location|Member|Process|Service)|Set-(?:ExecutionPolicy|Location|Variable)|New-Object|Add-(?:Member|Type)|Out-(?:File|Host|Null|String)|Select-(?:Object|String)|Test-(?:Connection|NetConnection|Path))(?![\w-])/
 
 const isWindowsLine = (line: string): boolean => windowsPath.test(line) || cmdlet.test(line)
 

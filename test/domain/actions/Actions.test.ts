@@ -176,6 +176,22 @@ describe("shell", () => {
     ["in a shell of its own", "cd lib && bash -lc \"rm 'a b.ts' > /dev/null\"", [remove("lib/a b.ts")]],
     ["in PowerShell", 'powershell.exe -NoProfile -Command "Set-Content a.txt x"', [write("a.txt")]],
     ["in cmd", "cmd /c del a.txt", [remove("a.txt")]],
+    [
+      "what a shell of its own prints",
+      "cd lib && bash -c 'echo hi; rm b' > out.txt",
+      [write("lib/out.txt"), remove("lib/b")]
+    ],
+    ["what it adds to a file", "bash -c 'echo hi' >> out.txt", [write("out.txt")]],
+    ["what PowerShell prints", "powershell -c Get-Date > b.txt", [write("b.txt")]],
+    ["a shell with other options", "bash -euo pipefail -c 'rm a'", [remove("a")]],
+    ["PowerShell with them", 'powershell -NoProfile -ExecutionPolicy Bypass -c "ri a"', [remove("a")]],
+    ["cmd with them", "cmd.exe /d /s /c del a", [remove("a")]],
+    ["an option of a script", "bash run.sh -c 'rm a.txt'; bash /w/run.sh -c 'rm b'; bash -ex run.sh -c 'rm c'", []],
+    ["operands of a command", "bash -c 'rm $1' _ a.txt", []],
+    ["an option of PowerShell's script", "powershell -File b.ps1 -Command 'ri x' > out.txt", [write("out.txt")]],
+    ["the control of services", "sc query foo; sc.exe query spooler", []],
+    ["Set-Content by its short name", "sc -Path a.txt -Value x", [write("a.txt")]],
+    ["words that are no cmdlets", "Test-Driven a\\ b; rm c\\ d", [remove("c d")]],
     ["Copy-Item", "Copy-Item -Destination C:\\b.ts -Path C:\\a.ts -Force", [write("C:\\b.ts")]],
     ["Move-Item", "Move-Item a.ts -Destination .\\lib\\", [remove("a.ts"), write("lib/a.ts", true)]],
     ["Rename-Item", "Rename-Item C:\\w\\a.ts b.ts", [remove("C:\\w\\a.ts"), write("C:\\w\\b.ts", true)]],
@@ -186,12 +202,22 @@ describe("shell", () => {
       '[System.IO.File]::WriteAllText("C:\\a.ts", $x); [IO.File]::Delete("C:\\b.ts")',
       [write("C:\\a.ts"), remove("C:\\b.ts")]
     ],
+    ["them in another folder", "cd lib; $x = [IO.File]::AppendAllText('a,b.ts')", [write("a,b.ts")]],
+    ["their arguments on lines of their own", "[IO.File]::WriteAllText(\n  'a.ts',\n  $x\n)", [write("a.ts")]],
+    ["them in a shell of its own", "powershell -c \"[IO.File]::Delete('a.ts')\"", [remove("a.ts")]],
+    ["them in a text", "grep \"[IO.File]::WriteAllText('a.txt'\" x; echo \"[System.IO.File]::Delete('a.txt')\"", []],
     ["an absolute path in another folder", "cd packages/a && rm /w/b.ts", [remove("/w/b.ts")]],
     ["words that only look like it", "echo rm a; npm run rm; ./rm a; charm b", []],
     ["nothing", "", []]
   ]
   it.each(cases)("%s: %j", (_, command, actions) => {
     assert.deepStrictEqual(shellFileActions(command), actions)
+  })
+
+  it("what a shell of its own printed is read where nothing takes it", () => {
+    assert.deepStrictEqual(shellFileActions('sh -c "cat in.txt"', { withReads: true }), [read("in.txt")])
+    assert.deepStrictEqual(shellFileActions('sh -c "cat in.txt" > out.txt', { withReads: true }), [write("out.txt")])
+    assert.deepStrictEqual(shellFileActions('sh -c "cat in.txt" | wc -l', { withReads: true }), [])
   })
 
   it("a command of a megabyte: quadratic time would exceed the test's limit", () => {

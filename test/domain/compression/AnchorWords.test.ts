@@ -42,6 +42,10 @@ describe("AnchorWords", () => {
     ["save! and is_valid?", ["save!", "is_valid?"]],
     ["key=value;x", ["key=value"]],
     ["a..b. ...", ["a..b"]],
+    ['Test-Driven work.\nprintf("a\\tname\\nvalue.txt")', ["Test-Driven", "value.txt"]],
+    ["Add-On one\n'error\\nsrc\\table.ts'", ["Add-On", "able.ts"]],
+    ["Set-Cookie: sid=1\n'a\\nb.ts'", ["Set-Cookie", "sid=1", "b.ts"]],
+    ["Get-Content src\\new.ts", ["Get-Content", "src\\new.ts"]],
     ["", []]
   ]
   it.each(texts)("splits %j", (text, words) => assert.deepStrictEqual(wordsOf(text), words))

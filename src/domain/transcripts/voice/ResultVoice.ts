@@ -40,7 +40,11 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     ends: /\n\nNote: The user's next message may contain a correction or preference\b/
   },
   { opens: /^The agent proposed a plan that was rejected by the user\./ },
-  { opens: /^Permission to use \S+(?: with [^]*?)? has been (?:auto-)?denied\b/ },
+  // A command alone has several lines.
+  {
+    opens:
+      /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/
+  },
   { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
   // opencode
   {
@@ -93,7 +97,9 @@ const refusalIn = (text: string, part: Part): UserReply | undefined => {
 /** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
 const sentence = /^(?:User has answered your questions|Your questions have been answered): /
 const pair = /"="([^]*?)"(?=, "[^]*?"=|\. You can now continue| selected preview:| (?:user )?notes:|\.?\s*$)/g
-const note = / (?:user )?notes: ([^]*?)(?=, "[^]*?"=|\. You can now continue|$)/g
+/** Notes follow an answer or the preview of its option: an answer can have the word too. */
+const note =
+  /(?:"(?: selected preview:(?:(?!, "[^"]*"=)[^])*?)?|=\(no option selected\)) (?:user )?notes: ([^]*?)(?=, "[^]*?"=|\. You can now continue|$)/g
 /** An answer in the user's own words. */
 const responded = /^The user responded: ([^]+)$/g
 /** Pi's answers, a line each. */
