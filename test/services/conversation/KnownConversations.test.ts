@@ -69,7 +69,9 @@ describe("a known conversation", () => {
     const first = viewOf(2)
     all.remember(namesOf("abc"), one, first)
     all.remember(namesOf("abd"), other, viewOf(2))
-    assert.strictEqual(all.find(namesOf("abx")).view, first)
+    const branch = all.find(namesOf("abx"))
+    // It counts on from there.
+    assert.deepStrictEqual([branch.view, branch.counted], [first, viewOf(2)])
   })
 
   it("is forgotten when others were used since, and an empty one is none", () => {
