@@ -313,13 +313,14 @@ const lay = (self: Conversation, patch: Patch, redoable: Conversation["redoable"
   next: Math.max(self.next, ...patch.insert.map((entry) => sequenceOf(entry.id) + 1))
 })
 
-/** The last conversation that a patch was applied to, with the result: a compression is measured before it is committed. */
-const applied = new WeakMap<Patch, { readonly self: Conversation; readonly next: Conversation }>()
+/** What patches made of a conversation: a compression is measured before it is committed. A patch that is kept keeps no conversation. */
+const applied = new WeakMap<Conversation, WeakMap<Patch, Conversation>>()
 
 /** Applies a compression. Clears the compressions that could be redone. */
 export const compressed = (self: Conversation, patch: Patch): Conversation => {
-  const known = applied.get(patch)
-  if (known?.self === self) return known.next
+  const results = applied.get(self) ?? new WeakMap<Patch, Conversation>()
+  const known = results.get(patch)
+  if (known !== undefined) return known
   const next = {
     ...lay(self, patch, undefined),
     inserted: patch.insert.reduce<PersistentList.PersistentList<Entry>>(
@@ -327,7 +328,7 @@ export const compressed = (self: Conversation, patch: Patch): Conversation => {
       self.inserted
     )
   }
-  applied.set(patch, { self, next })
+  applied.set(self, results.set(patch, next))
   return next
 }
 

@@ -1,11 +1,24 @@
 import { Semaphore } from "effect"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 
+/** Tokens of the first messages of a conversation, as its caller sends them. */
+export interface CountedMessages {
+  readonly messages: number
+  /** Tokens of all messages that are not system messages. */
+  readonly spoken: number
+  readonly system: number
+}
+
+/** Before the first message. */
+export const nothingCounted: CountedMessages = { messages: 0, spoken: 0, system: 0 }
+
 /** What is known of a conversation at one of its beginnings. Mutable. */
 export interface KnownBeginning<V, M> {
   readonly name: string
   /** The number of its messages. */
   readonly length: number
+  /** As many of its messages as were counted, so that a continuation counts only what is new. */
+  counted: CountedMessages
   /** What is sent in place of its first messages. */
   view: V | undefined
   /** The last measurement of a request with it. */
@@ -19,7 +32,7 @@ export interface KnownBeginning<V, M> {
  * the messages, and a conversation is known by its longest beginning that was sent before. The names of all beginnings are given in order, that of no
  * messages first. Holds so many beginnings, and forgets those that were used longest ago.
  */
-export class KnownConversations<V extends { readonly messages: number }, M = never> {
+export class KnownConversations<V extends CountedMessages, M = never> {
   private readonly held: BoundedMap<string, KnownBeginning<V, M>>
 
   constructor(size: number) {
@@ -37,6 +50,7 @@ export class KnownConversations<V extends { readonly messages: number }, M = nev
     return this.keep({
       name: names[length] ?? "",
       length,
+      counted: from?.counted ?? nothingCounted,
       view: from?.view,
       measured: from?.measured,
       turn: isBranch ? Semaphore.makeUnsafe(1) : from.turn
@@ -56,13 +70,14 @@ export class KnownConversations<V extends { readonly messages: number }, M = nev
   /** Remembers a compression, for this conversation and for all with the same beginning. */
   remember(names: ReadonlyArray<string>, known: KnownBeginning<V, M>, view: V): void {
     known.view = view
-    const { messages: length } = view
+    const { messages: length, spoken, system } = view
     const name = names[length] ?? ""
     const other = this.held.get(name)
     // A conversation that was continued meanwhile replaced this one. The continuation finds the compression here.
     if (name === known.name) this.keep(known)
     else if (other === undefined) {
-      this.keep({ name, length, view, measured: undefined, turn: Semaphore.makeUnsafe(1) })
+      const counted = { messages: length, spoken, system }
+      this.keep({ name, length, counted, view, measured: undefined, turn: Semaphore.makeUnsafe(1) })
     } else if ((other.view?.messages ?? 0) < length) other.view = view
   }
 

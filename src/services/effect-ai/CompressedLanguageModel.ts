@@ -92,18 +92,18 @@ const prepare = Effect.fnUntraced(function* (
   const recorded =
     conversation === undefined
       ? undefined
-      : yield* Effect.mapError(KeyedConversations.readRecorded(names, conversation, content), (error) =>
-          aiError("open", error)
+      : yield* KeyedConversations.readRecorded(all, conversation, content).pipe(
+          Effect.catchTag("SessionStoreError", (error) => Effect.fail(aiError("open", error)))
         )
   const found = yield* findPrompt(all, content, beginnings)
   if (recorded !== undefined) all.known.remember(beginnings, found.beginning, recorded)
   const call: PromptCall = { ...found, method, declared }
-  const isFitting = isSmall(window, call, (yield* tokensOf(all, call)) + declared.tokens)
+  const isFitting = isSmall(window, call, tokensOf(call) + declared.tokens)
   const messages = isFitting
     ? sentOf(found.beginning.view, content)
     : yield* conversation === undefined
         ? shrink(all, call, openHistory(all, call))
-        : shrink(all, call, KeyedConversations.openKeyed(names, conversation, window.name, call))
+        : shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
   const callOptions = declared.toolkit === undefined ? options : { ...options, toolkit: declared.toolkit }
   return {
     callOptions,

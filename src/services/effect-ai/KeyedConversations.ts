@@ -1,4 +1,5 @@
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
+import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import type { Handle } from "../../domain/content/Handle.ts"
 import { empty, entries } from "../../domain/conversation/Conversation.ts"
@@ -6,11 +7,20 @@ import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { type KnownConversation, knownConversation, textBehind } from "../conversation/KnownConversation.ts"
+import { nothingCounted } from "../conversation/KnownConversations.ts"
 import { beginSession, type OpenedSession, openSession, readingLater } from "../session/OpenedSession.ts"
 import { idOfKey, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import { HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
-import { lastLine, type OpenedPrompt, type PromptCall, type PromptView, viewOf } from "./PromptConversations.ts"
-import { hashesOf, type PromptNames } from "./PromptNames.ts"
+import {
+  countUpTo,
+  lastLine,
+  type OpenedPrompt,
+  type PromptCall,
+  type PromptConversations,
+  type PromptView,
+  viewOf
+} from "./PromptConversations.ts"
+import { hashesOf } from "./PromptNames.ts"
 
 /**
  * The conversations that callers named (`withConversation`). Each is stored in sessions, from which handles and
@@ -82,10 +92,10 @@ export const firstSession = Effect.fnUntraced(function* <A, E, R>(
 
 /** The view that a session records, if it is one of this prompt: the prompt begins with the messages that the session holds. */
 const recordedView = Effect.fnUntraced(function* (
-  names: PromptNames,
+  { names, window }: PromptConversations,
   known: KnownConversation,
   content: ReadonlyArray<Prompt.Message>
-): Effect.fn.Return<PromptView | undefined> {
+): Effect.fn.Return<PromptView | undefined, AiError.AiError> {
   const held = entries(known.conversation).filter((entry) => entry.origin !== undefined)
   const messages = lastLine(held)
   if (messages === 0 || messages > content.length) return undefined
@@ -99,7 +109,7 @@ const recordedView = Effect.fnUntraced(function* (
       hashes.every((hash, index) => hash.startsWith(handles[index]?.slice(2) ?? "-"))
     if (!isSame) return undefined
   }
-  return viewOf(known, content, { messages }, true)
+  return viewOf(known, content, yield* countUpTo(window, nothingCounted, content, messages), true)
 })
 
 const isUnchanged = (before: PromptView | undefined, { conversation, started }: KnownConversation): boolean =>
@@ -107,26 +117,26 @@ const isUnchanged = (before: PromptView | undefined, { conversation, started }: 
 
 /** Opens the session that records a prompt. `before` is the view that is known of it. */
 const openRecorded = (
-  names: PromptNames,
+  prompts: PromptConversations,
   conversation: KeyedConversation,
   content: ReadonlyArray<Prompt.Message>,
   before: PromptView | undefined
 ) =>
   firstSession(conversation, ({ log, session }) => {
     const known = knownConversation(session)
-    const view = isUnchanged(before, known) ? Effect.succeed(before) : recordedView(names, known, content)
+    const view = isUnchanged(before, known) ? Effect.succeed(before) : recordedView(prompts, known, content)
     return Effect.map(view, (found) => found && { known, log, view: found })
   })
 
 /** Reads the view that is stored of a prompt, if this process does not know the conversation yet. */
 export const readRecorded = (
-  names: PromptNames,
+  prompts: PromptConversations,
   conversation: KeyedConversation,
   content: ReadonlyArray<Prompt.Message>
-): Effect.Effect<PromptView | undefined, SessionStoreError, SessionStore> =>
+): Effect.Effect<PromptView | undefined, SessionStoreError | AiError.AiError, SessionStore> =>
   conversation.sessions !== undefined
     ? Effect.undefined
-    : Effect.suspend(() => openRecorded(names, conversation, content, undefined)).pipe(
+    : Effect.suspend(() => openRecorded(prompts, conversation, content, undefined)).pipe(
         Effect.map((recorded) => recorded?.view),
         Effect.scoped,
         readingLater,
@@ -135,15 +145,14 @@ export const readRecorded = (
 
 /** Opens the session of a prompt, or begins another one. What another process recorded counts, because the session begins with it. */
 export const openKeyed = Effect.fnUntraced(function* (
-  names: PromptNames,
+  prompts: PromptConversations,
   conversation: KeyedConversation,
-  model: string | undefined,
   { beginning, content }: PromptCall
-): Effect.fn.Return<OpenedPrompt, SessionStoreError, SessionStore | Scope.Scope> {
+): Effect.fn.Return<OpenedPrompt, SessionStoreError | AiError.AiError, SessionStore | Scope.Scope> {
   const { turn } = conversation
   yield* Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
-  const recorded = yield* openRecorded(names, conversation, content, beginning.view)
-  const { known, log, view } = recorded ?? (yield* beginNumbered(conversation, model))
+  const recorded = yield* openRecorded(prompts, conversation, content, beginning.view)
+  const { known, log, view } = recorded ?? (yield* beginNumbered(conversation, prompts.window.name))
   return { view, known, append: log.append, naming: undefined }
 })
 

@@ -29,7 +29,12 @@ import {
   withEntries,
   withEvent
 } from "../conversation/KnownConversation.ts"
-import { type KnownBeginning, KnownConversations } from "../conversation/KnownConversations.ts"
+import {
+  type CountedMessages,
+  type KnownBeginning,
+  KnownConversations,
+  nothingCounted
+} from "../conversation/KnownConversations.ts"
 import { RangeName, type RangeNaming } from "../session/EntryBuilder.ts"
 import { readingLater } from "../session/OpenedSession.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
@@ -41,17 +46,18 @@ import { aiError, countMessage, type Declarations, fit, type PromptWindow } from
 
 /** Compresses prompts until they fit, for callers that keep the history, and remembers the outcomes. */
 
-/** What is sent in place of the first messages of a prompt. */
-export interface PromptView {
-  /** The number of messages that it stands for. */
-  readonly messages: number
+/** What is sent in place of the first messages of a prompt, with the count of those messages. */
+export interface PromptView extends CountedMessages {
   /** What is sent; a number is the index of one of the caller's own messages. Absent: a compression changed nothing. */
   readonly items: ReadonlyArray<number | Prompt.Message> | undefined
   /** Tokens of all that is sent, without system messages. */
   readonly tokens: number
   /** The next compression waits for this many tokens. */
   readonly waiting: number
-  /** The view before it, and what the session recorded since. With the caller's history they make the session again. */
+  /**
+   * The view before it, and what the session recorded since. With the caller's history they make the session again. Nothing for a conversation with a
+   * key, whose session is read from its store.
+   */
   readonly before: PromptView | undefined
   readonly events: ReadonlyArray<SessionEvent>
   /** Where it is stored: the session, and the version of its conversation. Undefined: it is not. */
@@ -95,8 +101,8 @@ export interface KnownPrompt {
   readonly content: Messages
   readonly names: ReadonlyArray<Hash | "">
   readonly beginning: KnownBeginning<PromptView, MeasuredPrompt>
-  /** Tokens of its system messages. */
-  readonly system: number
+  /** All its messages, counted. */
+  readonly counted: CountedMessages
 }
 
 /** The session of a prompt, open for its compression. */
@@ -119,35 +125,39 @@ type Services = Compression | TempStore | TokenCounter
 
 const isSystem = (message: Prompt.Message | undefined): boolean => message?.role === "system"
 
-const sumOf = Effect.fnUntraced(function* (window: PromptWindow, messages: Messages) {
-  let system = 0
-  let spoken = 0
-  for (const message of messages) {
+/** Adds messages of a prompt to a count, up to the first `end`. */
+export const countUpTo = Effect.fnUntraced(function* (
+  window: PromptWindow,
+  from: CountedMessages,
+  content: Messages,
+  end: number
+): Effect.fn.Return<CountedMessages, AiError.AiError> {
+  let { spoken, system } = from
+  for (const message of content.slice(from.messages, end)) {
     const tokens = window.counted.get(message)?.tokens ?? (yield* countMessage(window, message))
     if (isSystem(message)) system += tokens
     else spoken += tokens
   }
-  return { spoken, system }
+  return { messages: end, spoken, system }
 })
 
-/** Tokens of all messages of a prompt that are not system messages, as it is sent with a view. */
-const tokensWith = Effect.fnUntraced(function* (window: PromptWindow, view: PromptView | undefined, content: Messages) {
-  const { spoken } = yield* sumOf(window, content.slice(view?.messages ?? 0))
-  return (view?.tokens ?? 0) + spoken
-})
+/** Estimated tokens of a prompt as it is sent with a view. */
+const tokensWith = ({ spoken, system }: CountedMessages, view: PromptView | undefined): number =>
+  system + spoken + (view === undefined ? 0 : view.tokens - view.spoken)
 
 /** Estimated tokens of a prompt as it is sent now. */
-export const tokensOf = ({ window }: PromptConversations, { beginning, content, system }: KnownPrompt) =>
-  Effect.map(tokensWith(window, beginning.view, content), (spoken) => system + spoken)
+export const tokensOf = ({ beginning, counted }: KnownPrompt): number => tokensWith(counted, beginning.view)
 
-/** Counts a prompt, and finds what is known of it. */
+/** Finds what is known of a prompt, and counts what is new in it. */
 export const findPrompt = Effect.fnUntraced(function* (
   { known, window }: PromptConversations,
   content: Messages,
   names: ReadonlyArray<Hash | "">
 ): Effect.fn.Return<KnownPrompt, AiError.AiError> {
-  const { system } = yield* sumOf(window, content)
-  return { content, names, system, beginning: known.find(names) }
+  const beginning = known.find(names)
+  const counted = yield* countUpTo(window, beginning.counted, content, content.length)
+  beginning.counted = counted
+  return { content, names, counted, beginning }
 })
 
 /** The messages sent for a prompt: what its view shows, then the caller's own messages. The same list where nothing changes. */
@@ -180,7 +190,7 @@ const draftsOf = (content: Messages, from: number, end: number): ReadonlyArray<D
 export const viewOf = (
   { conversation, memory: { waitUntil }, started }: KnownConversation,
   content: Messages,
-  view: Pick<PromptView, "messages"> & Partial<PromptView>,
+  view: CountedMessages & Partial<PromptView>,
   isChanged: boolean
 ): PromptView => ({
   items: isChanged
@@ -247,16 +257,14 @@ class CompressionDue extends Data.TaggedError("CompressionDue") {}
 /** Makes a prompt fit, as far as `compress` may change its view, and returns what is sent. */
 const fitCall = Effect.fnUntraced(function* <E, R>(
   { window }: PromptConversations,
-  { beginning, content, declared, method, system }: PromptCall,
+  { beginning, content, counted, declared, method }: PromptCall,
   viewNow: () => PromptView | undefined,
   compress: Parameters<typeof fit<E, R>>[2]["compress"]
 ) {
-  const request = Effect.suspend(() =>
-    Effect.map(tokensWith(window, viewNow(), content), (spoken) => ({
-      messages: sentOf(viewNow(), content),
-      tokens: system + spoken + declared.tokens
-    }))
-  )
+  const request = Effect.sync(() => ({
+    messages: sentOf(viewNow(), content),
+    tokens: tokensWith(counted, viewNow()) + declared.tokens
+  }))
   const waiting = viewNow()?.waiting ?? 0
   const { measured, messages } = yield* fit<E | AiError.AiError, R>(
     window,
@@ -277,16 +285,16 @@ interface Shrinking {
   readonly events: Array<SessionEvent>
 }
 
-/** Compresses the first `messages` of a prompt once. `overhead`: estimated tokens of the rest of the request. */
+/** Compresses the first messages of a prompt, `replaced`, once. `overhead`: estimated tokens of the rest of the request. */
 const compressOnce = Effect.fnUntraced(function* (
   shrinking: Shrinking,
   { append, known: opened, naming, view: began }: OpenedPrompt,
   content: Messages,
-  messages: number,
+  replaced: CountedMessages,
   how: { readonly policy: Policy; readonly forced: boolean }
 ) {
   if (shrinking.known === undefined) {
-    const added = yield* entriesOf(opened, draftsOf(content, began?.messages ?? 0, messages))
+    const added = yield* entriesOf(opened, draftsOf(content, began?.messages ?? 0, replaced.messages))
     for (const entry of added) yield* append({ _tag: "Appended", entry })
     shrinking.known = withEntries(opened, added)
   }
@@ -296,7 +304,7 @@ const compressOnce = Effect.fnUntraced(function* (
     : Effect.provideService(compressing, RangeName, naming(shrinking.known))
   if (event !== undefined) {
     yield* append(event)
-    shrinking.events.push(event)
+    if (naming !== undefined) shrinking.events.push(event)
   }
   const { overhead } = how.policy
   const isPatched = patchOf(outcome) !== undefined
@@ -305,24 +313,25 @@ const compressOnce = Effect.fnUntraced(function* (
   const waiting = isPatched ? waitUntil && waitUntil + overhead : retryFrom(overhead + viewTokens(after.conversation))
   const isChanged = isPatched || shrinking.view?.items !== undefined
   shrinking.known = after
-  shrinking.view = viewOf(after, content, { messages, before: began, events: shrinking.events, waiting }, isChanged)
+  const before = naming === undefined ? undefined : began
+  shrinking.view = viewOf(after, content, { ...replaced, before, events: shrinking.events, waiting }, isChanged)
   return outcome
 })
 
 /** Compresses until the prompt fits, and remembers the outcome even if it is rejected in the end: nothing is paid for again. */
 const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call: PromptCall, opened: OpenedPrompt) {
-  const { beginning, content, declared, method, names, system } = call
+  const { beginning, content, counted, declared, method, names } = call
   // Messages that `effect/ai` still has to process are sent unchanged.
   const messages = Math.max(opened.view?.messages ?? 0, awaitedFrom(content))
-  const { spoken } = yield* sumOf(all.window, content.slice(messages))
-  const overhead = TokenCount.make(Math.ceil(system + declared.tokens + spoken))
+  const replaced = yield* countUpTo(all.window, opened.view ?? nothingCounted, content, messages)
+  const overhead = TokenCount.make(Math.ceil(counted.system + declared.tokens + counted.spoken - replaced.spoken))
   const shrinking: Shrinking = { known: undefined, view: opened.view, events: [] }
   const fitting = fitCall(
     all,
     call,
     () => shrinking.view,
     (policy, forced) =>
-      compressOnce(shrinking, opened, content, messages, { policy: { ...policy, overhead }, forced }).pipe(
+      compressOnce(shrinking, opened, content, replaced, { policy: { ...policy, overhead }, forced }).pipe(
         Effect.mapError((error) => aiError(method, error))
       )
   )
@@ -343,7 +352,7 @@ const shrinkOpened = Effect.fnUntraced(function* (all: PromptConversations, call
 export const shrink = <R>(
   all: PromptConversations,
   call: PromptCall,
-  open: Effect.Effect<OpenedPrompt, SessionStoreError | TokenCountError, R | Scope.Scope>
+  open: Effect.Effect<OpenedPrompt, SessionStoreError | TokenCountError | AiError.AiError, R | Scope.Scope>
 ): Effect.Effect<Messages, AiError.AiError, Exclude<R, Scope.Scope> | Services> =>
   Effect.gen(function* () {
     const { beginning, method, names } = call
@@ -355,7 +364,9 @@ export const shrink = <R>(
       () => new CompressionDue()
     ).pipe(Effect.catchTag("CompressionDue", () => Effect.succeed(undefined)))
     if (asItIs !== undefined) return asItIs
-    const opened = yield* Effect.mapError(readingLater(open), (error) => aiError(method, error))
+    const opened = yield* readingLater(open).pipe(
+      Effect.catchTag(["SessionStoreError", "TokenCountError"], (error) => Effect.fail(aiError(method, error)))
+    )
     return yield* readingLater(shrinkOpened(all, call, opened)).pipe(
       Effect.catchTag("SessionStoreError", (error) => Effect.fail(aiError(method, error)))
     )

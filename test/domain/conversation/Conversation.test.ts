@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
+import { setImmediate } from "node:timers/promises"
+import { setFlagsFromString } from "node:v8"
+import { runInNewContext } from "node:vm"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
@@ -50,6 +53,20 @@ const seen = (conversation: Conversation.Conversation) => ({
   next: conversation.next,
   canUndo: Conversation.canUndo(conversation),
   canRedo: Conversation.canRedo(conversation)
+})
+
+it("is not kept by a patch that was applied to it", async () => {
+  setFlagsFromString("--expose-gc")
+  const patch = over(1, 4, summary(7))
+  const [self, next] = (() => {
+    const before = of(...turns(1, 6))
+    const after = Conversation.compressed(before, patch)
+    assert.strictEqual(Conversation.compressed(before, patch), after)
+    return [new WeakRef(before), new WeakRef(after)]
+  })()
+  await setImmediate()
+  runInNewContext("gc()")
+  assert.deepStrictEqual([self?.deref(), next?.deref(), patch.insert.length], [undefined, undefined, 1])
 })
 
 describe("append", () => {

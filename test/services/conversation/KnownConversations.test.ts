@@ -1,15 +1,14 @@
 import { assert, describe, it } from "@effect/vitest"
-import { KnownConversations } from "../../../src/services/conversation/KnownConversations.ts"
+import { type CountedMessages, KnownConversations } from "../../../src/services/conversation/KnownConversations.ts"
 
 /** The names of the beginnings of a conversation of these messages, each with a letter. */
 const namesOf = (messages: string): ReadonlyArray<string> =>
   Array.from({ length: messages.length + 1 }, (_, length) => messages.slice(0, length))
 
-interface View {
-  readonly messages: number
-}
+const make = (size = 8) => new KnownConversations<CountedMessages>(size)
 
-const make = (size = 8) => new KnownConversations<View>(size)
+/** The view of so many messages. */
+const viewOf = (messages: number): CountedMessages => ({ messages, spoken: messages * 10, system: 1 })
 
 describe("a known conversation", () => {
   it("is the same for the same beginning, and has the view and the lock of the one it continues", () => {
@@ -17,7 +16,7 @@ describe("a known conversation", () => {
     const begun = all.find(namesOf("ab"))
     assert.strictEqual(all.find(namesOf("ab")), begun)
     assert.notStrictEqual(all.find(namesOf("ac")), begun)
-    const view = { messages: 1 }
+    const view = viewOf(1)
     all.remember(namesOf("ab"), begun, view)
     const next = all.find(namesOf("abcd"))
     assert.deepStrictEqual([next.view, next.length], [view, 4])
@@ -27,7 +26,7 @@ describe("a known conversation", () => {
   it("branches where it was compressed, and nowhere else", () => {
     const all = make()
     const begun = all.find(namesOf("ab"))
-    const view = { messages: 2 }
+    const view = viewOf(2)
     all.remember(namesOf("ab"), begun, view)
     const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
     assert.deepStrictEqual([one.view, other.view], [view, view])
@@ -40,15 +39,15 @@ describe("a known conversation", () => {
   it("catches up with a longer compression of its beginning, by whomever", () => {
     const all = make()
     const late = all.find(namesOf("abcd"))
-    const view = { messages: 2 }
+    const view = viewOf(2)
     const early = all.find(namesOf("abc"))
-    all.remember(namesOf("abc"), early, { messages: 1 })
+    all.remember(namesOf("abc"), early, viewOf(1))
     all.remember(namesOf("abc"), early, view)
     assert.isUndefined(late.view)
     all.catchUp(namesOf("abcd"), late)
     assert.strictEqual(late.view, view)
     // A shorter one changes nothing.
-    all.remember(namesOf("ax"), all.find(namesOf("ax")), { messages: 1 })
+    all.remember(namesOf("ax"), all.find(namesOf("ax")), viewOf(1))
     all.catchUp(namesOf("abcd"), late)
     assert.strictEqual(late.view, view)
   })
@@ -57,20 +56,22 @@ describe("a known conversation", () => {
     const all = make()
     const begun = all.find(namesOf("ab"))
     const next = all.find(namesOf("abc"))
-    const longer = { messages: 3 }
+    const longer = viewOf(3)
     all.remember(namesOf("abc"), next, longer)
-    all.remember(namesOf("ab"), begun, { messages: 2 })
+    all.remember(namesOf("ab"), begun, viewOf(2))
     assert.strictEqual(all.find(namesOf("abc")).view, longer)
-    assert.deepStrictEqual(all.find(namesOf("abx")).view, { messages: 2 })
+    assert.deepStrictEqual(all.find(namesOf("abx")).view, viewOf(2))
   })
 
   it("keeps the compression that was first, so that all who branch there send the same", () => {
     const all = make()
     const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
-    const first = { messages: 2 }
+    const first = viewOf(2)
     all.remember(namesOf("abc"), one, first)
-    all.remember(namesOf("abd"), other, { messages: 2 })
-    assert.strictEqual(all.find(namesOf("abx")).view, first)
+    all.remember(namesOf("abd"), other, viewOf(2))
+    const branch = all.find(namesOf("abx"))
+    // It counts on from there.
+    assert.deepStrictEqual([branch.view, branch.counted], [first, viewOf(2)])
   })
 
   it("is forgotten when others were used since, and an empty one is none", () => {

@@ -458,6 +458,41 @@ describe("a continued conversation", () => {
     assert.isTrue(rest.every((messages, index) => isPrefix(sent[index] ?? [], messages)))
   })
 
+  it.effect.each([undefined, "a"])("costs only what is new in it, parsed anew, with the key %s", function* (key) {
+    const counter = yield* TokenCounter.pipe(Effect.provide(services))
+    let counted = 0
+    const counting = Layer.succeed(TokenCounter, {
+      count: (parts) => Effect.suspend(() => ((counted += 1), counter.count(parts)))
+    })
+    const history = [Prompt.systemMessage({ content: "Be brief." }), ...conversation("alpha", 30)]
+    const asked = (messages: Messages) =>
+      Effect.suspend(() => {
+        counted = 0
+        const prompt: Messages = JSON.parse(JSON.stringify(messages))
+        return Effect.map(ask(prompt), () => counted)
+      }).pipe(key === undefined ? identity : withConversation(key))
+    yield* Effect.gen(function* () {
+      const grown = [...history, says("And now?")]
+      assert.strictEqual(yield* asked(grown), grown.length)
+      const longer = [...grown, answers("Well."), says("Go on.")]
+      assert.strictEqual(yield* asked(longer), 2)
+      // A compression counts what is sent; the calls after it count only what is new again, also where they branch.
+      const due = [...longer, ...conversation("beta", 30), says("Well?")]
+      yield* asked(due)
+      assert.isDefined(snapshotOf(yield* latest))
+      assert.isAtMost(yield* asked([...due, answers("So."), says("Then?")]), 2)
+      assert.isAtMost(yield* asked([...due, answers("No."), says("Why?")]), 2)
+    }).pipe(
+      Effect.provide(
+        CompressedLanguageModel.layer({ window: 16_000, reserve: 500 }).pipe(
+          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provide(counting),
+          Layer.provide(Layer.fresh(services))
+        )
+      )
+    )
+  })
+
   it.effect("with a key continues from its store after a restart, byte for byte", () => {
     const restarted = <A, E>(effect: Effect.Effect<A, E, LanguageModel.LanguageModel | ScriptedLanguageModel.Script>) =>
       effect.pipe(

@@ -1,7 +1,19 @@
 import { Effect, Fiber, Layer } from "effect"
+import type * as Prompt from "effect/ai/Prompt"
 import { TestClock } from "effect/testing"
 import { BoundedMap } from "../../../src/domain/text/BoundedMap.ts"
+import * as Offline from "../../../src/layers/assembly/Offline.ts"
+import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
 import * as KeyedConversations from "../../../src/services/effect-ai/KeyedConversations.ts"
+import {
+  findPrompt,
+  makePromptConversations,
+  type PromptCall,
+  type PromptView,
+  shrink
+} from "../../../src/services/effect-ai/PromptConversations.ts"
+import { makeNames, namesOf } from "../../../src/services/effect-ai/PromptNames.ts"
+import { make as makeWindow, noDeclarations } from "../../../src/services/effect-ai/PromptWindow.ts"
 import {
   type OpenSession,
   sessionError,
@@ -10,6 +22,7 @@ import {
   SessionStore,
   type SessionSummary
 } from "../../../src/services/session/SessionStore.ts"
+import { answers, says } from "../../support/prompts.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const make = (): KeyedConversations.KeyedConversations => new BoundedMap(100)
@@ -17,6 +30,29 @@ const make = (): KeyedConversations.KeyedConversations => new BoundedMap(100)
 const alike = ["a/b", "a-b", "a b", "a--b", "A/B", "", "-", "/", "x".repeat(24), "x".repeat(25), `${"x".repeat(24)}/1`]
 
 describe("conversations with keys", () => {
+  it.effect(
+    "are compressed without keeping what made their earlier views",
+    Layer.merge(Offline.layer, MemoryCalibrations.layer),
+    function* () {
+      const window = yield* makeWindow({ window: 2_000, reserve: 200 })
+      const names = yield* makeNames
+      const all = makePromptConversations(window, names, { remembered: 10, whole: 10 })
+      const conversation = KeyedConversations.keyedConversation(make(), "a")
+      const views = new Set<PromptView>()
+      let content: ReadonlyArray<Prompt.Message> = []
+      for (let turn = 0; turn < 20; turn += 1) {
+        content = [...content, says(`${turn}: ${"src/parser is red. ".repeat(40)}`)]
+        const found = yield* findPrompt(all, content, yield* namesOf(names, content, "a"))
+        const call: PromptCall = { ...found, method: "generateText", declared: noDeclarations }
+        yield* shrink(all, call, KeyedConversations.openKeyed(all, conversation, call))
+        if (found.beginning.view !== undefined) views.add(found.beginning.view)
+        content = [...content, answers(`${turn}`)]
+      }
+      assert.isAbove(views.size, 3)
+      for (const { before, events } of views) assert.deepStrictEqual([before, events], [undefined, []])
+    }
+  )
+
   it("are two for two keys, however alike the keys are, and one for one", () => {
     const all = make()
     const ids = alike.map((key) => KeyedConversations.keyedConversation(all, key).id)
