@@ -36,12 +36,15 @@ export const requestLimit = (
 export const triggerOf = ({ threshold }: GatewayWindows, limit: number): number =>
   triggerTokens(defaultStrategy, limit, threshold)
 
+/** The largest share of the limit to which a conversation grows after a compression. Estimates are not exact. */
+const maxFill = 0.95
+
 /**
  * Tokens from which a conversation is compressed: the trigger, but as a chat does not before it has grown since a compression that left more, as long as it
  * fits at all, or that found nothing to do. A system prompt that fills the window must not lead to a compression in every turn.
  */
 export const dueFrom = (limit: number, trigger: number, tokensAfterLast = 0, retryAt = 0): number =>
-  Math.max(trigger, Math.min(limit, retryFrom(tokensAfterLast)), retryAt)
+  Math.max(trigger, Math.min(maxFill * limit, retryFrom(tokensAfterLast)), retryAt)
 
 /** The size of a snapshot: a share of the window, within bounds, so that the next compression is not due soon. */
 const snapshotSize = { share: 0.1, min: 400, max: 8_000 }

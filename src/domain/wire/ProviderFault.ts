@@ -157,6 +157,10 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
 /** A request that is larger than all that its account may send in a minute: no other attempt succeeds. OpenAI and Groq. */
 const tooManyForAccount = /request too large for .{0,200}limit (?<limit>\d+), requested (?<tokens>\d+)/
 
+/** The last form is OpenAI's, for one text. It says the same of other fields, such as the id of a call, which no smaller content mends. */
+const tooManyBytes =
+  /request_too_large|payload size exceeds|entity too large|'(?:messages|input)\[\d+\]\.(?:content|output)\b[^']*': string too long/
+
 /** Words about the length of the answer, or about a rate: the request itself is not too long. */
 const otherLimit =
   /per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|at most \d+ completion tokens/
@@ -235,7 +239,6 @@ export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | 
       }
     }
   }
-  const isBytes =
-    status === 413 || /request_too_large|payload size exceeds|entity too large|string_above_max_length/.test(said)
+  const isBytes = status === 413 || tooManyBytes.test(said)
   return isBytes && status < 500 ? { _tag: "TooManyBytes" } : undefined
 }

@@ -14,7 +14,7 @@ import { isReadable, readableEncodings } from "../platform/ContentEncoding.ts"
 import { type AccessOptions, accessOf, type Refusal, refuse } from "./ClientAccess.ts"
 import { reportFailure } from "./GatewayFailures.ts"
 import { ByteCollector, type Holder } from "./HeldBytes.ts"
-import { pass, passUnread, planFor, textOf } from "./PassRequest.ts"
+import { type KeptBody, pass, passUnread, planFor, textOf } from "./PassRequest.ts"
 import { bodyOf, type ProxiedRequest, sendJson, streaming } from "./ProxiedRequest.ts"
 import { askFor } from "./SnapshotRequests.ts"
 import { holding, late, type Upstream, UpstreamFailed } from "./Upstream.ts"
@@ -37,13 +37,10 @@ const maxBodyPeriods = 10
 const maxRequestMillis = 3_600_000
 
 /** The body of a request, up to the size limit. */
-interface Received {
-  readonly body: Buffer
-  /** Whether `body` is complete. */
+interface Received extends KeptBody {
+  /** Whether it is complete. */
   readonly isWhole: boolean
 }
-
-const nothing: Received = { body: Buffer.alloc(0), isWhole: false }
 
 const receive = (
   request: IncomingMessage,
@@ -70,11 +67,12 @@ const receive = (
       if (collector.length <= maxBodyBytes) return
       request.pause()
       stop()
-      resume(Effect.succeed({ body: collector.collected, isWhole: false }))
+      resume(Effect.succeed({ bytes: collector.collected, text: undefined, isWhole: false }))
     }
     const onEnd = () => {
       stop()
-      resume(Effect.succeed({ body: collector.collected, isWhole: true }))
+      const bytes = collector.collected
+      resume(Effect.sync(() => ({ bytes, text: textOf(bytes, request, maxBodyBytes), isWhole: true })))
     }
     // A client that sends nothing for too long is disconnected by Node.
     socket.setTimeout(clientSeconds * 1_000)
@@ -111,13 +109,12 @@ const counted = ({ route, tenant }: ProxiedRequest, view: string) =>
 /** Sends a chat or a count, compressed if it has to be. */
 const passRoute = Effect.fnUntraced(function* (
   { isOperators, owner, passing }: Admitted,
-  body: Buffer,
-  text: string | undefined,
+  body: KeptBody,
   route: Route
 ) {
-  const refusal = isOperators ? operatorsRefusal(text) : undefined
+  const refusal = isOperators ? operatorsRefusal(body.text) : undefined
   if (refusal !== undefined) return yield* refused(passing.response, route, refusal)
-  const planned = (isTooLong: boolean) => planFor(route, owner, text, isTooLong)
+  const planned = (isTooLong: boolean) => Effect.suspend(() => planFor(route, owner, body.text, isTooLong))
   const plan: GatewayPlan = yield* planned(false)
   yield* counted(passing, plan._tag === "Changed" ? "compressed" : "unchanged")
   yield* pass(passing, plan, body, planned(true))
@@ -166,25 +163,27 @@ const work = Effect.fnUntraced(function* (
   const path = `${url.pathname.replace(/\/$/, "")}${targetText({ ...target, query: carried.query })}`
   const declared = Number(headers["content-length"] ?? 0)
   const isRead = route !== undefined && (declared <= maxBodyBytes || isOperators)
-  const received = isRead ? yield* receive(request, options, holder) : nothing
-  const text = received.isWhole ? textOf(received.body, request, maxBodyBytes) : undefined
+  const received: Received = isRead
+    ? yield* receive(request, options, holder)
+    : { bytes: Buffer.alloc(0), text: undefined, isWhole: false }
   const passing: ProxiedRequest = {
     response,
     route,
     account,
     tenant,
     upstream: { url, path, method, headers: carried.headers, silentSeconds },
-    bodyBytes: Math.max(declared, received.body.length),
+    bodyBytes: Math.max(declared, received.bytes.length),
     holder,
     clientSeconds,
-    keeper: route?.asks === "answer" && text !== undefined && isStored(route, text) ? owner : undefined
+    keeper:
+      route?.asks === "answer" && received.text !== undefined && isStored(route, received.text) ? owner : undefined
   }
   if (route !== undefined && (received.isWhole || isOperators)) {
-    return yield* passRoute({ passing, owner, isOperators }, received.body, text, route)
+    return yield* passRoute({ passing, owner, isOperators }, received, route)
   }
   yield* counted(passing, "unread")
   const hasBody = declared > 0 || headers["transfer-encoding"] !== undefined
-  const answer = yield* streaming(passing, hasBody ? bodyOf(request, received.body, clientSeconds) : undefined)
+  const answer = yield* streaming(passing, hasBody ? bodyOf(request, received.bytes, clientSeconds) : undefined)
   yield* passUnread(passing, { model: route?.model ?? "", estimated: undefined }, answer)
 })
 

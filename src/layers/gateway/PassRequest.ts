@@ -1,5 +1,5 @@
 import { Cause, Effect, Metric, type Scope } from "effect"
-import { type Buffer, isUtf8 } from "node:buffer"
+import { Buffer, isUtf8 } from "node:buffer"
 import type { IncomingMessage } from "node:http"
 import { headerOf } from "../../domain/gateway/HeaderList.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
@@ -53,18 +53,26 @@ const keepAnswer = Effect.fnUntraced(
   Effect.catchCause((cause) => reportFailure(cause, "references to this answer are not known"))
 )
 
+/** A client's body, and its text where it can be read. Mutable: both are let go once no other request can be made of them. */
+export interface KeptBody {
+  bytes: Buffer
+  text: string | undefined
+}
+
 /** Sends a request on, and its answer back. `retry` makes a plan for a request that the provider refused as too long. */
 export const pass = Effect.fnUntraced(function* (
   passing: ProxiedRequest,
   plan: GatewayPlan,
-  body: Buffer,
+  body: KeptBody,
   retry: Effect.Effect<GatewayPlan | undefined, never, Gateway | TenantLimiter>
 ): Effect.fn.Return<void, UpstreamFailed, Gateway | Scope.Scope | TenantLimiter | Upstream> {
   const isChanged = plan._tag === "Changed"
   const declaration = isChanged ? plan.sent.declaration : undefined
   const { model } = plan
   const estimated = isChanged ? plan.after : plan.tokens
-  const sent = isChanged ? withText(passing, plan.text, declaration !== undefined) : asSent(passing, body)
+  const sent = Effect.suspend(() =>
+    isChanged ? withText(passing, plan.text, declaration !== undefined) : asSent(passing, body.bytes)
+  )
   // A client that leaves before the answer begins does not get the request for nothing.
   const unanswered = accountAnswer(passing, { model, estimated, counts: undefined, tokens: 0 })
   const answer = yield* Effect.onInterrupt(sent, () => unanswered)
@@ -89,7 +97,9 @@ export const pass = Effect.fnUntraced(function* (
     }
     return yield* passRead(passing, answer, refusal)
   }
-  passing.holder.add(-body.length)
+  passing.holder.add(-body.bytes.length)
+  body.bytes = Buffer.alloc(0)
+  body.text = undefined
   if (isChanged && declaration !== undefined && status === 200 && /event-stream|json/.test(typeOf(answer))) {
     return yield* passRelayed(passing, plan.sent, declaration.name, answer)
   }

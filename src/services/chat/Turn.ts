@@ -215,11 +215,11 @@ const answer = Effect.fnUntraced(function* (
       ready = yield* fitRequest(chat, context, pending, hookDecision, emit)
       continue
     }
-    const isTooLong = error._tag === "ModelError" && error.reason._tag === "ContextLengthError"
+    if (error._tag !== "ModelError" || error.reason._tag !== "ContextLengthError") return yield* error
     // A request that hooks changed says nothing about the original, and shrinking the original may not help.
-    if (!isTooLong || attempts <= 0 || chat.requests.isChangedByHooks) return yield* error
+    if (attempts <= 0 || chat.requests.isChangedByHooks) return yield* error
     attempts -= 1
-    yield* context.window.learnTooLong(ready)
+    yield* context.window.learnTooLong(ready, error.reason)
     chat.requests.measured = undefined
     const smaller = yield* fitRequest(chat, context, pending, hookDecision, emit)
     if (smaller.tokens === ready.tokens && smaller.contents.length === ready.contents.length) return yield* error

@@ -4,6 +4,7 @@ import { defaultPolicy, type Policy } from "../../domain/compression/strategies/
 import type { Part } from "../../domain/content/Content.ts"
 import { type CutPrompt, isPlausibleCount } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
+import type { TooManyTokens } from "../../domain/wire/ProviderFault.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 
 /** A request, with its size if it were sent now. */
@@ -39,6 +40,9 @@ export interface MeasuredRequest extends Cost {
   /** The revision of the guard's knowledge at that time. A later revision makes this measurement void. */
   readonly revision: number
 }
+
+/** What a provider says of a request that it refused as too long. Tokens. */
+export type StatedSize = Pick<TooManyTokens, "tokens" | "limit">
 
 /** A request that cannot be made to fit. Nothing was sent. */
 export class WindowOverflow extends Schema.TaggedError<WindowOverflow>()("WindowOverflow", {
@@ -234,15 +238,21 @@ export class WindowGuard {
   /**
    * Learns that a request was rejected although it seemed to fit: from now on every request is measured, and none of
    * this size is sent. If the implied ratio of tokens to estimate is plausible, the rejection counts as one token
-   * more than the window. Otherwise the window differs from the stated one, which says nothing about counting.
+   * more than the window. Otherwise the window differs from the stated one, which says nothing about counting: nor
+   * does a stated limit below the window, as that of an account. `stated` are the numbers of the provider.
    */
-  learnTooLong(request: SizedRequest): Effect.Effect<void> {
+  learnTooLong(request: SizedRequest, { limit = this.window, tokens = 0 }: StatedSize = {}): Effect.Effect<void> {
     return Effect.suspend(() => {
       this.maxRatio = Infinity
       this.revision += 1
-      const ratio = (this.window + 1) / Math.max(1, request.tokens)
-      if (ratio <= maxPlausibleRatio) return Effect.asVoid(this.learn(request, this.window + 1))
-      this.refusedRatio = Math.max(this.refusedRatio, ratio)
+      const estimated = Math.max(1, request.tokens)
+      const ratio = (this.window + 1) / estimated
+      const isBelowWindow = limit < this.window
+      if (!isBelowWindow && ratio <= maxPlausibleRatio) return Effect.asVoid(this.learn(request, this.window + 1))
+      // What costs as much as that limit now costs all that a request may. `tokens` is no count of the prompt: it may include the answer.
+      const share = Math.max(tokens, estimated, limit + 1) / Math.max(1, limit)
+      const refused = isBelowWindow ? (share * this.maxRequestTokens) / estimated : ratio
+      this.refusedRatio = Math.max(this.refusedRatio, refused)
       return Effect.void
     })
   }

@@ -25,16 +25,20 @@ const finding =
       : Effect.succeed(runner)
   }
 
+/** Where the hooks of a compression run. */
+const placeOf = ({ cwd }: CompressRequest) => Effect.map(SpanConversation, (session) => ({ cwd, session }))
+
 /** Adds the decision of hooks to the request. Hooks are asked once, and only count for a strategy that heeds them. */
 const withHookDecision = Effect.fnUntraced(function* (
   runner: StrategyRunner,
   request: CompressRequest
 ): Effect.fn.Return<CompressRequest, never, HookSystem> {
   const hooks = yield* HookSystem
-  const { cwd, policy } = request
+  const { policy } = request
+  const place = yield* placeOf(request)
   const hookDecision =
     request.hookDecision ??
-    (yield* firePreCompress({ has: hooks.has, fire: (event) => hooks.fire(event, { cwd }) }, request))
+    (yield* firePreCompress({ has: hooks.has, fire: (event) => hooks.fire(event, place) }, request))
   const focus = hookDecision.specific["focus"]
   const isHeeded = runner.strategy.heedsHooks && policy.focus === undefined
   return isHeeded && typeof focus === "string" && focus.trim() !== ""
@@ -49,10 +53,11 @@ const withPostCompress = <E, R>(
 ): Effect.Effect<CompressionResult, E, HookSystem | R> =>
   request.hookDecision !== undefined || view(request.conversation).length === 0
     ? work
-    : Effect.flatMap(HookSystem, (hooks) => {
+    : Effect.gen(function* () {
+        const hooks = yield* HookSystem
+        const place = yield* placeOf(request)
         const ended = (outcome?: Domain.Outcome) => postCompress(triggerOf(request), outcome, request.promptId)
-        const place = { cwd: request.cwd }
-        return work.pipe(
+        return yield* work.pipe(
           Effect.tap(({ outcome }) => hooks.fire(ended(outcome), place)),
           Effect.tapError(() => hooks.fire(ended(), place)),
           Effect.onInterrupt(() => hooks.fireAside(ended(), place))

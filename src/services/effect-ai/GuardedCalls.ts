@@ -2,6 +2,7 @@ import { Effect, Stream } from "effect"
 import * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
+import type { StatedSize } from "../chat/WindowGuard.ts"
 import { toModelError } from "./LanguageModelBridge.ts"
 import { type CallOptions, type Declarations, learn, learnTooLong, type PromptWindow } from "./PromptWindow.ts"
 
@@ -38,9 +39,11 @@ const hasApprovalDecision = (message: Prompt.Message): boolean =>
 const hasSameMessages = (one: ReadonlyArray<Prompt.Message>, other: ReadonlyArray<Prompt.Message>): boolean =>
   one.length === other.length && one.every((message, index) => message === other[index])
 
-/** Whether the provider said that the prompt was too long. */
-const isTooLong = (error: unknown): boolean =>
-  AiError.isAiError(error) && toModelError(error).reason._tag === "ContextLengthError"
+/** What the provider said of a prompt that was too long. Undefined: it failed for another reason. */
+const tooLongIn = (error: unknown): StatedSize | undefined => {
+  const reason = AiError.isAiError(error) ? toModelError(error).reason : undefined
+  return reason?._tag === "ContextLengthError" ? reason : undefined
+}
 
 /** How calls of one language model are made to fit. */
 export interface GuardedCalls<A extends ReadyCall> {
@@ -61,9 +64,10 @@ const smaller = Effect.fnUntraced(function* <A extends ReadyCall>(
   ready: A,
   error: unknown
 ) {
-  if (!isTooLong(error) || ready.messages.some(hasApprovalDecision)) return yield* Effect.fail(error)
+  const stated = tooLongIn(error)
+  if (stated === undefined || ready.messages.some(hasApprovalDecision)) return yield* Effect.fail(error)
   yield* restore(ready)
-  yield* learnTooLong(window, ready.messages, ready.declared)
+  yield* learnTooLong(window, ready.messages, ready.declared, stated)
   const again = yield* prepare(method, ready.callOptions)
   return hasSameMessages(again.messages, ready.messages) ? yield* Effect.fail(error) : again
 })

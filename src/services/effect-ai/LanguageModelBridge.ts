@@ -199,10 +199,10 @@ const toToolkit = Effect.fnUntraced(function* ({ tools }: ModelRequest) {
   return Toolkit.make(...declared.map(toTool))
 })
 
-const requestReason = (detail: string): ModelErrorReason =>
-  excessOf(400, { kind: "", message: detail })?._tag === "TooManyTokens"
-    ? new ContextLengthError({})
-    : new InvalidRequestError({ detail })
+const requestReason = (detail: string): ModelErrorReason => {
+  const { _tag: excess, ...counts } = excessOf(400, { kind: "", message: detail }) ?? {}
+  return excess === "TooManyTokens" ? new ContextLengthError(counts) : new InvalidRequestError({ detail })
+}
 
 const statusOf = (reason: AiError.InternalProviderError | AiError.UnknownError): number =>
   reason.http?.response?.status ?? 500

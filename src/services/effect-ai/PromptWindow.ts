@@ -282,6 +282,7 @@ export const learn = (
 export const learnTooLong = (
   window: PromptWindow,
   messages: ReadonlyArray<Prompt.Message>,
-  declared: Declarations
+  declared: Declarations,
+  stated: WindowGuard.StatedSize
 ): Effect.Effect<void, AiError.AiError> =>
-  Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learnTooLong(request))
+  Effect.flatMap(weighed(window, messages, declared), (request) => window.guard.learnTooLong(request, stated))

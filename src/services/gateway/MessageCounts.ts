@@ -5,15 +5,12 @@ import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import {
-  type Calibration,
-  doubted,
-  expected,
-  isCutCount,
-  observe,
-  uncalibrated
-} from "../../domain/tokens/Calibration.ts"
-import type { CutPrompt } from "../../domain/tokens/CutPrompts.ts"
-import { type Features, sumFeatures } from "../../domain/tokens/TextFeatures.ts"
+  type CountHistory,
+  type CutPrompt,
+  isCut,
+  isPlausibleCount,
+  withCount
+} from "../../domain/tokens/CutPrompts.ts"
 import { estimateText, partTokens } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 
@@ -23,22 +20,20 @@ const maxCounts = 100_000
 const maxModels = 128
 /** Tokens of a message in addition to its parts. */
 const frameTokens = 4
-/** Estimated tokens for which the correction is computed. */
-const measure = 1_000
-/** The bounds of the correction. */
+/** The bounds of the correction, and the weight of the newest count: what a model reads changes while the gateway runs. */
 const factorBounds = { min: 0.8, max: 1.6 }
+const newestWeight = 0.3
 
 /** What is learned of a model. */
 interface Learned {
-  readonly calibration: Calibration
+  /** The model's tokens for one estimated token. */
+  readonly factor: number
+  readonly history: CountHistory
   /** Whether it was said that its server cuts prompts. */
   readonly isTold: boolean
 }
 
-const unknown: Learned = { calibration: uncalibrated, isTold: false }
-
-/** A request as a calibration sees it. The gateway does not read each message again, so that its text is of one class. */
-const featuresOf = (tokens: number): Features => ({ ...sumFeatures([]), code: tokens })
+const unknown: Learned = { factor: 1, history: {}, isTold: false }
 
 /** Returns the tokens of one message, as they are counted in a conversation. */
 const messageTokens = (dialect: Dialect, json: string): number => {
@@ -69,22 +64,24 @@ export class MessageCounts {
 
   /** Returns the model's tokens for one estimated token. */
   factor(model: string): number {
-    const { calibration } = this.models.get(model) ?? unknown
-    const tokens = expected(calibration, featuresOf(measure)) ?? measure
-    return Math.min(factorBounds.max, Math.max(factorBounds.min, tokens / measure))
+    return (this.models.get(model) ?? unknown).factor
   }
 
   /** Learns from a provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */
   learn(model: string, estimated: number, counted: number): CutPrompt | undefined {
     if (estimated <= 0 || counted <= 0) return undefined
-    const { calibration, isTold } = this.models.get(model) ?? unknown
-    const features = featuresOf(estimated)
-    const isCut = isCutCount(calibration, features, counted, false)
+    const { factor, history, isTold } = this.models.get(model) ?? unknown
+    const cut = isCut(history, estimated, counted)
+    const isPlausible = isPlausibleCount(counted, estimated)
+    const seen = Math.min(factorBounds.max, Math.max(factorBounds.min, counted / estimated))
+    // If a count of a cut prompt was plausible, then so were earlier ones, and what was learned is forgotten.
+    const corrected = cut ? 1 : factor + (seen - factor) * newestWeight
     this.models.set(model, {
-      calibration: (isCut ? doubted : observe)(calibration, features, counted),
-      isTold: isTold || isCut
+      factor: isPlausible ? corrected : factor,
+      history: withCount(history, estimated, counted, cut),
+      isTold: isTold || cut
     })
-    return isCut ? { model, estimated: Math.round(estimated), counted, isNew: !isTold } : undefined
+    return cut ? { model, estimated: Math.round(estimated), counted, isNew: !isTold } : undefined
   }
 
   private held(key: string, count: () => number): number {

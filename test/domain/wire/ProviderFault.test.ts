@@ -38,6 +38,24 @@ describe("a request with too many bytes", () => {
   )
 })
 
+describe("a text too long for its field", () => {
+  const tooLong = (field: string) =>
+    `{"error":{"message":"Invalid '${field}': string too long. Expected a string with maximum length 40, but got a string with length 60 instead.","type":"invalid_request_error","param":"${field}","code":"string_above_max_length"}}`
+
+  it.each([
+    "messages[1].content",
+    "messages[1].content[0].image_url.url",
+    "input[3].content[0].text",
+    "input[5].output"
+  ])("is too many bytes in %s", (field) =>
+    assert.deepStrictEqual(excessOf(400, faultOf(tooLong(field))), { _tag: "TooManyBytes" })
+  )
+  it.each(["messages[1].tool_calls[0].id", "tools[2].function.description", "input[3].id"])(
+    "is not in %s, which no smaller content mends",
+    (field) => assert.isUndefined(excessOf(400, faultOf(tooLong(field))))
+  )
+})
+
 const google = (message: string, ...details: ReadonlyArray<unknown>) =>
   JSON.stringify({ error: { code: 429, message, status: "RESOURCE_EXHAUSTED", details } })
 const violated = (quotaId: string, quotaValue = "250000") => ({ violations: [{ quotaId, quotaValue }] })

@@ -170,4 +170,18 @@ describe("a request is fitted into the window", () => {
     const lines = found.map((one) => `${JSON.stringify(one) ?? "unknown"}\n`).join("")
     yield* Effect.promise(() => expect(lines).toMatchFileSnapshot("../../golden/window-guard-learned.txt"))
   })
+
+  it.effect("and below a limit that is smaller than the window, which teaches no count", function* () {
+    const stated = [{ limit: 300, tokens: 350 }, { limit: 300 }, { limit: 400, tokens: 320 }]
+    const found = yield* Effect.forEach(stated, (said) => {
+      const of = guarded({ most: 1 })
+      return Effect.andThen(of.guard.learnTooLong(sized(320), said), fitted(of, [sized(320), sized(250)]))
+    })
+    const sizes = [274, 300, 319]
+    expect(found.map(([first]) => first)).toEqual(sizes.map((size) => `true model ${size} 1.000 50000 90`))
+    expect(found.map((lines) => lines.length)).toEqual([2, 2, 2])
+    const plain = guarded({ most: 1 })
+    yield* plain.guard.learnTooLong(sized(320), { limit: 1_001, tokens: 1_100 })
+    expect(plain.told).toEqual(["observed 320 as 1002"])
+  })
 })

@@ -123,19 +123,22 @@ it.effect(
 )
 
 describe("learned counts", () => {
-  it.effect(
-    "ignore a refusal by a model with a window far smaller than assumed",
-    served({ prompt: estimateOf, answer: new ModelError({ reason: new ContextLengthError({}) }) }),
-    function* () {
-      const settings = { window: 1_000_000 }
+  it.effect.each<readonly [by: string, window: number, said: { tokens?: number; limit?: number }]>([
+    ["a model with a window far smaller than assumed", 1_000_000, {}],
+    ["an account with a limit below the window", 40_000, { tokens: 10_500, limit: 10_000 }]
+  ])("ignore a refusal by %s", ([, window, said]) =>
+    Effect.gen(function* () {
+      const settings = { window }
       const one = yield* begin(settings)
       yield* taken(one.chat.send(words(9_000)))
       const other = yield* begin(settings)
       const message = words(100_000)
       yield* other.chat.append([{ content: { role: "user", parts: [text(message)] } }, { content: model(text("ok")) }])
       const { tokens } = yield* other.chat.usage
-      assert.isBelow(tokens, estimated([text(message)]) * 3)
-    }
+      assert.isBelow(tokens, estimated([text(message)]) * 1.5)
+    }).pipe(
+      Effect.provide(served({ prompt: estimateOf, answer: new ModelError({ reason: new ContextLengthError(said) }) }))
+    )
   )
 
   it.effect(

@@ -24,7 +24,7 @@ import {
   Recall,
   recallToolkit
 } from "../../../src/services/effect-ai/RecallTool.ts"
-import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { type HookPlace, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { select } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { thousand } from "../../support/generate.ts"
@@ -558,6 +558,32 @@ describe("a continued conversation", () => {
       }).pipe(Effect.provide(withSummarizer({ ...small, ...bounds }, layer)))
     })
   }
+})
+
+describe("the hooks of a compression", () => {
+  it.effect("hear of it before and after, and of the session of its conversation", over(small), function* () {
+    const hooks = yield* HookSystem
+    const heard: Array<string> = []
+    const listening = (event: "PreCompress" | "PostCompress") => ({
+      name: event,
+      event,
+      priority: 0,
+      run: (_: unknown, { session }: HookPlace) =>
+        Effect.sync(() => {
+          heard.push(`${event} ${session?.split("-")[0] ?? "without"}`)
+          return {}
+        })
+    })
+    yield* hooks.add([listening("PreCompress"), listening("PostCompress")])
+    yield* ask(long)
+    yield* ask(long).pipe(withConversation("one"))
+    assert.deepStrictEqual(heard, [
+      "PreCompress without",
+      "PostCompress without",
+      "PreCompress one",
+      "PostCompress one"
+    ])
+  })
 })
 
 describe("a compression without effect", () => {

@@ -43,6 +43,17 @@ describe("the tokens of a message", () => {
     assert.strictEqual(held.head("{}"), held.head("{}"))
   })
 
+  it("are corrected by the newest counts, however many came before", () => {
+    const learning = counts()
+    const factorAfter = (times: number, share: number): number => {
+      for (let time = 0; time < times; time += 1) learning.learn("m", 1_000 + time, (1_000 + time) * share)
+      return Math.round(learning.factor("m") * 100) / 100
+    }
+    learning.learn("small", 20, 60)
+    assert.strictEqual(learning.factor("small"), 1.18)
+    assert.deepStrictEqual([factorAfter(200, 1), factorAfter(5, 1.4), factorAfter(60, 1.4)], [1, 1.33, 1.4])
+  })
+
   it("are corrected for each model by itself, within bounds", () => {
     const learning = counts()
     for (let time = 0; time < 40; time += 1) {
