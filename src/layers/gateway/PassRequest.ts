@@ -79,7 +79,7 @@ export const pass = Effect.fnUntraced(function* (
   const { status } = answer
   const size = Number(headerOf(answer.headers, "content-length") ?? 0)
   if (
-    (status === 400 || status === 413 || status === 422) &&
+    (status === 400 || status === 413 || status === 422 || status === 429) &&
     passing.route?.asks === "answer" &&
     size < maxRefusalBytes
   ) {
@@ -89,7 +89,7 @@ export const pass = Effect.fnUntraced(function* (
     if (excessOf(status, faultOf(plain?.toString("utf8") ?? ""))?._tag === "TooManyTokens") {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
-    } else if (isChanged && plan.before < plan.sent.limit) {
+    } else if (status !== 429 && isChanged && plan.before < plan.sent.limit) {
       // The provider may have refused what the gateway made of the request.
       const refused = new Error(`the provider refused a compressed request (${status})`)
       yield* reportFailure(Cause.fail(refused), unchangedRequest)

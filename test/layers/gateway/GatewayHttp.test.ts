@@ -204,14 +204,16 @@ describe("failures", () => {
 })
 
 describe("a request that a provider refuses as too long", () => {
-  it.live.each(dialects)("is compressed and sent again (%s)", function* (dialect) {
+  const window = `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum","code":"context_length_exceeded"}}`
+  const minute = `{"error":{"message":"Request too large for m on tokens per min (TPM): Limit 30000, Requested 35000."}}`
+
+  it.live.each([
+    ...dialects.map((dialect) => [dialect, 400, window] as const),
+    ["chat", 413, minute] as const,
+    ["chat", 429, minute] as const
+  ])("is compressed and sent again (%s, %s)", function* ([dialect, status, body]) {
     const provider = yield* makeProvider(({ text }) =>
-      text.length > 9_000
-        ? {
-            status: 400,
-            body: `{"error":{"message":"prompt is too long: 200001 tokens > 200000 maximum","code":"context_length_exceeded"}}`
-          }
-        : [{ kind: "text", text: "Noted." }]
+      text.length > 9_000 ? { status, body } : [{ kind: "text", text: "Noted." }]
     )
     const gateway = yield* makeGateway(provider.url, { window: 16_384 })
     const client = yield* compressedClient(dialect, gateway.url, false)
