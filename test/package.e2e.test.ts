@@ -355,7 +355,7 @@ describe("a fresh project", () => {
     ["Tokens", 115_000, `import { Tokens } from "palimpsest"\nexport const made = Tokens.estimateText("hello, world")`],
     [
       "Compress",
-      440_000,
+      445_000,
       `import { Effect } from "effect"
       import { Compress } from "palimpsest"
       export const made = Effect.isEffect(Compress.openAi([])) ? "effect" : "none"`
