@@ -179,7 +179,7 @@ export class RepeatedText {
     if (tableEdge.test(line)) return this.resetAt("tableRow")
     if (opening.test(line)) return this.resetAt("text")
     if (divider.test(line)) {
-      const marks = line.trimStart().length
+      const marks = line.trim().length
       // Blanks, and marks after the third, add nothing: the line stays short.
       if (isBlank(character) || marks > minDividers) this.line = line.slice(0, -1)
       else if (marks === minDividers && !dots.includes(character)) this.forget()

@@ -200,6 +200,13 @@ describe("repeated content", () => {
     for (const chunk of [100, 500]) assert.isAbove(foundAt(filler(1, chunk).repeat(10), [7], { chunk }), 9 * chunk)
   })
 
+  it("a blank behind two marks is a part of what repeats", () => {
+    const limits = { chunk: 3, history: 60 }
+    const text = ".- a\n".repeat(20)
+    assert.strictEqual(foundAt(text, [1], limits), naive(text, limits))
+    assert.isAbove(foundAt(text, [1], limits), 0)
+  })
+
   it("the history can be too short for some loops", () => {
     const far = lines(10, 1, 200)
     assert.isTrue(foundAt(far, [7], { history: 2_300 }) > 0)
