@@ -30,20 +30,15 @@ const clippedCommand = (line: string): string =>
 /** Returns a command as a snapshot shows it: on one line, clipped. */
 export const commandLine = (command: string): string => clippedCommand(wholeLine(command))
 
-const resultText = ({ entry, exit, handle, isRefused, ok }: CommandRun): string => {
-  if (ok === true) return ""
-  const shown =
-    isRefused === true
-      ? "refused by the user, not run"
-      : exit === undefined
-        ? "no exit code"
-        : exit === 0
-          ? ok === undefined
-            ? "no clear result"
-            : "failed"
-          : `exit ${exit}`
-  return ` → ${shown} (${ofEntry(entry, handle)})`
+const resultOf = ({ exit, isRefused, ok }: CommandRun): string => {
+  if (isRefused === true) return "refused by the user, not run"
+  if (exit === undefined) return "no exit code"
+  if (exit !== 0) return `exit ${exit}`
+  return ok === undefined ? "no clear result" : "failed"
 }
+
+const resultText = (run: CommandRun): string =>
+  run.ok === true ? "" : ` → ${resultOf(run)} (${ofEntry(run.entry, run.handle)})`
 
 const heading = "commands, latest first; they succeeded where no exit code stands:"
 
@@ -65,10 +60,10 @@ const linesOf = (
       const line = wholeLine(short(command))
       const isOutdated = seen.has(line)
       seen.add(line)
-      if (isOutdated || isLook(command)) return []
-      const isTelling = run.isRefused === true || (run.ok === false && isOpen(command)) || isMilestone(command)
-      const isDone = run.ok !== false && checksOf(command).length === 0
-      return (isTelling && (run.ok !== false || isOpen(command))) || isDone
+      const hasEnded = run.ok === false && !isOpen(command)
+      if (isOutdated || hasEnded || isLook(command)) return []
+      const isTelling = run.isRefused === true || run.ok === false || isMilestone(command)
+      return isTelling || checksOf(command).length === 0
         ? [{ isTelling, line: `${clippedCommand(line)}${resultText(run)}` }]
         : []
     })
@@ -78,9 +73,11 @@ const linesOf = (
 
 /** Returns a function that lists commands within a budget in tokens. */
 export const commandItems = (
-  ...evidence: Parameters<typeof linesOf>
+  commands: ReadonlyMap<string, CommandRun>,
+  short: (text: string) => string,
+  isOpen: (command: string) => boolean
 ): ((budget: number) => ReadonlyArray<SnapshotItem>) => {
-  const lines = linesOf(...evidence).map((line) => ({ line, size: estimateText(line) + lineTokens }))
+  const lines = linesOf(commands, short, isOpen).map((line) => ({ line, size: estimateText(line) + lineTokens }))
   return (budget) => {
     let left = budget - estimateText(heading) - lineTokens
     const shown = lines.flatMap(({ line, size }) => {
