@@ -95,14 +95,13 @@ export const ignoreFilter = (rules: FolderRules | undefined) => {
 /** Characters of a line that are passed on. */
 const maxLineChars = 4_096
 
-/** The matching lines of a text, at most `maxMatches`. */
+/** The matching lines of a text, at most `maxMatches`; not those in which `without` matches. */
 function* matchingLines(
   text: string,
-  { excluded, pattern }: WantedLines,
+  matcher: PatternMatcher,
+  without: PatternMatcher | undefined,
   maxMatches: number
 ): SlicedWork<ReadonlyArray<MatchedLine>> {
-  const matcher = new PatternMatcher(pattern)
-  const without = excluded === undefined ? undefined : new PatternMatcher(excluded)
   const matches: Array<MatchedLine> = []
   for (let at = 0, number = 1; at < text.length && matches.length < maxMatches; number += 1) {
     const line = yield* matcher.line(text, at)
@@ -128,7 +127,7 @@ const concurrentFiles = 8
 export const searchOne = Effect.fnUntraced(
   function* (
     place: string,
-    wanted: WantedLines,
+    { excluded, pattern }: WantedLines,
     maxMatches: number
   ): Effect.fn.Return<
     ReadonlyArray<MatchedLine>,
@@ -137,11 +136,13 @@ export const searchOne = Effect.fnUntraced(
   > {
     const workspace = yield* Workspace
     const file = yield* workspace.files(yield* FileSystem.FileSystem).open(place, { flag: "r" })
+    const matcher = new PatternMatcher(pattern)
+    const without = excluded === undefined ? undefined : new PatternMatcher(excluded)
     const matches: Array<MatchedLine> = []
     let before = 0
     const take = Effect.fnUntraced(function* (text: string) {
       const lines = yield* Patterns.run(
-        matchingLines(text.replace(/\r(?=\n|$)/g, ""), wanted, maxMatches - matches.length)
+        matchingLines(text.replace(/\r(?=\n|$)/g, ""), matcher, without, maxMatches - matches.length)
       )
       for (const { number, text: line } of lines) matches.push({ number: before + number, text: line })
       for (let at = text.indexOf("\n"); at >= 0; at = text.indexOf("\n", at + 1)) before += 1
@@ -162,10 +163,14 @@ export const searchOne = Effect.fnUntraced(
       }
       if (encoding === "utf-8" && bytes.includes(0)) return []
       decoder ??= new TextDecoder(encoding)
-      const text = rest + decoder.decode(bytes, { stream: true })
-      const end = text.lastIndexOf("\n")
-      if (end >= 0) yield* take(text.slice(0, end + 1))
-      rest = text.slice(end + 1).slice(0, maxMatchedChars)
+      const text = decoder.decode(bytes, { stream: true })
+      const end = text.lastIndexOf("\n") + 1
+      if (end > 0) {
+        yield* take(rest + text.slice(0, end))
+        rest = ""
+      }
+      // What a very long line has behind its matched beginning is not joined.
+      if (rest.length < maxMatchedChars) rest = (rest + text.slice(end)).slice(0, maxMatchedChars)
     }
     rest = whole.length > 0 ? decodeFile(Uint8Array.from(whole)) : rest + (decoder?.decode() ?? "")
     if (rest !== "" && matches.length < maxMatches) yield* take(rest)
