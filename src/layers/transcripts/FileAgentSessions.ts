@@ -17,6 +17,7 @@ import { Environment } from "../../services/platform/Environment.ts"
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import {
   AgentSessions,
+  problemOf,
   type RecordPlace,
   type RecordRange,
   type RecordsRead,
@@ -253,9 +254,6 @@ const recordsInFile = Effect.fnUntraced(function* <E = never>(
   )
 })
 
-/** What an error says of a file, without the file. */
-const withoutPath = (message: string, file: string): string => message.replace(`${file}: `, "")
-
 /** Databases that are open. One process reads a database for all that follows in short order. */
 const openDatabases = Effect.map(
   RcMap.make({ lookup: ForeignDatabase.open, idleTimeToLive: "2 seconds" }),
@@ -283,7 +281,7 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
       if (statSync(file, { throwIfNoEntry: false }) === undefined) return
       const found = yield* Effect.result(inDatabase(file, (database) => OpencodeDatabase.list(database, file)))
       if (found._tag === "Success") files.push(...found.success)
-      else problems.push({ path: file, message: withoutPath(found.failure.message, file) })
+      else problems.push(problemOf(file, found.failure.message))
     })
     const files = Effect.fnUntraced(function* (agents: ReadonlyArray<AgentName> = AgentName.literals) {
       const listed: Listed = { files: [], problems: [] }
@@ -307,7 +305,7 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
       return place === undefined
         ? Effect.fail(transcriptError(file.path, 0, "names no session of a database"))
         : inDatabase(place.file, (database) => OpencodeDatabase.records(database, place.id, range, visit)).pipe(
-            Effect.mapError(({ message }) => transcriptError(file.path, 0, withoutPath(message, place.file)))
+            Effect.mapError(({ message }) => transcriptError(file.path, 0, problemOf(place.file, message).message))
           )
     }
     return { roots, files, records }

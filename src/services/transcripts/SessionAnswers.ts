@@ -11,7 +11,7 @@ import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import { markStart, type Secret } from "../../domain/text/Redaction.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { type AgentName, isInFolder } from "../../domain/transcripts/AgentFolders.ts"
-import type { SessionFacts } from "../../domain/transcripts/facts/ScanState.ts"
+import { newScan, type SessionFacts } from "../../domain/transcripts/facts/ScanState.ts"
 import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { changesText, entriesSince, parseSince } from "../../domain/transcripts/SessionChanges.ts"
 import { search, select } from "../session/TempStore.ts"
@@ -58,9 +58,10 @@ const maxListed = 20
 
 const factsOf = Effect.fnUntraced(function* (file: SessionFile) {
   const range = { from: 0, line: 1, ...(hasRecordLines(file) ? { to: headBytes } : {}) }
+  const state = newScan()
   // Facts of a file that cannot be read are missing in a list; the file itself says why when it is opened.
-  const read = yield* Effect.option(scanFile(yield* AgentSessions, file, range))
-  return Option.match(read, { onNone: (): SessionFacts => ({ prompts: 0 }), onSome: ({ state }) => state.facts })
+  yield* Effect.ignore(scanFile(yield* AgentSessions, file, range, state))
+  return state.facts
 })
 
 /** Lists the sessions of a folder, the one that changed last first. */

@@ -8,13 +8,13 @@ import {
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
 import { AgentSessions, type RecordRange, type SessionFile, type SessionProblem } from "./AgentSessions.ts"
 
-/** Reads what lists and accounts need of a file, or of a part of it. */
+/** Reads what lists and accounts need of a file, or of a part of it. `state` holds what was read also where the file cannot be read to its end. */
 export const scanFile = Effect.fnUntraced(function* (
   { records }: AgentSessions["Service"],
   file: SessionFile,
-  range: RecordRange = { from: 0, line: 1 }
+  range: RecordRange = { from: 0, line: 1 },
+  state: ScanState = newScan()
 ) {
-  const state = newScan()
   const { broken } = yield* records(file, range, (record) => scanRecord(state, file.agent, record))
   return { state, broken }
 })
