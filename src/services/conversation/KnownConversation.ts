@@ -1,4 +1,4 @@
-import { Clock, Effect } from "effect"
+import { Clock, Effect, identity } from "effect"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Handle } from "../../domain/content/Handle.ts"
 import { type Draft, type Entry, entryId, type Patch } from "../../domain/conversation/Conversation.ts"
@@ -32,7 +32,7 @@ import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
  * that call `Compress.*`. It is the session that these messages and the compressions of them make, and reads back whatever left its view.
  */
 export interface KnownConversation extends Session {
-  /** The handles of all its parts. */
+  /** The handles of all its parts. Its continuations share and extend this index. */
   readonly handles: HandleIndex
 }
 
@@ -88,7 +88,7 @@ export const withPatch = <K extends KnownConversation>(known: K, patch: Patch, d
 
 /** The result of a compression, with the conversation as it is then. */
 export interface KnownCompression<K> extends CompressionResult {
-  /** What changed. Undefined: nothing. */
+  /** What a session records of it, also of a failure. Undefined: nothing. */
   readonly event: SessionEvent | undefined
   readonly after: K
 }
@@ -112,7 +112,7 @@ export const compress = Effect.fnUntraced(function* <K extends KnownConversation
     policy
   }
   const result = yield* Compression.use((compression) => compression.compress(request)).pipe(
-    Effect.provideService(SpanConversation, started?.session)
+    started === undefined ? identity : Effect.provideService(SpanConversation, started.session)
   )
   const event = compressionEvent(result.outcome, {
     at: yield* Clock.currentTimeMillis,
@@ -140,7 +140,7 @@ export const requestFor = Effect.fn("Compression.requestFor")(function* (
   return { conversation, policy, forced: false, memory: freshMemory, held: handles }
 })
 
-/** Returns the text behind a handle: a part of a message, or a range that left. Undefined where the conversation holds none. */
+/** Returns the text behind a handle: a part of a message, or a range that left. Undefined where neither it nor a continuation of it holds one. */
 export const textBehind = ({ handles, ranges }: KnownConversation, handle: Handle): string | undefined => {
   const range = PersistentList.toArray(ranges).find((each) => each.handle === handle)
   return handles.text(handle) ?? (range === undefined ? undefined : rangeText(range.entries))
