@@ -22,8 +22,6 @@ interface AgentKinds {
   readonly skipped: ReadonlySet<string>
 }
 
-const geminiKinds = ["metadata", "user", "gemini", "$set", "$rewindTo"]
-
 /** What this program knows of the records of each agent. Any other kind is new to it, and `inspect` says so. */
 export const recordKinds: ReadonlyArray<AgentKinds> = [
   {
@@ -38,7 +36,7 @@ export const recordKinds: ReadonlyArray<AgentKinds> = [
     read: [...codex.readKinds, ...readItemKinds],
     skipped: codex.ignoredKinds
   },
-  { agent: "Gemini CLI", versions: "2025 and 2026", read: geminiKinds, skipped: gemini.ignoredKinds },
+  { agent: "Gemini CLI", versions: "2025 and 2026", read: gemini.readKinds, skipped: gemini.ignoredKinds },
   { agent: "Pi", versions: "sessions of version 1 to 3", read: pi.readKinds, skipped: pi.ignoredKinds },
   { agent: "opencode", versions: "1.18", read: opencode.readKinds, skipped: opencode.ignoredKinds }
 ]
@@ -56,7 +54,9 @@ const script = fileURLToPath(import.meta.url)
 if (process.argv[1] === script) {
   const page = path.join(path.dirname(path.dirname(script)), "docs", "formats.md")
   const text = readFileSync(page, "utf8")
-  const next = text.replace(/(<!-- kinds -->\n)[^]*?(<!-- end -->)/, (_, start, end) => `${start}\n${table}\n\n${end}`)
+  const place = /(<!-- kinds -->\n)[^]*?(<!-- end -->)/
+  if (!place.test(text)) throw new Error("docs/formats.md has no <!-- kinds --> and <!-- end -->")
+  const next = text.replace(place, (_, start, end) => `${start}\n${table}\n\n${end}`)
   if (!process.argv.includes("--check")) writeFileSync(page, next)
   else if (next !== text) {
     console.error("the table of kinds in docs/formats.md is not that of the decoders; run: npm run docs:kinds")

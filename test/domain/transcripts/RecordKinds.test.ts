@@ -7,8 +7,10 @@ import { decodeOpencode, decodePart } from "../../../src/domain/transcripts/open
 import { decodePi } from "../../../src/domain/transcripts/pi/Record.ts"
 
 describe("the kinds of records in docs/formats.md", () => {
-  const [claude, codex, geminiKinds, piKinds, opencodeKinds] = recordKinds
-  it.each(claude?.read ?? [])("Claude Code's %s is decoded", (kind) => {
+  const readBy = (agent: string): ReadonlyArray<string> =>
+    recordKinds.find((kinds) => kinds.agent === agent)?.read ?? assert.fail(`no kinds of ${agent}`)
+
+  it.each(readBy("Claude Code"))("Claude Code's %s is decoded", (kind) => {
     const [type, subtype] = kind.split(": ")
     const relayed = { type: "assistant", message: { content: [] } }
     const record = {
@@ -21,23 +23,23 @@ describe("the kinds of records in docs/formats.md", () => {
     assert.notStrictEqual(decodeClaude(record)._tag, "Other")
   })
 
-  it.each((codex?.read ?? []).filter((kind) => !kind.includes("…")))("Codex's %s is decoded", (kind) => {
+  it.each(readBy("Codex").filter((kind) => !kind.includes("…")))("Codex's %s is decoded", (kind) => {
     const [type, inner] = kind.split(": ")
     const payload = { id: "s", type: inner, info: { last_token_usage: {} }, num_turns: 1 }
     assert.notInclude(["Other", "Broken"], decodeCodex({ type, payload })._tag)
   })
 
-  it.each(geminiKinds?.read ?? [])("Gemini CLI's %s is decoded", (kind) => {
+  it.each(readBy("Gemini CLI"))("Gemini CLI's %s is decoded", (kind) => {
     const special = kind === "metadata" ? { sessionId: "s" } : { [kind]: kind === "$set" ? {} : "m" }
     const record = kind === "metadata" || kind.startsWith("$") ? special : { type: kind, content: "" }
     assert.notInclude(["Other", "Note", "Broken"], decodeGemini(record)._tag)
   })
 
-  it.each(piKinds?.read ?? [])("Pi's %s is decoded", (type) => {
+  it.each(readBy("Pi"))("Pi's %s is decoded", (type) => {
     assert.notInclude(["Other", "Broken"], decodePi({ type, summary: "", message: { role: "user" } })._tag)
   })
 
-  it.each(opencodeKinds?.read ?? [])("opencode's %s is decoded", (kind) => {
+  it.each(readBy("opencode"))("opencode's %s is decoded", (kind) => {
     const [table, type] = kind.split(": ")
     const decoded =
       table === "row"

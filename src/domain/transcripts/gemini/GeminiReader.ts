@@ -290,7 +290,7 @@ class Recording {
     this.skipped.addRecord(kind)
   }
 
-  describe({ folder, id }: SessionRecord): void {
+  describe({ folder, id }: Pick<SessionRecord, "folder" | "id">): void {
     this.session = id ?? this.session
     this.cwd = folder ?? this.cwd
   }
@@ -420,9 +420,10 @@ class Recording {
         yield 1_000
       }
       if (checkpoint !== undefined) {
-        const count = yield* kept(inserted, seen.others)
+        const { others } = seen
+        const count = yield* kept(inserted, others)
         const insert = inserted.slice(0, inserted.length - count)
-        const keptFrom = seen.others[seen.others.length - count]?.message
+        const keptFrom = others[others.length - count]?.message
         const step: Compaction = { _tag: "Compaction", ...checkpoint, insert, keptFrom }
         steps.push(step)
         seen.compact(step)

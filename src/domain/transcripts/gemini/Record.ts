@@ -19,12 +19,21 @@ const usageOf = ({ tokens }: Json): Usage | undefined => {
     : { prompt, answer, thoughts: natural(tokens.thoughts) ?? 0, cached: natural(tokens.cached) ?? 0 }
 }
 
+/** Kinds of messages that the model sees, with their roles. */
+const roles = new Map<unknown, "user" | "model">([
+  ["user", "user"],
+  ["gemini", "model"]
+])
+
+/** The kinds of records that are read. */
+export const readKinds: ReadonlyArray<string> = ["metadata", ...[...roles.keys()].map(String), "$set", "$rewindTo"]
+
 /** A message. The parts of its content, and its calls with their results, stay as they are: few folds read them. */
 const messageOf = (record: Json) => {
   const { content, type } = record
   const id = textAt(record, "id")
-  if (type === "user" || type === "gemini") {
-    const role = type === "user" ? "user" : "model"
+  const role = roles.get(type)
+  if (role !== undefined) {
     return { _tag: "Message", id, role, content, model: textAt(record, "model"), usage: usageOf(record) } as const
   }
   // A message that the model does not see.
@@ -54,7 +63,7 @@ const bodyOf = (record: Json) => {
       ? ({ _tag: "Rewound", to } as const)
       : broken("$rewindTo", "expected a text, the id of a message")
   }
-  const isKnown = type === "user" || type === "gemini" || ignoredKinds.has(String(type))
+  const isKnown = roles.has(type) || ignoredKinds.has(String(type))
   if (typeof record.id === "string" || (isKnown && "content" in record)) return messageOf(record)
   if ("$set" in record) {
     return isJson(record.$set) ? sessionOf(record.$set, ["$set"]) : broken("$set", "expected an object")
@@ -76,7 +85,7 @@ export const decodeGemini = (record: Json) => ({ at: timeOf(record), ...bodyOf(r
 export const decodeGeminiMessage = (record: Json) => ({ at: timeAt(record), ...messageOf(record) })
 
 /** Decodes a session that is one document. */
-export const decodeGeminiSession = (record: Json) => ({ at: timeOf(record), ...sessionOf(record, []) })
+export const decodeGeminiSession = (record: Json) => sessionOf(record, [])
 
 /** A record of Gemini CLI. */
 export type GeminiRecord = ReturnType<typeof decodeGemini>
