@@ -126,7 +126,7 @@ function* readsOf(
   cwd: string | undefined
 ): SlicedWork<ReadonlyArray<RepeatedRead>> {
   const relative = relativePathsTo(cwd)
-  const reads = new RepeatedReads<EntryId>()
+  const reads = new RepeatedReads()
   for (const [item, entry] of all.entries()) {
     for (const [index, part] of entry.content.parts.entries()) {
       // What a command did to files does not count: finding it would take longer than everything else.
@@ -144,7 +144,7 @@ function* readsOf(
       yield text.length * 2
     }
   }
-  return reads.repeated((id) => id)
+  return reads.repeated()
 }
 
 /** Inspects where the tokens of a conversation go. */

@@ -1,3 +1,4 @@
+import type { EntryId } from "../conversation/Conversation.ts"
 import { withoutLineNumbers } from "./OneRecall.ts"
 
 /** Which lines of files were read before: the one rule for what counts as read again. */
@@ -31,41 +32,39 @@ export class LinesRead {
   }
 }
 
-/** Counts how often files were read, and the tokens of what was read before. `Place` identifies the message of an output. Mutable. */
-export class RepeatedReads<Place> {
+/** Counts how often files were read, and the tokens of what was read before. Mutable. */
+export class RepeatedReads {
   private readonly lines = new LinesRead()
   private readonly files = new Map<
     string,
-    { reads: number; tokens: number; repeated: number; readonly places: Array<Place> }
+    { reads: number; tokens: number; repeated: number; readonly entries: Array<EntryId> }
   >()
 
   /**
    * Adds one output that holds these files. Its tokens are divided evenly among them, and those of repeats are in proportion to
    * the characters of the lines that were read before. The lines of several files cannot be told apart: they count for each.
    */
-  add(paths: ReadonlySet<string>, output: { readonly text: string; readonly tokens: number }, place: Place): void {
+  add(paths: ReadonlySet<string>, output: { readonly text: string; readonly tokens: number }, entry: EntryId): void {
     if (paths.size === 0) return
     const lines = linesOf(output.text)
     const length = lengthOf(lines)
     let spare = output.tokens % paths.size
     for (const path of paths) {
-      const file = this.files.get(path) ?? { reads: 0, tokens: 0, repeated: 0, places: [] }
+      const file = this.files.get(path) ?? { reads: 0, tokens: 0, repeated: 0, entries: [] }
       this.files.set(path, file)
       const own = Math.floor(output.tokens / paths.size) + (spare > 0 ? 1 : 0)
       spare -= 1
       file.tokens += own
       file.repeated += length === 0 ? 0 : Math.round((own * lengthOf(this.lines.add(path, lines))) / length)
       file.reads += 1
-      file.places.push(place)
+      file.entries.push(entry)
     }
   }
 
   /** Returns the files that were read more than once, by the tokens of the repeats. */
-  repeated<Name>(nameOf: (place: Place) => Name) {
+  repeated() {
     return [...this.files]
-      .flatMap(([path, { places, ...file }]) =>
-        file.reads > 1 ? [{ path, ...file, entries: places.map(nameOf) }] : []
-      )
+      .flatMap(([path, file]) => (file.reads > 1 ? [{ path, ...file }] : []))
       .sort((a, b) => b.repeated - a.repeated)
   }
 }

@@ -42,7 +42,7 @@ export const stateOfWork: Measure = {
       const wrong = ratioOf(states, ({ verdict }) => verdict === "wrong")
       const believed = ratioOf(decoys, ({ verdict }) => verdict !== "right")
       return {
-        // A false statement counts twice: it is no right one, and takes the trust from one that is.
+        // A false answer counts twice: it is no right one, and takes the trust from one that is. A decoy that is stated takes it from one, too.
         statesRight: { part: right.part - stale.part - wrong.part - believed.part, whole: right.whole },
         statesStale: stale,
         statesWrong: wrong,
