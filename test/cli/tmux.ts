@@ -144,7 +144,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
   })
   client.stdin.on("error", () => {})
 
-  const ask = (words: ReadonlyArray<string>) =>
+  const query = (words: ReadonlyArray<string>) =>
     Effect.callback<string, TmuxError>((resume) => {
       if (client.exitCode !== null || client.signalCode !== null) {
         resume(Effect.fail(new TmuxError({ message: "tmux has ended" })))
@@ -154,7 +154,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
       client.stdin.write(`${words.map(quoted).join(" ")}\n`)
     })
 
-  const capture = Effect.map(ask(["capture-pane", "-p"]), (screen) =>
+  const capture = Effect.map(query(["capture-pane", "-p"]), (screen) =>
     screen.replace(/[ \t]+$/gm, "").replace(/\n+$/, "")
   )
   const shows = (screen: string, expected: Expected) =>
@@ -165,7 +165,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
         : expected.test(screen)
 
   /** The threads of the programs on the screen and what each waits for: it tells a program that hangs from one that ended. */
-  const processes = Effect.map(ask(["display-message", "-p", "#{pane_tty}"]), (tty) => {
+  const processes = Effect.map(query(["display-message", "-p", "#{pane_tty}"]), (tty) => {
     const list = spawnSync("ps", ["-L", "-o", "pid,tid,stat,wchan:24,comm", "-t", tty.trim()], { encoding: "utf8" })
     return `and these run:\n${list.stdout}`
   })
@@ -199,7 +199,7 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
       Effect.andThen(tmux(["load-buffer", "-"], text), Effect.asVoid(tmux(["paste-buffer", "-d", "-p"]))),
     capture,
     // The line that tmux writes over a dead pane is late now and then, or never comes.
-    ended: ask(["display-message", "-p", "#{pane_dead}"]).pipe(
+    ended: query(["display-message", "-p", "#{pane_dead}"]).pipe(
       Effect.filterOrFail(
         (dead) => dead.trim() === "1",
         () => new TmuxError({ message: "waited for the program's end" })
@@ -207,8 +207,8 @@ export const start = Effect.fnUntraced(function* (setting: Setting): Effect.fn.R
       Effect.retry(Schedule.max([Schedule.spaced(everyMillis), Schedule.recurs(looks)])),
       Effect.asVoid
     ),
-    title: Effect.map(ask(["display-message", "-p", "#{pane_title}"]), (title) => title.trimEnd()),
-    clipboard: ask(["show-buffer"]),
+    title: Effect.map(query(["display-message", "-p", "#{pane_title}"]), (title) => title.trimEnd()),
+    clipboard: query(["show-buffer"]),
     resize: (columns, rows) => Effect.asVoid(tmux(["resize-window", "-x", String(columns), "-y", String(rows)]))
   }
 })

@@ -22,7 +22,7 @@ import {
 } from "../../services/settings/AgentInstall.ts"
 import type { InstallError } from "../../services/settings/InstallRecords.ts"
 import * as Input from "../flags/SharedFlags.ts"
-import { canAsk, confirm, confirmOrFail } from "../output/Confirm.ts"
+import { canConfirm, confirm, confirmOrFail } from "../output/Confirm.ts"
 import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
@@ -61,7 +61,7 @@ const mayLeadOut = Effect.fnUntraced(function* (files: ReadonlyArray<LocatedFile
   const outside = files.filter(({ isOutside }) => isOutside)
   const [first] = outside
   if (first === undefined) return true
-  if (yes || !(yield* canAsk)) {
+  if (yes || !(yield* canConfirm)) {
     return yield* failed(`${leadsOut(first)}; nothing was changed: run this on a terminal, without --yes, to be asked`)
   }
   yield* Effect.forEach(outside, (file) => Output.notice(leadsOut(file)), { discard: true })

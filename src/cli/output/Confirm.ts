@@ -5,7 +5,7 @@ import { badInput } from "./ExitError.ts"
 /** Asks the user of a command for confirmation. */
 
 /** Whether the user can be asked: input and output are a terminal. */
-export const canAsk = Effect.gen(function* () {
+export const canConfirm = Effect.gen(function* () {
   const stdio = yield* Stdio.Stdio
   return (yield* stdio.stdinIsTerminal) && (yield* stdio.stdoutIsTerminal)
 })
@@ -16,6 +16,6 @@ export const confirm = (message: string) =>
 
 /** Asks a question; where the user cannot be asked, fails and says that `--yes` does it, too. `verb`: what it does. */
 export const confirmOrFail = Effect.fnUntraced(function* (message: string, verb: string) {
-  if (!(yield* canAsk)) return yield* badInput(`cannot ask for confirmation here; use --yes to ${verb}`)
+  if (!(yield* canConfirm)) return yield* badInput(`cannot ask for confirmation here; use --yes to ${verb}`)
   return yield* confirm(message)
 })

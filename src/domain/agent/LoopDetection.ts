@@ -54,7 +54,10 @@ interface Cycle {
   readonly times: number
 }
 
-/** Detects repeated calls of one agent. Mutable. */
+/**
+ * Detects repeated calls of one agent. Work on many files is no repetition, because its arguments differ; neither is a call that has another answer
+ * each time. Mutable.
+ */
 export class RepeatedCalls {
   private made: Array<Made> = []
 

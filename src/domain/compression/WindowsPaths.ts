@@ -28,7 +28,7 @@ const drive = new RegExp(`(?:^|${opening})(?:[A-Z]:\\\\{1,2}|[a-z]:(?:\\\\{2}|\\
 const opens = new RegExp(`${opening}`)
 const withExtension = /\.[A-Za-z]\w{0,6}$/
 
-/** Whether a text has paths of Windows, so that a backslash between words separates folders. */
+/** Whether a text has paths of Windows, or commands of PowerShell, so that a backslash between words separates folders. */
 export const hasWindowsPaths = (text: string): boolean => drive.test(text) || cmdlet.test(text)
 
 /** A path, and where it ends in the text. */

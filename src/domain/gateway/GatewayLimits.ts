@@ -40,8 +40,8 @@ export const triggerOf = ({ threshold }: GatewayWindows, limit: number): number 
 const maxFill = 0.95
 
 /**
- * Tokens from which a conversation is compressed: the trigger, but as a chat does not before it has grown since a compression that left more, as long as it
- * fits at all, or that found nothing to do. A system prompt that fills the window must not lead to a compression in every turn.
+ * Tokens from which a conversation is compressed: the trigger. After a compression that left more than that, or found nothing to do, the conversation has to
+ * grow first, as in a chat, but only as long as it fits: a system prompt that fills the window must not lead to a compression in every turn.
  */
 export const dueFrom = (limit: number, trigger: number, tokensAfterLast = 0, retryAt = 0): number =>
   Math.max(trigger, Math.min(maxFill * limit, retryFrom(tokensAfterLast)), retryAt)

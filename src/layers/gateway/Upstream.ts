@@ -197,7 +197,7 @@ export const readable = (answer: UpstreamAnswer): Effect.Effect<UpstreamAnswer, 
     }
     const decoder = pieceDecoder(encoding)
     if (decoder === undefined) return Effect.succeed(answer)
-    // Whoever reads is told of an error by `error`; it must not end the process where nobody does.
+    // A reader gets the error as an event. Without a listener it would end the process.
     decoder.on("error", () => {})
     pipeline(answer.body, decoder, () => {})
     const headers = withoutHeaders(answer.headers, ["content-encoding", "content-length"])

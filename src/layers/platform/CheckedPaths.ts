@@ -50,7 +50,10 @@ export const unoffered = (method: string) => () =>
 /** How an implementation reaches checked paths. */
 export interface PathAccess {
   readonly path: Path.Path
-  /** Runs an operation on an existing path: any, a folder, or a regular file, so that no pipe blocks and no device starts to work. */
+  /**
+   * Runs an operation on an existing path: any, a folder, or a regular file. By descriptors the kind is checked, so that no pipe blocks and no device
+   * starts to work; by checks of the path (macOS, Windows) it is not.
+   */
   readonly on: <A, R>(
     method: string,
     place: string,
@@ -65,7 +68,7 @@ export interface PathAccess {
     place: string,
     options: OpenOptions
   ) => Fallible<FileSystem.File, Scope.Scope>
-  /** The state of a path, which follows no link. */
+  /** The state of a path, on which no link was followed. */
   readonly info: (fs: FileSystem.FileSystem, method: string, place: string) => Fallible<FileSystem.File.Info>
 }
 

@@ -33,7 +33,7 @@ const decoderOf = (encoding: string): Decoder | undefined => {
 export const readableEncodings = Object.keys(decoders).join(", ")
 
 /** Whether a body of this encoding is compressed at all. */
-export const isCompressed = (encoding: string): boolean => !["", "identity"].includes(nameOf(encoding))
+const isCompressed = (encoding: string): boolean => !["", "identity"].includes(nameOf(encoding))
 
 /** Whether bodies of an encoding can be read. */
 export const isReadable = (encoding: string): boolean => !isCompressed(encoding) || decoderOf(encoding) !== undefined

@@ -53,7 +53,7 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
  * in parallel; a call that changes something runs alone, after all calls before it. However the run ends, `answers`
  * holds the finished work.
  */
-const runToolCalls = Effect.fn("ToolRun.runToolCalls")(function* (
+const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
   options: Omit<ToolRunOptions, "gate" | "waited">

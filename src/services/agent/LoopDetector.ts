@@ -90,7 +90,7 @@ const ask = Effect.fnUntraced(function* (
  * Returns the verdict of the fast model or, if that is sure that the agent is stuck, the verdict of the stronger model. Undefined, which means no
  * loop, if either fails or returns nothing usable.
  */
-const check = Effect.fn("LoopCheck.check")(function* ({
+const check = Effect.fn("LoopDetector.check")(function* ({
   confirm = true,
   contents,
   family = "",

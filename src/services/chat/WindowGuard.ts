@@ -238,8 +238,8 @@ export class WindowGuard {
   /**
    * Learns that a request was rejected although it seemed to fit: from now on every request is measured, and none of
    * this size is sent. If the implied ratio of tokens to estimate is plausible, the rejection counts as one token
-   * more than the window. Otherwise the window differs from the stated one, which says nothing about counting: nor
-   * does a stated limit below the window, as that of an account. `stated` are the numbers of the provider.
+   * more than the window. Otherwise the window differs from the stated one, which says nothing about counting. A limit
+   * below the window, such as an account's tokens a minute, says nothing about it either. `stated` are the numbers of the provider.
    */
   learnTooLong(request: SizedRequest, { limit = this.window, tokens = 0 }: StatedSize = {}): Effect.Effect<void> {
     return Effect.suspend(() => {

@@ -30,7 +30,8 @@ export interface KnownBeginning<V, M> {
 /**
  * Conversations whose callers send them again from the first message. A conversation has no id: each of its beginnings has a name, made of the owner and
  * the messages, and a conversation is known by its longest beginning that was sent before. The names of all beginnings are given in order, that of no
- * messages first. Holds so many beginnings, and forgets those that were used longest ago.
+ * messages first. Holds so many beginnings, and forgets those that were sent longest ago: the beginning that several continuations share counts as sent only when
+ * it is sent by itself.
  */
 export class KnownConversations<V extends CountedMessages, M = never> {
   private readonly held: BoundedMap<string, KnownBeginning<V, M>>

@@ -1,7 +1,7 @@
 import { Effect, Exit, Schedule, Scope, Semaphore } from "effect"
 import type * as AiError from "effect/ai/AiError"
 import type * as Prompt from "effect/ai/Prompt"
-import type { Handle } from "../../domain/content/Handle.ts"
+import { type Handle, matches } from "../../domain/content/Handle.ts"
 import { empty, entries } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
@@ -106,7 +106,10 @@ const recordedView = Effect.fnUntraced(function* (
     const hashes = message === undefined ? [] : yield* hashesOf(names, message)
     const isSame =
       hashes.length === handles.length &&
-      hashes.every((hash, index) => hash.startsWith(handles[index]?.slice(2) ?? "-"))
+      hashes.every((hash, index) => {
+        const handle = handles[index]
+        return handle !== undefined && matches(handle, hash)
+      })
     if (!isSame) return undefined
   }
   return viewOf(known, content, yield* countUpTo(window, nothingCounted, content, messages), true)

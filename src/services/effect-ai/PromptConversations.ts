@@ -79,8 +79,8 @@ export interface PromptConversations {
   readonly sessions: BoundedMap<PromptView, KnownConversation>
 }
 
-/** Places of one conversation in addition to that of its latest prompt: those at which it was compressed. */
-const placesEach = 2
+/** Beginnings that are held for each conversation: that of its latest prompt, and those at which it was compressed. */
+const beginningsEach = 2
 
 /** Makes the memory of a language model: so many conversations held whole, and so many of which only the compressions are known. */
 export const makePromptConversations = (
@@ -90,7 +90,7 @@ export const makePromptConversations = (
 ): PromptConversations => ({
   window,
   names,
-  known: new KnownConversations(remembered * placesEach),
+  known: new KnownConversations(remembered * beginningsEach),
   sessions: new BoundedMap(whole)
 })
 

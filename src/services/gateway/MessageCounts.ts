@@ -29,11 +29,11 @@ interface Learned {
   /** The model's tokens for one estimated token. */
   readonly factor: number
   readonly history: CountHistory
-  /** Whether it was said that its server cuts prompts. */
-  readonly isTold: boolean
+  /** Whether the operator was told that its server cuts prompts. */
+  readonly isReported: boolean
 }
 
-const unknown: Learned = { factor: 1, history: {}, isTold: false }
+const nothingLearned: Learned = { factor: 1, history: {}, isReported: false }
 
 /** Returns the tokens of one message, as they are counted in a conversation. */
 const messageTokens = (dialect: Dialect, json: string): number => {
@@ -64,13 +64,16 @@ export class MessageCounts {
 
   /** Returns the model's tokens for one estimated token. */
   factor(model: string): number {
-    return (this.models.get(model) ?? unknown).factor
+    return (this.models.get(model) ?? nothingLearned).factor
   }
 
-  /** Learns from a provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */
+  /**
+   * Learns from a provider's count of a request; an implausible one leaves the factor as it is. Returns the prompt if the server seems to have cut it: then
+   * nothing is learned.
+   */
   learn(model: string, estimated: number, counted: number): CutPrompt | undefined {
     if (estimated <= 0 || counted <= 0) return undefined
-    const { factor, history, isTold } = this.models.get(model) ?? unknown
+    const { factor, history, isReported } = this.models.get(model) ?? nothingLearned
     const cut = isCut(history, estimated, counted)
     const isPlausible = isPlausibleCount(counted, estimated)
     const seen = Math.min(factorBounds.max, Math.max(factorBounds.min, counted / estimated))
@@ -79,9 +82,9 @@ export class MessageCounts {
     this.models.set(model, {
       factor: isPlausible ? corrected : factor,
       history: withCount(history, estimated, counted, cut),
-      isTold: isTold || cut
+      isReported: isReported || cut
     })
-    return cut ? { model, estimated: Math.round(estimated), counted, isNew: !isTold } : undefined
+    return cut ? { model, estimated: Math.round(estimated), counted, isNew: !isReported } : undefined
   }
 
   private held(key: string, count: () => number): number {

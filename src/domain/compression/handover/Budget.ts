@@ -43,7 +43,6 @@ const shares = {
   pinned: 0.2,
   constraints: 0.05,
   now: 0.07,
-  checks: 0.03,
   before: 0.03,
   failures: 0.05,
   todos: 0.06,

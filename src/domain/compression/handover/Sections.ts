@@ -140,7 +140,7 @@ const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> 
       : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
   )
 
-/** Writes where the work stands: the agent's last words, its intention, the last action and the state of the checks. */
+/** Writes where the work stands: the agent's last words, the last action and the state of the checks. */
 const nowItems = (material: Material): Writer => {
   const { evidence, short } = material
   const [last, ...before] = newestFirst(evidence.lastWords)

@@ -43,7 +43,7 @@ const takenBack = (waiting: ReadonlyArray<Queued>, content: unknown): Array<Queu
  */
 export class Queue {
   private readonly operations: Array<QueueOperation> = []
-  /** How many records told of the queue. */
+  /** The number of records of the queue. */
   records = 0
 
   /** Adds a record. */

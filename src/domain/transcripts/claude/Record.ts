@@ -99,7 +99,7 @@ const keptSegment = (metadata: Json) => {
     .filter((uuid) => typeof uuid === "string")
   const head = textAt(segment, "headUuid") ?? uuids[0]
   const tail = textAt(segment, "tailUuid") ?? uuids.at(-1)
-  /** What the first one follows: the summary, or the boundary when the summary stands after them. */
+  // What the first one follows: the summary, or the boundary when the summary stands after them.
   const anchor = textAt(segment, "anchorUuid") ?? textAt(messages, "anchorUuid")
   return head === undefined || tail === undefined ? undefined : { head, tail, anchor, uuids }
 }
@@ -114,8 +114,8 @@ const boundaryOf = (metadata: Json) =>
 /** The content of a compact boundary. */
 export type Boundary = ReturnType<typeof boundaryOf>
 
-/** What the model is shown, or told of its tools, beside a message. */
-const attachedBy = ({ attachment, type }: Json) =>
+/** What the model is shown, or told of its tools, beside a message; any other record that has no reader. */
+const attachedOrOther = ({ attachment, type }: Json) =>
   type === "attachment" && isJson(attachment)
     ? ({ _tag: "Attached", name: textAt(attachment, "type") ?? "", attachment } as const)
     : ({ _tag: "Other" } as const)
@@ -155,7 +155,7 @@ const readers = {
   "attachment: queued_command": sentBy
 }
 
-type Body = ReturnType<(typeof readers)[keyof typeof readers] | typeof attachedBy>
+type Body = ReturnType<(typeof readers)[keyof typeof readers] | typeof attachedOrOther>
 const readerOf = new Map<string, (record: Json) => Body>(Object.entries(readers))
 
 /** The kinds of records that are read. */
@@ -168,7 +168,7 @@ export const readKinds: ReadonlyArray<string> = [
 export const decodeClaude = (record: Json) => {
   const kind = kindName(record)
   return {
-    ...(readerOf.get(kind) ?? attachedBy)(record),
+    ...(readerOf.get(kind) ?? attachedOrOther)(record),
     recordKind: kind,
     uuid: textAt(record, "uuid"),
     /** null at a root, undefined when the record does not contain it. */

@@ -6,7 +6,7 @@ import { answerForm, candidateOf, endOf, isEmptyText, partsOf } from "./Answer.t
 
 /** Passes on answers of the Gemini API. */
 
-/** Returns a candidate with other parts. Clients drop a turn with a content of none, so that an empty one has what the API sends then. */
+/** Returns a candidate with other parts. Clients drop a turn without parts, so that it gets an empty text, as from the API. */
 const withParts = (candidate: Json, parts: ReadonlyArray<Json>): Json => ({
   ...candidate,
   content: { role: "model", ...jsonAt(candidate, "content"), parts: parts.length === 0 ? [{ text: "" }] : parts }
