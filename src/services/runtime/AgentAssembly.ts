@@ -285,7 +285,7 @@ const assemble = Effect.fnUntraced(function* (
     approval,
     workspace,
     isTrusted: isRootTrusted,
-    interactive: handlers.ask !== undefined,
+    interactive: handlers.isInteractive ?? handlers.ask !== undefined,
     memory,
     ide: all.ide.enabled ? yield* platform.ide(root, all.ide) : undefined,
     plans,

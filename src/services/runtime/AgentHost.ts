@@ -53,6 +53,8 @@ export interface AgentHandlers {
   readonly notify: Notify
   /** Decides about a call that needs approval. Absent: such calls are denied. */
   readonly ask?: ApprovalOptions["ask"]
+  /** Whether the system prompt speaks of a user who sees each step. Default: where `ask` is given. */
+  readonly isInteractive?: boolean | undefined
   /** Answers a question of the model. Absent: the model has no tool to ask with. */
   readonly answer?: ((question: UserQuestion) => Effect.Effect<string, Closed>) | undefined
   /** Asks whether referenced files that do not fit are sent shortened. `sizes` lists what does not fit. Absent: they are. */
@@ -62,7 +64,10 @@ export interface AgentHandlers {
 }
 
 /** Options of one message. */
-export interface SendOptions extends Pick<RunOptions, "author" | "cancel" | "messageId" | "steering"> {
+export interface SendOptions extends Pick<
+  RunOptions,
+  "author" | "cancel" | "lasting" | "messageId" | "model" | "steering" | "tools"
+> {
   /** The start of the message that the user typed: only there `@` references count. Absent: all of it. */
   readonly typed?: string | undefined
 }

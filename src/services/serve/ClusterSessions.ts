@@ -393,6 +393,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
     turn: (tenant, id, message, lastId) => turn(front, tenant, id, message, lastId),
     events: (tenant, id, lastId) => events(front, tenant, id, lastId),
+    answer: (tenant, id, call, answer) => ask(front, tenant, id, (session) => session.Answer({ call, answer })),
     cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
     compress: (tenant, id, options) => compress(front, tenant, id, options),
     plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),

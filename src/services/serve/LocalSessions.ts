@@ -201,6 +201,8 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
         StoredSessions.existing(stored, tenant, id),
         streamed(state, tenant, id, (session) => session.stream(lastId))
       ),
+    answer: (tenant, id, call, answer) =>
+      within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),
     cancel: (tenant, id) => cancel(state, tenant, id),
     compress: (tenant, id, options) => compress(state, tenant, id, options),
     plan: (tenant, id) =>

@@ -15,6 +15,8 @@ import { Excerpt } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
+import { RecordChange, SessionRecord } from "../../domain/serve/SessionRecord.ts"
+import { CallQuestion, ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { BadRequest, bodyErrors, errors, NotFound, TooMany, Unauthorized, Unavailable } from "./ServeErrors.ts"
@@ -80,7 +82,11 @@ export const SessionView = Schema.Struct({
    * The id of the event after which the stream continues these messages: the last one before a running turn, else the
    * last one.
    */
-  lastEvent: Schema.NullOr(Schema.String)
+  lastEvent: Schema.NullOr(Schema.String),
+  /** What clients set for it. */
+  record: SessionRecord,
+  /** The questions of the turn that wait for an answer. */
+  questions: Schema.Array(CallQuestion)
 })
 export type SessionView = typeof SessionView.Type
 
@@ -153,7 +159,8 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       payload: Schema.Struct({
         id: Schema.optionalKey(Id),
         title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
-        model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
+        model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+        ...SessionRecord.fields
       }),
       success: SessionRow.pipe(HttpApiSchema.status(201)),
       error: bodyErrors
@@ -164,12 +171,20 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       success: SessionView,
       error: errors
     }).annotateMerge(described("Read a session: its sums and its last messages")),
-    HttpApiEndpoint.patch("rename", "/:id", {
+    HttpApiEndpoint.patch("change", "/:id", {
       params: session,
-      payload: Schema.Struct({ title: Schema.String.check(Schema.isMaxLength(200)) }),
+      payload: Schema.Struct({
+        title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+        ...RecordChange.fields
+      }),
       success: SessionRow,
       error: bodyErrors
-    }).annotateMerge(described("Give a session a title; an empty one removes it")),
+    }).annotateMerge(
+      described(
+        "Change a session: its title, its tools, and whether it asks for approval",
+        "An empty title and null remove what was set. The turn that runs goes on with what it began with."
+      )
+    ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params: session,
       success: HttpApiSchema.NoContent,
@@ -210,6 +225,17 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       success: Events,
       error: errors
     }).annotateMerge(described("Stream everything that happens to a session")),
+    HttpApiEndpoint.post("answer", "/:id/calls/:call", {
+      params: { id: Id, call: Schema.String.check(Schema.isMaxLength(1_024)) },
+      payload: ClientAnswer,
+      success: HttpApiSchema.NoContent,
+      error: bodyErrors
+    }).annotateMerge(
+      described(
+        "Answer a question of the turn",
+        "`result` or `error` for a call of the client's own tool, `decision` for a call that needs approval. The answer is stored before it is acknowledged; the same one again changes nothing."
+      )
+    ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params: session,
       success: Schema.Struct({ cancelled: Schema.Boolean }),

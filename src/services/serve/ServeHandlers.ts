@@ -58,7 +58,7 @@ const sessions = HttpApiBuilder.group(
         of((tenant) =>
           served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
         ),
-      rename: ({ params, payload }) => of((tenant) => served.rename(tenant, params.id, payload.title)),
+      change: ({ params, payload }) => of((tenant) => served.change(tenant, params.id, payload)),
       create: ({ payload }) => of((tenant) => served.create(tenant, payload)),
       read: ({ params, query }) =>
         of((tenant) =>
@@ -74,6 +74,7 @@ const sessions = HttpApiBuilder.group(
       turn: ({ headers, params }) =>
         streamed((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
       events: ({ headers, params }) => streamed((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
+      answer: ({ params, payload }) => of((tenant) => served.answer(tenant, params.id, params.call, payload)),
       cancel: ({ params }) =>
         of((tenant) => Effect.map(served.cancel(tenant, params.id), (cancelled) => ({ cancelled }))),
       compress: ({ params, payload }) => of((tenant) => served.compress(tenant, params.id, payload)),

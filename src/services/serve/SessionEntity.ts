@@ -7,6 +7,7 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
@@ -52,6 +53,8 @@ const Watch = Rpc.make("Watch", {
   stream: true
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
+/** Answers a question of the turn. It is in the log of the session when this returns. */
+const Answer = Rpc.make("Answer", { payload: { call: Schema.String, answer: ClientAnswer }, error })
 const Cancel = Rpc.make("Cancel", { success: Schema.Boolean, error })
 /** Compresses. Stored like `Send`, under the id of the request. */
 const Compress = Rpc.make("Compress", {
@@ -88,6 +91,7 @@ const Close = Rpc.make("Close", { error })
 export const SessionEntity = Entity.make("palimpsest/Session", [
   Send,
   Watch,
+  Answer,
   Cancel,
   Compress,
   Plan,
@@ -160,6 +164,7 @@ export const handlers = SessionEntity.toLayer(
             ? local.events(tenant, id, lastId ?? undefined)
             : local.turn(tenant, id, message, lastId ?? undefined)
         ).pipe(Stream.scoped, Rpc.fork),
+      Answer: ({ payload: { answer, call } }) => Rpc.fork(local.answer(tenant, id, call, answer)),
       Cancel: () => Rpc.fork(local.cancel(tenant, id)),
       Compress: ({ payload: { focus, force, request } }) =>
         Rpc.fork(

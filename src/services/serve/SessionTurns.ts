@@ -33,7 +33,14 @@ const runTurn = Effect.fnUntraced(function* (
 ) {
   const { journal, opened, sessions, stepsOf } = state
   let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
-  const work = session.agent.send(parts, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
+  const { agent, questions } = session
+  const options = {
+    cancel: Deferred.await(turn.cancel),
+    messageId: turn.message,
+    tools: questions.tools,
+    lasting: questions.lasting
+  }
+  const work = agent.send(parts, options).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
       end = turnStatus(end, event)
@@ -128,6 +135,7 @@ export const send = Effect.fnUntraced(function* (
       // Another server has begun the turn: this one continues it, whatever was used since.
       const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
       if (!isBegun) yield* limiter.checkTokens(tenant)
+      const record = yield* StoredSessions.recordOf(state.stored, tenant, id)
       const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
       const { running } = session
       if (running !== undefined) {
@@ -139,6 +147,7 @@ export const send = Effect.fnUntraced(function* (
       }
       // No other request runs between the check of `running` and this.
       const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
+      session.questions.begin(record, whole, (question) => session.askClients(turn, question))
       yield* Metric.modify(runningTurns, 1)
       // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
       // added again.

@@ -10,6 +10,7 @@ import {
   ledgerTotals,
   shownMessages
 } from "../../domain/serve/SessionLedger.ts"
+import { changed, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
@@ -21,8 +22,10 @@ import { internal, noSession, storeError } from "./Failures.ts"
 import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
 import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { SessionRecords } from "./SessionRecords.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
+import { openQuestions } from "./TurnQuestions.ts"
 
 /** The stored sessions of tenants: what can be read and written without opening a conversation. */
 
@@ -102,6 +105,24 @@ const load = (stored: StoredSessions, tenant: string, id: string) =>
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
 
+const records = <A>(
+  stored: StoredSessions,
+  tenant: string,
+  use: (records: SessionRecords["Service"]) => Effect.Effect<A, SessionStoreError>
+): Effect.Effect<A, ServeError> =>
+  inTenant(stored, tenant, SessionRecords.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
+
+/** Returns what a client set for a session. */
+export const recordOf = (
+  stored: StoredSessions,
+  tenant: string,
+  id: string
+): Effect.Effect<SessionRecord, ServeError> =>
+  Effect.map(
+    records(stored, tenant, ({ get }) => get([id])),
+    (found) => found.get(id) ?? {}
+  )
+
 /** Returns a message of a stored session with its answers; undefined when the session does not hold it. */
 export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
   Effect.map(load(stored, tenant, id), ({ session }) => answerTo(session, message))
@@ -161,11 +182,7 @@ const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: s
 export const create = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
-  options: {
-    readonly id?: string | undefined
-    readonly title?: string | undefined
-    readonly model?: string | undefined
-  }
+  options: Parameters<ServedSessions["Service"]["create"]>[1]
 ) {
   yield* checkRoom(stored, tenant)
   const id = options.id ?? (yield* newId)
@@ -177,8 +194,12 @@ export const create = Effect.fnUntraced(function* (
     Effect.catchTag("SettingsError", internal)
   )
   const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
+  const { id: _id, model: _model, title, ...record } = options
+  // Set first: the session is never without it. One of another session with this id is gone.
+  if ((yield* Effect.option(existing(stored, tenant, id)))._tag === "None") {
+    yield* records(stored, tenant, ({ set }) => set(id, record))
+  }
   yield* store(stored, tenant, ({ add }) => add([started]))
-  const { title } = options
   if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
   return yield* existing(stored, tenant, id)
 })
@@ -200,7 +221,9 @@ export const copy = Effect.fnUntraced(function* (
   }
   const copied = options.id ?? (yield* newId)
   const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
+  const record = yield* recordOf(stored, tenant, id)
   yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
+  yield* records(stored, tenant, ({ set }) => set(copied, record))
   return copied
 })
 
@@ -216,7 +239,7 @@ export const reading = (
   stored: StoredSessions,
   row: (tenant: string, summary: SessionSummary) => SessionRow,
   lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
-): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read" | "rename"> => ({
+): Pick<ServedSessions["Service"], "change" | "exported" | "ledger" | "list" | "read"> => ({
   list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
     const words = search.toLowerCase().split(/\s+/)
     const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
@@ -241,9 +264,14 @@ export const reading = (
     const more = all.length - shown.length
     return { sessions: rows, more, next: more === 0 ? null : (shown.at(-1)?.place ?? null) }
   }),
-  rename: Effect.fnUntraced(function* (tenant, id, title) {
-    yield* store(stored, tenant, ({ rename }) => rename(id, title))
-    return row(tenant, yield* store(stored, tenant, ({ summary }) => summary(id)))
+  change: Effect.fnUntraced(function* (tenant, id, { title, ...change }) {
+    if (title === undefined) yield* existing(stored, tenant, id)
+    else yield* store(stored, tenant, ({ rename }) => rename(id, title))
+    if (Object.keys(change).length > 0) {
+      const record = changed(yield* recordOf(stored, tenant, id), change)
+      yield* records(stored, tenant, ({ set }) => set(id, record))
+    }
+    return row(tenant, yield* existing(stored, tenant, id))
   }),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
     // Read before the messages: a turn that ends in between is then in the stream, if not in the messages.
@@ -255,7 +283,9 @@ export const reading = (
       totals: ledgerTotals(session, events, yield* ledgerSettings(stored, tenant)),
       messages: shown,
       earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-      lastEvent: last
+      lastEvent: last,
+      record: yield* recordOf(stored, tenant, id),
+      questions: openQuestions(session)
     }
   }),
   ledger: Effect.fnUntraced(function* (tenant, id) {
@@ -277,5 +307,6 @@ export const remove = (stored: StoredSessions, tenant: string, id: string, attem
     Effect.retry({
       schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
       while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
-    })
+    }),
+    Effect.andThen(records(stored, tenant, (kept) => kept.remove(id)))
   )
