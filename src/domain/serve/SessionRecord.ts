@@ -36,8 +36,42 @@ export const ClientTool = Schema.Struct({
 })
 export type ClientTool = typeof ClientTool.Type
 
+const between = (minimum: number, maximum: number) => Schema.Finite.check(Schema.isBetween({ minimum, maximum }))
+const count = Schema.Int.check(Schema.isBetween({ minimum: 1, maximum: 10_000_000 }))
+
+/** How turns are answered: the default of a session, or for one message. */
+export const TurnOptions = Schema.Struct({
+  instruction: Schema.optionalKey(
+    Schema.String.check(Schema.isMaxLength(100_000)).annotate({
+      description: "The system instruction, in the place of the server's own"
+    })
+  ),
+  agent: Schema.optionalKey(
+    Schema.String.check(Schema.isPattern(/^[\w-]{1,64}$/)).annotate({
+      description: "The name of an agent of the server: its instruction, model, parameters and choice of tools"
+    })
+  ),
+  model: Schema.optionalKey(
+    Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(200)).annotate({ description: "The model to ask" })
+  ),
+  generation: Schema.optionalKey(
+    Schema.Struct({
+      temperature: Schema.optionalKey(between(0, 2)),
+      topP: Schema.optionalKey(between(0, 1)),
+      topK: Schema.optionalKey(count),
+      maxOutputTokens: Schema.optionalKey(count),
+      thinkingBudget: Schema.optionalKey(Schema.Int.check(Schema.isBetween({ minimum: 0, maximum: 1_000_000 })))
+    }).annotate({ description: "Parameters of the model; what is absent is the provider's choice" })
+  ),
+  responseSchema: Schema.optionalKey(
+    JsonSchema.annotate({ description: "The JSON schema that the text of the answer has to fit" })
+  )
+})
+export type TurnOptions = typeof TurnOptions.Type
+
 /** What a client sets for a session. Everything may be absent. */
 export const SessionRecord = Schema.Struct({
+  ...TurnOptions.fields,
   tools: Schema.optionalKey(
     Schema.Array(ClientTool)
       .check(
@@ -62,6 +96,11 @@ const nullable = <S extends Schema.Constraint>(field: Schema.optionalKey<S>) =>
 
 /** A change of a record: fields replace those of the record, and null removes one. */
 export const RecordChange = Schema.Struct({
+  instruction: nullable(TurnOptions.fields.instruction),
+  agent: nullable(TurnOptions.fields.agent),
+  model: nullable(TurnOptions.fields.model),
+  generation: nullable(TurnOptions.fields.generation),
+  responseSchema: nullable(TurnOptions.fields.responseSchema),
   tools: nullable(SessionRecord.fields.tools),
   approvals: nullable(SessionRecord.fields.approvals)
 })

@@ -1,4 +1,5 @@
 import { Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
+import { selectTools } from "../../domain/agent/AgentDefinition.ts"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import type { TurnEnd } from "../../domain/agent/TurnEnd.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
@@ -45,7 +46,7 @@ export const run = (
         if (event._tag !== "Notice") isReported = isTurnFailure(event)
         return Effect.asVoid(Queue.offer(queue, event))
       }
-      const equipped = withTools(profile, options.tools)
+      const equipped = withTools(profile, options)
       return runLoop(equipped, typeof input === "string" ? [text(input)] : input, options, emit).pipe(
         // A failure between two turns has no event yet.
         Effect.tapError((error) => (isReported ? Effect.void : emit(failureEvent(error)))),
@@ -55,11 +56,14 @@ export const run = (
     { bufferSize: 256, strategy: "suspend" }
   )
 
-/** The agent with more tools for one run. */
-const withTools = (profile: Profile, tools: ReadonlyArray<Tool> = []): Profile => {
-  if (tools.length === 0) return profile
+/** The agent with the tools of one run. */
+const withTools = (profile: Profile, { selects, tools = [] }: RunOptions): Profile => {
+  if (tools.length === 0 && selects === undefined) return profile
   const names = new Set(tools.map(({ name }) => name))
-  return { ...profile, tools: [...profile.tools.filter(({ name }) => !names.has(name)), ...tools] }
+  return {
+    ...profile,
+    tools: [...selectTools(selects, profile.tools).filter(({ name }) => !names.has(name)), ...tools]
+  }
 }
 
 const isTurnFailure = ({ _tag }: ChatEvent): boolean =>

@@ -72,6 +72,8 @@ export interface RunOptions {
   readonly attached?: ReadonlyArray<Attachment> | undefined
   /** Tools of this run beside those of the agent. One of theirs with the same name is replaced. */
   readonly tools?: ReadonlyArray<Tool> | undefined
+  /** Names and wildcards of the agent's tools that this run may use. Absent: all. */
+  readonly selects?: ReadonlyArray<string> | undefined
   /** The model of this run. Absent: the one that the agent chooses. */
   readonly model?: string | undefined
   /** What happens to calls that a closed run leaves without a result. Absent: they are answered as not finished. */

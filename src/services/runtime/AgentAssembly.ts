@@ -285,6 +285,7 @@ const assemble = Effect.fnUntraced(function* (
     approval,
     workspace,
     isTrusted: isRootTrusted,
+    instruction: options.instruction,
     interactive: handlers.isInteractive ?? handlers.ask !== undefined,
     memory,
     ide: all.ide.enabled ? yield* platform.ide(root, all.ide) : undefined,

@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly approve?: ApprovalMode | undefined
   /** False: the agent has no tools and only answers. */
   readonly tools?: boolean | undefined
+  /** What takes the place of the system prompt, looked up before each message. Undefined: nothing does. */
+  readonly instruction?: Effect.Effect<string | undefined> | undefined
   /** Folders beside the working folder that tools may use; each has to exist. */
   readonly addDir?: ReadonlyArray<string> | undefined
   /** The session takes the place of another one that was cleared; hooks get that as its source. */
@@ -66,7 +68,7 @@ export interface AgentHandlers {
 /** Options of one message. */
 export interface SendOptions extends Pick<
   RunOptions,
-  "author" | "cancel" | "lasting" | "messageId" | "model" | "steering" | "tools"
+  "author" | "cancel" | "lasting" | "messageId" | "model" | "selects" | "steering" | "tools"
 > {
   /** The start of the message that the user typed: only there `@` references count. Absent: all of it. */
   readonly typed?: string | undefined

@@ -175,14 +175,19 @@ const accepted = Effect.fnUntraced(function* (
   front: Front,
   session: Client,
   message: string,
-  { media, text }: MessageToSend,
+  { media, options, text }: MessageToSend,
   release: Effect.Effect<void>
 ) {
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
   // answer.
-  const payload = { message, text, ...(media === undefined ? {} : { media }) }
+  const payload = {
+    message,
+    text,
+    ...(media === undefined ? {} : { media }),
+    ...(options === undefined ? {} : { options })
+  }
   const work = session.Send(payload, { discard: true }).pipe(
     Effect.mapError(away),
     Effect.onExit((exit) => Deferred.done(stored, exit)),

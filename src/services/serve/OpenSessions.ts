@@ -55,6 +55,7 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
       session: { _tag: "Named", name: id },
       tools: settings.tools === true,
       approve: settings.approve ?? "none",
+      instruction: Effect.sync(() => opened.get(key)?.instruction),
       handlers: {
         notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`),
         ask: questions.approve,

@@ -61,6 +61,8 @@ export class OpenedSession {
   readonly agent: AssembledAgent
   /** What its turn asks the clients. */
   readonly questions: TurnQuestions
+  /** The system instruction of its turn. Undefined: the server's own. */
+  instruction: string | undefined
   readonly events: EventBuffer
   /** Completed when the session is deleted or the server stops, which ends the streams. */
   readonly closing = Deferred.makeUnsafe<void>()

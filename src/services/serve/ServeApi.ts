@@ -14,8 +14,9 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { isBinary, textOf } from "../../domain/serve/MessageFiles.ts"
 import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
-import { RecordChange, SessionRecord } from "../../domain/serve/SessionRecord.ts"
+import { RecordChange, SessionRecord, TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import { CallQuestion, ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -54,11 +55,20 @@ export const SessionRow = Schema.Struct({
 })
 export type SessionRow = typeof SessionRow.Type
 
-/** An image, a sound or a document of a message, as base64. The body of a request bounds its size. */
+/** An image, a sound, a document or a file of text of a message, as base64. The body of a request bounds its size. */
 export const MessageMedia = Schema.Struct({
-  mimeType: Schema.String.check(Schema.isPattern(/^(?:image|audio|video)\/[\w.+-]{1,60}$|^application\/pdf$/)),
-  data: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+={0,2}$/))
-})
+  mimeType: Schema.String.check(
+    Schema.isPattern(/^(?:image|audio|video|text)\/[\w.+-]{1,60}$|^application\/(?:pdf|json|xml|yaml|toml)$/)
+  ),
+  data: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+={0,2}$/)),
+  name: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[^\p{C}/\\]{1,120}$/u))).annotate({
+    description: "The name of the file"
+  })
+}).check(
+  Schema.makeFilter((media) => isBinary(media) || textOf(media) !== undefined, {
+    expected: "a file of text in UTF-8"
+  })
+)
 export type MessageMedia = typeof MessageMedia.Type
 
 /** A page of a list of sessions. */
@@ -159,7 +169,6 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       payload: Schema.Struct({
         id: Schema.optionalKey(Id),
         title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
-        model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
         ...SessionRecord.fields
       }),
       success: SessionRow.pipe(HttpApiSchema.status(201)),
@@ -181,7 +190,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       error: bodyErrors
     }).annotateMerge(
       described(
-        "Change a session: its title, its tools, and whether it asks for approval",
+        "Change a session: its title, its tools, and how its turns are answered",
         "An empty title and null remove what was set. The turn that runs goes on with what it began with."
       )
     ),
@@ -203,14 +212,15 @@ const SessionsGroup = HttpApiGroup.make("sessions")
         id: Schema.optionalKey(Id),
         text: Text.check(Schema.isMinLength(1)),
         media: Schema.optionalKey(Schema.Array(MessageMedia).check(Schema.isMaxLength(maxMedia))),
-        onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
+        onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"])),
+        ...TurnOptions.fields
       }),
       success: Events,
       error: bodyErrors
     }).annotateMerge(
       described(
         "Send a message and stream its turn",
-        "The message with the same id sent again is not answered again: the stream is that of its turn."
+        "The message with the same id sent again is not answered again: the stream is that of its turn. What the message says about its turn replaces what the session says."
       )
     ),
     HttpApiEndpoint.get("turn", "/:id/messages/:message/events", {

@@ -70,7 +70,10 @@ const sessions = HttpApiBuilder.group(
       remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
       fork: ({ params, payload }) => of((tenant) => served.fork(tenant, params.id, payload)),
       send: ({ headers, params, payload }) =>
-        streamed((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
+        streamed((tenant) => {
+          const { id, media, onDisconnect, text, ...options } = payload
+          return served.send(tenant, params.id, { id, media, onDisconnect, text, options }, headers["last-event-id"])
+        }),
       turn: ({ headers, params }) =>
         streamed((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
       events: ({ headers, params }) => streamed((tenant) => served.events(tenant, params.id, headers["last-event-id"])),

@@ -6,7 +6,7 @@ import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import type { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import type { OnDisconnect } from "../../domain/serve/ServeSettings.ts"
 import type { SessionLedger } from "../../domain/serve/SessionLedger.ts"
-import type { RecordChange, SessionRecord } from "../../domain/serve/SessionRecord.ts"
+import type { RecordChange, SessionRecord, TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import type { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import type { CompressionDone, MessageMedia, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
@@ -19,6 +19,8 @@ export interface MessageToSend {
   readonly text: string
   readonly media?: ReadonlyArray<MessageMedia> | undefined
   readonly onDisconnect?: OnDisconnect | undefined
+  /** What replaces the options of the session for this turn. */
+  readonly options?: TurnOptions | undefined
   /** Another process has accepted it under the limits of the tenant. */
   readonly isAccepted?: boolean | undefined
 }

@@ -7,6 +7,7 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import { TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
@@ -35,7 +36,12 @@ const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Sche
  * twice, it is answered once, and when the runner dies, another one answers it.
  */
 const Send = Rpc.make("Send", {
-  payload: { message: Schema.String, text: Schema.String, media: Schema.optionalKey(Schema.Array(MessageMedia)) },
+  payload: {
+    message: Schema.String,
+    text: Schema.String,
+    media: Schema.optionalKey(Schema.Array(MessageMedia)),
+    options: Schema.optionalKey(TurnOptions)
+  },
   primaryKey: ({ message }) => message,
   success: TurnEnd
 })
@@ -119,12 +125,14 @@ export const handlers = SessionEntity.toLayer(
     const answered = Effect.fnUntraced(function* (
       message: string,
       text: string,
-      media: ReadonlyArray<MessageMedia> | undefined
+      media: ReadonlyArray<MessageMedia> | undefined,
+      options: TurnOptions | undefined
     ) {
       const stream = yield* local.send(tenant, id, {
         id: message,
         text,
         media,
+        options,
         onDisconnect: "continue",
         isAccepted: true
       })
@@ -141,8 +149,8 @@ export const handlers = SessionEntity.toLayer(
     const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
-      Send: ({ payload: { media, message, text } }) =>
-        answered(message, text, media).pipe(
+      Send: ({ payload: { media, message, options, text } }) =>
+        answered(message, text, media, options).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
           // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
