@@ -5,6 +5,7 @@ import { Predicate, Schema } from "effect"
 /** Maximum length of the JSON of a tool's parameters, in characters. */
 const maxSchemaChars = 32_768
 const maxTools = 64
+const maxMetadata = 16
 /** The longest time that a question waits: a week. */
 const maxDeadline = 7 * 86_400_000
 /** The time that a question waits without a deadline of its own, in milliseconds. */
@@ -69,8 +70,24 @@ export const TurnOptions = Schema.Struct({
 })
 export type TurnOptions = typeof TurnOptions.Type
 
+/** Words of the client about a session, for its own use. No model reads them. */
+export const Metadata = Schema.Record(Schema.String, Schema.String.check(Schema.isMaxLength(512)))
+  .check(
+    Schema.makeFilter(
+      (metadata) => {
+        const keys = Object.keys(metadata)
+        return keys.length <= maxMetadata && keys.every((key) => /^[\w.-]{1,64}$/.test(key))
+      },
+      {
+        expected: `at most ${maxMetadata} entries, whose names have up to 64 letters, digits, dots, hyphens or underscores`
+      }
+    )
+  )
+  .annotate({ description: "Words of the client about the session, for its own use: no model reads them" })
+
 /** What a client sets for a session. Everything may be absent. */
 export const SessionRecord = Schema.Struct({
+  metadata: Schema.optionalKey(Metadata),
   ...TurnOptions.fields,
   tools: Schema.optionalKey(
     Schema.Array(ClientTool)
@@ -96,6 +113,7 @@ const nullable = <S extends Schema.Constraint>(field: Schema.optionalKey<S>) =>
 
 /** A change of a record: fields replace those of the record, and null removes one. */
 export const RecordChange = Schema.Struct({
+  metadata: nullable(SessionRecord.fields.metadata),
   instruction: nullable(TurnOptions.fields.instruction),
   agent: nullable(TurnOptions.fields.agent),
   model: nullable(TurnOptions.fields.model),

@@ -117,7 +117,17 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
         return yield* Layer.buildWithScope(runtime, scope)
       })
 
+      const unavailable = (tenant: string, cause: { readonly message: string }) =>
+        new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
+
       return TenantRuntimes.of({
+        clear: (tenant) =>
+          fs.remove(path.join(home, "tenants", tenant), { recursive: true, force: true }).pipe(
+            // Its services go on with empty folders.
+            Effect.andThen(folders(tenant)),
+            Effect.asVoid,
+            Effect.mapError((cause) => unavailable(tenant, cause))
+          ),
         of: (tenant) =>
           Effect.suspend(() => {
             const existing = made.get(tenant)
@@ -130,11 +140,7 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
                   : Effect.succeed(first)
               })
             )
-          }).pipe(
-            Effect.mapError(
-              (cause) => new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
-            )
-          )
+          }).pipe(Effect.mapError((cause) => unavailable(tenant, cause)))
       })
     })
   )

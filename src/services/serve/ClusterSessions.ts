@@ -62,6 +62,9 @@ const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(ent
 
 const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
 
+const shown = ({ stored }: Front, tenant: string, summary: SessionSummary) =>
+  StoredSessions.withMetadata(stored, tenant, rowOf(summary))
+
 /** Asks the runner of an existing session. Waits while no runner has the session. */
 const ask = <A, E extends { readonly _tag: string }>(
   front: Front,
@@ -340,7 +343,7 @@ const fork = Effect.fnUntraced(function* (
   const copied = yield* StoredSessions.copy(front.stored, tenant, id, options)
   const { at } = options
   if (at !== undefined) yield* ask(front, tenant, copied, (session) => session.Branch({ at }))
-  return rowOf(yield* StoredSessions.existing(front.stored, tenant, copied))
+  return yield* shown(front, tenant, yield* StoredSessions.existing(front.stored, tenant, copied))
 })
 
 const compress = Effect.fnUntraced(function* (
@@ -392,7 +395,10 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       (tenant, id) => (journal === undefined ? Effect.succeed(null) : journal.last(tenant, id))
     ),
     create: (tenant, created) =>
-      Effect.andThen(accepting(front), Effect.map(StoredSessions.create(stored, tenant, created), rowOf)),
+      Effect.andThen(
+        accepting(front),
+        Effect.flatMap(StoredSessions.create(stored, tenant, created), (summary) => shown(front, tenant, summary))
+      ),
     remove: (tenant, id) => remove(front, tenant, id),
     fork: (tenant, id, copied) => fork(front, tenant, id, copied),
     send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
@@ -407,6 +413,18 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       ask(front, tenant, id, (session) => session.Recall({ handle, selection })),
     search: (tenant, id, pattern, maxTokens) =>
       ask(front, tenant, id, (session) => session.Search({ pattern, maxTokens })),
+    exportAll: (tenant) => StoredSessions.exportAll(stored, tenant),
+    removeAll: (tenant) =>
+      StoredSessions.removeAll(
+        stored,
+        tenant,
+        (id) =>
+          Effect.andThen(
+            ask(front, tenant, id, (session) => session.Cancel()),
+            ask(front, tenant, id, (session) => session.Close())
+          ),
+        (id) => journal?.forget(tenant, id) ?? Effect.void
+      ),
     branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at })),
     isBusy: () => Effect.succeed(false),
     close: () => Effect.void,

@@ -16,7 +16,7 @@ import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { isBinary, textOf } from "../../domain/serve/MessageFiles.ts"
 import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
-import { RecordChange, SessionRecord, TurnOptions } from "../../domain/serve/SessionRecord.ts"
+import { Metadata, RecordChange, SessionRecord, TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import { CallQuestion, ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
@@ -50,6 +50,7 @@ export const SessionRow = Schema.Struct({
   isHeld: Schema.Boolean,
   /** Why it cannot be opened. */
   problem: Schema.NullOr(Schema.String),
+  metadata: Metadata,
   /** Its totals, if requested. */
   totals: Schema.optionalKey(LedgerTotals)
 })
@@ -308,6 +309,33 @@ const SessionsGroup = HttpApiGroup.make("sessions")
   .prefix("/v1/sessions")
   .annotateMerge(OpenApi.annotations({ title: "Sessions" }))
 
+/** Everything of a tenant at once. */
+const TenantGroup = HttpApiGroup.make("tenant")
+  .add(
+    HttpApiEndpoint.get("exportAll", "/export", {
+      success: HttpApiSchema.StreamUint8Array({ contentType: "application/x-ndjson" }),
+      error: errors
+    }).annotateMerge(
+      described(
+        "Export all sessions",
+        'A stream of JSON lines: for each session `{"_tag": "Session", "id", "title", "record"}`, then the lines of its export in the format palimpsest.'
+      )
+    ),
+    HttpApiEndpoint.delete("removeAll", "/tenant", {
+      success: Schema.Struct({ sessions: Schema.Natural }),
+      error: errors
+    }).annotateMerge(
+      described(
+        "Delete everything of the tenant",
+        "Cancels its turns, and deletes its sessions, with everything recallable from them, its memory and its folder of the server. Not for the tenant local."
+      )
+    )
+  )
+  .middleware(RequestCheck)
+  .middleware(Authorization)
+  .prefix("/v1")
+  .annotateMerge(OpenApi.annotations({ title: "Tenant" }))
+
 /** What supervisors ask. */
 const ServerGroup = HttpApiGroup.make("server", { topLevel: true }).add(
   HttpApiEndpoint.get("health", "/health", {
@@ -328,6 +356,7 @@ const ServerGroup = HttpApiGroup.make("server", { topLevel: true }).add(
 /** The API. */
 export const ServeApi = HttpApi.make("palimpsest")
   .add(SessionsGroup)
+  .add(TenantGroup)
   .add(ServerGroup)
   .annotateMerge(
     OpenApi.annotations({

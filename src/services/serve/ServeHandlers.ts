@@ -94,6 +94,25 @@ const sessions = HttpApiBuilder.group(
   })
 )
 
+const tenants = HttpApiBuilder.group(
+  ServeApi,
+  "tenant",
+  Effect.fn(function* (handlers) {
+    const served = yield* ServedSessions
+    const limiter = yield* TenantLimiter
+    return handlers.handleAll({
+      exportAll: () =>
+        Effect.flatMap(Caller, ({ tenant }) =>
+          Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release).pipe(
+            Effect.andThen(served.exportAll(tenant))
+          )
+        ),
+      removeAll: () =>
+        Effect.flatMap(Caller, ({ tenant }) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
+    })
+  })
+)
+
 const server = (version: string) =>
   HttpApiBuilder.group(
     ServeApi,
@@ -174,6 +193,6 @@ const requestCheck = HttpApiMiddleware.layerSchemaErrorTransform(RequestCheck, (
 /** The API with its handlers and checks. */
 export const routes = (version: string) =>
   HttpApiBuilder.layer(versioned(version), { openapiPath: "/openapi.json" }).pipe(
-    Layer.provide([sessions, server(version)]),
+    Layer.provide([sessions, tenants, server(version)]),
     Layer.provide([authorization, requestCheck])
   )

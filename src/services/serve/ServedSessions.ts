@@ -138,6 +138,10 @@ export class ServedSessions extends Context.Service<
     readonly ledger: (tenant: string, id: string) => Effect.Effect<SessionLedger, ServeError>
     /** Returns a session in a format, large outputs included. */
     readonly exported: (tenant: string, id: string, format: FormatName) => Effect.Effect<string, ServeError>
+    /** Streams everything of a tenant as JSON lines. */
+    readonly exportAll: (tenant: string) => Effect.Effect<Stream.Stream<Uint8Array, ServeError>, ServeError>
+    /** Deletes everything of a tenant. Returns the number of its sessions. */
+    readonly removeAll: (tenant: string) => Effect.Effect<number, ServeError>
     /** Goes back to a message, as the chat's /tree does. */
     readonly branch: (tenant: string, id: string, at: EntryId) => Effect.Effect<void, ServeError>
     /** Whether a turn is running in this process. */

@@ -29,5 +29,7 @@ export class TenantRuntimes extends Context.Service<
   {
     /** Returns the services of a tenant. They are made on the first request and cached. */
     readonly of: (tenant: string) => Effect.Effect<Context.Context<TenantServices>, TenantUnavailable>
+    /** Deletes what is in a tenant's home: memory, plans, the files of its agents. A folder of the settings stays as it is. */
+    readonly clear: (tenant: string) => Effect.Effect<void, TenantUnavailable>
   }
 >()("palimpsest/services/serve/TenantRuntimes") {}
