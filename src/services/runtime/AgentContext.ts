@@ -16,7 +16,6 @@ import type { Approval } from "../tools/Approval.ts"
 import type { Plans } from "../tools/Plans.ts"
 import { type IdeUpdates, makeUpdates, IdeContext } from "../workspace/IdeContext.ts"
 import { Workspace } from "../workspace/Workspace.ts"
-import type { HostOptions } from "./AgentHost.ts"
 
 /** The context of an agent outside the conversation: its system prompt, memory and environment. */
 
@@ -29,7 +28,7 @@ export interface AgentContextOptions {
   readonly isTrusted: boolean
   readonly interactive: boolean
   /** `HostOptions.instruction`. */
-  readonly instruction: HostOptions["instruction"]
+  readonly instruction: Effect.Effect<string | undefined> | undefined
   readonly memory: Memory["Service"]
   /** Undefined: the editor is not reported. */
   readonly ide: IdeContext["Service"] | undefined

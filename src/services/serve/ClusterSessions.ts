@@ -20,6 +20,8 @@ import { TurnJournal } from "./TurnJournal.ts"
  * The sessions of a cluster, as seen by a front. A front reads the store itself, and sends every request that needs
  * an open session to the runner that has it. A message is acknowledged when it is stored. When its runner dies,
  * another runner answers it, and the client's stream continues.
+ *
+ * One file: sending a message, watching its turn and joining the streams of several runners are one thing to a client.
  */
 
 /** Options of a front. */

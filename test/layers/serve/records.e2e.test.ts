@@ -92,7 +92,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
           const lines = (await response.text())
             .trimEnd()
             .split("\n")
-            .map((line): { _tag: string; id?: string } => JSON.parse(line))
+            .map((line): Readonly<Record<string, unknown>> => JSON.parse(line))
           const heads = lines.filter(({ _tag }) => _tag === "Session")
           assert.deepStrictEqual(heads.map(({ id }) => id).sort(), ["one", "two"])
           assert.deepInclude(
