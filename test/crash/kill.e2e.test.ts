@@ -108,7 +108,8 @@ const letters = {
   FileChanged: "D",
   QuestionAsked: "?",
   QuestionAnswered: "!",
-  CallBegan: ">"
+  CallBegan: ">",
+  CallEnded: "<"
 } as const
 
 /** What each operation writes: when it is done, and when it is not. */

@@ -5,6 +5,8 @@ import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program } from "../cli/program.ts"
 import { results, says, textsOf } from "../cli/scene.ts"
+import { needs } from "../support/machine.ts"
+import { freePort, postgresServer } from "../support/postgres.ts"
 import { eventsOf } from "../support/server.ts"
 import { askProcess as ask, ended, newFolder, startProcess } from "../support/serverProcess.ts"
 
@@ -184,4 +186,50 @@ describe("a server that is killed", () => {
       60_000 + kills * 20_000
     )
   }
+})
+
+needs("PostgreSQL")("a runner that is killed while its turn waits", () => {
+  it.live(
+    "leaves the question to another runner, which takes the answer",
+    () =>
+      Effect.gen(function* () {
+        const { bundle } = yield* program
+        const database = yield* postgresServer
+        const fake = yield* FakeGemini.make((request) => {
+          if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
+          const told = results(request)
+          if (told.length > 0) return says(JSON.stringify(told))
+          return FakeGemini.sse(FakeGemini.response([{ functionCall: { id: "c1", name: "look_up", args: {} } }]))
+        })
+        yield* Effect.promise(async () => {
+          const start = (...args: ReadonlyArray<string>) =>
+            startProcess(bundle, { home: newFolder(), model: fake.url, args: ["--store", database.url, ...args] })
+          const runner = async () => start("--runner", "--address", `127.0.0.1:${await Effect.runPromise(freePort)}`)
+          const front = await start("--front")
+          const first = await runner()
+          const tools = [{ name: "look_up", description: "Looks up", parameters: { type: "object" } }]
+          await ask(front, "POST", "", { id: "one", tools })
+          const response = await ask(front, "POST", "/one/messages", { id: "m", text: "Look." })
+          let seen = ""
+          let second: Awaited<ReturnType<typeof runner>> | undefined
+          const decoder = new TextDecoder()
+          for await (const bytes of response.body ?? []) {
+            seen += decoder.decode(bytes, { stream: true })
+            if (!seen.includes("event: Question") || second !== undefined) continue
+            second = await runner()
+            await ended(first, "SIGKILL")
+            let status = 0
+            while (status !== 204) status = (await ask(front, "POST", "/one/calls/c1", { result: "found" })).status
+          }
+          const events = eventsOf(seen).map(({ event }) => event)
+          assert.strictEqual(events.filter(({ _tag }) => _tag === "Question").length, 1)
+          assert.strictEqual(events.at(-1)?._tag, "TurnEnded")
+          assert.include(events.flatMap(({ text = "" }) => text).join(""), "found")
+          assert.strictEqual((await ask(front, "POST", "/one/calls/c1", { result: "found" })).status, 204)
+          assert.strictEqual((await ask(front, "POST", "/one/calls/c1", { result: "other" })).status, 409)
+          await Promise.all([front, second].flatMap((one) => (one === undefined ? [] : [ended(one, "SIGKILL")])))
+        })
+      }),
+    240_000
+  )
 })

@@ -1,4 +1,5 @@
 import { Equal, Schema } from "effect"
+import { CallStatus } from "../chat/ChatEvent.ts"
 import { EntryId } from "../conversation/Conversation.ts"
 
 /** The questions of turns that clients answer: calls of the product's own tools, and calls that need approval. */
@@ -58,8 +59,19 @@ export const QuestionAnswered = Schema.TaggedStruct("QuestionAnswered", {
 /** A call began that a client had approved: whoever takes the turn up cannot know what it did. */
 export const CallBegan = Schema.TaggedStruct("CallBegan", { at: Schema.Finite, entry, call: Schema.String, ignorable })
 
-/** An event of a question. */
-export type QuestionEvent = typeof QuestionAsked.Type | typeof QuestionAnswered.Type | typeof CallBegan.Type
+/** A call that changes something ended, while others of its message have not: its result is recorded with theirs. */
+export const CallEnded = Schema.TaggedStruct("CallEnded", {
+  at: Schema.Finite,
+  entry,
+  call: Schema.String,
+  status: CallStatus,
+  response: Schema.Record(Schema.String, Schema.Unknown),
+  ignorable
+})
+export type CallEnded = typeof CallEnded.Type
+
+/** An event of a question, or of a call beside one. */
+export type QuestionEvent = typeof QuestionAsked.Type | typeof QuestionAnswered.Type | typeof CallBegan.Type | CallEnded
 
 /** A question and what became of it. */
 export interface AskedQuestion {
@@ -75,6 +87,7 @@ export interface AskedQuestion {
 export const questionsIn = (events: ReadonlyArray<QuestionEvent>): ReadonlyArray<AskedQuestion> => {
   const asked = new Map<string, AskedQuestion>()
   for (const event of events) {
+    if (event._tag === "CallEnded") continue
     const key = `${event.entry} ${event._tag === "QuestionAsked" ? event.question.call : event.call}`
     const before = asked.get(key)
     if (event._tag === "QuestionAsked") {

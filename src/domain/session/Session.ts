@@ -17,7 +17,7 @@ import {
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { estimatorVersion, TokenCount, Usage } from "../tokens/Tokens.ts"
-import { CallBegan, QuestionAnswered, QuestionAsked, type QuestionEvent } from "./CallQuestions.ts"
+import { CallBegan, CallEnded, QuestionAnswered, QuestionAsked, type QuestionEvent } from "./CallQuestions.ts"
 import { FileChanged, type RecordedChange } from "./ChangedFiles.ts"
 
 /** The events of a session, and the fold that makes a session of them. */
@@ -181,7 +181,8 @@ export const SessionEvent = Schema.Union([
   FileChanged,
   QuestionAsked,
   QuestionAnswered,
-  CallBegan
+  CallBegan,
+  CallEnded
 ])
 export type SessionEvent = typeof SessionEvent.Type
 
@@ -322,6 +323,7 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
     case "QuestionAsked":
     case "QuestionAnswered":
     case "CallBegan":
+    case "CallEnded":
       return { ...session, questions: PersistentList.append(session.questions, event, 0) }
   }
 }

@@ -118,7 +118,8 @@ const kind = Arbitrary.schema(
     "FileChanged",
     "QuestionAsked",
     "QuestionAnswered",
-    "CallBegan"
+    "CallBegan",
+    "CallEnded"
   ])
 )
 
@@ -212,6 +213,10 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
     }
     case "CallBegan":
       return { _tag: kind, at, entry: named(second), call: `c${first}`, ignorable: true }
+    case "CallEnded": {
+      const response = { output: `output ${second}` }
+      return { _tag: kind, at, entry: named(second), call: `c${first}`, status: "success", response, ignorable: true }
+    }
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }
     case "Masked":

@@ -84,6 +84,8 @@ export interface RunOptions {
 export interface LastingCalls {
   /** Whether the calls of the present answer stay open when the run is closed. The next run without a message takes them up. */
   readonly staysOpen: Effect.Effect<boolean>
+  /** Keeps the answer of a call that changed something, while others of the same message have none. */
+  readonly ended: (call: PendingCall, answer: CallAnswer) => Effect.Effect<void>
   /** The answers of open calls of an earlier run, in their order. Undefined: the call did not begin, and is carried out. */
   readonly earlier: (
     calls: ReadonlyArray<PendingCall>,

@@ -6,7 +6,7 @@ import type { TurnError } from "../chat/Turn.ts"
 import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
-import type { AgentRun, Profile } from "./AgentRun.ts"
+import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
 import { stopText } from "./RunBounds.ts"
 import { type CallAnswer, type PendingCall, abandonedAnswer, stoppedReason } from "./ToolAnswer.ts"
 import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.ts"
@@ -56,7 +56,8 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
 const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
-  options: Omit<ToolRunOptions, "gate" | "waited">
+  options: Omit<ToolRunOptions, "gate" | "waited">,
+  ended: LastingCalls["ended"]
 ): Effect.fn.Return<void, never, Approval> {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
@@ -74,6 +75,8 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
             answers[index] = partial
           })
         : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined))
+    const isReading = tools.find(({ name }) => name === asking.call.name)?.kind === "read"
+    if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops
     const { response, result, status } = answer
@@ -132,7 +135,7 @@ export const answerCalls = Effect.fnUntraced(function* (
   const summaries = new Map<number, string>()
   const stop = Effect.map(bounds.stopped, stopText)
   const work = Effect.gen(function* () {
-    yield* runToolCalls(calls, answered, {
+    const options = {
       tools,
       followUps: profile.tools,
       agent: name,
@@ -140,8 +143,9 @@ export const answerCalls = Effect.fnUntraced(function* (
       waiting: bounds.waiting,
       stop,
       hooked,
-      aside: (work) => Effect.asVoid(Effect.forkIn(work, scope))
-    })
+      aside: (work: Effect.Effect<unknown>) => Effect.asVoid(Effect.forkIn(work, scope))
+    }
+    yield* runToolCalls(calls, answered, options, lasting?.ended ?? (() => Effect.void))
     if (summarize === undefined) return
     const intent = yield* intentOf(profile.chat, prompt)
     const shortened = Effect.forEach(

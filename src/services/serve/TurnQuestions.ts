@@ -2,6 +2,7 @@ import { Clock, Deferred, Duration, Effect, Option, Schema, Semaphore } from "ef
 import { type ClientTool, defaultDeadline, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import {
   type AskedQuestion,
+  type CallEnded,
   type CallQuestion,
   type ClientAnswer,
   fits,
@@ -16,7 +17,7 @@ import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
 import { callsOf } from "../agent/AgentConversation.ts"
 import type { LastingCalls } from "../agent/AgentRun.ts"
-import { abandonedAnswer } from "../agent/ToolAnswer.ts"
+import { abandonedAnswer, type CallAnswer } from "../agent/ToolAnswer.ts"
 import type { Chat } from "../chat/Chat.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ApprovalQuestion } from "../tools/Approval.ts"
@@ -39,6 +40,13 @@ export const questionsOf = ({ questions }: Session): ReadonlyArray<AskedQuestion
 /** Whether the turn can still use an answer: the call is one of the last message, and has no result yet. */
 export const isOpen = ({ conversation }: Session, { answer, entry }: AskedQuestion): boolean =>
   answer === undefined && conversation.view?.value.entry.id === entry
+
+/** How a call of the last message ended, if that was recorded before the results of all. */
+const endedCall = ({ conversation, questions }: Session, call: string): CallEnded | undefined =>
+  PersistentList.toArray<QuestionEvent>(questions).findLast(
+    (event): event is CallEnded =>
+      event._tag === "CallEnded" && event.call === call && event.entry === conversation.view?.value.entry.id
+  )
 
 /** The questions of a session that wait for an answer. */
 export const openQuestions = (session: Session): ReadonlyArray<CallQuestion> =>
@@ -143,35 +151,41 @@ export class TurnQuestions {
     staysOpen: Effect.suspend(() =>
       this.chat === undefined ? Effect.succeed(false) : Effect.map(this.ofLastMessage, (asked) => asked.length > 0)
     ),
+    ended: ({ id }, { response, status }) =>
+      Effect.ignore(this.note({ _tag: "CallEnded", call: id, response, status }), { log: "Warn" }),
     earlier: (calls, tools) =>
-      Effect.map(this.ofLastMessage, (asked) => {
-        const own = new Set(this.tools.map(({ name }) => name))
-        // Calls run in their order: what follows a call that did not begin did not begin either.
-        let mayHaveBegun = true
-        return calls.map(({ call, id }) => {
-          const found = asked.find(({ question }) => question.call === id)
-          if (
-            found !== undefined &&
-            !found.hasBegun &&
-            (found.answer === undefined || found.question.kind === "approval")
-          ) {
+      Effect.map(
+        Effect.orElseSucceed(this.whole, () => undefined),
+        (session) => {
+          const asked = session === undefined ? [] : this.questionsOfLast(session)
+          const own = new Set(this.tools.map(({ name }) => name))
+          // Calls that change something run one after the other: what follows one that did not end did not begin.
+          let mayHaveBegun = true
+          return calls.map(({ call, id }): CallAnswer | undefined => {
+            const done = session === undefined ? undefined : endedCall(session, id)
+            if (done !== undefined) return { status: done.status, response: done.response, result: undefined }
+            const found = asked.find(({ question }) => question.call === id)
+            if (own.has(call.name)) {
+              if (found?.answer === undefined) mayHaveBegun = false
+              return undefined
+            }
+            if (tools.every(({ kind, name }) => name !== call.name || kind === "read")) return undefined
+            const hasBegun = mayHaveBegun && found?.hasBegun !== false
             mayHaveBegun = false
-          }
-          const isSafe =
-            own.has(call.name) ||
-            found?.hasBegun === false ||
-            tools.every(({ kind, name }) => name !== call.name || kind === "read")
-          return isSafe || !mayHaveBegun ? undefined : abandonedAnswer(lostCall, undefined)
-        })
-      })
+            return hasBegun ? abandonedAnswer(lostCall, undefined) : undefined
+          })
+        }
+      )
   }
 
   /** The questions of the last message. */
   private get ofLastMessage(): Effect.Effect<ReadonlyArray<AskedQuestion>> {
-    return Effect.map(this.whole, (session) => {
-      const last = session.conversation.view?.value.entry.id
-      return questionsOf(session).filter(({ entry }) => entry === last)
-    }).pipe(Effect.orElseSucceed(() => []))
+    return Effect.map(this.whole, (session) => this.questionsOfLast(session)).pipe(Effect.orElseSucceed(() => []))
+  }
+
+  private questionsOfLast(session: Session): ReadonlyArray<AskedQuestion> {
+    const last = session.conversation.view?.value.entry.id
+    return questionsOf(session).filter(({ entry }) => entry === last)
   }
 
   private get whole(): Effect.Effect<Session, SessionStoreError> {
@@ -192,6 +206,7 @@ export class TurnQuestions {
       | { readonly _tag: "QuestionAsked"; readonly question: CallQuestion }
       | { readonly _tag: "QuestionAnswered"; readonly call: string; readonly answer: ClientAnswer | null }
       | { readonly _tag: "CallBegan"; readonly call: string }
+      | Pick<CallEnded, "_tag" | "call" | "response" | "status">
   ): Effect.Effect<void, SessionStoreError> {
     return Effect.gen({ self: this }, function* () {
       const entry = (yield* this.whole).conversation.view?.value.entry.id

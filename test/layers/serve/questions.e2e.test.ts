@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { existsSync } from "node:fs"
+import { existsSync, readFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
@@ -218,9 +218,9 @@ for (const store of stores) {
       const deadline = yield* serving({ home, store, answers, settings }, async (server) => {
         await create(server, { tools: [lookUp] })
         const stream = await send(server)
-        const [question] = await stream.until("Question", 2)
+        const questions = await stream.until("Question", 2)
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
-        return JSON.stringify(question).match(/"deadline":\d+/)?.[0]
+        return questions.map(fieldsOf).find(({ call }) => call === "c2")?.["deadline"]
       })
       yield* serving({ home, store, answers, settings }, async (server) => {
         assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
@@ -232,7 +232,7 @@ for (const store of stores) {
         const stream = await send(server)
         const questions = await stream.until("Question", store._tag === "Files" ? 1 : 2)
         assert.deepInclude(fieldsOf(questions.at(-1)), { call: "c2" })
-        assert.include(JSON.stringify(questions.at(-1)), deadline ?? "none")
+        assert.strictEqual(fieldsOf(questions.at(-1))["deadline"], deadline)
         assert.strictEqual(await answer(server, "c2", { result: "packed" }), 204)
         await stream.until("TurnEnded")
         const tags = stream.events().map(({ event }) => event._tag)
@@ -327,6 +327,57 @@ for (const store of stores) {
         await second.until("TurnEnded")
         assert.include(said(second.events()), "nobody answered")
         assert.isFalse(existsSync(file))
+      })
+    })
+
+    it.live(
+      "an approved call that was running is not carried out again, and the next one is still asked about",
+      function* () {
+        const home = newHome()
+        const { body, file } = desk(home)
+        const shell = ["run_shell_command", { command: `echo run >> ${file}; sleep 30` }, "c1"] as const
+        const answers = calling(shell, write(`${file}.other`, "c2"))
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          await create(server, body)
+          const stream = await send(server)
+          await stream.until("Question")
+          assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
+          await stream.until("ToolCallStarted")
+          while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20))
+        })
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          const stream = await send(server)
+          await stream.until("Question", store._tag === "Files" ? 1 : 2)
+          assert.deepStrictEqual(
+            (await open(server)).map(({ call }) => call),
+            ["c2"]
+          )
+          assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
+          await stream.until("TurnEnded")
+          assert.include(said(stream.events()), "the server stopped while this call may have been running")
+          assert.strictEqual(readFileSync(file, "utf8"), "run\n")
+          assert.isTrue(existsSync(`${file}.other`))
+        })
+      }
+    )
+
+    it.live("a call that ended before a restart keeps its result, and does not run again", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const shell = ["run_shell_command", { command: `echo run >> ${file}; echo done` }, "c1"] as const
+      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
+      const free = { ...settings, approve: "all" as const }
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        await create(server, { ...body, tools: [lookUp] })
+        await (await send(server)).until("Question")
+      })
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        assert.strictEqual(await answer(server, "c2", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.include(said(stream.events()), "done")
+        assert.include(said(stream.events()), "sent")
+        assert.strictEqual(readFileSync(file, "utf8"), "run\n")
       })
     })
 
