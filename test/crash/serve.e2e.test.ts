@@ -209,7 +209,11 @@ needs("PostgreSQL")("a runner that is killed while its turn waits", () => {
           const first = await runner()
           const tools = [{ name: "look_up", description: "Looks up", parameters: { type: "object" } }]
           await ask(front, "POST", "", { id: "one", tools })
-          const response = await ask(front, "POST", "/one/messages", { id: "m", text: "Look." })
+          const response = await ask(front, "POST", "/one/messages", {
+            id: "m",
+            text: "Look.",
+            responseSchema: { type: "object" }
+          })
           let seen = ""
           let second: Awaited<ReturnType<typeof runner>> | undefined
           const decoder = new TextDecoder()
@@ -218,8 +222,8 @@ needs("PostgreSQL")("a runner that is killed while its turn waits", () => {
             if (!seen.includes("event: Question") || second !== undefined) continue
             second = await runner()
             await ended(first, "SIGKILL")
-            let status = 0
-            while (status !== 204) status = (await ask(front, "POST", "/one/calls/c1", { result: "found" })).status
+            const answered = await ask(front, "POST", "/one/calls/c1", { result: "found" })
+            assert.strictEqual(answered.status, 204, await answered.text())
           }
           const events = eventsOf(seen).map(({ event }) => event)
           assert.strictEqual(events.filter(({ _tag }) => _tag === "Question").length, 1)

@@ -9,6 +9,7 @@ import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
 import { TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import { ClientAnswer } from "../../domain/session/CallQuestions.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
@@ -40,7 +41,7 @@ const Send = Rpc.make("Send", {
     message: Schema.String,
     text: Schema.String,
     media: Schema.optionalKey(Schema.Array(MessageMedia)),
-    options: Schema.optionalKey(TurnOptions)
+    options: Schema.optionalKey(fromJson(TurnOptions))
   },
   primaryKey: ({ message }) => message,
   success: TurnEnd
@@ -59,8 +60,8 @@ const Watch = Rpc.make("Watch", {
   stream: true
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
-/** Answers a question of the turn. It is in the log of the session when this returns. */
-const Answer = Rpc.make("Answer", { payload: { call: Schema.String, answer: ClientAnswer }, error })
+/** Answers a question of the turn. The answer is sent as JSON, as it has no tag; it is in the log of the session when this returns. */
+const Answer = Rpc.make("Answer", { payload: { call: Schema.String, answer: fromJson(ClientAnswer) }, error })
 const Cancel = Rpc.make("Cancel", { success: Schema.Boolean, error })
 /** Compresses. Stored like `Send`, under the id of the request. */
 const Compress = Rpc.make("Compress", {
