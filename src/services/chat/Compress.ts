@@ -135,7 +135,7 @@ const compressWith = Effect.fnUntraced(function* (
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
   const sized = TokenCount.make(Math.round(strategy.countsByReport ? requestBefore * scale : requestBefore))
-  const cancelled: Made = { outcome: Cancelled.make({ before: sized }), dropped: undefined, isPrepared: false }
+  const cancelled: Made = { outcome: Cancelled.make({ before: sized }), isPrepared: false }
   const counted = yield* compression(
     conversation.version,
     Effect.gen(function* () {
