@@ -496,11 +496,7 @@ export const analyzeCommand = (line: string, tree: SyntaxNode): ShellCommand | u
     folder = target.text
     rest = simple.slice(1)
     // `cd a && ls; rm x`: if the folder is missing, the command after `;` would run outside it.
-    if (rest.some(({ operator }) => operator === ";" || operator === "\n" || operator === "||")) {
-      const last = rest.at(-1)
-      const isAfter = rest.slice(0, -1).some(({ operator }) => operator !== "&&" && operator !== "|")
-      if (isAfter || last === undefined) return undefined
-    }
+    if (rest.slice(0, -1).some(({ operator }) => operator !== "&&" && operator !== "|")) return undefined
     if (rest.length === 0) commands.set("cd", { name: "cd", effects: "reads" })
   }
   for (const command of rest) {
