@@ -13,7 +13,6 @@ import {
   type Entry,
   type EntryId,
   sequenceOf,
-  entryId,
   itemParts,
   type Patch,
   view,
@@ -35,7 +34,7 @@ import {
 import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
 import { summarizeInOrder } from "../summary/ModelChain.ts"
@@ -45,6 +44,7 @@ import {
   type CompressionResult,
   type CompressRequest,
   failuresAsOutcomes,
+  summaryEntries,
   wasTriedWithoutResult,
   noop,
   redactedCalls
@@ -120,8 +120,8 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     const { secrets, text: snapshot } = yield* Work.run(redacting(summary.text))
     const calls = yield* Work.run(redactedCalls(summary.calls, distinctiveSecrets(everySecret)))
     const from = Domain.rangeText(dropped[0], summarize.from, summarize.to)
-    const words = `${opening(from, range, request.earlierRanges)}${snapshot}`
-    const insert = yield* snapshotEntries(request, words, layout.acknowledge)
+    const words = user(text(`${opening(from, range, request.earlierRanges)}${snapshot}`))
+    const insert = yield* summaryEntries(request, layout.acknowledge ? [words, model(text(acknowledgement))] : [words])
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
     const made = { ...summary, text: snapshot, calls, range, secrets: [...clean.secrets, ...secrets] }
     const concluded = yield* conclude(request, plan, patch, made)
@@ -166,18 +166,6 @@ const backgroundOf = Effect.fnUntraced(function* (
     digestBudget: policy.digestBudget,
     promptId
   }
-})
-
-/** Makes the messages that stand for what a snapshot replaces. */
-const snapshotEntries = Effect.fnUntraced(function* (
-  { conversation: { next }, held }: CompressRequest,
-  words: string,
-  isAcknowledged: boolean
-) {
-  const contents = [user(text(words)), ...(isAcknowledged ? [model(text(acknowledgement))] : [])]
-  return yield* Effect.forEach(contents, (content, index) =>
-    makeEntry({ content, author: "summary" }, entryId(next + index), held)
-  )
 })
 
 /**

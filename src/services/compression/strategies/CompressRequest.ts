@@ -11,8 +11,9 @@ import {
 } from "../../../domain/compression/Compression.ts"
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import type { Policy } from "../../../domain/compression/strategies/Policy.ts"
+import type { Content } from "../../../domain/content/Content.ts"
 import type { Handle } from "../../../domain/content/Handle.ts"
-import type { Conversation, Pin } from "../../../domain/conversation/Conversation.ts"
+import { type Conversation, entryId, type Pin } from "../../../domain/conversation/Conversation.ts"
 import {
   defaultModelName,
   type FailureMemory,
@@ -25,7 +26,7 @@ import type { HookOutcome } from "../../../domain/hooks/Hook.ts"
 import { redacting, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
 import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import type { HandleIndex } from "../../session/EntryBuilder.ts"
+import { type HandleIndex, makeEntry } from "../../session/EntryBuilder.ts"
 import type { TokenCountError } from "../../tokens/TokenCounter.ts"
 import { contextLength, type SummarizerError } from "../summary/Summarizer.ts"
 
@@ -104,6 +105,15 @@ export const noop = (reason: NoopReason, before: number, detail?: string): Compr
     ...(detail === undefined || detail.trim() === "" ? {} : { detail })
   })
 })
+
+/** Makes the messages that stand for what a compression drops. */
+export const summaryEntries = (
+  { conversation, held }: Pick<CompressRequest, "conversation" | "held">,
+  contents: ReadonlyArray<Content>
+) =>
+  Effect.forEach(contents, (content, index) =>
+    makeEntry({ content, author: "summary" }, entryId(conversation.next + index), held)
+  )
 
 /** Turns failures of the summarizer and of counting into outcomes. */
 export const failuresAsOutcomes = <R>(

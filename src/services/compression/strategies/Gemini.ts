@@ -26,7 +26,6 @@ import { type Content, model, text, user } from "../../../domain/content/Content
 import {
   entries,
   type Entry,
-  entryId,
   itemParts,
   type Patch,
   view,
@@ -45,7 +44,7 @@ import {
 } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
 import { planStep } from "../summary/CompressionSteps.ts"
@@ -56,6 +55,7 @@ import {
   type CompressRequest,
   type CompressionResult,
   failuresAsOutcomes,
+  summaryEntries,
   noop,
   PlanRefused
 } from "./CompressRequest.ts"
@@ -207,10 +207,10 @@ const summarised = Effect.fnUntraced(function* (
   decision: Summarize,
   plan: Domain.Plan
 ): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
-  const { conversation, held } = request
-  const { next } = conversation
+  const { conversation } = request
   const step = plan.steps.find((candidate) => candidate._tag === "Summarize")
-  const dropped = step === undefined ? [] : droppedEntries(view(conversation), step)
+  if (step === undefined) return noop("nothing to compress", plan.before)
+  const dropped = droppedEntries(view(conversation), step)
   const { secrets } = yield* Work.run(redactedEntries(dropped))
   // A value that was identified as a secret by its name remains one after the name has left the window.
   const everySecret = yield* Work.run(secretsOf(entries(conversation).map(({ content }) => content)))
@@ -228,7 +228,6 @@ const summarised = Effect.fnUntraced(function* (
         : Domain.FailedTokenCountError.make({ before, message: counted.problem, plan, calls })
     return { outcome }
   }
-  if (step === undefined) return noop("nothing to compress", conclusion.before)
   const after = TokenCount.make(conclusion.after)
   const common = { before, after, plan, calls }
   if (conclusion.status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT") {
@@ -238,10 +237,7 @@ const summarised = Effect.fnUntraced(function* (
   }
   // The original made the decision; quotes of the model that the user never wrote are marked as the model's.
   const snapshot = asModelWrote(conclusion.summary, witnessOf(entries(conversation), everySecret))
-  const insert = [
-    yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
-    yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
-  ]
+  const insert = yield* summaryEntries(request, [user(text(snapshot)), model(text(acknowledgement))])
   const shorten = yield* shortened(items, decision.truncation, decision.split)
   const outcome = Domain.Compressed.make({
     ...common,
