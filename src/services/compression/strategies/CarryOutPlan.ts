@@ -98,6 +98,9 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     }
     const wasTried = wasTriedWithoutResult(request, summarize)
     if (wasTried && !policy.ladder) return noop("already tried", plan.before)
+    // On rungs above the first, the model has already been tried.
+    const by = plan.rung === 0 ? policy.summarizer : "extractive"
+    const hasFailed = by === "model" && request.memory.failed && !request.forced
     const items = view(conversation)
     const dropped = droppedEntries(items, summarize)
     // A value that was identified as a secret by its name remains one after the name has left the window.
@@ -107,11 +110,11 @@ const carryOutBy = Effect.fn("Compression.attempt")(
       ...(yield* backgroundOf(request, plan, summarize, dropped, everySecret)),
       entries: policy.redactSecrets === false ? dropped : clean.entries,
       kept: keptTexts(items, summarize.to, shorten),
-      // On rungs above the first, the model has already been tried.
-      by: plan.rung === 0 && !wasTried ? policy.summarizer : "extractive"
+      by: wasTried || hasFailed ? "extractive" : by
     }
     const written = yield* summaryOf(request, plan, summaryRequest, write)
-    const summary = wasTried && written.by === "extractive" ? { ...written, degraded: triedBefore } : written
+    const why = wasTried ? triedBefore : (written.degraded ?? (hasFailed ? failedBefore : null))
+    const summary = { ...written, degraded: written.by === "extractive" ? why : written.degraded }
     if (summary.text.trim() === "") {
       return { outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }) }
     }
@@ -185,19 +188,6 @@ const triedBefore = {
 
 /** Returns the snapshot: a hook's for the first plan, else the summarizer's. Both are verified against the conversation. */
 const summaryOf = Effect.fnUntraced(function* (
-  request: CompressRequest,
-  plan: Domain.Plan,
-  summaryRequest: SummaryRequest,
-  write: WriteSnapshot
-): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
-  if (summaryRequest.by === "model" && request.memory.failed && !request.forced) {
-    const summary = yield* writeSummary(request, plan, { ...summaryRequest, by: "extractive" }, write)
-    return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
-  }
-  return yield* writeSummary(request, plan, summaryRequest, write)
-})
-
-const writeSummary = Effect.fnUntraced(function* (
   request: CompressRequest,
   { rung }: Domain.Plan,
   summaryRequest: SummaryRequest,
