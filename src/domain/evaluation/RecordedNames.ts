@@ -5,7 +5,6 @@ import { simpleCommands } from "../actions/ShellLine.ts"
 import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 import type { Compaction } from "./Measure.ts"
 import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
@@ -107,6 +106,26 @@ interface EntryNames {
   readonly written: ReadonlyMap<string, AnchorKind>
 }
 
+/** Finds the names of an entry. */
+const findNames = (entry: Entry, relative: (text: string) => string): Omit<EntryNames, "roots"> => {
+  const all = new Set<string>()
+  const written = new Map<string, AnchorKind>()
+  const [shownAnchors, ownAnchors] = [new Set<string>(), new Set<string>()]
+  eachText(entry, (text, byAgent) => {
+    const seen = byAgent ? ownAnchors : shownAnchors
+    eachAnchor(relative(text), (anchor, kind) => {
+      if (seen.has(anchor)) return
+      seen.add(anchor)
+      const name = searchedName(anchor, kind, relative)
+      if (name === undefined) return
+      all.add(name)
+      if (byAgent) written.set(name, kind)
+    })
+  })
+  for (const part of entry.content.parts) for (const program of programsOf(part)) all.add(program)
+  return { all: [...all], written }
+}
+
 /** Every compaction of a conversation asks for the names of its entries. */
 const namesOfEntries = new WeakMap<Entry, EntryNames>()
 
@@ -119,71 +138,67 @@ export interface AnswerNames {
   readonly written: ReadonlyArray<readonly [name: string, kind: AnchorKind]>
 }
 
+/** Says whether a name has to come from before: it occurred there, no message since has shown it, and it is no name of a tool or parameter. */
+export type IsFromBefore = (name: string) => boolean
+
 /**
- * Walks through what followed a compaction, answer by answer.
- *
- * `visit` gets an answer of the agent, and a function that says whether a name has to come from before: it occurred there, no
- * message since has shown it, and it is no name of a tool or parameter. It returns whether to go on.
+ * Walks through what followed a compaction, answer by answer: first `readBefore` reads the messages before it, then `readAfter`
+ * those after it, and `end` ends the last answer. `visit` gets each answer of the agent; when it returns false, the rest is
+ * skipped.
  */
-export function* eachAnswer(
-  { after, before, log, roots }: Compaction,
-  visit: (answer: AnswerNames, isFromBefore: (name: string) => boolean) => boolean
-): SlicedWork<void> {
-  const relative = relativeTo(roots)
-  const declared = declaredNames([...log, ...after])
-  const occurred = new Set<string>()
-  const shown = new Set<string>()
-  const key = roots.join("\n")
-  const namesOf = function* (entry: Entry): SlicedWork<EntryNames> {
+export class AnswerWalk {
+  private readonly key: string
+  private readonly relative: (text: string) => string
+  private readonly visit: (answer: AnswerNames, isFromBefore: IsFromBefore) => boolean
+  private readonly declared: ReadonlySet<string>
+  private readonly occurred = new Set<string>()
+  private readonly shown = new Set<string>()
+  private answer: Array<Entry> = []
+  private goesOn = true
+
+  constructor({ after, log, roots }: Compaction, visit: AnswerWalk["visit"]) {
+    this.key = roots.join("\n")
+    this.relative = relativeTo(roots)
+    this.visit = visit
+    this.declared = declaredNames([...log, ...after])
+  }
+
+  /** Reads the next message from before the compaction. */
+  readBefore(entry: Entry): void {
+    for (const name of this.namesOf(entry).all) this.occurred.add(name)
+  }
+
+  /** Reads the next message from after the compaction. */
+  readAfter(entry: Entry): void {
+    if (!this.goesOn || entry.author === "summary") return
+    if (entry.content.role === "model") {
+      this.answer.push(entry)
+      return
+    }
+    this.end()
+    this.show(entry)
+  }
+
+  /** Visits the answer that was read last. */
+  end(): void {
+    if (this.answer.length === 0 || !this.goesOn) return
+    const isFromBefore: IsFromBefore = (name) =>
+      this.occurred.has(name) && !this.shown.has(name) && !this.declared.has(name) && !secretMark.test(name)
+    const written = this.answer.flatMap((entry) => [...this.namesOf(entry).written])
+    this.goesOn = this.visit({ parts: this.answer.flatMap(({ content }) => content.parts), written }, isFromBefore)
+    this.answer.forEach((entry) => this.show(entry))
+    this.answer = []
+  }
+
+  private show(entry: Entry): void {
+    for (const name of this.namesOf(entry).all) this.shown.add(name)
+  }
+
+  private namesOf(entry: Entry): EntryNames {
     const known = namesOfEntries.get(entry)
-    if (known?.roots === key) return known
-    const all = new Set<string>()
-    const written = new Map<string, AnchorKind>()
-    let cost = 0
-    const [shownAnchors, ownAnchors] = [new Set<string>(), new Set<string>()]
-    eachText(entry, (text, byAgent) => {
-      cost += text.length * 8
-      const seen = byAgent ? ownAnchors : shownAnchors
-      eachAnchor(relative(text), (anchor, kind) => {
-        if (seen.has(anchor)) return
-        seen.add(anchor)
-        const name = searchedName(anchor, kind, relative)
-        if (name === undefined) return
-        all.add(name)
-        if (byAgent) written.set(name, kind)
-      })
-    })
-    for (const part of entry.content.parts) for (const program of programsOf(part)) all.add(program)
-    const names = { roots: key, all: [...all], written }
+    if (known?.roots === this.key) return known
+    const names = { roots: this.key, ...findNames(entry, this.relative) }
     namesOfEntries.set(entry, names)
-    yield cost
     return names
   }
-  const collect = function* (entry: Entry, names: Set<string>): SlicedWork<void> {
-    for (const name of (yield* namesOf(entry)).all) names.add(name)
-    yield 100
-  }
-  for (const entry of before) yield* collect(entry, occurred)
-  const isFromBefore = (name: string) =>
-    occurred.has(name) && !shown.has(name) && !declared.has(name) && !secretMark.test(name)
-  let answer: Array<Entry> = []
-  const finish = function* (): SlicedWork<boolean> {
-    if (answer.length === 0) return true
-    const written: Array<readonly [name: string, kind: AnchorKind]> = []
-    for (const entry of answer) written.push(...(yield* namesOf(entry)).written)
-    const goesOn = visit({ parts: answer.flatMap(({ content }) => content.parts), written }, isFromBefore)
-    for (const entry of answer) yield* collect(entry, shown)
-    answer = []
-    return goesOn
-  }
-  for (const entry of after) {
-    if (entry.author === "summary") continue
-    if (entry.content.role === "model") {
-      answer.push(entry)
-      continue
-    }
-    if (!(yield* finish())) return
-    yield* collect(entry, shown)
-  }
-  yield* finish()
 }

@@ -1,8 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
-import { eachAnswer, programsOf } from "../../../src/domain/evaluation/RecordedNames.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { AnswerWalk, programsOf } from "../../../src/domain/evaluation/RecordedNames.ts"
 import { cachedEqualsFresh } from "../../support/caches.ts"
 
 it.each([
@@ -36,12 +35,13 @@ it("the names of an entry are relative to the folders asked for, whatever was as
   const names = (roots: ReadonlyArray<string>) => (entries: ReadonlyArray<Entry>) => {
     const seen: Array<readonly [written: unknown, fromBefore: ReadonlyArray<string>]> = []
     const compaction = { log: entries, before: entries.slice(0, 3), after: entries.slice(3), roots }
-    runSync(
-      eachAnswer(compaction, ({ written }, isFromBefore) => {
-        seen.push([written, [...written.map(([name]) => name), "terraform"].filter(isFromBefore)])
-        return true
-      })
-    )
+    const walk = new AnswerWalk(compaction, ({ written }, isFromBefore) => {
+      seen.push([written, [...written.map(([name]) => name), "terraform"].filter(isFromBefore)])
+      return true
+    })
+    compaction.before.forEach((entry) => walk.readBefore(entry))
+    compaction.after.forEach((entry) => walk.readAfter(entry))
+    walk.end()
     return seen
   }
   cachedEqualsFresh(log, {

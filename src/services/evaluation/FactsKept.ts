@@ -1,0 +1,43 @@
+import { Effect } from "effect"
+import { type Conversation, entries, view } from "../../domain/conversation/Conversation.ts"
+import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
+import {
+  anchorsIn,
+  type FactsAfterReplay,
+  placeOf,
+  reachableTexts,
+  reusedAnchors
+} from "../../domain/evaluation/Retention.ts"
+import type { Session } from "../../domain/session/Session.ts"
+import { eachItem } from "./Steps.ts"
+
+/**
+ * Finds the facts that the agent used again after each compression, before the next one and before another message showed
+ * them again, and reports where the compression had left them. `moments` are the session right after each compression, in
+ * order; `end` is the final conversation. A fact is behind a handle when a handle in the context leads to it, possibly
+ * through other handles.
+ */
+export const factsKept = Effect.fnUntraced(function* (
+  moments: ReadonlyArray<Session>,
+  end: Conversation
+): Effect.fn.Return<FactsAfterReplay> {
+  const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
+  const occurred = new Set<string>()
+  let collected = 0
+  for (const [index, session] of moments.entries()) {
+    const before = entries(session.conversation)
+    const found = yield* eachItem(before.slice(collected), anchorsIn)
+    for (const { anchor } of found.flat()) occurred.add(anchor)
+    collected = before.length
+    const after = entries(moments[index + 1]?.conversation ?? end).slice(before.length)
+    yield* eachItem(after, anchorsIn)
+    const used = reusedAnchors(occurred, after)
+    if (used.size === 0) continue
+    const context = shownText(view(session.conversation))
+    const reachable = yield* eachItem(reachableTexts(session, context), (text) => text)
+    const places = yield* eachItem(used, ([anchor, kind]) => placeOf(anchor, kind, { context, reachable }))
+    kept.used += used.size
+    for (const place of places) kept[place] += 1
+  }
+  return kept
+})
