@@ -1,12 +1,13 @@
 import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
-import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { droppedFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
+import { lostFacts } from "../../services/evaluation/Inspect.ts"
 import { namesOf } from "../output/InspectComparison.ts"
 import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
 import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
@@ -17,7 +18,7 @@ import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart, maxOf } from "./PageCharts.ts"
-import { type Drawn, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
+import { figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {
@@ -141,24 +142,24 @@ ${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? marku
 }
 
 /** Returns the facts that the last compaction lost, and those that a snapshot by code keeps. */
-function* lostBy(
-  report: Report,
-  conversation: Conversation,
-  snapshot: string | undefined
-): Work.SlicedWork<LostFacts | undefined> {
+const lostBy = Effect.fnUntraced(function* ({
+  conversation,
+  report,
+  snapshotByCode
+}: Page): Effect.fn.Return<LostFacts | undefined> {
   const index = report.compactions.length - 1
   const compaction = report.compactions[index]
-  const lost = yield* lostFacts(conversation, index)
-  if (lost === undefined || compaction === undefined || compaction.facts === null) return undefined
-  const { after, facts } = compaction
-  const byCode = snapshot === undefined ? undefined : yield* lostFacts(conversation, index, snapshot)
+  const dropped = droppedFacts(conversation, index)
+  if (dropped === undefined || compaction === undefined || compaction.facts === null) return undefined
+  const byCode = snapshotByCode === undefined ? undefined : droppedFacts(conversation, index, snapshotByCode)
+  const facts = compaction.facts.dropped
   return {
-    after,
-    facts: facts.dropped,
-    lost,
-    keptByCode: byCode === undefined ? undefined : facts.dropped - byCode.length
+    after: compaction.after,
+    facts,
+    lost: yield* lostFacts(dropped),
+    keptByCode: byCode === undefined ? undefined : facts - (yield* lostFacts(byCode)).length
   }
-}
+})
 
 /** The last part of the file's name. */
 const nameOf = ({ file }: Report): string => {
@@ -216,22 +217,59 @@ const besideCaption = (one: Report, other: Report): Html =>
 `
   )}Tokens in the view after each message.`
 
+/** Draws a chart for wide and for narrow windows. */
+const draw = Effect.fnUntraced(function* (chart: Chart) {
+  const charts = yield* Effect.promise(() => import("./Charts.ts"))
+  const wide = charts.draw(chart, "wide")
+  yield* Effect.yieldNow
+  return { wide, narrow: charts.draw(chart, "narrow") }
+})
+
+/** Draws the charts of a page, by the place of each. */
+const chartsOf = Effect.fnUntraced(function* (
+  { beside, conversation, measured, report }: Page,
+  sizes: ReadonlyArray<number>,
+  laidAt: ReadonlyArray<number>,
+  isShown: (entry: EntryId) => boolean
+): Effect.fn.Return<ReadonlyMap<string, Html>> {
+  const charts = new Map<string, Html>()
+  if (sizes.length > 0) {
+    // The positions of messages are unknown when only some are loaded.
+    const marks = measured === undefined ? marksOf(conversation, sizes, isShown) : []
+    const drawn = yield* draw(growthChart(report, sizes, laidAt, marks))
+    charts.set("growth", figure(drawn, growthCaption(report, maxOf(sizes))))
+  }
+  if (report.usage !== null && report.usage.points.length > 0) {
+    const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
+    charts.set("usage", figure(yield* draw(usageChart(report, places, sizes.length)), usageCaption))
+  }
+  if (beside !== undefined) {
+    const drawn = yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
+    charts.set("beside", figure(drawn, besideCaption(report, beside.report)))
+  }
+  return charts
+})
+
+/** Returns the marks between the messages of the page: where a compaction was. */
+const cutsOf = ({ measured, report }: Page, laidAt: ReadonlyArray<number>): ReadonlyArray<Entries.Cut> =>
+  (measured === undefined ? laidAt : []).map((laid, index) => {
+    const tokens = report.compactions[index]?.tokens
+    return {
+      entries: laid,
+      text:
+        tokens === undefined
+          ? "A compaction"
+          : `A compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens in the view`
+    }
+  })
+
 /**
  * Renders one self-contained HTML page about a conversation: where its tokens went, and all of its messages.
  *
  * All text of the transcript is escaped. The same conversation always gives the same page.
  */
-export const renderPage = Effect.fn("Page.renderPage")(function* ({
-  beside,
-  conversation,
-  hidesTexts = false,
-  prices,
-  report,
-  measured,
-  snapshotByCode,
-  title
-}: Page) {
-  const charts = yield* Effect.promise(() => import("./Charts.ts"))
+export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
+  const { beside, conversation, hidesTexts = false, measured, prices, report, title } = page
   const sizes = viewSizes(measured ?? conversation)
   const laidAt = Entries.compressedAt(measured ?? conversation)
   yield* Effect.yieldNow
@@ -245,62 +283,20 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
   const verdict = verdictOf({
     inspection: report,
     kindNames,
-    lost: measured === undefined ? yield* Work.run(lostBy(report, conversation, snapshotByCode)) : undefined,
+    lost: measured === undefined ? yield* lostBy(page) : undefined,
     breaks: measured === undefined ? conversationBreaks(conversation, laidAt, about) : [],
     tellsNames: !hidesTexts
   })
-
-  const draw = Effect.fnUntraced(function* (chart: Chart) {
-    const wide = charts.draw(chart, "wide")
-    yield* Effect.yieldNow
-    return { wide, narrow: charts.draw(chart, "narrow") }
-  })
-  // The positions of messages are unknown when only some are loaded.
-  const marks = measured === undefined ? yield* Work.run(marksOf(conversation, sizes, isShown)) : []
-  const grown = sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, laidAt, marks)))
-  const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
-  const used =
-    report.usage === null || report.usage.points.length === 0
-      ? undefined
-      : yield* draw(usageChart(report, places, sizes.length))
-
-  const cuts = (measured === undefined ? laidAt : []).map((laid, index) => {
-    const tokens = report.compactions[index]?.tokens
-    return {
-      entries: laid,
-      text:
-        tokens === undefined
-          ? "A compaction"
-          : `A compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens in the view`
-    }
-  })
+  const turns = new Map(turnList.map((turn) => [turn.entry, turn]))
   const listed = yield* Work.run(
-    Entries.rows(selected, conversation, cuts, {
-      recall,
-      turns: new Map(turnList.map((turn) => [turn.entry, turn])),
-      hidesTexts
-    })
-  )
-
-  const other =
-    beside === undefined
-      ? undefined
-      : yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
-
-  const drawings: ReadonlyArray<readonly [id: string, drawn: Drawn | undefined, caption: Html]> = [
-    ["growth", grown, growthCaption(report, maxOf(sizes))],
-    ["usage", used, usageCaption],
-    ["beside", other, beside === undefined ? none : besideCaption(report, beside.report)]
-  ]
-  const charted = new Map(
-    drawings.flatMap(([id, drawn, caption]) => (drawn === undefined ? [] : [[id, figure(drawn, caption)] as const]))
+    Entries.rows(selected, conversation, cutsOf(page, laidAt), { recall, turns, hidesTexts })
   )
   const sections = reportPage(
     [
       ...(beside === undefined ? [] : [comparisonSection(report, beside.report)]),
       ...inspectSections(report, { sizes, turns: turnList, recall, hidesTexts })
     ],
-    { link, charts: charted }
+    { link, charts: yield* chartsOf(page, sizes, laidAt, isShown) }
   )
   const name = printableLine(title ?? nameOf(report))
   return yield* renderDocument({
