@@ -215,6 +215,11 @@ const showCancelled = ({ state, terminal }: TurnScreen) => {
   return Effect.andThen(terminal.endAnswer(true), terminal.note(text))
 }
 
+const showPreparation = (screen: TurnScreen, { message, state }: Extract<ChatEvent, { _tag: "SnapshotPreparation" }>) =>
+  state === "dropped"
+    ? note(screen, `The snapshot that was prepared is not used: ${message ?? "it was dropped"}.`)
+    : showLabel(screen, state === "running" ? preparationText.running : "thinking")
+
 /** Shows an event of the turn. */
 export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> => {
   const { approved, isRecorded, running, state, terminal, titles } = screen
@@ -263,9 +268,7 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "ChatCompressed":
       return note(screen, compressedSentence(event, "; /undo reverses it"))
     case "SnapshotPreparation":
-      return event.state === "dropped"
-        ? note(screen, `The snapshot that was prepared is not used: ${event.message ?? "it was dropped"}.`)
-        : showLabel(screen, event.state === "running" ? preparationText.running : "thinking")
+      return showPreparation(screen, event)
     case "Finished":
       return showFinished(screen, event)
     case "UserCancelled":

@@ -1,4 +1,4 @@
-import { Arbitrary, Effect, Fiber, type Scope } from "effect"
+import { Arbitrary, Context, Effect, Fiber, Layer, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /**
@@ -30,6 +30,38 @@ export interface ContractVariant<L> {
 /** Runs the effect of a test in its own scope, with a `TestClock`. */
 export const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
   Effect.runPromise(Effect.asVoid(Effect.scoped(test)).pipe(Effect.provide(TestClock.layer())))
+
+/** Tests by their names. Each runs in its own scope, with a `TestClock`. */
+export type NamedTests<R = never> = Readonly<Record<string, () => Effect.Effect<unknown, unknown, Scope.Scope | R>>>
+
+/** Tests of a service by their names. */
+export type ServiceTests<S, A> = Readonly<
+  Record<string, (service: A) => Effect.Effect<unknown, unknown, Scope.Scope | S>>
+>
+
+/** Defines tests as a suite. */
+export const defineTests = ({ describe, it }: TestFunctions, suite: string, tests: NamedTests): void => {
+  describe(suite, () => {
+    for (const [name, run] of Object.entries(tests)) it(name, () => runTest(run()))
+  })
+}
+
+/** Runs each test of a service on one over fresh storage. */
+export const onService = <S, A>(
+  key: Context.Key<S, A>,
+  { make }: Pick<ContractVariant<Layer.Layer<S, unknown>>, "make">,
+  tests: ServiceTests<S, A>
+): NamedTests =>
+  Object.fromEntries(
+    Object.entries(tests).map(([name, run]) => [
+      name,
+      () =>
+        Effect.gen(function* () {
+          const context = yield* Layer.build(yield* make)
+          yield* Effect.provideContext(run(Context.get(context, key)), context)
+        })
+    ])
+  )
 
 /** Checks a property for generated values, the same ones for the same seed. Fails with the smallest value that breaks it. */
 export const checkProperty = Effect.fnUntraced(function* <A, E>(

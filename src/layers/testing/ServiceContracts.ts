@@ -1,4 +1,4 @@
-import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { Cause, type Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import assert from "node:assert/strict"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { call, model as modelContent, type Part, response, text, user } from "../../domain/content/Content.ts"
@@ -11,27 +11,16 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
+import { type ContractVariant, defineTests, onService, type ServiceTests, type TestFunctions } from "./ContractTests.ts"
 
 /** Contract suites of the small services that programs bring: models, token counters, summarizers and hook systems. */
 
 type Variant<S> = Omit<ContractVariant<Layer.Layer<S, unknown>>, "runs">
 
 const testsOf =
-  <S, A>({ describe, it }: TestFunctions, key: Context.Key<S, A>, variant: Variant<S>) =>
-  (tests: Readonly<Record<string, (service: A) => Effect.Effect<unknown, unknown, Scope.Scope>>>) =>
-    describe(variant.name, () => {
-      for (const [name, run] of Object.entries(tests)) {
-        it(name, () =>
-          runTest(
-            Effect.gen(function* () {
-              const layer = yield* variant.make
-              yield* run(Context.get(yield* Layer.build(layer), key))
-            })
-          )
-        )
-      }
-    })
+  <S, A>(functions: TestFunctions, key: Context.Key<S, A>, variant: Variant<S>) =>
+  (tests: ServiceTests<S, A>) =>
+    defineTests(functions, variant.name, onService(key, variant, tests))
 
 /**
  * Defines the tests that every Model passes. It is asked short questions; `model` is the name that the requests have.
@@ -236,71 +225,69 @@ export const summarizerContract = (functions: TestFunctions, variant: Variant<Su
 
 const event: HookEvent = { _tag: "BeforeAgent", prompt: "Hello" }
 
+const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
+  "answers an event that nobody receives with nothing": ({ fire, has }) =>
+    Effect.gen(function* () {
+      assert.strictEqual(has("BeforeAgent"), false)
+      assert.deepStrictEqual(yield* fire(event), emptyOutcome)
+    }),
+  "sends each event to its subscribers, with its place, until their scope closes": ({ fire, has, subscribe }) =>
+    Effect.gen(function* () {
+      const seen: Array<unknown> = []
+      const place = { session: "s1", cwd: "/work" }
+      const hear = (name: string) =>
+        subscribe(name, (received, where) =>
+          Effect.sync(() => void seen.push([name, received, where.session, where.cwd]))
+        )
+      const scope = yield* Scope.make()
+      yield* Effect.provideService(hear("one"), Scope.Scope, scope)
+      yield* hear("two")
+      assert.strictEqual(has("BeforeAgent"), true)
+      yield* fire(event, place)
+      assert.deepStrictEqual(
+        new Set(seen.map((one) => JSON.stringify(one))),
+        new Set(["one", "two"].map((name) => JSON.stringify([name, event, "s1", "/work"])))
+      )
+      assert.strictEqual(seen.length, 2)
+      yield* Scope.close(scope, Exit.void)
+      yield* fire(event)
+      assert.strictEqual(seen.length, 3)
+    }),
+  "merges what hooks answer": ({ fire, subscribe }) =>
+    Effect.gen(function* () {
+      yield* subscribe("one", () => Effect.succeed({ systemMessage: "a message" }))
+      yield* subscribe("two", () => Effect.succeed({ decision: "block" as const, reason: "not today" }))
+      const outcome = yield* fire(event)
+      assert.strictEqual(outcome.blocked, "not today")
+      assert.deepStrictEqual([...outcome.messages], ["a message"])
+    }),
+  "reports a hook that fails or dies, and asks the others": ({ fire, subscribe }) =>
+    Effect.gen(function* () {
+      let heard = 0
+      yield* subscribe("fails", () => Effect.fail(new Error("no")))
+      yield* subscribe("dies", () => Effect.die(new Error("no")))
+      yield* subscribe("hears", () => Effect.sync(() => void (heard += 1)))
+      const { failures } = yield* fire(event)
+      assert.strictEqual(heard, 1)
+      assert.deepStrictEqual(failures.map(({ hook }) => hook).sort(), ["dies", "fails"])
+    }),
+  "gives an event only to hooks that are for it": ({ add, fire, has }) =>
+    Effect.gen(function* () {
+      let heard = 0
+      yield* add([
+        { name: "model", event: "BeforeModel", priority: 0, run: () => Effect.sync(() => void (heard += 1)) }
+      ])
+      assert.strictEqual(has("BeforeAgent"), false)
+      assert.strictEqual(has("BeforeModel"), true)
+      yield* fire(event)
+      assert.strictEqual(heard, 0)
+    })
+}
+
 /**
  * Defines the tests that every HookSystem passes.
  *
  * *When to use*: to test a HookSystem of your own, such as one that sends events to another process.
  */
 export const hookSystemContract = (functions: TestFunctions, variant: Variant<HookSystem>) =>
-  testsOf(
-    functions,
-    HookSystem,
-    variant
-  )({
-    "answers an event that nobody receives with nothing": ({ fire, has }) =>
-      Effect.gen(function* () {
-        assert.strictEqual(has("BeforeAgent"), false)
-        assert.deepStrictEqual(yield* fire(event), emptyOutcome)
-      }),
-    "sends each event to its subscribers, with its place, until their scope closes": ({ fire, has, subscribe }) =>
-      Effect.gen(function* () {
-        const seen: Array<unknown> = []
-        const place = { session: "s1", cwd: "/work" }
-        const hear = (name: string) =>
-          subscribe(name, (received, where) =>
-            Effect.sync(() => void seen.push([name, received, where.session, where.cwd]))
-          )
-        const scope = yield* Scope.make()
-        yield* Effect.provideService(hear("one"), Scope.Scope, scope)
-        yield* hear("two")
-        assert.strictEqual(has("BeforeAgent"), true)
-        yield* fire(event, place)
-        assert.deepStrictEqual(
-          new Set(seen.map((one) => JSON.stringify(one))),
-          new Set(["one", "two"].map((name) => JSON.stringify([name, event, "s1", "/work"])))
-        )
-        assert.strictEqual(seen.length, 2)
-        yield* Scope.close(scope, Exit.void)
-        yield* fire(event)
-        assert.strictEqual(seen.length, 3)
-      }),
-    "merges what hooks answer": ({ fire, subscribe }) =>
-      Effect.gen(function* () {
-        yield* subscribe("one", () => Effect.succeed({ systemMessage: "a message" }))
-        yield* subscribe("two", () => Effect.succeed({ decision: "block" as const, reason: "not today" }))
-        const outcome = yield* fire(event)
-        assert.strictEqual(outcome.blocked, "not today")
-        assert.deepStrictEqual([...outcome.messages], ["a message"])
-      }),
-    "reports a hook that fails or dies, and asks the others": ({ fire, subscribe }) =>
-      Effect.gen(function* () {
-        let heard = 0
-        yield* subscribe("fails", () => Effect.fail(new Error("no")))
-        yield* subscribe("dies", () => Effect.die(new Error("no")))
-        yield* subscribe("hears", () => Effect.sync(() => void (heard += 1)))
-        const { failures } = yield* fire(event)
-        assert.strictEqual(heard, 1)
-        assert.deepStrictEqual(failures.map(({ hook }) => hook).sort(), ["dies", "fails"])
-      }),
-    "gives an event only to hooks that are for it": ({ add, fire, has }) =>
-      Effect.gen(function* () {
-        let heard = 0
-        yield* add([
-          { name: "model", event: "BeforeModel", priority: 0, run: () => Effect.sync(() => void (heard += 1)) }
-        ])
-        assert.strictEqual(has("BeforeAgent"), false)
-        assert.strictEqual(has("BeforeModel"), true)
-        yield* fire(event)
-        assert.strictEqual(heard, 0)
-      })
-  })
+  testsOf(functions, HookSystem, variant)(hookTests)
