@@ -5,19 +5,17 @@ import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts
 import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { lostFacts } from "../../services/evaluation/Inspect.ts"
 import { namesOf } from "../output/InspectComparison.ts"
 import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
-import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
+import { comparisonSection, inspectFacts, inspectSections, maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
-import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
-import { comparisonChart, growthChart, marksOf, usageChart, maxOf } from "./PageCharts.ts"
+import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
 import { figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
@@ -217,14 +215,6 @@ const besideCaption = (one: Report, other: Report): Html =>
 `
   )}Tokens in the view after each message.`
 
-/** Draws a chart for wide and for narrow windows. */
-const draw = Effect.fnUntraced(function* (chart: Chart) {
-  const charts = yield* Effect.promise(() => import("./Charts.ts"))
-  const wide = charts.draw(chart, "wide")
-  yield* Effect.yieldNow
-  return { wide, narrow: charts.draw(chart, "narrow") }
-})
-
 /** Draws the charts of a page, by the place of each. */
 const chartsOf = Effect.fnUntraced(function* (
   { beside, conversation, measured, report }: Page,
@@ -236,16 +226,16 @@ const chartsOf = Effect.fnUntraced(function* (
   if (sizes.length > 0) {
     // The positions of messages are unknown when only some are loaded.
     const marks = measured === undefined ? marksOf(conversation, sizes, isShown) : []
-    const drawn = yield* draw(growthChart(report, sizes, laidAt, marks))
-    charts.set("growth", figure(drawn, growthCaption(report, maxOf(sizes))))
+    const chart = growthChart(report, sizes, laidAt, marks)
+    charts.set("growth", yield* figure(chart, growthCaption(report, maxOf(sizes))))
   }
   if (report.usage !== null && report.usage.points.length > 0) {
     const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
-    charts.set("usage", figure(yield* draw(usageChart(report, places, sizes.length)), usageCaption))
+    charts.set("usage", yield* figure(usageChart(report, places, sizes.length), usageCaption))
   }
   if (beside !== undefined) {
-    const drawn = yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
-    charts.set("beside", figure(drawn, besideCaption(report, beside.report)))
+    const chart = comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)])
+    charts.set("beside", yield* figure(chart, besideCaption(report, beside.report)))
   }
   return charts
 })
@@ -273,7 +263,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
   const sizes = viewSizes(measured ?? conversation)
   const laidAt = Entries.compressedAt(measured ?? conversation)
   yield* Effect.yieldNow
-  const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
+  const selected = Entries.select(conversation, mentioned(report))
   const isShown = (entry: EntryId) => selected.ids.has(entry)
   const link: Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
   const recall = `palimpsest recall ${word(report.file)}`
@@ -288,9 +278,7 @@ export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
     tellsNames: !hidesTexts
   })
   const turns = new Map(turnList.map((turn) => [turn.entry, turn]))
-  const listed = yield* Work.run(
-    Entries.rows(selected, conversation, cutsOf(page, laidAt), { recall, turns, hidesTexts })
-  )
+  const listed = yield* Entries.rows(selected, conversation, cutsOf(page, laidAt), { recall, turns, hidesTexts })
   const sections = reportPage(
     [
       ...(beside === undefined ? [] : [comparisonSection(report, beside.report)]),

@@ -6,13 +6,11 @@ import {
   sequenceOf
 } from "../../domain/conversation/Conversation.ts"
 import type { Report } from "../output/InspectReport.ts"
+import { maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
 import type { Chart, Mark, Point } from "./Charts.ts"
 
 /** The data of the charts on the page of `inspect`. */
-
-/** The largest of these values; 0 of none. */
-export const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Maximum points of a chart line; more cannot be distinguished. */
 const pointLimit = 800

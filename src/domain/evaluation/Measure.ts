@@ -36,6 +36,9 @@ export interface Ratio {
   readonly whole: number
 }
 
+/** Nothing was measured. */
+export const noRatio: Ratio = { part: 0, whole: 0 }
+
 /** One column of the report. */
 export interface Figure {
   /** The key in `--json`, unique among all measures. */
@@ -87,18 +90,11 @@ export const sumRatios = (ratios: Iterable<Ratio>): Ratio => {
   return { part, whole }
 }
 
-/** Returns the figures of a measure: the sums of what the answers to its questions add. */
-export const sumFigures = ({ figures }: Measure, answers: Iterable<Figures>): Figures => {
-  const ratios = new Map(figures.map(({ key }): [string, Array<Ratio>] => [key, []]))
-  for (const answer of answers) {
-    for (const [key, ratio] of Object.entries(answer)) {
-      const own = ratios.get(key)
-      if (own === undefined) ratios.set(key, [ratio])
-      else own.push(ratio)
-    }
-  }
-  return Object.fromEntries([...ratios].map(([key, own]) => [key, sumRatios(own)]))
-}
+/** Returns the sums of figures, by their keys. */
+export const sumFigures = (all: ReadonlyArray<Figures>): Figures =>
+  Object.fromEntries(
+    [...new Set(all.flatMap(Object.keys))].map((key) => [key, sumRatios(all.flatMap((one) => one[key] ?? []))])
+  )
 
 /** Returns part by whole; undefined for a whole of 0. */
 export const valueOf = ({ part, whole }: Ratio): number | undefined => (whole === 0 ? undefined : part / whole)

@@ -1,4 +1,4 @@
-import { Arbitrary, Context, Effect, Fiber, Layer, type Scope } from "effect"
+import { Arbitrary, Context, Effect, Fiber, Layer, Record, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /**
@@ -31,18 +31,19 @@ export interface ContractVariant<L> {
 export const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
   Effect.runPromise(Effect.asVoid(Effect.scoped(test)).pipe(Effect.provide(TestClock.layer())))
 
+/** The steps of a test, as `Effect.gen` takes them. */
+export type TestSteps<R> = Generator<Effect.Effect<unknown, unknown, R>, unknown, never>
+
 /** Tests by their names. Each runs in its own scope, with a `TestClock`. */
-export type NamedTests<R = never> = Readonly<Record<string, () => Effect.Effect<unknown, unknown, Scope.Scope | R>>>
+export type NamedTests = Readonly<Record<string, () => TestSteps<Scope.Scope>>>
 
 /** Tests of a service by their names. */
-export type ServiceTests<S, A> = Readonly<
-  Record<string, (service: A) => Effect.Effect<unknown, unknown, Scope.Scope | S>>
->
+export type ServiceTests<S, A> = Readonly<Record<string, (service: A) => TestSteps<Scope.Scope | S>>>
 
 /** Defines tests as a suite. */
 export const defineTests = ({ describe, it }: TestFunctions, suite: string, tests: NamedTests): void => {
   describe(suite, () => {
-    for (const [name, run] of Object.entries(tests)) it(name, () => runTest(run()))
+    for (const [name, run] of Object.entries(tests)) it(name, () => runTest(Effect.gen(run)))
   })
 }
 
@@ -52,16 +53,25 @@ export const onService = <S, A>(
   { make }: Pick<ContractVariant<Layer.Layer<S, unknown>>, "make">,
   tests: ServiceTests<S, A>
 ): NamedTests =>
-  Object.fromEntries(
-    Object.entries(tests).map(([name, run]) => [
-      name,
-      () =>
-        Effect.gen(function* () {
-          const context = yield* Layer.build(yield* make)
-          yield* Effect.provideContext(run(Context.get(context, key)), context)
-        })
-    ])
+  Record.map(
+    tests,
+    (run) =>
+      function* () {
+        const context = yield* Layer.build(yield* make)
+        yield* Effect.provideContext(
+          Effect.gen(() => run(Context.get(context, key))),
+          context
+        )
+      }
   )
+
+/** Defines the tests of a service as a suite. */
+export const serviceContract = <S, A>(
+  functions: TestFunctions,
+  key: Context.Key<S, A>,
+  variant: Omit<ContractVariant<Layer.Layer<S, unknown>>, "runs">,
+  tests: ServiceTests<S, A>
+): void => defineTests(functions, variant.name, onService(key, variant, tests))
 
 /** Checks a property for generated values, the same ones for the same seed. Fails with the smallest value that breaks it. */
 export const checkProperty = Effect.fnUntraced(function* <A, E>(

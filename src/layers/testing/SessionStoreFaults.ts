@@ -113,7 +113,7 @@ interface Variant {
 }
 
 const repeatsAppends = ({ make }: Variant) =>
-  Effect.gen(function* () {
+  function* () {
     const storage = yield* make
     yield* Effect.forkScoped(timePasses)
     yield* Effect.gen(function* () {
@@ -127,7 +127,7 @@ const repeatsAppends = ({ make }: Variant) =>
         assert.strictEqual((yield* store.events("s1")).length, n + 2)
       }
     }).pipe(Effect.scoped, Effect.provide(storage.layer))
-  })
+  }
 
 /** Stores the history with a fault, and checks what a new store finds. Returns the calls of the storage, and how many operations failed. */
 const storedWith = Effect.fnUntraced(function* ({ make }: Variant, fault: (call: number) => StorageFault) {
@@ -145,8 +145,8 @@ const storedWith = Effect.fnUntraced(function* ({ make }: Variant, fault: (call:
   return { calls, failed }
 }, Effect.scoped)
 
-const atEachCall = (variant: Variant, faultAt: (at: number) => (call: number) => StorageFault) => () =>
-  Effect.gen(function* () {
+const atEachCall = (variant: Variant, faultAt: (at: number) => (call: number) => StorageFault) =>
+  function* () {
     yield* Effect.forkScoped(timePasses)
     let failures = 0
     for (let at = 1; at < maxCalls; at += variant.every ?? 1) {
@@ -155,7 +155,7 @@ const atEachCall = (variant: Variant, faultAt: (at: number) => (call: number) =>
       if (calls < at) break
     }
     assert.ok(failures > 0, "no call of the storage failed")
-  })
+  }
 
 /**
  * Defines tests of a SessionStore whose storage fails: at each of its calls in turn, once or for a while, with and without effect.
@@ -165,7 +165,7 @@ const atEachCall = (variant: Variant, faultAt: (at: number) => (call: number) =>
  */
 export const sessionStoreFaults = (functions: TestFunctions, variant: Variant) =>
   defineTests(functions, `${variant.name} with a storage that fails`, {
-    "stores an append once that is repeated in the same log after its answer was lost": () => repeatsAppends(variant),
+    "stores an append once that is repeated in the same log after its answer was lost": repeatsAppends(variant),
     "loses nothing when a call fails": atEachCall(variant, (at) => (call) => (call === at ? "fail" : "pass")),
     "stores nothing twice when an answer is lost": atEachCall(
       variant,

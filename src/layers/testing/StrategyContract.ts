@@ -35,7 +35,7 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { makeEntry, rangeHandle } from "../../services/session/EntryBuilder.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { checkProperty, defineTests, ending, type TestFunctions } from "./ContractTests.ts"
+import { checkProperty, defineTests, ending, type TestFunctions, type TestSteps } from "./ContractTests.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
 
 /** A strategy, as the contract suite tests it. */
@@ -260,79 +260,70 @@ const requestAround = (strategy: Strategy, messages: ReadonlyArray<Draft>, dista
 const laws: Readonly<
   Record<
     string,
-    (
-      runner: StrategyRunner,
-      request: CompressRequest,
-      options: Options
-    ) => Effect.Effect<unknown, unknown, RunnerServices | HookSystem>
+    (runner: StrategyRunner, request: CompressRequest, options: Options) => TestSteps<RunnerServices | HookSystem>
   >
 > = {
-  "decides the same for the same request, and changes nothing": (runner, request) =>
-    Effect.gen(function* () {
-      const before = described(request.conversation)
-      const decision = yield* runner.decide(request)
-      assert.deepStrictEqual(yield* runner.decide(request), decision)
-      assert.deepStrictEqual(described(request.conversation), before)
-      if (decision._tag === "Skip") return
-      assert.strictEqual(decision.plan.strategy, runner.strategy.name)
-      assert.strictEqual(decision.plan.version, request.conversation.version)
-    }),
-  "compresses to a smaller result that breaks no rule, or returns a reason": (runner, request) =>
-    checkCompression(runner, request),
-  "compresses what it has compressed, under the same rules": (runner, request) =>
-    Effect.gen(function* () {
-      const { outcome } = yield* runner.compress(request)
-      const conversation = adopt(request.conversation, outcome)
-      yield* checkCompression(runner, { ...request, conversation, forced: true })
-    }),
-  "applies a plan like a compression, and refuses a plan of another version": (runner, request) =>
-    Effect.gen(function* () {
-      const plain = { ...request, policy: { ...request.policy, ladder: false } }
-      const decision = yield* runner.decide(plain)
-      if (decision._tag === "Skip") {
-        const { outcome } = yield* runner.compress(plain)
-        return assert.strictEqual(outcome._tag === "Noop" ? outcome.reason : outcome._tag, decision.reason)
-      }
-      const { plan } = decision
-      const [applied, direct] = [yield* runner.apply(plain, plan), yield* runner.compress(plain)]
-      assert.deepStrictEqual(patchOf(applied.outcome), patchOf(direct.outcome))
-      assert.deepStrictEqual([statusOf(applied.outcome), applied.dropped], [statusOf(direct.outcome), direct.dropped])
-      const error = yield* Effect.flip(applyWith(runner, plain, { ...plan, version: plan.version + 1 }))
-      return assert.strictEqual(error._tag, "PlanRefused")
-    }),
-  "shortens a request before it is sent, and only once": (runner, request, { limit }) =>
-    Effect.scoped(checkAssembly(runner, request, limit))
+  *"decides the same for the same request, and changes nothing"(runner, request) {
+    const before = described(request.conversation)
+    const decision = yield* runner.decide(request)
+    assert.deepStrictEqual(yield* runner.decide(request), decision)
+    assert.deepStrictEqual(described(request.conversation), before)
+    if (decision._tag === "Skip") return
+    assert.strictEqual(decision.plan.strategy, runner.strategy.name)
+    assert.strictEqual(decision.plan.version, request.conversation.version)
+  },
+  *"compresses to a smaller result that breaks no rule, or returns a reason"(runner, request) {
+    yield* checkCompression(runner, request)
+  },
+  *"compresses what it has compressed, under the same rules"(runner, request) {
+    const { outcome } = yield* runner.compress(request)
+    const conversation = adopt(request.conversation, outcome)
+    yield* checkCompression(runner, { ...request, conversation, forced: true })
+  },
+  *"applies a plan like a compression, and refuses a plan of another version"(runner, request) {
+    const plain = { ...request, policy: { ...request.policy, ladder: false } }
+    const decision = yield* runner.decide(plain)
+    if (decision._tag === "Skip") {
+      const { outcome } = yield* runner.compress(plain)
+      return assert.strictEqual(outcome._tag === "Noop" ? outcome.reason : outcome._tag, decision.reason)
+    }
+    const { plan } = decision
+    const [applied, direct] = [yield* runner.apply(plain, plan), yield* runner.compress(plain)]
+    assert.deepStrictEqual(patchOf(applied.outcome), patchOf(direct.outcome))
+    assert.deepStrictEqual([statusOf(applied.outcome), applied.dropped], [statusOf(direct.outcome), direct.dropped])
+    const error = yield* Effect.flip(applyWith(runner, plain, { ...plan, version: plan.version + 1 }))
+    return assert.strictEqual(error._tag, "PlanRefused")
+  },
+  *"shortens a request before it is sent, and only once"(runner, request, { limit }) {
+    yield* Effect.scoped(checkAssembly(runner, request, limit))
+  }
 }
 
 /** Rules that one request shows. */
-const examples: Readonly<
-  Record<string, (runner: StrategyRunner) => Effect.Effect<unknown, unknown, RunnerServices | HookSystem>>
-> = {
-  "describes itself within bounds": (runner) =>
-    Effect.sync(() => {
-      assert.match(runner.strategy.name, /^[a-z][a-z0-9-]*$/)
-      for (const window of [1, 1_000, 32_768, 1_048_576]) {
-        const trigger = runner.strategy.trigger(window)
-        assert.ok(trigger > 0 && trigger <= window, `the trigger of ${window} tokens is ${trigger}`)
-      }
-      assert.ok(Number.isInteger(runner.strategy.overflowAttempts) && runner.strategy.overflowAttempts >= 0)
-    }),
-  "does nothing below its trigger, and compresses at it": (runner) =>
-    Effect.gen(function* () {
-      const messages = turns(120)
-      const below = yield* runner.decide(yield* requestAround(runner.strategy, messages, -1))
-      assert.deepStrictEqual([below._tag, below._tag === "Skip" && below.reason], ["Skip", "below threshold"])
-      const { outcome } = yield* runner.compress(yield* requestAround(runner.strategy, messages, -1))
-      assert.strictEqual(outcome._tag, "Noop")
-      const at = yield* runner.decide(yield* requestAround(runner.strategy, messages, 0))
-      assert.strictEqual(at._tag, "Go", JSON.stringify(at))
-    }),
-  "does nothing for an empty conversation": (runner) =>
-    Effect.gen(function* () {
-      const request = yield* requestFor([], policyFor(runner.strategy, 8_000, {}))
-      assert.strictEqual((yield* runner.decide({ ...request, forced: true }))._tag, "Skip")
-      yield* checkCompression(runner, { ...request, forced: true })
-    })
+const examples: Readonly<Record<string, (runner: StrategyRunner) => TestSteps<RunnerServices | HookSystem>>> = {
+  // oxlint-disable-next-line require-yield
+  *"describes itself within bounds"(runner) {
+    assert.match(runner.strategy.name, /^[a-z][a-z0-9-]*$/)
+    for (const window of [1, 1_000, 32_768, 1_048_576]) {
+      const trigger = runner.strategy.trigger(window)
+      assert.ok(trigger > 0 && trigger <= window, `the trigger of ${window} tokens is ${trigger}`)
+    }
+    assert.ok(Number.isInteger(runner.strategy.overflowAttempts) && runner.strategy.overflowAttempts >= 0)
+  },
+  *"does nothing below its trigger, and compresses at it"(runner) {
+    const messages = turns(120)
+    const below = yield* runner.decide(yield* requestAround(runner.strategy, messages, -1))
+    assert.deepStrictEqual([below._tag, below._tag === "Skip" && below.reason], ["Skip", "below threshold"])
+    const { outcome } = yield* runner.compress(yield* requestAround(runner.strategy, messages, -1))
+    assert.strictEqual(outcome._tag, "Noop")
+    const at = yield* runner.decide(yield* requestAround(runner.strategy, messages, 0))
+    assert.strictEqual(at._tag, "Go", JSON.stringify(at))
+  },
+  *"does nothing for an empty conversation"(runner) {
+    const request = yield* requestFor([], policyFor(runner.strategy, 8_000, {}))
+    assert.strictEqual((yield* runner.decide({ ...request, forced: true }))._tag, "Skip")
+    yield* checkCompression(runner, { ...request, forced: true })
+  }
 }
 
 const endsItsCalls = (runner: StrategyRunner, servicesWith: ReturnType<typeof servicesOver>) =>
@@ -384,24 +375,36 @@ export const strategyContract = (
   const servicesWith = servicesOver(tempStore)
   const allSamples = [sampleConversations, ...(conversations === undefined ? [] : [conversations])]
   /** Checks a law for generated conversations, each with new services. */
-  const holds = (law: (typeof laws)[string], name: string) => () =>
-    Effect.forEach(allSamples, (samples) =>
-      checkProperty(
-        Arbitrary.all({ messages: samples, options: Arbitrary.schema(Options) }),
-        runs,
-        ({ messages, options }) =>
-          Effect.gen(function* () {
-            yield* law(runner, yield* newRequest(strategy, messages, options), options)
-          }).pipe(Effect.provide(Layer.fresh(servicesWith(answering(options.answer))))),
-        name
-      )
-    )
+  const holds = (law: (typeof laws)[string], name: string) =>
+    function* () {
+      for (const messages of allSamples) {
+        const cases = Arbitrary.all({ messages, options: Arbitrary.schema(Options) })
+        yield* checkProperty(
+          cases,
+          runs,
+          ({ messages, options }) =>
+            newRequest(strategy, messages, options).pipe(
+              Effect.flatMap((request) => Effect.gen(() => law(runner, request, options))),
+              Effect.provide(Layer.fresh(servicesWith(answering(options.answer))))
+            ),
+          name
+        )
+      }
+    }
   defineTests(functions, `the strategy ${strategy.name}`, {
     ...Record.map(
       examples,
-      (example) => () => Effect.provide(example(runner), servicesWith(Summarizer.layerExtractive))
+      (example) =>
+        function* () {
+          yield* Effect.provide(
+            Effect.gen(() => example(runner)),
+            servicesWith(Summarizer.layerExtractive)
+          )
+        }
     ),
     ...Record.map(laws, holds),
-    "ends its calls when it is interrupted": () => endsItsCalls(runner, servicesWith)
+    *"ends its calls when it is interrupted"() {
+      yield* endsItsCalls(runner, servicesWith)
+    }
   })
 }

@@ -5,6 +5,7 @@ import {
   type Figures,
   type Measure,
   type Replacement,
+  noRatio,
   sumFigures
 } from "../../domain/evaluation/Measure.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
@@ -40,9 +41,8 @@ export const prepareMeasures = Effect.fnUntraced(function* (measures: ReadonlyAr
       recall
     }
     const figures = yield* Effect.forEach(prepared, ({ measure, questions }) =>
-      Effect.map(
-        eachItem(questions(replacement), (ask) => ask()),
-        (answers) => sumFigures(measure, answers)
+      eachItem(questions(replacement), (ask) => ask()).pipe(
+        Effect.map((answers) => sumFigures([...measure.figures.map(({ key }) => ({ [key]: noRatio })), ...answers]))
       )
     )
     return Object.assign({}, ...figures)
