@@ -5,7 +5,6 @@ import { simpleCommands } from "../actions/ShellLine.ts"
 import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { Compaction } from "./Measure.ts"
 import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
@@ -69,7 +68,7 @@ const declaredBy = (part: Part, declared: Set<string>): void => {
 }
 
 /** Names of tools and of their parameters: every request declares them. */
-const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
+export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
   const declared = new Set<string>()
   for (const entry of entries) for (const part of entry.content.parts) declaredBy(part, declared)
   return declared
@@ -98,7 +97,7 @@ export const eachName = (
   })
 
 /** The names of an entry, with paths relative to some folders. */
-interface EntryNames {
+export interface EntryNames {
   readonly roots: string
   /** All of them, and the programs that its commands run. */
   readonly all: ReadonlyArray<string>
@@ -129,75 +128,14 @@ const findNames = (entry: Entry, relative: (text: string) => string): Omit<Entry
 /** Every compaction of a conversation asks for the names of its entries. */
 const namesOfEntries = new WeakMap<Entry, EntryNames>()
 
-const secretMark = /REDACTED/
-
-/** An answer of the agent: one message, or several in a row. */
-export interface AnswerNames {
-  readonly parts: ReadonlyArray<Part>
-  /** The names in what the agent wrote. */
-  readonly written: ReadonlyArray<readonly [name: string, kind: AnchorKind]>
-}
-
-/** Says whether a name has to come from before: it occurred there, no message since has shown it, and it is no name of a tool or parameter. */
-export type IsFromBefore = (name: string) => boolean
-
-/**
- * Walks through what followed a compaction, answer by answer: first `readBefore` reads the messages before it, then `readAfter`
- * those after it, and `end` ends the last answer. `visit` gets each answer of the agent; when it returns false, the rest is
- * skipped.
- */
-export class AnswerWalk {
-  private readonly key: string
-  private readonly relative: (text: string) => string
-  private readonly visit: (answer: AnswerNames, isFromBefore: IsFromBefore) => boolean
-  private readonly declared: ReadonlySet<string>
-  private readonly occurred = new Set<string>()
-  private readonly shown = new Set<string>()
-  private answer: Array<Entry> = []
-  private goesOn = true
-
-  constructor({ after, log, roots }: Compaction, visit: AnswerWalk["visit"]) {
-    this.key = roots.join("\n")
-    this.relative = relativeTo(roots)
-    this.visit = visit
-    this.declared = declaredNames([...log, ...after])
-  }
-
-  /** Reads the next message from before the compaction. */
-  readBefore(entry: Entry): void {
-    for (const name of this.namesOf(entry).all) this.occurred.add(name)
-  }
-
-  /** Reads the next message from after the compaction. */
-  readAfter(entry: Entry): void {
-    if (!this.goesOn || entry.author === "summary") return
-    if (entry.content.role === "model") {
-      this.answer.push(entry)
-      return
-    }
-    this.end()
-    this.show(entry)
-  }
-
-  /** Visits the answer that was read last. */
-  end(): void {
-    if (this.answer.length === 0 || !this.goesOn) return
-    const isFromBefore: IsFromBefore = (name) =>
-      this.occurred.has(name) && !this.shown.has(name) && !this.declared.has(name) && !secretMark.test(name)
-    const written = this.answer.flatMap((entry) => [...this.namesOf(entry).written])
-    this.goesOn = this.visit({ parts: this.answer.flatMap(({ content }) => content.parts), written }, isFromBefore)
-    this.answer.forEach((entry) => this.show(entry))
-    this.answer = []
-  }
-
-  private show(entry: Entry): void {
-    for (const name of this.namesOf(entry).all) this.shown.add(name)
-  }
-
-  private namesOf(entry: Entry): EntryNames {
+/** Returns a function that gives the names of an entry, with paths relative to these folders. */
+export const namesBelow = (roots: ReadonlyArray<string>): ((entry: Entry) => EntryNames) => {
+  const relative = relativeTo(roots)
+  const key = roots.join("\n")
+  return (entry) => {
     const known = namesOfEntries.get(entry)
-    if (known?.roots === this.key) return known
-    const names = { roots: this.key, ...findNames(entry, this.relative) }
+    if (known?.roots === key) return known
+    const names = { roots: key, ...findNames(entry, relative) }
     namesOfEntries.set(entry, names)
     return names
   }

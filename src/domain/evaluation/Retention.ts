@@ -20,13 +20,8 @@ interface Occurrence {
   readonly byAgent: boolean
 }
 
-/** By entry: its anchors, because those after one compression are before the next. */
-const occurrences = new WeakMap<Entry, ReadonlyArray<Occurrence>>()
-
 /** Returns the distinct anchors of an entry, in order. */
 export const anchorsIn = (entry: Entry): ReadonlyArray<Occurrence> => {
-  const known = occurrences.get(entry)
-  if (known !== undefined) return known
   const found: Array<Occurrence> = []
   const [shown, own] = [new Set<string>(), new Set<string>()]
   eachText(entry, (text, byAgent) => {
@@ -37,26 +32,22 @@ export const anchorsIn = (entry: Entry): ReadonlyArray<Occurrence> => {
       found.push({ anchor, kind, byAgent })
     })
   })
-  occurrences.set(entry, found)
   return found
 }
 
 /**
- * Returns the anchors that had occurred and that the agent used again in `after` before a tool or the user showed them again.
- * Summaries that a compression inserted show and use nothing.
+ * Returns the anchors that had occurred and that the agent used again before a tool or the user showed them again. `after` has the
+ * anchors of each entry.
  */
 export const reusedAnchors = (
   occurred: ReadonlySet<string>,
-  after: ReadonlyArray<Entry>
+  after: ReadonlyArray<ReadonlyArray<Occurrence>>
 ): ReadonlyMap<string, AnchorKind> => {
   const shown = new Set<string>()
   const used = new Map<string, AnchorKind>()
-  for (const entry of after) {
-    if (entry.author === "summary") continue
-    for (const { anchor, byAgent, kind } of anchorsIn(entry)) {
-      if (!byAgent) shown.add(anchor)
-      else if (occurred.has(anchor) && !shown.has(anchor)) used.set(anchor, kind)
-    }
+  for (const { anchor, byAgent, kind } of after.flat()) {
+    if (!byAgent) shown.add(anchor)
+    else if (occurred.has(anchor) && !shown.has(anchor)) used.set(anchor, kind)
   }
   return used
 }

@@ -2,7 +2,7 @@ import { Arbitrary, Schema } from "effect"
 import { call, isResponse, type Part, text as textPart } from "../../domain/content/Content.ts"
 import { Handle, hashOf } from "../../domain/content/Handle.ts"
 import * as Conversation from "../../domain/conversation/Conversation.ts"
-import { type Entry, type EntryId, entryId } from "../../domain/conversation/Conversation.ts"
+import { type Entry, type EntryId, entryId, type Patch } from "../../domain/conversation/Conversation.ts"
 import {
   applyEvent,
   emptySession,
@@ -182,19 +182,17 @@ const appendedEvent = ({ first, made, next, second }: EventParts): SessionEvent 
   return { _tag: "Appended", entry: isPlain ? plain : { ...plain, bounded } }
 }
 
-const maskedEvent = (made: EventParts): SessionEvent => ({
-  _tag: "Masked",
-  at: made.at,
-  shorten: made.rest.map((n, index) => ({
-    entry: n === 9 ? entryId(made.next + 1) : named(made, n),
+/** Some refer to entries in the view, some to entries that left it, some to entries that do not exist yet. */
+const shortenings = (event: EventParts, word: string): Patch["shorten"] =>
+  event.rest.map((n, index) => ({
+    entry: n === 9 ? entryId(event.next + 1) : n === 8 ? entryId(1) : named(event, n),
     part: index % 2,
-    replacement: textPart(`masked ${made.next} ${n}`),
+    replacement: textPart(`${word} ${event.next} ${n}`),
     tokens: TokenCount.make(n)
   }))
-})
 
 const compressedEvent = (event: EventParts): SessionEvent => {
-  const { at, first, ids, made, next, rest, second } = event
+  const { at, first, ids, made, next, second } = event
   const [from, to] = [first % Math.max(1, ids.length), second % Math.max(1, ids.length)].sort((a, b) => a - b)
   return {
     _tag: "Compressed",
@@ -207,13 +205,7 @@ const compressedEvent = (event: EventParts): SessionEvent => {
     patch: {
       ...(first === 9 ? {} : { drop: { from: named(event, from ?? 0), to: named(event, to ?? 0) } }),
       insert: second === 9 ? [] : [{ ...made(next), author: "summary" }],
-      // Some refer to entries in the view, some to entries that left it, some to entries that do not exist yet.
-      shorten: rest.map((n, index) => ({
-        entry: n === 9 ? entryId(next + 1) : n === 8 ? entryId(1) : named(event, n),
-        part: index % 2,
-        replacement: textPart(`shortened ${next} ${n}`),
-        tokens: TokenCount.make(n)
-      }))
+      shorten: shortenings(event, "shortened")
     }
   }
 }
@@ -233,14 +225,6 @@ const fileChangedEvent = ({ at, first, second }: EventParts): SessionEvent => {
   return { _tag: "FileChanged", at, path: `/work/${second}.txt`, before, after, by: "tool", ignorable: true }
 }
 
-const failedEvent = ({ at, first, next, second }: EventParts): SessionEvent => ({
-  _tag: "CompressionFailed",
-  at,
-  status: first < 5 ? "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT" : "NOOP",
-  forced: second < 5,
-  tokens: TokenCount.make(next)
-})
-
 /** Makes the event of a seed in a session. Its numbers refer to entries and parts, in the view or not. */
 const eventOf = (seed: EventSeed, session: Session): SessionEvent => {
   const { kind } = seed
@@ -256,7 +240,13 @@ const eventOf = (seed: EventSeed, session: Session): SessionEvent => {
     case "Redone":
       return { _tag: kind, at }
     case "CompressionFailed":
-      return failedEvent(event)
+      return {
+        _tag: kind,
+        at,
+        status: first < 5 ? "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT" : "NOOP",
+        forced: second < 5,
+        tokens: TokenCount.make(next)
+      }
     case "EnvironmentSent":
       return { _tag: kind, at, text: `environment ${first}`, opens: second < 5 }
     case "Prepared":
@@ -270,7 +260,7 @@ const eventOf = (seed: EventSeed, session: Session): SessionEvent => {
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }
     case "Masked":
-      return maskedEvent(event)
+      return { _tag: kind, at, shorten: shortenings(event, "masked") }
     case "Pinned":
       return { _tag: kind, at, pin: { entry: named(event, first), part: 0, start: 0, end: second } }
     case "Compressed":

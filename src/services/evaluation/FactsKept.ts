@@ -23,15 +23,19 @@ export const factsKept = Effect.fnUntraced(function* (
 ): Effect.fn.Return<FactsAfterReplay> {
   const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
   const occurred = new Set<string>()
-  let collected = 0
+  const lengths = [...moments.map(({ conversation }) => entries(conversation).length), undefined]
+  const log = entries(end)
+  // What follows one compression comes before the next.
+  let earlier = yield* eachItem(log.slice(0, lengths[0] ?? 0), anchorsIn)
   for (const [index, session] of moments.entries()) {
-    const before = entries(session.conversation)
-    const found = yield* eachItem(before.slice(collected), anchorsIn)
-    for (const { anchor } of found.flat()) occurred.add(anchor)
-    collected = before.length
-    const after = entries(moments[index + 1]?.conversation ?? end).slice(before.length)
-    yield* eachItem(after, anchorsIn)
-    const used = reusedAnchors(occurred, after)
+    for (const { anchor } of earlier.flat()) occurred.add(anchor)
+    const after = log.slice(lengths[index], lengths[index + 1])
+    earlier = yield* eachItem(after, anchorsIn)
+    // Summaries that a compression inserted show and use nothing.
+    const used = reusedAnchors(
+      occurred,
+      earlier.filter((_, at) => after[at]?.author !== "summary")
+    )
     if (used.size === 0) continue
     const context = shownText(view(session.conversation))
     const reachable = yield* eachItem(reachableTexts(session, context), (text) => text)

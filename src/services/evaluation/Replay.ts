@@ -123,8 +123,6 @@ const standingAt = (clock: Clock.Clock, millis: number): Clock.Clock => ({
   sleep: (duration) => clock.sleep(duration)
 })
 
-const modelOf = ({ recording }: ReplayOptions): string => recording.model ?? "recorded"
-
 /** Returns the event that starts the new session. */
 const startOf = (options: ReplayOptions): Started => {
   const { at = 0, cwd } = options.recording.started ?? {}
@@ -134,7 +132,7 @@ const startOf = (options: ReplayOptions): Started => {
     session: options.session,
     at,
     estimator: estimatorVersion,
-    model: modelOf(options),
+    model: options.recording.model ?? "recorded",
     ...(cwd === undefined ? {} : { cwd })
   }
 }
@@ -148,54 +146,22 @@ interface Attempt {
   readonly moment: number | undefined
 }
 
-/** The session that a replay writes, and the compressions in it. */
-interface ReplayedSession {
-  /** The log that follows what the chat appends. */
-  readonly log: SessionLog
-  readonly attempts: Array<Attempt>
-  readonly moments: Array<ReplayMoment>
-  session: Session
-}
-
-/** Follows what is appended to a log. `requests` is the number of requests so far. */
-const follow = (log: SessionLog, started: Started, requests: Effect.Effect<number>): ReplayedSession => {
-  const replayed: ReplayedSession = {
-    log: {
-      ...log,
-      append: (event) =>
-        Effect.tap(log.append(event), () =>
-          Effect.map(requests, (request) => {
-            const before = replayed.session
-            replayed.session = applyEvent(before, event)
-            const trigger = triggerOf(event)
-            if (trigger === undefined) return
-            const isDone = event._tag === "Compressed"
-            const moment = isDone ? replayed.moments.push({ before, after: replayed.session }) - 1 : undefined
-            replayed.attempts.push({ trigger, request, moment })
-          })
-        )
-    },
-    attempts: [],
-    moments: [],
-    session: applyEvent(emptySession, started)
+/** Follows what is appended to the log of the new session: the session, and its compressions. `requests` is the number of requests so far. */
+const follow = (log: SessionLog, started: Started, requests: Effect.Effect<number>) => {
+  const attempts: Array<Attempt> = []
+  const moments: Array<ReplayMoment> = []
+  let session = applyEvent(emptySession, started)
+  const note = (event: SessionEvent, request: number): void => {
+    const before = session
+    session = applyEvent(before, event)
+    const trigger = triggerOf(event)
+    if (trigger === undefined) return
+    const moment = event._tag === "Compressed" ? moments.push({ before, after: session }) - 1 : undefined
+    attempts.push({ trigger, request, moment })
   }
-  return replayed
-}
-
-/** Returns the settings of the chat. */
-const settingsOf = (options: ReplayOptions) => ({
-  model: modelOf(options),
-  window: options.window,
-  threshold: options.threshold,
-  policy: { ...options.policy, summarizer: "extractive" as const },
-  retries: { call: { ...once, maxServerDelayMillis: 0 }, answer: once }
-})
-
-/** What the exchanges came to. */
-interface PlayedTurns {
-  readonly refused: Array<number>
-  readonly unanswered: Array<number>
-  readonly compressions: Array<Omit<ReplayedCompression, "figures">>
+  const append = (event: SessionEvent) =>
+    Effect.tap(log.append(event), () => Effect.map(requests, (request) => note(event, request)))
+  return { log: { ...log, append }, attempts, moments, session: () => session }
 }
 
 /** Plays exchange by exchange through a chat. */
@@ -206,12 +172,14 @@ const playTurns = Effect.fnUntraced(function* (
   attempts: ReadonlyArray<Attempt>
 ) {
   const report = yield* ReportProgress
-  const played: PlayedTurns = { refused: [], unanswered: [], compressions: [] }
+  const refused: Array<number> = []
+  const unanswered: Array<number> = []
+  const compressions: Array<Omit<ReplayedCompression, "figures">> = []
   const noteCompression = (event: ChatEvent, turn: number): void => {
     if (event._tag !== "ChatCompressed") return
     const { after, before, message, status } = event
-    const { request = 0, trigger = "threshold" } = attempts[played.compressions.length] ?? {}
-    played.compressions.push({ turn, status, trigger, message, before, after, request })
+    const { request = 0, trigger = "threshold" } = attempts[compressions.length] ?? {}
+    compressions.push({ turn, status, trigger, message, before, after, request })
   }
   const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
     report({ done: turn - 1, total: turns.length, unit: "requests" })
@@ -221,17 +189,17 @@ const playTurns = Effect.fnUntraced(function* (
       Effect.catchIf(
         (error): error is ContextOverflow | ModelError => isRefusal(error) && turn > 1,
         Effect.fnUntraced(function* (error) {
-          played.refused.push(turn)
+          refused.push(turn)
           // After a completed answer, the recording has already advanced.
           if ((yield* replay.next) === one) yield* replay.skip
-          if (isTooLarge(error)) played.unanswered.push(turn)
+          if (isTooLarge(error)) unanswered.push(turn)
           else yield* chat.append([{ content: one.answer }])
         })
       )
     )
   })
   yield* Effect.forEach(turns, (turn, index) => playOne(turn, index + 1), { discard: true })
-  return played
+  return { refused, unanswered, compressions }
 })
 
 /** Returns the figures of grounded actions and facts after each compression, until the next one. */
@@ -265,15 +233,22 @@ export const playRecording = Effect.fn("Replay.playRecording")(
     const replay = yield* ReplayModel.make(turns)
     const started = startOf(options)
     const requests = Effect.map(replay.requests, ({ length }) => length)
-    const replayed = follow(yield* store.create(started), started, requests)
-    const { attempts, log, moments, session } = replayed
-    const chat = yield* Chat.make({ log, session, settings: settingsOf(options) }).pipe(
-      Effect.provideService(Model, replay.model)
-    )
+    const { attempts, log, moments, session } = follow(yield* store.create(started), started, requests)
+    const chat = yield* Chat.make({
+      log,
+      session: session(),
+      settings: {
+        model: started.model ?? "recorded",
+        window: options.window,
+        threshold: options.threshold,
+        policy: { ...options.policy, summarizer: "extractive" },
+        retries: { call: { ...once, maxServerDelayMillis: 0 }, answer: once }
+      }
+    }).pipe(Effect.provideService(Model, replay.model))
     const from = yield* Clock.monotonicTimeNanos
     const { compressions, refused, unanswered } = yield* playTurns(turns, chat, replay, attempts)
     const millis = Number((yield* Clock.monotonicTimeNanos) - from) / 1e6
-    const end = replayed.session.conversation
+    const end = session().conversation
     const figures = yield* figuresAfter(moments, end)
     return {
       requests: yield* replay.requests,
