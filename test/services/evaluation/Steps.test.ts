@@ -2,11 +2,6 @@ import { Effect, Fiber } from "effect"
 import { eachItem } from "../../../src/services/evaluation/Steps.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-/** Items without end. */
-function* endless() {
-  for (let item = 0; ; item += 1) yield item
-}
-
 /** Works for about a millisecond. */
 const work = (item: number): number => {
   const until = performance.now() + 1
@@ -21,9 +16,14 @@ describe("work on one item after another", () => {
   })
 
   it.live("lets others run, and ends when it is interrupted", function* () {
-    const working = yield* Effect.forkChild(eachItem(endless(), work))
+    const working = yield* Effect.forkChild(
+      eachItem(
+        Array.from({ length: 1_000 }, (_, item) => item),
+        work
+      )
+    )
     yield* Effect.sleep(20)
     yield* Fiber.interrupt(working)
-    assert.isTrue((yield* Fiber.await(working))._tag === "Failure")
+    assert.strictEqual((yield* Fiber.await(working))._tag, "Failure")
   })
 })
