@@ -7,7 +7,6 @@ import { plan } from "../src/domain/compression/strategies/palimpsest/Plan.ts"
 import { defaultPolicy } from "../src/domain/compression/strategies/Policy.ts"
 import { entries, view } from "../src/domain/conversation/Conversation.ts"
 import { freshMemory } from "../src/domain/conversation/FailureMemory.ts"
-import { inspect } from "../src/domain/evaluation/Inspection.ts"
 import { encodeLine, spillableParts } from "../src/domain/session/LogFormat.ts"
 import { type SessionEvent, minSpillBytes, type Spilled } from "../src/domain/session/Session.ts"
 import { runSync } from "../src/domain/text/SlicedWork.ts"
@@ -16,6 +15,7 @@ import * as FileTempStore from "../src/layers/session/FileTempStore.ts"
 import { Chat } from "../src/services/chat/Chat.ts"
 import { Compression } from "../src/services/compression/Compression.ts"
 import { Summarizer } from "../src/services/compression/summary/Summarizer.ts"
+import { inspect } from "../src/services/evaluation/Inspect.ts"
 import { HookSystem } from "../src/services/hooks/HookSystem.ts"
 import { SessionStore } from "../src/services/session/SessionStore.ts"
 import { TempStore } from "../src/services/session/TempStore.ts"
@@ -100,10 +100,7 @@ const measure = (size: number, folder: string): Effect.Effect<Readonly<Record<st
       const parts = entries(conversation).flatMap((entry) => entry.content.parts)
       const counting = yield* timed(counter.count(parts), runs)
 
-      const inspecting = yield* timed(
-        Effect.sync(() => runSync(inspect(conversation))),
-        runs
-      )
+      const inspecting = yield* timed(inspect(conversation), runs)
       const planning = yield* timed(
         Effect.sync(() => runSync(plan(conversation, defaultPolicy, { forced: true, memory: freshMemory, rung: 0 }))),
         runs

@@ -1,8 +1,16 @@
 import { call, type Content, model, response, text, user } from "../../src/domain/content/Content.ts"
 import { type Entry, entryId } from "../../src/domain/conversation/Conversation.ts"
-import type { Compaction, Figures, Measure, Replacement } from "../../src/domain/evaluation/Measure.ts"
+import { DroppedText } from "../../src/domain/evaluation/DroppedText.ts"
+import {
+  type Compaction,
+  type Figures,
+  type Measure,
+  type Replacement,
+  noRatio,
+  sumFigures
+} from "../../src/domain/evaluation/Measure.ts"
+import { entryText } from "../../src/domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../src/domain/evaluation/WholeWords.ts"
-import * as Work from "../../src/domain/text/SlicedWork.ts"
 
 /** Small compactions for tests of measures. */
 
@@ -39,5 +47,13 @@ export const replacementOf = (
 }
 
 /** Measures one replacement. */
-export const measured = (measure: Measure, compaction: Compaction, replacement: Replacement): Figures =>
-  Work.runSync(Work.runSync(measure.prepare(compaction))(replacement))
+export const measured = (measure: Measure, compaction: Compaction, replacement: Replacement): Figures => {
+  const dropped = new DroppedText(compaction.roots)
+  for (const entry of compaction.log) dropped.add(entryText(entry))
+  const { questions, steps = [] } = measure.prepare(compaction, dropped)
+  for (const step of steps) step()
+  return sumFigures([
+    ...measure.figures.map(({ key }) => ({ [key]: noRatio })),
+    ...questions(replacement).map((ask) => ask())
+  ])
+}

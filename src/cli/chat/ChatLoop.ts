@@ -219,6 +219,18 @@ const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, termina
   }
 })
 
+/** Runs a slash command. Returns the session to go to; undefined when the chat goes on. A command that fails leaves the conversation as it was. */
+const runCommand = (
+  session: ChatSession.ChatSession,
+  { argument, command }: Extract<ReturnType<typeof parseLine>, { _tag: "Command" }>
+) =>
+  Effect.catch(
+    command.leave === undefined
+      ? Effect.as(command.run(session, argument), undefined)
+      : command.leave(session, argument),
+    (error) => Effect.as(say(session, sentence(error.message)), undefined)
+  )
+
 /**
  * Runs the chat until the user leaves or switches to another session. With a recording, its user messages are offered one by
  * one and no tool runs. `first` is a message that a hook sends before the first prompt.
@@ -272,13 +284,7 @@ export const run = Effect.fn("ChatLoop.run")(function* (
         break
       }
       case "Command": {
-        const { argument, command } = parsed
-        const work =
-          command.leave === undefined
-            ? Effect.as(command.run(session, argument), undefined)
-            : command.leave(session, argument)
-        // A command that fails leaves the conversation as it was.
-        const next = yield* Effect.catch(work, (error) => Effect.as(say(session, sentence(error.message)), undefined))
+        const next = yield* runCommand(session, parsed)
         if (next !== undefined) return next
       }
     }

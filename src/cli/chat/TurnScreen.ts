@@ -201,6 +201,25 @@ const showActivity = (screen: TurnScreen, event: Extract<ChatEvent, { _tag: "Sub
   return event.activity._tag === "Thought" ? showLabel(screen, `${event.agent}: ${event.activity.text}`) : live
 }
 
+const showFinished = ({ state, terminal }: TurnScreen, { reason }: Extract<ChatEvent, { _tag: "Finished" }>) => {
+  state.hasFinished = true
+  state.hasPartialAnswer = false
+  const cutOff = cutOffSentences[reason]
+  return Effect.andThen(terminal.endAnswer(false), cutOff === undefined ? Effect.void : terminal.note(cutOff))
+}
+
+const showCancelled = ({ state, terminal }: TurnScreen) => {
+  const text = state.hasFinished
+    ? "Cancelled. Everything up to here is kept."
+    : `Cancelled. ${state.hasPartialAnswer ? "The partial reply was discarded; your" : "Your"} message is back in the prompt.`
+  return Effect.andThen(terminal.endAnswer(true), terminal.note(text))
+}
+
+const showPreparation = (screen: TurnScreen, { message, state }: Extract<ChatEvent, { _tag: "SnapshotPreparation" }>) =>
+  state === "dropped"
+    ? note(screen, `The snapshot that was prepared is not used: ${message ?? "it was dropped"}.`)
+    : showLabel(screen, state === "running" ? preparationText.running : "thinking")
+
 /** Shows an event of the turn. */
 export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> => {
   const { approved, isRecorded, running, state, terminal, titles } = screen
@@ -249,24 +268,11 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "ChatCompressed":
       return note(screen, compressedSentence(event, "; /undo reverses it"))
     case "SnapshotPreparation":
-      return event.state === "dropped"
-        ? note(screen, `The snapshot that was prepared is not used: ${event.message ?? "it was dropped"}.`)
-        : showLabel(screen, event.state === "running" ? preparationText.running : "thinking")
-    case "Finished": {
-      state.hasFinished = true
-      state.hasPartialAnswer = false
-      const cutOff = cutOffSentences[event.reason]
-      return Effect.andThen(terminal.endAnswer(false), cutOff === undefined ? Effect.void : terminal.note(cutOff))
-    }
+      return showPreparation(screen, event)
+    case "Finished":
+      return showFinished(screen, event)
     case "UserCancelled":
-      return Effect.andThen(
-        terminal.endAnswer(true),
-        terminal.note(
-          state.hasFinished
-            ? "Cancelled. Everything up to here is kept."
-            : `Cancelled. ${state.hasPartialAnswer ? "The partial reply was discarded; your" : "Your"} message is back in the prompt.`
-        )
-      )
+      return showCancelled(screen)
     case "InvalidStream":
     case "Error":
       return discardAnswer(screen, Output.sentence(event.message))

@@ -29,7 +29,7 @@ import { type Conversation, type Entry, EntryId, view, viewTokens } from "../../
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
 import { indexedView } from "../../domain/conversation/IndexedView.ts"
 import { projectMessages, sentJson } from "../../domain/conversation/Projection.ts"
-import { type Session, minSpillBytes } from "../../domain/session/Session.ts"
+import { type Session, type SessionEvent, minSpillBytes } from "../../domain/session/Session.ts"
 import type { SettingsFile } from "../../domain/settings/Settings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -167,12 +167,11 @@ const policyOf = (
   loaded: Loaded,
   limit: number,
   summarizer: Policy["summarizer"],
-  strategy: StrategyName,
   { compressionModel, redactSecrets = true, toolOutput }: SettingsFile
 ): Policy => {
   const model = input.model ?? compressionModel
   const counted = viewTokens(loaded.session.conversation)
-  const defaults = strategyDefaults(strategy)
+  const defaults = strategyDefaults(input.strategy)
   return {
     ...defaultPolicy,
     ...defaults,
@@ -181,7 +180,7 @@ const policyOf = (
     ladder: input.summarizer !== "model",
     redactSecrets,
     limit: TokenCount.make(limit),
-    threshold: thresholdOf(input.threshold, undefined) ?? defaultThreshold(strategy, limit),
+    threshold: thresholdOf(input.threshold, undefined) ?? defaultThreshold(input.strategy, limit),
     preserve: input.preserve,
     minGain: input.minGain ?? defaults.minGain,
     toolBudget: TokenCount.make(input.toolBudget),
@@ -337,6 +336,56 @@ const writerTexts: Readonly<Record<(typeof Compressed.Type)["by"], string>> = {
   hook: "by a hook"
 }
 
+/** Returns what a compression kept and what became of the rest, and the snapshot. */
+const compressedLines = (
+  report: Report,
+  conversation: Conversation,
+  outcome: typeof Compressed.Type,
+  hint: string
+): ReadonlyArray<string> => {
+  const step = outcome.plan.steps.find((candidate) => candidate._tag === "Summarize")
+  const shown = report.elided.filter(({ tokensAfter }) => tokensAfter > 0).length
+  const { anchors, inSnapshot, inTail } = outcome.audit
+  const range =
+    step === undefined
+      ? ""
+      : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)
+  const rows = [
+    ["summarized", `${range}, ${writerTexts[outcome.by]}`],
+    [
+      "kept",
+      report.kept === 0
+        ? "no messages in full"
+        : `${Output.plural(report.kept, "message")}, from ${report.keptEntries[0] ?? ""} on`
+    ],
+    ["shortened", shown === 0 ? "" : `${shown} tool ${shown === 1 ? "output" : "outputs"}`],
+    [
+      "facts",
+      anchors === 0
+        ? ""
+        : `top ${Output.number(anchors)} identifiers: ${inSnapshot} in the snapshot, ${inTail} in kept messages`
+    ],
+    ["secrets", secretsText(outcome)],
+    ["recall", hint]
+  ].filter(([, text]) => text !== "")
+  return [...Output.table(rows.map((row) => ["", ...row])).split("\n"), "", outcome.snapshot]
+}
+
+/** Says what to do about a conversation that is still larger than the window. */
+const tooLargeText = (report: Report, outcome: Outcome): string => {
+  const isDefault = !("plan" in outcome) || outcome.plan?.strategy === defaultPolicy.strategy
+  const [largest] = report.stubborn ?? []
+  // Whatever is answered can be summarized.
+  const isUnanswered = largest?.what === "user text" && largest.entry === report.keptEntries.at(-1)
+  const isAlone = isUnanswered && largest.tokens > report.tokens.limit
+  const advice = isAlone
+    ? `: the ${largest.what} ${largest.entry ?? ""} alone has ${Output.number(largest.tokens)} tokens; shorten it, or use a model with a larger window`
+    : isDefault
+      ? ""
+      : `; --strategy ${defaultPolicy.strategy} has stronger steps`
+  return `still larger than the window${advice}`
+}
+
 const describe = (
   report: Report,
   { conversation }: Session,
@@ -350,53 +399,15 @@ const describe = (
     `${style.bold(report.status)}  ${Output.number(before)} → ${Output.number(after)} tokens${after < before ? saved : ""} (window ${Output.number(limit)})`
   ]
   if (outcome._tag === "Noop") lines.push(`  ${noopReasonText[outcome.reason]}`)
-  if (outcome._tag === "Compressed") {
-    const step = outcome.plan.steps.find((candidate) => candidate._tag === "Summarize")
-    const shown = report.elided.filter(({ tokensAfter }) => tokensAfter > 0).length
-    const rows = [
-      [
-        "summarized",
-        `${step === undefined ? "" : rangeText(view(conversation).find(({ entry }) => entry.id === step.from)?.entry, step.from, step.to)}, ${writerTexts[outcome.by]}`
-      ],
-      [
-        "kept",
-        report.kept === 0
-          ? "no messages in full"
-          : `${Output.plural(report.kept, "message")}, from ${report.keptEntries[0] ?? ""} on`
-      ],
-      ...(shown > 0 ? [["shortened", `${shown} tool ${shown === 1 ? "output" : "outputs"}`]] : []),
-      ...(outcome.audit.anchors === 0
-        ? []
-        : [
-            [
-              "facts",
-              `top ${Output.number(outcome.audit.anchors)} identifiers: ${outcome.audit.inSnapshot} in the snapshot, ${outcome.audit.inTail} in kept messages`
-            ]
-          ]),
-      ...(secretsText(outcome) === "" ? [] : [["secrets", secretsText(outcome)]]),
-      ["recall", hint]
-    ]
-    lines.push(...Output.table(rows.map((row) => ["", ...row])).split("\n"), "", outcome.snapshot)
-  }
+  if (outcome._tag === "Compressed") lines.push(...compressedLines(report, conversation, outcome, hint))
   if (outcome._tag === "ContentTruncated")
     lines.push(`  shortened ${report.elided.length} tool outputs; that was enough`)
-  const failedModels = failedModelsText(outcome)
-  if (failedModels !== "") lines.push(style.warn(`  note: ${failedModels}`))
-  if (report.degraded !== null) lines.push(style.warn(`  note: ${report.degraded.message}`))
-  if (after > limit) {
-    const isDefault = !("plan" in outcome) || outcome.plan?.strategy === defaultPolicy.strategy
-    const [largest] = report.stubborn ?? []
-    // Whatever is answered can be summarized.
-    const isUnanswered = largest?.what === "user text" && largest.entry === report.keptEntries.at(-1)
-    const isAlone = isUnanswered && largest.tokens > limit
-    const advice = isAlone
-      ? `: the ${largest.what} ${largest.entry ?? ""} alone has ${Output.number(largest.tokens)} tokens; shorten it, or use a model with a larger window`
-      : isDefault
-        ? ""
-        : `; --strategy ${defaultPolicy.strategy} has stronger steps`
-    lines.push(style.warn(`  note: still larger than the window${advice}`))
-  }
-  return lines.join("\n")
+  const notes = [
+    failedModelsText(outcome),
+    report.degraded?.message ?? "",
+    after > limit ? tooLargeText(report, outcome) : ""
+  ]
+  return [...lines, ...notes.filter((note) => note !== "").map((note) => style.warn(`  note: ${note}`))].join("\n")
 }
 
 const describePlan = (plan: Plan): string =>
@@ -484,6 +495,117 @@ const addHooks = Effect.fnUntraced(function* <E, R>(
   )
 })
 
+/** A run of the command: what was asked for, and what was read. */
+interface Run {
+  readonly input: Flags
+  readonly loaded: Loaded
+  readonly policy: Policy
+}
+
+/** Reads the policy from the flags and the settings, and checks the models before anything is paid for. */
+const findPolicy = Effect.fnUntraced(function* (
+  input: Flags,
+  loaded: Loaded,
+  settings: SettingsFile,
+  handlers: Effect.Success<typeof RuntimeText.handlers>
+) {
+  const summarizer = yield* summarizerOf(input)
+  // The provider is queried only when it writes the snapshot anyway.
+  const asks = summarizer === "model" && !input.plan
+  const [model, ...others] = input.model ?? []
+  // With a fallback, a model that does not exist is skipped.
+  if (asks && model !== undefined && others.length === 0) {
+    yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models: settings.models ?? {} }, true, handlers))
+  } else if (asks) yield* RuntimeText.orExit(SessionOpening.checkSummarizers(input.model, true))
+  const limit =
+    input.window ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --window N" }))
+  return policyOf(input, loaded, limit, summarizer, settings)
+})
+
+const reportOf = (
+  { loaded: { session }, policy }: Run,
+  outcome: Outcome,
+  elided: ReadonlyArray<Elided>,
+  conversation: Conversation
+): Report => ({
+  status: statusOf(outcome),
+  outcome: outcomeJson(outcome),
+  tokens: { ...tokensOf(outcome), limit: policy.limit },
+  ...layoutOf(session, outcome),
+  degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
+  elided,
+  snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
+  audit: outcome._tag === "Compressed" ? outcome.audit : null,
+  ...(tokensOf(outcome).after > policy.limit
+    ? { stubborn: unshrinkable(conversation, new Set(view(conversation).map(({ entry }) => entry.id))) }
+    : {})
+})
+
+/** Says that a signal ended the run. The program ends with the signal's own status. */
+const tellCancelled = Effect.fnUntraced(function* (run: Run) {
+  const { conversation } = run.loaded.session
+  if (!run.input.json) return yield* Output.notice("cancelled; nothing was written")
+  const { requestTokens } = yield* Work.run(indexedView(conversation.view))
+  const before = TokenCount.make(run.policy.overhead + requestTokens)
+  yield* printJson(reportOf(run, Cancelled.make({ before }), [], conversation), conversation)
+})
+
+/** Writes the compressed conversation. Returns the file; undefined when none is written. */
+const write = Effect.fnUntraced(function* (
+  { input, loaded }: Run,
+  outcome: Outcome,
+  events: ReadonlyArray<SessionEvent>
+) {
+  const own = loaded.format
+  if (input.inPlace && own === "opencode") {
+    return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
+  }
+  // A file whose conversation stays as it is stays as it is, to the byte.
+  const out = !input.inPlace ? input.out : patchOf(outcome) === undefined ? undefined : input.file
+  if (out === undefined) return undefined
+  const byName = outFormat(out)
+  const byFile = byName === "markdown" ? "palimpsest" : byName
+  const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
+  const fs = yield* FileSystem.FileSystem
+  const replaced = input.inPlace && format === own ? yield* Effect.option(fs.readFileString(out)) : Option.none()
+  yield* writeTranscript(out, format, events, { replaced: Option.getOrUndefined(replaced) })
+  return out
+})
+
+/** Carries out a run. */
+const carryOut = Effect.fnUntraced(function* (run: Run, models: NonNullable<SettingsFile["models"]>) {
+  const { input, loaded, policy } = run
+  const { session } = loaded
+  const stdio = yield* Effect.context<Stdio.Stdio>()
+  const path = yield* Path.Path
+  const events = yield* Ref.make(loaded.events)
+  const chat = yield* Chat.keep({
+    session: { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory },
+    log: recording(events, session.started?.session ?? ""),
+    settings: { ...(yield* SessionOpening.askableDefaults), cwd: path.resolve(".") }
+  })
+  const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
+  const options = { policy, forced: input.force, tell }
+  if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
+  const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
+  const outcome = yield* chat.compress({ ...options, plan }).pipe(
+    Effect.provideService(ModelWindows.Overrides, models),
+    Output.progress("compressing"),
+    Effect.onInterrupt(() => tellCancelled(run)),
+    Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
+  )
+  const out = yield* write(run, outcome, yield* Ref.get(events))
+  const { conversation, ranges } = yield* chat.session
+  const report = reportOf(run, outcome, yield* elidedParts(session, outcome, out), conversation)
+  const hint = recallHint(report, ranges?.value.handle, out, input.file)
+  yield* input.json
+    ? printJson(report, conversation)
+    : Output.text(describe(report, session, outcome, hint, yield* Output.style))
+  const problem = failureLine(outcome)
+  if (problem !== undefined)
+    return yield* new ExitError({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
+})
+
 /** The command `palimpsest compress <file>`. `hooking` provides the services that hook commands need. */
 export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatform, E, R>) =>
   Command.make(
@@ -491,99 +613,12 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
     flags,
     Effect.fn("cli.compress")(function* (input) {
       yield* checked(input)
-      const stdio = yield* Effect.context<Stdio.Stdio>()
-      const tell = (line: string) => Effect.provideContext(Output.notice(line), stdio)
       const handlers = yield* RuntimeText.handlers
       yield* addHooks(input.file, hooking, handlers.notify)
       const loaded = yield* ConversationInput.load(input)
-      const { session } = loaded
       const settings = yield* FileWindow.settings
-      const { models = {} } = settings
-      const summarizer = yield* summarizerOf(input)
-      // The provider is queried only when it writes the snapshot anyway.
-      const asks = summarizer === "model" && !input.plan
-      const [model, ...others] = input.model ?? []
-      // With a fallback, a model that does not exist is skipped.
-      if (asks && model !== undefined && others.length === 0) {
-        yield* RuntimeText.orExit(SessionOpening.checkModel({ model, models }, true, handlers))
-      } else if (asks) yield* RuntimeText.orExit(SessionOpening.checkSummarizers(input.model, true))
-      const limit =
-        input.window ?? (yield* FileWindow.windowOf(loaded, settings, { asks, hint: "; set it once with --window N" }))
-      const policy = policyOf(input, loaded, limit, summarizer, input.strategy, settings)
-      const options = { policy, forced: input.force, tell }
-      const before = { ...session, memory: input.failed ? { failed: true, waitUntil: 0 } : freshMemory }
-      const events = yield* Ref.make(loaded.events)
-      const path = yield* Path.Path
-      const chat = yield* Chat.keep({
-        session: before,
-        log: recording(events, session.started?.session ?? ""),
-        settings: { ...(yield* SessionOpening.askableDefaults), cwd: path.resolve(".") }
-      })
-      if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
-      const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
-      const reportOf = (
-        outcome: Outcome,
-        elided: ReadonlyArray<Elided>,
-        { conversation }: Pick<Session, "conversation"> = session
-      ): Report => ({
-        status: statusOf(outcome),
-        outcome: outcomeJson(outcome),
-        tokens: { ...tokensOf(outcome), limit: policy.limit },
-        ...layoutOf(session, outcome),
-        degraded: outcome._tag === "Compressed" || outcome._tag === "ContentTruncated" ? outcome.degraded : null,
-        elided,
-        snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null,
-        audit: outcome._tag === "Compressed" ? outcome.audit : null,
-        ...(tokensOf(outcome).after > policy.limit
-          ? { stubborn: unshrinkable(conversation, new Set(view(conversation).map(({ entry }) => entry.id))) }
-          : {})
-      })
-      const sizeBefore = TokenCount.make(
-        policy.overhead + (yield* Work.run(indexedView(session.conversation.view))).requestTokens
-      )
-      const outcome = yield* chat.compress({ ...options, plan }).pipe(
-        Effect.provideService(ModelWindows.Overrides, models),
-        Output.progress("compressing"),
-        // A signal ends the program with its own status.
-        Effect.onInterrupt(() =>
-          input.json
-            ? printJson(reportOf(Cancelled.make({ before: sizeBefore }), []), session.conversation)
-            : Output.notice("cancelled; nothing was written")
-        ),
-        Effect.mapError((error) => (error._tag === "PlanRefused" ? badInput(error.message) : failed(error.message)))
-      )
-      const own = loaded.format
-      if (input.inPlace && own === "opencode") {
-        return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
-      }
-      // A file whose conversation stays as it is stays as it is, to the byte.
-      const out = !input.inPlace ? input.out : patchOf(outcome) === undefined ? undefined : input.file
-      if (out !== undefined) {
-        const byName = outFormat(out)
-        const byFile = byName === "markdown" ? "palimpsest" : byName
-        const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
-        const fs = yield* FileSystem.FileSystem
-        const replaced = input.inPlace && format === own ? yield* Effect.option(fs.readFileString(out)) : Option.none()
-        yield* writeTranscript(out, format, yield* Ref.get(events), { replaced: Option.getOrUndefined(replaced) })
-      }
-      const after = yield* chat.session
-      const report = reportOf(outcome, yield* elidedParts(session, outcome, out), after)
-      if (input.json) {
-        yield* printJson(report, after.conversation)
-      } else {
-        yield* Output.text(
-          describe(
-            report,
-            session,
-            outcome,
-            recallHint(report, after.ranges?.value.handle, out, input.file),
-            yield* Output.style
-          )
-        )
-      }
-      const problem = failureLine(outcome)
-      if (problem !== undefined)
-        return yield* new ExitError({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })
+      const policy = yield* findPolicy(input, loaded, settings, handlers)
+      yield* carryOut({ input, loaded, policy }, settings.models ?? {})
     }, Effect.scoped)
   ).pipe(
     Command.withExamples([

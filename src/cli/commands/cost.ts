@@ -1,8 +1,7 @@
 import { DateTime, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
-import { inspect } from "../../domain/evaluation/Inspection.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
+import { inspect } from "../../services/evaluation/Inspect.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
@@ -24,7 +23,7 @@ const insideOf = Effect.fnUntraced(function* (session: FoundSession, model: stri
   const loaded = yield* Effect.option(transcripts.load(session.path, { lenient: true }))
   if (loaded._tag === "None") return { reads: [], ratings: [] }
   const { events, session: read } = loaded.value
-  const { compactions, reads } = yield* Work.run(inspect(read.conversation, { cwd: session.folder, events, prices }))
+  const { compactions, reads } = yield* inspect(read.conversation, { cwd: session.folder, events, prices })
   const price = model === undefined ? undefined : priceOf(prices.table, model)
   return {
     reads: reads.map(({ path, reads: times, repeated }): Reread => ({

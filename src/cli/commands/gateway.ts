@@ -49,76 +49,96 @@ const upstreamOf = Effect.fnUntraced(function* (upstream: string) {
   )
 })
 
+const flags = {
+  host: ListenAddress.host(),
+  port: ListenAddress.port(defaultPort),
+  upstream: Flag.String("upstream").pipe(
+    Flag.withMetavar("name=url"),
+    Flag.withDescription("Send the requests of a provider to this address: anthropic, gemini or openai; repeatable"),
+    Flag.between(0, 3)
+  ),
+  window: Input.optional(Input.size("window"), "Context window of every model (default: each model's own)"),
+  threshold: Input.optional(
+    Input.share("threshold"),
+    `Compress conversations at this share of the window (default ${defaultThreshold})`
+  ),
+  snapshots: Input.optional(
+    Flag.Literals("snapshots", ["code", "model"]),
+    "Let code (default) or the client's model, with its key and in the background, write snapshots"
+  ),
+  noRecall: Input.flag("no-recall", "Do not declare the tool with which models recall what left the window"),
+  showRecalls: Input.flag("show-recalls", "Show the model's recalls in its answers"),
+  print: Input.optional(Flag.Literals("print", clients), "Print how to point a client at the gateway, and exit"),
+  json: Input.json
+}
+type Flags = Command.Command.Config.Infer<typeof flags>
+
+/** Rejects limits that no gateway can keep. */
+const checked = Effect.fnUntraced(function* ({ port, threshold, window }: Flags) {
+  yield* ListenAddress.checkPort(port)
+  if (window !== undefined && window < 4_096) {
+    return yield* badInput(`--window ${window}: expected at least 4096 tokens`)
+  }
+  if (threshold !== undefined && !(threshold >= 0.1 && threshold <= 1)) {
+    return yield* badInput(`--threshold ${threshold}: expected 0.1 to 1`)
+  }
+})
+
+/** Reads the options from the flags and the settings. `made` is the token that was made for this start; null with tokens of the settings. */
+const readOptions = Effect.fnUntraced(function* (input: Flags) {
+  const { host, port, threshold, window } = input
+  const settings = yield* userSettings
+  const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
+  const setup = gatewaySetup(settings)
+  const { made, tokens } = yield* serverTokens(settings.serve.tokens)
+  const options: GatewayCommandOptions = {
+    ...setup,
+    ...(window === undefined ? {} : { window }),
+    ...(threshold === undefined ? {} : { threshold }),
+    ...(input.snapshots === undefined ? {} : { snapshots: input.snapshots }),
+    ...(input.noRecall ? { recall: false } : {}),
+    ...(input.showRecalls ? { showRecalls: true } : {}),
+    host,
+    port,
+    upstreams: { ...setup.upstreams, ...upstreams },
+    drainSeconds: settings.gateway.drainSeconds ?? defaultDrainSeconds,
+    page: yield* GatewayPage.render,
+    metricsTokens: tokens
+  }
+  return { options, made }
+})
+
+/** Says where the gateway listens. */
+const tellStarted = Effect.fnUntraced(function* ({ host, json }: Flags, port: number, made: string | null) {
+  const url = ListenAddress.urlOf(host, port)
+  if (json) yield* Output.json(Started, { url, token: made })
+  yield* Output.notice(
+    `listening on ${url}; "palimpsest gateway${port === defaultPort ? "" : ` --port ${port}`} --print claude" prints how to point a client at it (Ctrl+C stops)`
+  )
+  if (made !== null) yield* Output.notice(`open ${url}/#token=${made} in a browser to see what it does`)
+  if (!ListenAddress.isLoopback(host))
+    yield* Output.notice("other machines can reach this address; each client needs its own key")
+})
+
 /** The command `palimpsest gateway`. `start` makes the gateway; it is a parameter so that this file does not import its layers. */
 export const gateway = <E extends { readonly message: string }, R>(
   start: (options: GatewayCommandOptions) => Layer.Layer<GatewayServer, E, R>
 ) =>
   Command.make(
     "gateway",
-    {
-      host: ListenAddress.host(),
-      port: ListenAddress.port(defaultPort),
-      upstream: Flag.String("upstream").pipe(
-        Flag.withMetavar("name=url"),
-        Flag.withDescription(
-          "Send the requests of a provider to this address: anthropic, gemini or openai; repeatable"
-        ),
-        Flag.between(0, 3)
-      ),
-      window: Input.optional(Input.size("window"), "Context window of every model (default: each model's own)"),
-      threshold: Input.optional(
-        Input.share("threshold"),
-        `Compress conversations at this share of the window (default ${defaultThreshold})`
-      ),
-      snapshots: Input.optional(
-        Flag.Literals("snapshots", ["code", "model"]),
-        "Let code (default) or the client's model, with its key and in the background, write snapshots"
-      ),
-      noRecall: Input.flag("no-recall", "Do not declare the tool with which models recall what left the window"),
-      showRecalls: Input.flag("show-recalls", "Show the model's recalls in its answers"),
-      print: Input.optional(Flag.Literals("print", clients), "Print how to point a client at the gateway, and exit"),
-      json: Input.json
-    },
+    flags,
     Effect.fn("cli.gateway")(function* (input) {
-      const { host, port, print, threshold, window } = input
-      yield* ListenAddress.checkPort(port)
-      if (print !== undefined) return yield* Output.unwrapped(clientSetup(print, ListenAddress.urlOf(host, port)))
-      if (window !== undefined && window < 4_096) {
-        return yield* badInput(`--window ${window}: expected at least 4096 tokens`)
+      const { host, port, print } = input
+      if (print !== undefined) {
+        yield* ListenAddress.checkPort(port)
+        return yield* Output.unwrapped(clientSetup(print, ListenAddress.urlOf(host, port)))
       }
-      if (threshold !== undefined && !(threshold >= 0.1 && threshold <= 1)) {
-        return yield* badInput(`--threshold ${threshold}: expected 0.1 to 1`)
-      }
-      const settings = yield* userSettings
-      const upstreams = Object.fromEntries(yield* Effect.forEach(input.upstream, upstreamOf))
-      const drainSeconds = settings.gateway.drainSeconds ?? defaultDrainSeconds
-      const setup = gatewaySetup(settings)
-      const { made, tokens } = yield* serverTokens(settings.serve.tokens)
-      const options: GatewayCommandOptions = {
-        ...setup,
-        ...(window === undefined ? {} : { window }),
-        ...(threshold === undefined ? {} : { threshold }),
-        ...(input.snapshots === undefined ? {} : { snapshots: input.snapshots }),
-        ...(input.noRecall ? { recall: false } : {}),
-        ...(input.showRecalls ? { showRecalls: true } : {}),
-        host,
-        port,
-        upstreams: { ...setup.upstreams, ...upstreams },
-        drainSeconds,
-        page: yield* GatewayPage.render,
-        metricsTokens: tokens
-      }
+      yield* checked(input)
+      const { made, options } = yield* readOptions(input)
       return yield* Effect.gen(function* () {
         const server = yield* GatewayServer
-        const url = ListenAddress.urlOf(host, server.port)
-        if (input.json) yield* Output.json(Started, { url, token: made })
-        yield* Output.notice(
-          `listening on ${url}; "palimpsest gateway${server.port === defaultPort ? "" : ` --port ${server.port}`} --print claude" prints how to point a client at it (Ctrl+C stops)`
-        )
-        if (made !== null) yield* Output.notice(`open ${url}/#token=${made} in a browser to see what it does`)
-        if (!ListenAddress.isLoopback(host))
-          yield* Output.notice("other machines can reach this address; each client needs its own key")
-        return yield* ListenAddress.untilStopped(drainSeconds)
+        yield* tellStarted(input, server.port, made)
+        return yield* ListenAddress.untilStopped(options.drainSeconds)
       }).pipe(
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),

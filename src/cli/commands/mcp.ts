@@ -104,6 +104,64 @@ const jsonLines = Layer.effect(
 /** The environment variable with the token of the HTTP server. */
 const tokenVariable = "PALIMPSEST_MCP_TOKEN"
 
+const flags = {
+  session: Input.optionalArgument("session", "Session file to serve (default: the folder's session that changed last)"),
+  agent: SessionFlags.flags.agent,
+  folder: Input.optional(
+    Flag.String("folder").pipe(Flag.withMetavar("folder")),
+    "Folder whose sessions are served (default: the working folder)"
+  ),
+  others: Input.flag("others", "Serve the folder's other sessions too"),
+  secrets: Input.flag("with-secrets", "Keep secrets in answers"),
+  http: Input.optional(
+    Flag.Int("http").pipe(Flag.withMetavar("port")),
+    "Serve over HTTP to programs on this machine, at this port (0: any free port), with a token"
+  ),
+  setup: Input.optional(
+    Flag.Literals("setup", clients).pipe(Flag.withMetavar("client")),
+    "Print the line that adds the server to a client"
+  ),
+  write: Input.flag("write", "With --setup: write it to the client's settings")
+}
+type Flags = Command.Command.Config.Infer<typeof flags>
+
+/** Returns the session file that is named, as a path; undefined where none is. */
+const namedFile = Effect.fnUntraced(function* (session: string | undefined) {
+  if (session === undefined) return undefined
+  const path = yield* Path.Path
+  const file = path.resolve(session)
+  const exists = FileSystem.FileSystem.use((fs) => fs.exists(file))
+  if (yield* Effect.orElseSucceed(exists, () => false)) return file
+  return yield* badInput(`${printableLine(session)}: no such file; "palimpsest find" lists the sessions`)
+})
+
+/** Serves on standard input and output until the client closes it. */
+const overStdio = Effect.fnUntraced(function* (
+  about: Omit<McpHttpOptions, "port" | "token">,
+  registrations: Parameters<ServeMcp>[1]
+) {
+  const stdio = yield* Stdio.Stdio
+  if (yield* stdio.stdinIsTerminal) {
+    yield* Output.notice(
+      'serving MCP on standard input and output: another agent starts this command. "palimpsest install claude" or "palimpsest mcp --setup CLIENT" connects one; Ctrl+D or Ctrl+C ends this'
+    )
+  }
+  const server = Layer.provide(McpServer.layerStdio({ ...about, registrations }), jsonLines)
+  // The server interrupts its own fiber when the client closes standard input: that is a normal end.
+  const running = yield* Effect.forkChild(Layer.launch(server))
+  const exit = yield* Fiber.await(running)
+  if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause))
+    return yield* Effect.failCause(exit.cause).pipe(Effect.orDie)
+})
+
+/** Rejects flags that say nothing together. */
+const checked = Effect.fnUntraced(function* ({ http, setup, write }: Flags) {
+  if (write && setup === undefined) return yield* badInput("--write needs --setup CLIENT")
+  if (http !== undefined && (http < 0 || http > 65_535)) {
+    return yield* badInput(`--http ${http}: expected a port, 0 to 65535`)
+  }
+})
+
 /** The command `palimpsest mcp`. `host`: what it writes into settings. `serve`: serves over HTTP. `open`: reads the sessions. */
 export const mcp = <R>(
   host: InstallHost,
@@ -112,28 +170,7 @@ export const mcp = <R>(
 ) =>
   Command.make(
     "mcp",
-    {
-      session: Input.optionalArgument(
-        "session",
-        "Session file to serve (default: the folder's session that changed last)"
-      ),
-      agent: SessionFlags.flags.agent,
-      folder: Input.optional(
-        Flag.String("folder").pipe(Flag.withMetavar("folder")),
-        "Folder whose sessions are served (default: the working folder)"
-      ),
-      others: Input.flag("others", "Serve the folder's other sessions too"),
-      secrets: Input.flag("with-secrets", "Keep secrets in answers"),
-      http: Input.optional(
-        Flag.Int("http").pipe(Flag.withMetavar("port")),
-        "Serve over HTTP to programs on this machine, at this port (0: any free port), with a token"
-      ),
-      setup: Input.optional(
-        Flag.Literals("setup", clients).pipe(Flag.withMetavar("client")),
-        "Print the line that adds the server to a client"
-      ),
-      write: Input.flag("write", "With --setup: write it to the client's settings")
-    },
+    flags,
     Effect.fn("cli.mcp")(function* (input) {
       const path = yield* Path.Path
       const folder = path.resolve(input.folder ?? ".")
@@ -141,40 +178,16 @@ export const mcp = <R>(
         const { setup, writeServer } = yield* Effect.promise(() => import("./install.ts"))
         return yield* input.write ? writeServer(input.setup, folder, host) : setup(input.setup, host)
       }
-      if (input.write) return yield* badInput("--write needs --setup CLIENT")
-      if (input.http !== undefined && (input.http < 0 || input.http > 65_535)) {
-        return yield* badInput(`--http ${input.http}: expected a port, 0 to 65535`)
-      }
-      const file = input.session === undefined ? undefined : path.resolve(input.session)
-      if (
-        file !== undefined &&
-        !(yield* Effect.orElseSucceed(
-          FileSystem.FileSystem.use((fs) => fs.exists(file)),
-          () => false
-        ))
-      ) {
-        return yield* badInput(
-          `${printableLine(input.session ?? "")}: no such file; "palimpsest find" lists the sessions`
-        )
-      }
+      yield* checked(input)
+      const file = yield* namedFile(input.session)
       const scope = { file, agents: input.agent, folder, others: input.others, showsSecrets: input.secrets }
       const context = yield* Effect.context<R>()
       const answers = yield* answersWhenAsked(Effect.provideContext(open(scope), context))
       const about = { name: program, version, instructions: SessionMcpTools.instructions, protocols }
       const registrations = SessionMcpTools.layer(answers, input.others)
-      const stdio = yield* Stdio.Stdio
-      if (input.http === undefined && (yield* stdio.stdinIsTerminal)) {
-        yield* Output.notice(
-          'serving MCP on standard input and output: another agent starts this command. "palimpsest install claude" or "palimpsest mcp --setup CLIENT" connects one; Ctrl+D or Ctrl+C ends this'
-        )
-      }
-      if (input.http !== undefined) return yield* overHttp(serve, input.http, about, registrations)
-      const server = Layer.provide(McpServer.layerStdio({ ...about, registrations }), jsonLines)
-      // The server interrupts its own fiber when the client closes standard input: that is a normal end.
-      const running = yield* Effect.forkChild(Layer.launch(server))
-      const exit = yield* Fiber.await(running)
-      if (Exit.isFailure(exit) && !Cause.hasInterruptsOnly(exit.cause))
-        return yield* Effect.failCause(exit.cause).pipe(Effect.orDie)
+      return yield* input.http === undefined
+        ? overStdio(about, registrations)
+        : overHttp(serve, input.http, about, registrations)
     }, Effect.scoped)
   ).pipe(
     Command.withExamples([

@@ -3,14 +3,13 @@ import type { Decision, NoopReason, Plan } from "../../domain/compression/Compre
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { empty as nothingSaid, view as conversationView } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { inspect as inspectConversation } from "../../domain/evaluation/Inspection.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../../services/compression/Compression.ts"
 import { snapshotByCode } from "../../services/evaluation/Evaluation.ts"
+import { inspect } from "../../services/evaluation/Inspect.ts"
 import { HandleIndex } from "../../services/session/EntryBuilder.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import type { Report } from "../output/InspectReport.ts"
@@ -65,9 +64,10 @@ export const inspected = Effect.fnUntraced(function* (
   const model = loaded.transcript?.model ?? started?.model ?? null
   const cwd = loaded.transcript?.cwd ?? started?.cwd ?? null
   const about = { model: model ?? undefined, cwd: cwd ?? undefined, prices }
-  const { compactions, ...inspection } = yield* Work.run(
-    inspectConversation(loaded.session.conversation, { ...about, events: loaded.events })
-  ).pipe(Output.progress(`measuring ${file}`))
+  const { compactions, ...inspection } = yield* inspect(loaded.session.conversation, {
+    ...about,
+    events: loaded.events
+  }).pipe(Output.progress(`measuring ${file}`))
   // Of a log that is too long for memory, this is the part that the model sees, unless that is too large as well.
   const session = long === undefined ? loaded.session : long.seen
   const window = FileWindow.windowOf(loaded, yield* FileWindow.settings, { asks: false, hint: "" })

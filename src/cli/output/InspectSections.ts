@@ -42,7 +42,8 @@ export interface InspectParts {
 /** A column that narrow pages leave out. */
 const extra = { isExtra: true } as const
 
-const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
+/** Returns the largest of these values; 0 of none. */
+export const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Results of tools are sent in the user's role. */
 const roleNames = { user: "user and tool results", model: "model" } as const

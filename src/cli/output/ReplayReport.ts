@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
-import { type Ratio, sumRatios } from "../../domain/evaluation/Measure.ts"
+import { sumFigures } from "../../domain/evaluation/Measure.ts"
 import { repeatedInVain, stablePrefix } from "../../domain/evaluation/ReplayFigures.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
@@ -108,14 +108,6 @@ export interface Replayed {
   readonly prices: Prices
 }
 
-const sumOf = (all: ReadonlyArray<Readonly<Record<string, Ratio>>>): Readonly<Record<string, Ratio>> =>
-  Object.fromEntries(
-    [...new Set(all.flatMap(Object.keys))].map((key) => [
-      key,
-      sumRatios(all.map((one) => one[key] ?? { part: 0, whole: 0 }))
-    ])
-  )
-
 /** Returns the part of the report about one strategy. */
 export const resultOf = (
   { model, prices, strategy, trigger, turns, window }: Replayed,
@@ -148,7 +140,7 @@ export const resultOf = (
     rescued: compressions.filter((one) => isRescue(one, refused)).length,
     inVain: repeatedInVain(compressions),
     compressions,
-    figures: sumOf(compressions.map(({ figures }) => figures ?? {})),
+    figures: sumFigures(compressions.map(({ figures }) => figures ?? {})),
     facts: kept,
     sizes: requests,
     milliseconds: millis

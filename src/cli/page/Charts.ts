@@ -74,15 +74,54 @@ export type Size = keyof typeof sizes
 const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 })
 const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 0 })
 
+const at = { x: "message", y: "tokens" }
+const isDrawn = (point: Point) => Number.isFinite(point.tokens) && Number.isFinite(point.message)
+
+const axes = (ticks: number) => [
+  Plot.gridY({ ticks: 5 }),
+  Plot.axisX({
+    ticks,
+    tickSize: 0,
+    tickFormat: (value: number) => (Number.isInteger(value) ? whole.format(value) : "")
+  }),
+  Plot.axisY({ ticks: 5, tickSize: 0, tickFormat: (value: number) => short.format(value) })
+]
+
+type Line = Chart["lines"][number]
+
+const lineMarks = ({ dots = [], filled, name, points, stepped }: Line) => {
+  const curve = stepped ? "step-after" : "linear"
+  return [
+    ...(filled ? [Plot.areaY(points, { ...at, curve, className: `area ${name}` })] : []),
+    Plot.lineY(points, { ...at, curve, className: `line ${name}` }),
+    // A line needs two points; a single point is drawn as a dot.
+    ...(points.length === 1 ? [Plot.dot(points, { ...at, r: 2.5, className: `dot ${name}` })] : []),
+    Plot.dot(dots.filter(isDrawn), { ...at, r: 3.5, title: "title", className: `mark ${name}` })
+  ]
+}
+
+/** The labels of compactions; at the right edge a label stands before its line. */
+const cutLabels = ({ cuts, messages }: Chart) =>
+  (["start", "end"] as const).map((textAnchor) =>
+    Plot.text(
+      cuts.filter(({ message }) => message > messages * 0.85 === (textAnchor === "end")),
+      {
+        x: "message",
+        text: ({ after, before }: Cut) => `${short.format(before)} → ${short.format(after)}`,
+        frameAnchor: "top",
+        textAnchor,
+        dx: textAnchor === "start" ? 5 : -5,
+        className: "told"
+      }
+    )
+  )
+
 /** Draws a chart of tokens over messages. Values that are not finite are left out; without data only the axes are drawn. */
 export const draw = (chart: Chart, size: Size): string => {
   const { document } = parseHTML("<html></html>")
   const { height, labels, ticks, width } = sizes[size]
-  const isDrawn = (point: Point) => Number.isFinite(point.tokens) && Number.isFinite(point.message)
   const lines = chart.lines.map((line) => ({ ...line, points: line.points.filter(isDrawn) }))
   const values = lines.flatMap(({ points }) => points.map(({ tokens }) => tokens))
-  const largest = values.reduce((a, b) => Math.max(a, b), 1)
-  const at = { x: "message", y: "tokens" }
   const svg = Plot.plot({
     document,
     className: "plot",
@@ -96,43 +135,13 @@ export const draw = (chart: Chart, size: Size): string => {
     ariaDescription: chart.description,
     // Slightly wider than the messages, so that a single message has a scale too.
     x: { domain: [0.5, chart.messages + 0.5], label: chart.axis ?? "message" },
-    y: { domain: [0, largest], nice: 5, label: "tokens" },
+    y: { domain: [0, values.reduce((a, b) => Math.max(a, b), 1)], nice: 5, label: "tokens" },
     marks: [
-      Plot.gridY({ ticks: 5 }),
-      Plot.axisX({
-        ticks,
-        tickSize: 0,
-        tickFormat: (value: number) => (Number.isInteger(value) ? whole.format(value) : "")
-      }),
-      Plot.axisY({ ticks: 5, tickSize: 0, tickFormat: (value: number) => short.format(value) }),
-      ...lines.flatMap(({ dots = [], filled, name, points, stepped }) => {
-        const curve = stepped ? "step-after" : "linear"
-        return [
-          ...(filled ? [Plot.areaY(points, { ...at, curve, className: `area ${name}` })] : []),
-          Plot.lineY(points, { ...at, curve, className: `line ${name}` }),
-          // A line needs two points; a single point is drawn as a dot.
-          ...(points.length === 1 ? [Plot.dot(points, { ...at, r: 2.5, className: `dot ${name}` })] : []),
-          Plot.dot(dots.filter(isDrawn), { ...at, r: 3.5, title: "title", className: `mark ${name}` })
-        ]
-      }),
+      ...axes(ticks),
+      ...lines.flatMap(lineMarks),
       Plot.ruleY([0], { className: "ground" }),
       Plot.ruleX(chart.cuts, { x: "message", title: "title", className: "cut" }),
-      // At the right edge a label stands before its line.
-      ...(["start", "end"] as const).map((textAnchor) =>
-        Plot.text(
-          chart.cuts.filter(
-            ({ message }) => chart.cuts.length <= labels && message > chart.messages * 0.85 === (textAnchor === "end")
-          ),
-          {
-            x: "message",
-            text: ({ after, before }: Cut) => `${short.format(before)} → ${short.format(after)}`,
-            frameAnchor: "top",
-            textAnchor,
-            dx: textAnchor === "start" ? 5 : -5,
-            className: "told"
-          }
-        )
-      ),
+      ...cutLabels(chart.cuts.length <= labels ? chart : { ...chart, cuts: [] }),
       Plot.dot(chart.marks.filter(isDrawn), { ...at, r: 3.5, title: "title", href: "href", className: "mark" })
     ]
   })

@@ -1,4 +1,4 @@
-import { Predicate } from "effect"
+import { Effect, Predicate } from "effect"
 import { isCall, isResponse } from "../../domain/content/Content.ts"
 import {
   compressions,
@@ -17,8 +17,8 @@ import { partKindOf } from "../../domain/evaluation/PartKind.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { isTime } from "../../domain/text/Time.ts"
+import { eachItem } from "../../services/evaluation/Steps.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
 import { bar, kindOrder } from "./KindBars.ts"
@@ -94,17 +94,9 @@ export interface Extent {
   readonly partLimit: number
 }
 
-/** Steps between two pauses, and the cost of one step (`SlicedWork.ts`). */
-const stride = 1_000
-const stepCost = 200
-
 /** Returns all messages in the order in which they were added, with the data of their rows. */
-function* rowsOf(conversation: Conversation): SlicedWork<ReadonlyArray<Row>> {
-  const shown = new Map<EntryId, Row["shortened"]>()
-  for (const [index, item] of view(conversation).entries()) {
-    shown.set(item.entry.id, item.shortened)
-    if (index % stride === 0) yield stride * stepCost
-  }
+const rowsOf = (conversation: Conversation): ReadonlyArray<Row> => {
+  const shown = new Map(view(conversation).map(({ entry, shortened }) => [entry.id, shortened]))
   const between = [...inserted(conversation)].sort((a, b) => sequenceOf(a.id) - sequenceOf(b.id))
   const rows: Array<Row> = []
   let turns = 0
@@ -132,58 +124,50 @@ function* rowsOf(conversation: Conversation): SlicedWork<ReadonlyArray<Row>> {
       next += 1
     }
     add(entry, false)
-    if (rows.length % stride === 0) yield stride * stepCost
   }
   for (const entry of between.slice(next)) add(entry, true)
   return rows
 }
 
 /** Selects the messages to show: all of them, or the first, the last, those in `required` and the largest. */
-export function* select(
-  conversation: Conversation,
-  required: ReadonlySet<EntryId>,
-  limit = rowLimit
-): SlicedWork<Selected> {
-  const all = yield* rowsOf(conversation)
+export const select = (conversation: Conversation, required: ReadonlySet<EntryId>, limit = rowLimit): Selected => {
+  const all = rowsOf(conversation)
   const first = Math.min(firstRows, Math.floor(limit / 4))
   const last = Math.min(lastRows, Math.floor(limit / 4))
   const isTaken = new Uint8Array(all.length)
   let room = limit
-  const take = function* (isWanted: (row: Row) => boolean): SlicedWork<void> {
+  const take = (isWanted: (row: Row) => boolean): void => {
     for (const row of all) {
-      if (row.index % stride === 0) yield stride * stepCost
       if (room === 0) return
       if (isTaken[row.index] === 1 || !isWanted(row)) continue
       isTaken[row.index] = 1
       room -= 1
     }
   }
-  if (all.length <= limit) yield* take(() => true)
+  if (all.length <= limit) take(() => true)
   else {
-    yield* take(({ index }) => index < first || index >= all.length - last)
-    yield* take(({ entry, isInserted }) => required.has(entry.id) || isInserted)
+    take(({ index }) => index < first || index >= all.length - last)
+    take(({ entry, isInserted }) => required.has(entry.id) || isInserted)
     const sizes = Float64Array.from(all, ({ index, tokens }) => (isTaken[index] === 1 ? 0 : tokens)).sort()
-    yield all.length * stepCost
     const least = room === 0 ? Number.POSITIVE_INFINITY : (sizes.at(-room) ?? 0)
-    yield* take(({ tokens }) => tokens > least)
-    yield* take(({ tokens }) => tokens === least)
+    take(({ tokens }) => tokens > least)
+    take(({ tokens }) => tokens === least)
   }
   const rows = all.filter(({ index }) => isTaken[index] === 1)
   return { rows, ids: new Set(rows.map(({ entry }) => entry.id)), messages: all.length }
 }
 
 /** Returns the highest limit per part with which all texts fit on the page. */
-function* partLimitOf(rows: ReadonlyArray<Row>): SlicedWork<number> {
+const partLimitOf = Effect.fnUntraced(function* (rows: ReadonlyArray<Row>) {
   const totals = partLimits.map(() => 0)
-  for (const { entry } of rows) {
+  yield* eachItem(rows, ({ entry }) => {
     for (const [index, part] of entry.content.parts.slice(0, partsOfMessage).entries()) {
       const length = pieces(entry, index, part).reduce((total, each) => total + roomOf(each), 0)
       for (const [which, limit] of partLimits.entries()) totals[which] = (totals[which] ?? 0) + Math.min(limit, length)
-      yield 200 + length
     }
-  }
+  })
   return partLimits.find((_, which) => (totals[which] ?? 0) <= pageLimit) ?? 0
-}
+})
 
 /** The first characters of a message on one line. */
 const words = (entry: Entry): string => {
@@ -296,16 +280,15 @@ const gap = (from: Row, to: Row): Html => {
 }
 
 /** Returns the rows of `selected` as list items, with headings of the turns and the texts of `cuts` between them. */
-export function* rows(
+export const rows = Effect.fnUntraced(function* (
   selected: Selected,
   conversation: Conversation,
   cuts: ReadonlyArray<Cut>,
   look: Look
-): SlicedWork<{ readonly markup: Html; readonly extent: Extent }> {
+): Effect.fn.Return<{ readonly markup: Html; readonly extent: Extent }> {
   const limit = yield* partLimitOf(selected.rows)
   const largest = selected.rows.reduce((max, { tokens }) => Math.max(max, tokens), 0)
   const log = entries(conversation)
-  yield log.length
   const waiting = cuts.map((cut) => {
     const last = log[cut.entries - 1]
     return { text: cut.text, after: last === undefined ? 0 : sequenceOf(last.id) }
@@ -322,7 +305,7 @@ export function* rows(
   let previous: Row | undefined
   let room = partsOnPage
   let length = 0
-  for (const row of selected.rows) {
+  yield* eachItem(selected.rows, (row) => {
     items.push(...lay(sequenceOf(row.entry.id)))
     if (previous !== undefined) items.push(gap(previous, row))
     const turn = look.turns.get(row.entry.id)
@@ -333,14 +316,13 @@ export function* rows(
     length += item.html.length
     items.push(item)
     previous = row
-    yield 2_000 + item.html.length * 5
-  }
+  })
   items.push(...lay(Number.POSITIVE_INFINITY))
   return {
     markup: trusted(items.map((item) => item.html).join("")),
     extent: { messages: selected.messages, shown: selected.rows.length, partLimit: limit }
   }
-}
+})
 
 /** Returns the number of log entries at each compression in force, oldest first. */
 export const compressedAt = (conversation: Conversation): ReadonlyArray<number> =>

@@ -1,23 +1,22 @@
 import { Effect } from "effect"
 import { type Conversation, entries, type EntryId } from "../../domain/conversation/Conversation.ts"
-import { lostFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
+import { droppedFacts, viewSizes } from "../../domain/evaluation/Compactions.ts"
 import { conversationBreaks, turnCosts } from "../../domain/evaluation/TurnCosts.ts"
 import { type LostFacts, verdictOf } from "../../domain/evaluation/Verdict.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
+import { lostFacts } from "../../services/evaluation/Inspect.ts"
 import { namesOf } from "../output/InspectComparison.ts"
 import { dollars, kindNames, type Report } from "../output/InspectReport.ts"
-import { comparisonSection, inspectFacts, inspectSections } from "../output/InspectSections.ts"
+import { comparisonSection, inspectFacts, inspectSections, maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
-import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
-import { comparisonChart, growthChart, marksOf, usageChart, maxOf } from "./PageCharts.ts"
-import { type Drawn, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
+import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
+import { figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {
@@ -141,24 +140,24 @@ ${all === 0 ? markup`<p>There are no messages.</p>` : extent.shown === 0 ? marku
 }
 
 /** Returns the facts that the last compaction lost, and those that a snapshot by code keeps. */
-function* lostBy(
-  report: Report,
-  conversation: Conversation,
-  snapshot: string | undefined
-): Work.SlicedWork<LostFacts | undefined> {
+const lostBy = Effect.fnUntraced(function* ({
+  conversation,
+  report,
+  snapshotByCode
+}: Page): Effect.fn.Return<LostFacts | undefined> {
   const index = report.compactions.length - 1
   const compaction = report.compactions[index]
-  const lost = yield* lostFacts(conversation, index)
-  if (lost === undefined || compaction === undefined || compaction.facts === null) return undefined
-  const { after, facts } = compaction
-  const byCode = snapshot === undefined ? undefined : yield* lostFacts(conversation, index, snapshot)
+  const dropped = droppedFacts(conversation, index)
+  if (dropped === undefined || compaction === undefined || compaction.facts === null) return undefined
+  const byCode = snapshotByCode === undefined ? undefined : droppedFacts(conversation, index, snapshotByCode)
+  const facts = compaction.facts.dropped
   return {
-    after,
-    facts: facts.dropped,
-    lost,
-    keptByCode: byCode === undefined ? undefined : facts.dropped - byCode.length
+    after: compaction.after,
+    facts,
+    lost: yield* lostFacts(dropped),
+    keptByCode: byCode === undefined ? undefined : facts - (yield* lostFacts(byCode)).length
   }
-}
+})
 
 /** The last part of the file's name. */
 const nameOf = ({ file }: Report): string => {
@@ -216,55 +215,34 @@ const besideCaption = (one: Report, other: Report): Html =>
 `
   )}Tokens in the view after each message.`
 
-/**
- * Renders one self-contained HTML page about a conversation: where its tokens went, and all of its messages.
- *
- * All text of the transcript is escaped. The same conversation always gives the same page.
- */
-export const renderPage = Effect.fn("Page.renderPage")(function* ({
-  beside,
-  conversation,
-  hidesTexts = false,
-  prices,
-  report,
-  measured,
-  snapshotByCode,
-  title
-}: Page) {
-  const charts = yield* Effect.promise(() => import("./Charts.ts"))
-  const sizes = viewSizes(measured ?? conversation)
-  const laidAt = Entries.compressedAt(measured ?? conversation)
-  yield* Effect.yieldNow
-  const selected = yield* Work.run(Entries.select(conversation, mentioned(report)))
-  const isShown = (entry: EntryId) => selected.ids.has(entry)
-  const link: Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
-  const recall = `palimpsest recall ${word(report.file)}`
-  const about = { model: report.model ?? undefined, prices }
-  const turnList = measured === undefined ? turnCosts(conversation, about) : []
-  yield* Effect.yieldNow
-  const verdict = verdictOf({
-    inspection: report,
-    kindNames,
-    lost: measured === undefined ? yield* Work.run(lostBy(report, conversation, snapshotByCode)) : undefined,
-    breaks: measured === undefined ? conversationBreaks(conversation, laidAt, about) : [],
-    tellsNames: !hidesTexts
-  })
+/** Draws the charts of a page, by the place of each. */
+const chartsOf = Effect.fnUntraced(function* (
+  { beside, conversation, measured, report }: Page,
+  sizes: ReadonlyArray<number>,
+  laidAt: ReadonlyArray<number>,
+  isShown: (entry: EntryId) => boolean
+): Effect.fn.Return<ReadonlyMap<string, Html>> {
+  const charts = new Map<string, Html>()
+  if (sizes.length > 0) {
+    // The positions of messages are unknown when only some are loaded.
+    const marks = measured === undefined ? marksOf(conversation, sizes, isShown) : []
+    const chart = growthChart(report, sizes, laidAt, marks)
+    charts.set("growth", yield* figure(chart, growthCaption(report, maxOf(sizes))))
+  }
+  if (report.usage !== null && report.usage.points.length > 0) {
+    const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
+    charts.set("usage", yield* figure(usageChart(report, places, sizes.length), usageCaption))
+  }
+  if (beside !== undefined) {
+    const chart = comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)])
+    charts.set("beside", yield* figure(chart, besideCaption(report, beside.report)))
+  }
+  return charts
+})
 
-  const draw = Effect.fnUntraced(function* (chart: Chart) {
-    const wide = charts.draw(chart, "wide")
-    yield* Effect.yieldNow
-    return { wide, narrow: charts.draw(chart, "narrow") }
-  })
-  // The positions of messages are unknown when only some are loaded.
-  const marks = measured === undefined ? yield* Work.run(marksOf(conversation, sizes, isShown)) : []
-  const grown = sizes.length === 0 ? undefined : yield* draw(yield* Work.run(growthChart(report, sizes, laidAt, marks)))
-  const places = new Map(entries(conversation).map((entry, index) => [entry.id, index + 1]))
-  const used =
-    report.usage === null || report.usage.points.length === 0
-      ? undefined
-      : yield* draw(usageChart(report, places, sizes.length))
-
-  const cuts = (measured === undefined ? laidAt : []).map((laid, index) => {
+/** Returns the marks between the messages of the page: where a compaction was. */
+const cutsOf = ({ measured, report }: Page, laidAt: ReadonlyArray<number>): ReadonlyArray<Entries.Cut> =>
+  (measured === undefined ? laidAt : []).map((laid, index) => {
     const tokens = report.compactions[index]?.tokens
     return {
       entries: laid,
@@ -274,33 +252,39 @@ export const renderPage = Effect.fn("Page.renderPage")(function* ({
           : `A compaction: ${number(tokens.before)} → ${number(tokens.after)} tokens in the view`
     }
   })
-  const listed = yield* Work.run(
-    Entries.rows(selected, conversation, cuts, {
-      recall,
-      turns: new Map(turnList.map((turn) => [turn.entry, turn])),
-      hidesTexts
-    })
-  )
 
-  const other =
-    beside === undefined
-      ? undefined
-      : yield* draw(comparisonChart([report, sizes], [beside.report, viewSizes(beside.conversation)]))
-
-  const drawings: ReadonlyArray<readonly [id: string, drawn: Drawn | undefined, caption: Html]> = [
-    ["growth", grown, growthCaption(report, maxOf(sizes))],
-    ["usage", used, usageCaption],
-    ["beside", other, beside === undefined ? none : besideCaption(report, beside.report)]
-  ]
-  const charted = new Map(
-    drawings.flatMap(([id, drawn, caption]) => (drawn === undefined ? [] : [[id, figure(drawn, caption)] as const]))
-  )
+/**
+ * Renders one self-contained HTML page about a conversation: where its tokens went, and all of its messages.
+ *
+ * All text of the transcript is escaped. The same conversation always gives the same page.
+ */
+export const renderPage = Effect.fn("Page.renderPage")(function* (page: Page) {
+  const { beside, conversation, hidesTexts = false, measured, prices, report, title } = page
+  const sizes = viewSizes(measured ?? conversation)
+  const laidAt = Entries.compressedAt(measured ?? conversation)
+  yield* Effect.yieldNow
+  const selected = Entries.select(conversation, mentioned(report))
+  const isShown = (entry: EntryId) => selected.ids.has(entry)
+  const link: Link = (entry) => (isShown(entry) ? markup`<a href="#${entry}">${entry}</a>` : markup`${entry}`)
+  const recall = `palimpsest recall ${word(report.file)}`
+  const about = { model: report.model ?? undefined, prices }
+  const turnList = measured === undefined ? turnCosts(conversation, about) : []
+  yield* Effect.yieldNow
+  const verdict = verdictOf({
+    inspection: report,
+    kindNames,
+    lost: measured === undefined ? yield* lostBy(page) : undefined,
+    breaks: measured === undefined ? conversationBreaks(conversation, laidAt, about) : [],
+    tellsNames: !hidesTexts
+  })
+  const turns = new Map(turnList.map((turn) => [turn.entry, turn]))
+  const listed = yield* Entries.rows(selected, conversation, cutsOf(page, laidAt), { recall, turns, hidesTexts })
   const sections = reportPage(
     [
       ...(beside === undefined ? [] : [comparisonSection(report, beside.report)]),
       ...inspectSections(report, { sizes, turns: turnList, recall, hidesTexts })
     ],
-    { link, charts: charted }
+    { link, charts: yield* chartsOf(page, sizes, laidAt, isShown) }
   )
   const name = printableLine(title ?? nameOf(report))
   return yield* renderDocument({

@@ -5,15 +5,12 @@ import {
   entryTokens,
   sequenceOf
 } from "../../domain/conversation/Conversation.ts"
-import type * as Work from "../../domain/text/SlicedWork.ts"
 import type { Report } from "../output/InspectReport.ts"
+import { maxOf } from "../output/InspectSections.ts"
 import { number, plural } from "../output/Output.ts"
 import type { Chart, Mark, Point } from "./Charts.ts"
 
 /** The data of the charts on the page of `inspect`. */
-
-/** The largest of these values; 0 of none. */
-export const maxOf = (values: ReadonlyArray<number>): number => values.reduce((a, b) => Math.max(a, b), 0)
 
 /** Maximum points of a chart line; more cannot be distinguished. */
 const pointLimit = 800
@@ -45,15 +42,14 @@ export const thinned = (points: ReadonlyArray<Point>, limit = pointLimit): Reado
 }
 
 /** Returns the messages that added most to the view. */
-export function* marksOf(
+export const marksOf = (
   conversation: Conversation,
   sizes: ReadonlyArray<number>,
   isShown: (entry: EntryId) => boolean
-): Work.SlicedWork<ReadonlyArray<Mark>> {
+): ReadonlyArray<Mark> => {
   let marks: Array<Mark & { readonly added: number }> = []
   for (const [index, entry] of entries(conversation).entries()) {
     const added = entry.author === "environment" ? 0 : entryTokens(entry)
-    yield 50
     if (added === 0 || (marks.length === markLimit && added <= (marks.at(-1)?.added ?? 0))) continue
     const mark = {
       added,
@@ -68,14 +64,13 @@ export function* marksOf(
 }
 
 /** The chart of the view's growth, with the messages that added most. */
-export function* growthChart(
+export const growthChart = (
   report: Report,
   sizes: ReadonlyArray<number>,
   laidAt: ReadonlyArray<number>,
   marks: ReadonlyArray<Mark>
-): Work.SlicedWork<Chart> {
+): Chart => {
   const points = thinned(sizes.map((tokens, index) => ({ message: index + 1, tokens })))
-  yield sizes.length * 20
   const cuts = laidAt.map((laid, index) => {
     const tokens = report.compactions[index]?.tokens
     return {

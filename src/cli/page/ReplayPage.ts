@@ -8,7 +8,7 @@ import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import { type Html, markup } from "./Markup.ts"
 import { thinned } from "./PageCharts.ts"
-import { type Drawn, figure, plainLink, reportPage, sentence } from "./ReportPage.ts"
+import { figure, plainLink, reportPage, sentence } from "./ReportPage.ts"
 
 /** The page of `replay`: strategies side by side. */
 
@@ -56,11 +56,7 @@ const lead = ({ strategies, window }: Report): Html => {
 
 /** Renders one self-contained HTML page about a replay. The same report always gives the same page. */
 export const renderReplayPage = Effect.fn("ReplayPage.renderReplayPage")(function* (report: Report) {
-  const charts = yield* Effect.promise(() => import("./Charts.ts"))
-  const chart = chartOf(report)
-  const wide = charts.draw(chart, "wide")
-  yield* Effect.yieldNow
-  const drawn: Drawn = { wide, narrow: charts.draw(chart, "narrow") }
+  const chart = yield* figure(chartOf(report), caption(report))
   const last = printableLine(report.file.split(/[\\/]/).at(-1) ?? "")
   const name = report.file === "-" ? "standard input" : last || "conversation"
   return yield* renderDocument({
@@ -71,7 +67,7 @@ ${lead(report)}
 <p class="note">${report.format}, ${plural(report.messages, "message")}; compressed at ${triggersText(report.strategies)} tokens.</p>`,
     ...reportPage(replaySections(report), {
       link: plainLink,
-      charts: new Map([["requests", figure(drawn, caption(report))]])
+      charts: new Map([["requests", chart]])
     }),
     footer: markup`The recording supplied the answers, whatever the request. Code wrote the snapshots.
 Tokens are estimates of palimpsest.`

@@ -1,8 +1,10 @@
+import { Effect } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { Block, Cell, Column, Section, Segment } from "../../domain/evaluation/Report.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
 import { kindNames } from "../output/InspectReport.ts"
 import { number, share } from "../output/Output.ts"
+import type { Chart } from "./Charts.ts"
 import { bar, swatch } from "./KindBars.ts"
 import { type Html, markup, none, trusted } from "./Markup.ts"
 
@@ -158,17 +160,14 @@ export const reportPage = (
   return { contents: shown.map(({ one }) => [one.id, one.short ?? one.title]), main: shown.map(({ html }) => html) }
 }
 
-/** A chart as SVG, drawn in both sizes. */
-export interface Drawn {
-  /** SVG for wide pages. */
-  readonly wide: string
-  /** SVG for narrow pages. */
-  readonly narrow: string
-}
-
-/** Markup for a chart with its caption. */
-export const figure = (drawn: Drawn, caption: Html): Html =>
-  markup`<figure>
-    ${trusted(drawn.wide)}${trusted(drawn.narrow)}
+/** Draws a chart for wide and for narrow pages, which show the one that fits, with its caption. */
+export const figure = Effect.fnUntraced(function* (chart: Chart, caption: Html): Effect.fn.Return<Html> {
+  const charts = yield* Effect.promise(() => import("./Charts.ts"))
+  const wide = charts.draw(chart, "wide")
+  yield* Effect.yieldNow
+  const narrow = charts.draw(chart, "narrow")
+  return markup`<figure>
+    ${trusted(wide)}${trusted(narrow)}
     <figcaption>${caption}</figcaption>
   </figure> `
+})

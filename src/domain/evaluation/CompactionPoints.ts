@@ -24,6 +24,10 @@ const minMessagesPerSide = 4
 export const shownEntry = (item: ViewItem): Entry =>
   item.shortened.size === 0 ? item.entry : { ...item.entry, content: { ...item.entry.content, parts: itemParts(item) } }
 
+/** Returns the text of what the model sees. */
+export const shownText = (items: ReadonlyArray<ViewItem>): string =>
+  items.map((item) => entryText(shownEntry(item))).join("\n")
+
 const logLength = ({ conversation }: Session): number => PersistentList.length(conversation.log)
 
 /** Working directories: the session's, and those that commands changed to. */

@@ -18,7 +18,6 @@ import { currentPath } from "../session/CurrentPath.ts"
 import { Rating, ratingOf } from "../session/Rating.ts"
 import type { SessionEvent } from "../session/Session.ts"
 import * as PersistentList from "../text/PersistentList.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Describes the compressions in force: what each kept and dropped, and the size of the view over time. The environment
@@ -131,8 +130,13 @@ const ratingsIn = (events: ReadonlyArray<SessionEvent>): ReadonlyMap<EntryId, Ra
     events.flatMap((event) => (event._tag === "Labelled" ? [[event.entry, ratingOf(event.label ?? "")] as const] : []))
   )
 
-/** Splits a view into the items that a patch drops and those that it leaves, without the environment message. */
-const parted = (items: ReadonlyArray<ViewItem>, { drop }: Patch) => {
+/** The items of a view that a patch drops and those that it leaves, without the environment message. */
+interface PartedView {
+  readonly dropped: ReadonlyArray<ViewItem>
+  readonly kept: ReadonlyArray<ViewItem>
+}
+
+const parted = (items: ReadonlyArray<ViewItem>, { drop }: Patch): PartedView => {
   const dropped: Array<ViewItem> = []
   const kept: Array<ViewItem> = []
   let dropping = false
@@ -175,7 +179,7 @@ const searched = { facts: 200, characters: 50_000, text: 2_000, tokens: 4_000_00
 const weights = { halfLife: 50, user: 2, agent: 1, other: 0.5 }
 
 /** Returns the facts that the agent and users used most at the end of some messages. */
-function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<string>> {
+const weightiest = (items: ReadonlyArray<ViewItem>): ReadonlyArray<string> => {
   const uses = new Map<string, number>()
   let left = searched.characters
   for (const [since, item] of items.toReversed().entries()) {
@@ -188,7 +192,6 @@ function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<s
     for (const text of texts) {
       eachAnchor(text, (fact) => uses.set(fact, (uses.get(fact) ?? 0) + weight))
       left -= text.length + 20
-      yield text.length * 8 + 100
       if (left <= 0) break
     }
   }
@@ -198,107 +201,97 @@ function* weightiest(items: ReadonlyArray<ViewItem>): SlicedWork<ReadonlyArray<s
     .map(([fact]) => fact)
 }
 
-/** Returns the most used facts of the dropped messages, and those of them that no remaining message has verbatim. */
-function* searchFacts(
-  dropped: ReadonlyArray<ViewItem>,
-  kept: ReadonlyArray<ViewItem>,
-  patch: Patch,
-  inserted: ReadonlyArray<Part>
-): SlicedWork<{ readonly dropped: number; readonly lost: ReadonlyArray<string> }> {
-  const missing = new Set(yield* weightiest(dropped))
-  const all = missing.size
-  const replaced = replacements(patch)
-  // Dialogue is searched first: it is shorter than tool output and holds most facts.
-  const dialogue: Array<string> = []
-  const answered: Array<string> = []
-  const read = (part: Part) => {
-    agentTexts(part, (text) => dialogue.push(text))
-    toolTexts(part, (text) => answered.push(text))
-  }
-  inserted.forEach(read)
-  for (const item of kept) {
-    itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
-  }
-  for (const texts of [dialogue, answered]) {
-    if (missing.size === 0) break
-    const text = texts.join("\n")
-    yield text.length
-    for (const fact of missing) {
-      if (text.includes(fact)) missing.delete(fact)
-      yield text.length / 8
-    }
-  }
-  return { dropped: all, lost: [...missing] }
-}
+/** The facts that a compression dropped, the most used first, and the messages in which each may still stand verbatim. */
+export class DroppedFacts {
+  readonly facts: ReadonlyArray<string>
+  /** Dialogue is searched first: it is shorter than tool output and holds most facts. */
+  private readonly dialogue: string
+  private readonly outputs: string
 
-/** Counts the most used facts of the dropped messages that are still in the remaining ones verbatim. */
-function* factsOf(
-  dropped: ReadonlyArray<ViewItem>,
-  kept: ReadonlyArray<ViewItem>,
-  patch: Patch
-): SlicedWork<Compaction["facts"]> {
-  const facts = yield* searchFacts(
-    dropped,
-    kept,
-    patch,
-    patch.insert.flatMap(({ content }) => content.parts)
-  )
-  return { dropped: facts.dropped, kept: facts.dropped - facts.lost.length }
+  constructor(
+    { dropped, kept }: PartedView,
+    patch: Patch,
+    inserted: ReadonlyArray<Part> = patch.insert.flatMap(({ content }) => content.parts)
+  ) {
+    this.facts = weightiest(dropped)
+    const replaced = replacements(patch)
+    const dialogue: Array<string> = []
+    const outputs: Array<string> = []
+    const read = (part: Part) => {
+      agentTexts(part, (text) => dialogue.push(text))
+      toolTexts(part, (text) => outputs.push(text))
+    }
+    inserted.forEach(read)
+    for (const item of kept) {
+      itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
+    }
+    this.dialogue = dialogue.join("\n")
+    this.outputs = outputs.join("\n")
+  }
+
+  /** Whether the remaining messages have a fact. */
+  isKept(fact: string): boolean {
+    return this.dialogue.includes(fact) || this.outputs.includes(fact)
+  }
 }
 
 /**
- * Returns the facts that the compression in force at this index lost, the most used first. With `snapshot`, those that would be
- * lost if it had inserted this text. Undefined when it dropped nothing.
+ * Returns the facts that the compression in force at this index dropped, beside the messages that remain. With `snapshot`, as if
+ * it had inserted this text. Undefined when it dropped nothing.
  */
-export function* lostFacts(
+export const droppedFacts = (
   conversation: Conversation,
   index: number,
   snapshot?: string
-): SlicedWork<ReadonlyArray<string> | undefined> {
+): DroppedFacts | undefined => {
   const layer = PersistentList.toArray(conversation.undoable)[index]
   if (layer === undefined) return undefined
-  const { dropped, kept } = parted(PersistentList.toArray(layer.before), layer.patch)
-  if (dropped.length === 0) return undefined
-  const inserted =
-    snapshot === undefined ? layer.patch.insert.flatMap(({ content }) => content.parts) : [{ text: snapshot }]
-  return (yield* searchFacts(dropped, kept, layer.patch, inserted)).lost
+  const view = parted(PersistentList.toArray(layer.before), layer.patch)
+  if (view.dropped.length === 0) return undefined
+  return new DroppedFacts(view, layer.patch, snapshot === undefined ? undefined : [{ text: snapshot }])
 }
 
-/** Returns what each compression in force did, oldest first. */
+/** A compression in force, before its facts are searched. */
+export interface SizedCompaction {
+  readonly compaction: Omit<Compaction, "facts">
+  /** Null when nothing was dropped, or there is too much text to search. */
+  readonly facts: DroppedFacts | null
+}
+
+/** Returns what each compression in force did, the latest first: when there is too much to search, the oldest are skipped. */
 export function* compactionsOf(
   conversation: Conversation,
   log: ReadonlyArray<Entry>,
-  laid: ReadonlyArray<AppliedCompaction>,
+  applied: ReadonlyArray<AppliedCompaction>,
   events: ReadonlyArray<SessionEvent>
-): SlicedWork<ReadonlyArray<Compaction>> {
+): Generator<SizedCompaction, void, void> {
   const layers = PersistentList.toArray(conversation.undoable)
   const decided = inForce(events)
   const ratings = ratingsIn(events)
-  const found: Array<Compaction> = []
   let left = searched.tokens
-  // The latest come first, so that when there is too much to search, the oldest are skipped.
   for (let index = layers.length - 1; index >= 0; index -= 1) {
     const layer = layers[index]
-    const sizes = laid[index]
+    const sizes = applied[index]
     if (layer === undefined || sizes === undefined) continue
-    const { dropped, kept } = parted(PersistentList.toArray(layer.before), layer.patch)
-    yield (dropped.length + kept.length) * 50
-    const shares = { dropped: shareOf(dropped), kept: shareOf(kept) }
+    const { patch } = layer
+    const view = parted(PersistentList.toArray(layer.before), patch)
+    const shares = { dropped: shareOf(view.dropped), kept: shareOf(view.kept) }
     left -= shares.dropped.tokens + shares.kept.tokens
-    found.push({
-      after: log[sizes.entries - 1]?.id ?? null,
-      tokens: { before: sizes.before, after: sizes.after },
-      strategy: decided[index]?.strategy ?? null,
-      trigger: decided[index]?.trigger ?? null,
-      rating: layer.patch.insert.map(({ id }) => ratings.get(id)).find((rating) => rating !== undefined) ?? null,
-      ...shares,
-      inserted: {
-        messages: layer.patch.insert.filter(({ author }) => author !== "environment").length,
-        tokens: sum(layer.patch.insert.map(countedTokens))
+    yield {
+      compaction: {
+        after: log[sizes.entries - 1]?.id ?? null,
+        tokens: { before: sizes.before, after: sizes.after },
+        strategy: decided[index]?.strategy ?? null,
+        trigger: decided[index]?.trigger ?? null,
+        rating: patch.insert.map(({ id }) => ratings.get(id)).find((rating) => rating !== undefined) ?? null,
+        ...shares,
+        inserted: {
+          messages: patch.insert.filter(({ author }) => author !== "environment").length,
+          tokens: sum(patch.insert.map(countedTokens))
+        },
+        shortened: shortenedIn(view.kept, patch)
       },
-      shortened: shortenedIn(kept, layer.patch),
-      facts: dropped.length === 0 || left < 0 ? null : yield* factsOf(dropped, kept, layer.patch)
-    })
+      facts: view.dropped.length === 0 || left < 0 ? null : new DroppedFacts(view, patch)
+    }
   }
-  return found.reverse()
 }

@@ -1,8 +1,9 @@
 import { pathsIn, replacementsIn } from "../actions/AgentTools.ts"
 import { isCall } from "../content/Content.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Compaction, Measure } from "./Measure.ts"
-import { DroppedText, OneRecall, withoutLineNumbers } from "./OneRecall.ts"
+import type { Entry } from "../conversation/Conversation.ts"
+import { withoutLineNumbers } from "./DroppedText.ts"
+import { type Compaction, type Measure, shareOf, stepsOf } from "./Measure.ts"
+import { OneRecall } from "./OneRecall.ts"
 import { entryText } from "./RecordedNames.ts"
 import { comparable, relativeTo, SearchableText } from "./WholeWords.ts"
 
@@ -21,48 +22,48 @@ const editsOf = (args: unknown): ReadonlyArray<NeededEdit> => {
   return replacementsIn(args).flatMap(([before]) => (before.trim() === "" ? [] : [{ path, replaced: before.trim() }]))
 }
 
-/** Returns the edits after a compaction that needed a text from before it. */
-function* neededEdits({ after, before, roots }: Compaction): SlicedWork<ReadonlyArray<NeededEdit>> {
+/** Finds the edits after a compaction that needed a text from before it. They are complete after all steps. */
+const neededEdits = ({ after, before, roots }: Compaction) => {
   const relative = relativeTo(roots)
-  const comparableText = (text: string) => withoutLineNumbers(relative(text))
-  const textsBefore = before.map((entry) => comparableText(entryText(entry)))
-  yield textsBefore.reduce((sum, text) => sum + text.length, 0) * 2
+  const textOf = (entry: Entry) => withoutLineNumbers(relative(entryText(entry)))
+  const textsBefore: Array<string> = []
   const since: Array<string> = []
   const edits: Array<NeededEdit> = []
-  for (const entry of after) {
+  const readAfter = (entry: Entry): void => {
     for (const part of entry.content.parts.filter(isCall)) {
       for (const { path, replaced } of editsOf(part.functionCall.args)) {
+        if (edits.length >= maxEdits) return
         const searched = relative(replaced)
-        yield [...textsBefore, ...since].reduce((sum, text) => sum + text.length, 0) / 8
-        if (since.some((text) => text.includes(searched)) || !textsBefore.some((text) => text.includes(searched)))
-          continue
-        edits.push({ path: comparable(path, relative), replaced: searched })
-        if (edits.length >= maxEdits) return edits
+        const isThere = (text: string) => text.includes(searched)
+        if (!since.some(isThere) && textsBefore.some(isThere)) {
+          edits.push({ path: comparable(path, relative), replaced: searched })
+        }
       }
     }
-    since.push(comparableText(entryText(entry)))
+    since.push(textOf(entry))
   }
-  return edits
+  return {
+    edits,
+    steps: [...stepsOf(before, (entry) => textsBefore.push(textOf(entry))), ...stepsOf(after, readAfter)]
+  }
 }
 
 /** Edits: whether the file's path and the text to be replaced stand in the context, or one recall away. */
 export const groundedEdits: Measure = {
   name: "edits",
   figures: [{ key: "editsReachable", title: "edits", unit: "share" }],
-  *prepare(compaction) {
-    const edits = yield* neededEdits(compaction)
-    const dropped = DroppedText.when(compaction)
-    return function* (replacement) {
-      if (edits.length === 0) return { editsReachable: { part: 0, whole: 0 } }
-      const recall = new OneRecall(dropped, replacement, compaction.roots)
-      const text = new SearchableText(withoutLineNumbers(replacement.context.text), (own) => own)
-      let reachable = 0
-      for (const { path, replaced } of edits) {
-        yield text.text.length / 8
-        if (!text.has(path, "path") && !(yield* recall.shows([[path, "path"]]))) continue
-        if (text.text.includes(replaced) || (yield* recall.showsText(replaced))) reachable += 1
+  prepare(compaction, dropped) {
+    const { edits, steps } = neededEdits(compaction)
+    return {
+      steps,
+      questions(replacement) {
+        const recall = new OneRecall(dropped, replacement, compaction.roots)
+        const text = new SearchableText(withoutLineNumbers(replacement.context.text), (own) => own)
+        const isReachable = ({ path, replaced }: NeededEdit): boolean =>
+          (text.has(path, "path") || recall.shows([[path, "path"]])) &&
+          (text.text.includes(replaced) || recall.showsText(replaced))
+        return edits.map((edit) => () => ({ editsReachable: shareOf(isReachable(edit)) }))
       }
-      return { editsReachable: { part: reachable, whole: edits.length } }
     }
   }
 }

@@ -1,6 +1,6 @@
 import { Schema } from "effect"
 import { estimate } from "./Interval.ts"
-import { type Figure, sumRatios } from "./Measure.ts"
+import { type Figure, noRatio, sumRatios } from "./Measure.ts"
 import { PlantedSum } from "./PlantedGrades.ts"
 
 /** The report of `eval`, and its sums. */
@@ -74,8 +74,6 @@ const groupOf = ({ preserve, size, writer }: MeasuredRow): string => `${writer} 
 
 const mean = (numbers: ReadonlyArray<number>): number =>
   numbers.length === 0 ? 0 : Math.round(numbers.reduce((sum, n) => sum + n, 0) / numbers.length)
-
-const noRatio = { part: 0, whole: 0 }
 
 /** Returns the sums over all files, one for each kind of row, in the order in which the rows occur. */
 export const sumsOf = (

@@ -1,6 +1,6 @@
-import type { Measure } from "./Measure.ts"
-import { needsOf } from "./NextActions.ts"
-import { DroppedText, OneRecall } from "./OneRecall.ts"
+import { type Measure, shareOf } from "./Measure.ts"
+import { type NeededName, needsOf } from "./NextActions.ts"
+import { OneRecall } from "./OneRecall.ts"
 
 /**
  * Grounded actions and facts: whether what the agent needed for its next actions, and could only know from before, stands in
@@ -14,29 +14,22 @@ export const groundedActions: Measure = {
     { key: "factsKept", title: "facts", unit: "share" },
     { key: "factsReachable", title: "+recall", unit: "share" }
   ],
-  *prepare(compaction) {
-    const { actions, facts } = yield* needsOf(compaction)
-    const dropped = DroppedText.when(compaction)
-    return function* (replacement) {
-      const { context } = replacement
-      const recall = new OneRecall(dropped, replacement, compaction.roots)
-      const counts = { grounded: 0, reachable: 0, kept: 0, found: 0 }
-      for (const names of actions) {
-        const missing = names.filter(([name, kind]) => !context.has(name, kind))
-        yield context.text.length / 4
-        if (missing.length === 0) counts.grounded += 1
-        else if (yield* recall.shows(missing)) counts.reachable += 1
-      }
-      for (const fact of facts) {
-        yield context.text.length / 8
-        if (context.has(...fact)) counts.kept += 1
-        else if (yield* recall.shows([fact])) counts.found += 1
-      }
-      return {
-        actionsGrounded: { part: counts.grounded, whole: actions.length },
-        actionsReachable: { part: counts.grounded + counts.reachable, whole: actions.length },
-        factsKept: { part: counts.kept, whole: facts.length },
-        factsReachable: { part: counts.kept + counts.found, whole: facts.length }
+  prepare(compaction, dropped) {
+    const { needs, steps } = needsOf(compaction)
+    return {
+      steps,
+      questions(replacement) {
+        const { actions, facts } = needs()
+        const recall = new OneRecall(dropped, replacement, compaction.roots)
+        const ask = (names: ReadonlyArray<NeededName>, here: string, reachable: string) => () => {
+          const missing = names.filter((name) => !replacement.context.has(...name))
+          const isHere = missing.length === 0
+          return { [here]: shareOf(isHere), [reachable]: shareOf(isHere || recall.shows(missing)) }
+        }
+        return [
+          ...actions.map((names) => ask(names, "actionsGrounded", "actionsReachable")),
+          ...facts.map((fact) => ask([fact], "factsKept", "factsReachable"))
+        ]
       }
     }
   }

@@ -13,18 +13,19 @@ import {
   type Pairing,
   pairing,
   placeKey,
+  sum,
   view,
+  type ViewItem,
   viewTokens
 } from "../conversation/Conversation.ts"
 import type { SessionEvent } from "../session/Session.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 import { relativePath } from "../text/WorkspacePath.ts"
 import { Cost, type Prices } from "../tokens/Prices.ts"
-import { Compaction, compactionsOf, appliedCompactions, sizesOf } from "./Compactions.ts"
+import { type AppliedCompaction, Compaction, sizesOf } from "./Compactions.ts"
 import { LargePart, PartKind, partKindOf } from "./PartKind.ts"
 import { answersIn, recordedCost, RecordedUsage, summaryRequests, usageOf } from "./RecordedUse.ts"
 import { RepeatedReads } from "./RepeatedReads.ts"
-import { sumOf, tallied, Tally } from "./Tally.ts"
+import { sumOf, Tally } from "./Tally.ts"
 
 /** Inspects where the tokens of a conversation go. The environment message is always counted separately, as in the limits. */
 
@@ -119,108 +120,123 @@ export const relativePathsTo =
   (path: string): string =>
     relativePath(path, cwd).replace(/(^|[\\/])(?:\.[\\/]+)+/g, "$1")
 
-/** Returns the files that were read more than once. The tokens of a call that read several files are divided evenly. */
-function* readsOf(
-  all: ReadonlyArray<Entry>,
-  pairs: Pairing,
-  cwd: string | undefined
-): SlicedWork<ReadonlyArray<RepeatedRead>> {
-  const relative = relativePathsTo(cwd)
-  const reads = new RepeatedReads()
-  for (const [item, entry] of all.entries()) {
+/** Reads the messages of a conversation one by one, and finds where its tokens go. */
+export class MessageInspection {
+  /** The messages to read: the log, and what compressions inserted. */
+  readonly all: ReadonlyArray<Entry>
+  readonly log: ReadonlyArray<Entry>
+  private readonly conversation: Conversation
+  private readonly about: InspectionContext
+  private readonly shown: ReadonlyMap<EntryId, ViewItem>
+  private readonly pairs: Pairing
+  private readonly tally = new Tally()
+  private readonly reads = new RepeatedReads()
+  private readonly relative: (path: string) => string
+  private readonly calls: Array<Unpaired> = []
+  private readonly responses: Array<Unpaired> = []
+
+  constructor(conversation: Conversation, about: InspectionContext) {
+    this.conversation = conversation
+    this.about = about
+    this.log = entries(conversation)
+    this.all = [...this.log, ...inserted(conversation)]
+    this.shown = new Map(view(conversation).map((item) => [item.entry.id, item]))
+    this.pairs = pairing(this.all.map((entry) => entry.content))
+    this.relative = relativePathsTo(about.cwd)
+  }
+
+  /** Reads the next of all messages. */
+  read(entry: Entry, item: number): void {
+    // Copies that compressions inserted are no reads.
+    if (item < this.log.length) this.addReads(entry, item)
+    if (entry.author === "environment") {
+      this.tally.environment += entryTokens(entry)
+      return
+    }
+    sumOf(this.tally.roles, entry.content.role).count += 1
     for (const [index, part] of entry.content.parts.entries()) {
-      // What a command did to files does not count: finding it would take longer than everything else.
-      if (!isCall(part) || isCommand(part.functionCall.args)) continue
-      const place = pairs.responseOf.get(placeKey({ item, part: index }))
-      const answering = place === undefined ? undefined : all[place.item]
-      if (place === undefined || answering === undefined) continue
-      yield 300
-      const answer = answering.content.parts[place.part]
-      const actions = actionsOf(part, answer)
-      const paths = new Set(actions.flatMap((action) => (action._tag === "Read" ? [relative(action.path)] : [])))
-      if (paths.size === 0) continue
-      const text = answerText(answer)
-      reads.add(paths, { text, tokens: answering.tokens[place.part] ?? 0 }, answering.id)
-      yield text.length * 2
+      const tool = this.toolOf(item, index, part)
+      this.addPart(entry, index, part, tool)
+      if (tool === undefined) continue
+      const isAnswered = isCall(part) ? this.pairs.responseOf : this.pairs.callOf
+      if (isAnswered.has(placeKey({ item, part: index }))) continue
+      const unpaired = isCall(part) ? this.calls : this.responses
+      unpaired.push({ entry: entry.id, part: index, tool })
     }
   }
-  return reads.repeated()
-}
 
-/** Inspects where the tokens of a conversation go. */
-export function* inspect(conversation: Conversation, about: InspectionContext = {}): SlicedWork<Inspection> {
-  const log = entries(conversation)
-  const all = [...log, ...inserted(conversation)]
-  const shown = new Map(view(conversation).map((item) => [item.entry.id, item]))
-  yield all.length * 20
-  const pairs = pairing(all.map((entry) => entry.content))
-  yield all.length * 50
+  private addPart(entry: Entry, index: number, part: Part, tool: string | undefined): void {
+    const { tally } = this
+    const kind = partKindOf(entry, part)
+    const tokens = entry.tokens[index] ?? 0
+    const seen = this.shown.get(entry.id)
+    const visible = seen === undefined ? 0 : (seen.shortened.get(index)?.tokens ?? tokens)
+    const own = [sumOf(tally.kinds, kind)]
+    if (tool !== undefined) own.push(sumOf(isCall(part) ? tally.calls : tally.outputs, tool))
+    for (const sum of own) sum.count += 1
+    for (const sum of [sumOf(tally.roles, entry.content.role), ...own]) {
+      sum.tokens += tokens
+      sum.view += visible
+    }
+    const handle = entry.handles[index] ?? null
+    tally.add({ entry: entry.id, part: index, kind, tool: tool ?? null, tokens, handle }, part)
+  }
 
-  const tally = new Tally()
-  const broken: { readonly calls: Array<Unpaired>; readonly responses: Array<Unpaired> } = { calls: [], responses: [] }
-
-  const toolOf = (item: number, index: number, part: Part): string | undefined => {
+  private toolOf(item: number, index: number, part: Part): string | undefined {
     if (isCall(part)) return part.functionCall.name
     if (!isResponse(part)) return undefined
-    const place = pairs.callOf.get(placeKey({ item, part: index }))
-    const call = place === undefined ? undefined : all[place.item]?.content.parts[place.part]
+    const place = this.pairs.callOf.get(placeKey({ item, part: index }))
+    const call = place === undefined ? undefined : this.all[place.item]?.content.parts[place.part]
     return part.functionResponse.name ?? call?.functionCall?.name ?? "unknown"
   }
 
-  for (const [item, entry] of all.entries()) {
-    yield 100 * entry.content.parts.length
-    if (entry.author === "environment") {
-      tally.environment += entryTokens(entry)
-      continue
-    }
-    const seen = shown.get(entry.id)
-    const role = sumOf(tally.roles, entry.content.role)
-    role.count += 1
+  /** Adds the files that calls read. The tokens of a call that read several files are divided evenly. */
+  private addReads(entry: Entry, item: number): void {
     for (const [index, part] of entry.content.parts.entries()) {
-      const kind = partKindOf(entry, part)
-      const tool = toolOf(item, index, part)
-      const tokens = entry.tokens[index] ?? 0
-      const visible = seen === undefined ? 0 : (seen.shortened.get(index)?.tokens ?? tokens)
-      const sums = [role, sumOf(tally.kinds, kind)]
-      if (tool !== undefined) sums.push(sumOf(isCall(part) ? tally.calls : tally.outputs, tool))
-      for (const [position, sum] of sums.entries()) {
-        if (position > 0) sum.count += 1
-        sum.tokens += tokens
-        sum.view += visible
-      }
-      const handle = entry.handles[index] ?? null
-      tally.add({ entry: entry.id, part: index, kind, tool: tool ?? null, tokens, handle }, part)
-      if (tool === undefined) continue
-      const isAnswered = isCall(part) ? pairs.responseOf : pairs.callOf
-      if (isAnswered.has(placeKey({ item, part: index }))) continue
-      broken[isCall(part) ? "calls" : "responses"].push({ entry: entry.id, part: index, tool })
+      // What a command did to files does not count: finding it would take longer than everything else.
+      if (!isCall(part) || isCommand(part.functionCall.args)) continue
+      const place = this.pairs.responseOf.get(placeKey({ item, part: index }))
+      const answering = place === undefined ? undefined : this.log[place.item]
+      if (place === undefined || answering === undefined) continue
+      const answer = answering.content.parts[place.part]
+      const paths = new Set(
+        actionsOf(part, answer).flatMap((action) => (action._tag === "Read" ? [this.relative(action.path)] : []))
+      )
+      if (paths.size === 0) continue
+      const read = { text: answerText(answer), tokens: answering.tokens[place.part] ?? 0 }
+      this.reads.add(paths, read, answering.id)
     }
   }
 
-  const laid = appliedCompactions(conversation, log)
-  const sizes = sizesOf(log, laid)
-  yield log.length * 50
-  const answers = answersIn(log, sizes)
-  const usage = usageOf(answers)
-  const summaries = summaryRequests(about.events ?? [])
-  yield log.length * 50
-  const starts = log.flatMap((entry, index) => (opensTurn(entry) ? [index] : []))
-  const { all: allTokens, environment, ...sums } = tallied([tally])
-  return {
-    messages: log.length,
-    turns: starts.length,
-    tokens: { all: allTokens, view: viewTokens(conversation), environment },
-    ...sums,
-    growth: starts.flatMap((_, turn) => {
-      const last = (starts[turn + 1] ?? log.length) - 1
-      const entry = log[last]
-      return entry === undefined ? [] : [{ turn: turn + 1, entry: entry.id, tokens: sizes[last] ?? 0 }]
-    }),
-    compactions: yield* compactionsOf(conversation, log, laid, about.events ?? []),
-    reads: yield* readsOf(log, pairs, about.cwd),
-    usage,
-    cost: recordedCost(answers, usage === null && answers.length > 0, summaries, about),
-    compressing: recordedCost([], false, summaries, about),
-    broken
+  /** Returns the inspection after all messages were read. */
+  inspection(applied: ReadonlyArray<AppliedCompaction>, compactions: ReadonlyArray<Compaction>): Inspection {
+    const { about, conversation, log, tally } = this
+    const sizes = sizesOf(log, applied)
+    const answers = answersIn(log, sizes)
+    const usage = usageOf(answers)
+    const summaries = summaryRequests(about.events ?? [])
+    const starts = log.flatMap((entry, index) => (opensTurn(entry) ? [index] : []))
+    const sums = tally.sums()
+    return {
+      messages: log.length,
+      turns: starts.length,
+      tokens: {
+        all: sum(sums.roles.map(({ tokens }) => tokens)),
+        view: viewTokens(conversation),
+        environment: tally.environment
+      },
+      ...sums,
+      growth: starts.flatMap((_, turn) => {
+        const last = (starts[turn + 1] ?? log.length) - 1
+        const entry = log[last]
+        return entry === undefined ? [] : [{ turn: turn + 1, entry: entry.id, tokens: sizes[last] ?? 0 }]
+      }),
+      compactions,
+      reads: this.reads.repeated(),
+      usage,
+      cost: recordedCost(answers, usage === null && answers.length > 0, summaries, about),
+      compressing: recordedCost([], false, summaries, about),
+      broken: { calls: this.calls, responses: this.responses }
+    }
   }
 }

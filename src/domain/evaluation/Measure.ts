@@ -1,6 +1,6 @@
 import type { Handle } from "../content/Handle.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
+import type { DroppedText } from "./DroppedText.ts"
 import type { SearchableText } from "./WholeWords.ts"
 
 /**
@@ -36,6 +36,9 @@ export interface Ratio {
   readonly whole: number
 }
 
+/** Nothing was measured. */
+export const noRatio: Ratio = { part: 0, whole: 0 }
+
 /** One column of the report. */
 export interface Figure {
   /** The key in `--json`, unique among all measures. */
@@ -48,13 +51,33 @@ export interface Figure {
 /** The ratios of a measure, by the key of the figure. */
 export type Figures = Readonly<Record<string, Ratio>>
 
+/** A step of a measure. It is short, so that a caller can stop between two of them. */
+export type MeasureStep<A> = () => A
+
+/** Returns a step for each message. */
+export const stepsOf = (
+  entries: ReadonlyArray<Entry>,
+  read: (entry: Entry, index: number) => void
+): ReadonlyArray<MeasureStep<void>> => entries.map((entry, index) => () => read(entry, index))
+
+/** A measure of one compaction. */
+export interface CompactionMeasure {
+  /** Reads the recording, usually a message a step. The questions expect that all steps were taken, in order. */
+  readonly steps?: ReadonlyArray<MeasureStep<void>>
+  /** Returns the questions to a replacement. Each answers with what it adds to the figures. */
+  readonly questions: (replacement: Replacement) => ReadonlyArray<MeasureStep<Figures>>
+}
+
 /** A measure. To add one, write a value of this type and add it to `measures` in `Measures.ts`. */
 export interface Measure {
   readonly name: string
   readonly figures: ReadonlyArray<Figure>
-  /** Prepares what depends on the recording only, once a compaction; the result measures one replacement. */
-  readonly prepare: (compaction: Compaction) => SlicedWork<(replacement: Replacement) => SlicedWork<Figures>>
+  /** Prepares the measure of one compaction. `dropped` has all of its log. */
+  readonly prepare: (compaction: Compaction, dropped: DroppedText) => CompactionMeasure
 }
+
+/** The ratio of one question: whether it is answered so. */
+export const shareOf = (isSo: boolean): Ratio => ({ part: isSo ? 1 : 0, whole: 1 })
 
 /** Returns the sum of ratios. */
 export const sumRatios = (ratios: Iterable<Ratio>): Ratio => {
@@ -66,6 +89,12 @@ export const sumRatios = (ratios: Iterable<Ratio>): Ratio => {
   }
   return { part, whole }
 }
+
+/** Returns the sums of figures, by their keys. */
+export const sumFigures = (all: ReadonlyArray<Figures>): Figures =>
+  Object.fromEntries(
+    [...new Set(all.flatMap(Object.keys))].map((key) => [key, sumRatios(all.flatMap((one) => one[key] ?? []))])
+  )
 
 /** Returns part by whole; undefined for a whole of 0. */
 export const valueOf = ({ part, whole }: Ratio): number | undefined => (whole === 0 ? undefined : part / whole)

@@ -5,7 +5,7 @@ import { ratingLabel } from "../session/Rating.ts"
 import { faultIn } from "../text/JsonFault.ts"
 import { parseJson } from "../text/JsonText.ts"
 import type { Compaction } from "./Compactions.ts"
-import type { Measure } from "./Measure.ts"
+import { type Measure, shareOf } from "./Measure.ts"
 import { hasWords, plain, readContext } from "./Statements.ts"
 
 /** Questions that a user asks of each context: one JSON object a line. */
@@ -116,26 +116,22 @@ export const ownQuestions = (questions: ReadonlyArray<OwnQuestion>): Measure => 
     { key: "questionsRight", title: "questions", unit: "share" },
     { key: "questionsWrong", title: "wrong", unit: "share" }
   ],
-  *prepare({ log, roots }) {
+  prepare({ log, roots }) {
     const last = log.at(-1)
     const asked = questions.filter(
       ({ after }) => last !== undefined && (after === undefined || sequenceOf(after) <= sequenceOf(last.id))
     )
-    yield 0
-    return function* ({ context }) {
-      const answers = asked.map((question) => ({ question, verdict: answerOwn(question, context.original, roots) }))
-      yield context.original.length * asked.length * 20
-      const ratio = (of: typeof answers, verdict: string) => ({
-        part: of.filter((answer) => answer.verdict === verdict).length,
-        whole: of.length
-      })
-      return {
-        questionsRight: ratio(answers, "right"),
-        questionsWrong: ratio(answers, "wrong"),
-        ...Object.fromEntries(
-          answers.map((answer) => [`question: ${answer.question.question}`, ratio([answer], "right")])
-        )
-      }
+    return {
+      questions: ({ context }) =>
+        asked.map((question) => () => {
+          const verdict = answerOwn(question, context.original, roots)
+          const right = shareOf(verdict === "right")
+          return {
+            questionsRight: right,
+            questionsWrong: shareOf(verdict === "wrong"),
+            [`question: ${question.question}`]: right
+          }
+        })
     }
   }
 })

@@ -1,8 +1,6 @@
 import { Schema } from "effect"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 import { type PlantedFact, type PlantedKind, plantedKinds } from "./PlantedFacts.ts"
-import { answerQuestions } from "./StateAnswers.ts"
-import { readContext } from "./Statements.ts"
+import { StateAnswers } from "./StateAnswers.ts"
 
 /**
  * What became of a planted fact:
@@ -35,37 +33,31 @@ export const holdsForbidden = ({ kind, text }: PlantedFact, context: string): bo
     ? context.includes(text.slice(-leakChars)) || context.includes(text.slice(prefixChars, prefixChars + leakChars))
     : context.includes(text)
 
-/** Grades facts by a context. What must not be in it is `absent` where it is right. */
-export function* gradeFacts(
-  facts: ReadonlyArray<PlantedFact>,
-  context: string,
-  options: {
-    readonly cwd: string
-    /** The texts behind the handles that stand in the context. */
-    readonly recalled: ReadonlyArray<string>
-    /** The messages in it that were kept: a fact that stands in one is there. */
-    readonly kept?: string | undefined
-  }
-): SlicedWork<ReadonlyArray<GradedFact>> {
-  const { flatText } = readContext(context, [options.cwd])
-  yield context.length * 20
-  const graded: Array<GradedFact> = []
-  for (const fact of facts) {
-    yield context.length
-    if (isForbidden(fact)) {
-      graded.push({ fact, grade: holdsForbidden(fact, context) ? "invented" : "absent" })
-      continue
-    }
-    const [answer] = fact.question === undefined ? [] : yield* answerQuestions([fact.question], context, [options.cwd])
-    const verdict = fact.question === undefined ? (flatText.includes(fact.text) ? "right" : "absent") : answer?.verdict
-    const isThere = verdict === "right" || options.kept?.includes(fact.text) === true
-    const isReachable = options.recalled.some((text) => text.includes(fact.text))
-    graded.push({
-      fact,
-      grade: isThere ? "kept" : verdict === "absent" ? (isReachable ? "reachable" : "lost") : "stale"
-    })
-  }
-  return graded
+/** A context, and what grades of facts depend on. */
+export interface GradedContext {
+  readonly text: string
+  /** The text without line ends and tags (`readContext`). */
+  readonly flatText: string
+  readonly cwd: string
+  /** The texts behind the handles that stand in the context. */
+  readonly recalled: ReadonlyArray<string>
+  /** The messages in it that were kept: a fact that stands in one is there. */
+  readonly kept?: string | undefined
+}
+
+/** Grades a fact by a context. What must not be in it is `absent` where it is right. */
+export const gradeFact = (fact: PlantedFact, { cwd, flatText, kept, recalled, text }: GradedContext): GradedFact => {
+  if (isForbidden(fact)) return { fact, grade: holdsForbidden(fact, text) ? "invented" : "absent" }
+  const { question } = fact
+  const verdict =
+    question !== undefined
+      ? new StateAnswers([question], text, [cwd]).verdictOf(question)
+      : flatText.includes(fact.text)
+        ? "right"
+        : "absent"
+  if (verdict === "right" || kept?.includes(fact.text) === true) return { fact, grade: "kept" }
+  if (verdict !== "absent") return { fact, grade: "stale" }
+  return { fact, grade: recalled.some((shown) => shown.includes(fact.text)) ? "reachable" : "lost" }
 }
 
 /** Numbers of facts by grade. */

@@ -5,8 +5,6 @@ import { simpleCommands } from "../actions/ShellLine.ts"
 import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import type { Compaction } from "./Measure.ts"
 import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
@@ -70,7 +68,7 @@ const declaredBy = (part: Part, declared: Set<string>): void => {
 }
 
 /** Names of tools and of their parameters: every request declares them. */
-const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
+export const declaredNames = (entries: Iterable<Entry>): ReadonlySet<string> => {
   const declared = new Set<string>()
   for (const entry of entries) for (const part of entry.content.parts) declaredBy(part, declared)
   return declared
@@ -99,7 +97,7 @@ export const eachName = (
   })
 
 /** The names of an entry, with paths relative to some folders. */
-interface EntryNames {
+export interface EntryNames {
   readonly roots: string
   /** All of them, and the programs that its commands run. */
   readonly all: ReadonlyArray<string>
@@ -107,83 +105,38 @@ interface EntryNames {
   readonly written: ReadonlyMap<string, AnchorKind>
 }
 
+/** Finds the names of an entry. */
+const findNames = (entry: Entry, relative: (text: string) => string): Omit<EntryNames, "roots"> => {
+  const all = new Set<string>()
+  const written = new Map<string, AnchorKind>()
+  const [shownAnchors, ownAnchors] = [new Set<string>(), new Set<string>()]
+  eachText(entry, (text, byAgent) => {
+    const seen = byAgent ? ownAnchors : shownAnchors
+    eachAnchor(relative(text), (anchor, kind) => {
+      if (seen.has(anchor)) return
+      seen.add(anchor)
+      const name = searchedName(anchor, kind, relative)
+      if (name === undefined) return
+      all.add(name)
+      if (byAgent) written.set(name, kind)
+    })
+  })
+  for (const part of entry.content.parts) for (const program of programsOf(part)) all.add(program)
+  return { all: [...all], written }
+}
+
 /** Every compaction of a conversation asks for the names of its entries. */
 const namesOfEntries = new WeakMap<Entry, EntryNames>()
 
-const secretMark = /REDACTED/
-
-/** An answer of the agent: one message, or several in a row. */
-export interface AnswerNames {
-  readonly parts: ReadonlyArray<Part>
-  /** The names in what the agent wrote. */
-  readonly written: ReadonlyArray<readonly [name: string, kind: AnchorKind]>
-}
-
-/**
- * Walks through what followed a compaction, answer by answer.
- *
- * `visit` gets an answer of the agent, and a function that says whether a name has to come from before: it occurred there, no
- * message since has shown it, and it is no name of a tool or parameter. It returns whether to go on.
- */
-export function* eachAnswer(
-  { after, before, log, roots }: Compaction,
-  visit: (answer: AnswerNames, isFromBefore: (name: string) => boolean) => boolean
-): SlicedWork<void> {
+/** Returns a function that gives the names of an entry, with paths relative to these folders. */
+export const namesBelow = (roots: ReadonlyArray<string>): ((entry: Entry) => EntryNames) => {
   const relative = relativeTo(roots)
-  const declared = declaredNames([...log, ...after])
-  const occurred = new Set<string>()
-  const shown = new Set<string>()
   const key = roots.join("\n")
-  const namesOf = function* (entry: Entry): SlicedWork<EntryNames> {
+  return (entry) => {
     const known = namesOfEntries.get(entry)
     if (known?.roots === key) return known
-    const all = new Set<string>()
-    const written = new Map<string, AnchorKind>()
-    let cost = 0
-    const [shownAnchors, ownAnchors] = [new Set<string>(), new Set<string>()]
-    eachText(entry, (text, byAgent) => {
-      cost += text.length * 8
-      const seen = byAgent ? ownAnchors : shownAnchors
-      eachAnchor(relative(text), (anchor, kind) => {
-        if (seen.has(anchor)) return
-        seen.add(anchor)
-        const name = searchedName(anchor, kind, relative)
-        if (name === undefined) return
-        all.add(name)
-        if (byAgent) written.set(name, kind)
-      })
-    })
-    for (const part of entry.content.parts) for (const program of programsOf(part)) all.add(program)
-    const names = { roots: key, all: [...all], written }
+    const names = { roots: key, ...findNames(entry, relative) }
     namesOfEntries.set(entry, names)
-    yield cost
     return names
   }
-  const collect = function* (entry: Entry, names: Set<string>): SlicedWork<void> {
-    for (const name of (yield* namesOf(entry)).all) names.add(name)
-    yield 100
-  }
-  for (const entry of before) yield* collect(entry, occurred)
-  const isFromBefore = (name: string) =>
-    occurred.has(name) && !shown.has(name) && !declared.has(name) && !secretMark.test(name)
-  let answer: Array<Entry> = []
-  const finish = function* (): SlicedWork<boolean> {
-    if (answer.length === 0) return true
-    const written: Array<readonly [name: string, kind: AnchorKind]> = []
-    for (const entry of answer) written.push(...(yield* namesOf(entry)).written)
-    const goesOn = visit({ parts: answer.flatMap(({ content }) => content.parts), written }, isFromBefore)
-    for (const entry of answer) yield* collect(entry, shown)
-    answer = []
-    return goesOn
-  }
-  for (const entry of after) {
-    if (entry.author === "summary") continue
-    if (entry.content.role === "model") {
-      answer.push(entry)
-      continue
-    }
-    if (!(yield* finish())) return
-    yield* collect(entry, shown)
-  }
-  yield* finish()
 }

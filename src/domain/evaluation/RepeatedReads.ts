@@ -1,5 +1,5 @@
 import type { EntryId } from "../conversation/Conversation.ts"
-import { withoutLineNumbers } from "./OneRecall.ts"
+import { withoutLineNumbers } from "./DroppedText.ts"
 
 /** Which lines of files were read before: the one rule for what counts as read again. */
 

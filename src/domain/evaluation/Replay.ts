@@ -1,19 +1,12 @@
 import { AnswerBuilder } from "../chat/Answer.ts"
-import { type Content, outputText, type Part, payload } from "../content/Content.ts"
-import { type Handle, mentions } from "../content/Handle.ts"
-import { allEntries } from "../conversation/Branches.ts"
-import { type Conversation, type Draft, entries, type Entry, sourceOf, view } from "../conversation/Conversation.ts"
-import type { Session } from "../session/Session.ts"
-import * as PersistentList from "../text/PersistentList.ts"
+import { type Content, outputText, type Part } from "../content/Content.ts"
+import { type Conversation, type Draft, entries, type Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
-import { shownEntry } from "./CompactionPoints.ts"
-import { entryText } from "./RecordedNames.ts"
-import { collectAnchors, measureRetention, reusedAnchors } from "./Retention.ts"
 
 /**
- * Splits a recorded conversation into exchanges that can be replayed, and measures a replay: the size of each request, the
- * share that a prompt cache would have served, and where the facts were that the agent used again.
+ * Splits a recorded conversation into exchanges that can be replayed, and measures its requests: the size of each, and the
+ * share that a prompt cache would have served.
  */
 
 /** One exchange of a recording: the user's message and the model's answer. */
@@ -140,72 +133,4 @@ const beginning = (earlier: Content | undefined, { parts, role }: Content): Read
   if (earlier?.role !== role) return []
   const differs = parts.findIndex((part, at) => !same(earlier.parts[at], part))
   return differs < 0 ? parts : parts.slice(0, differs)
-}
-
-/** Where the facts that were used again after a compression were when it was done. */
-export interface FactsAfterReplay {
-  readonly used: number
-  readonly inContext: number
-  readonly behindHandle: number
-  readonly lost: number
-}
-
-/** Returns the texts that the handles of a context lead to, directly or through other handles. */
-function* reachable(session: Session, context: string): SlicedWork<ReadonlyArray<string>> {
-  const ranges = new Map(PersistentList.toArray(session.ranges).map((range) => [range.handle, range.entries]))
-  const parts = new Map<Handle, { readonly entry: Entry; readonly part: number }>()
-  for (const entry of allEntries(session.conversation)) {
-    for (const [part, handle] of entry.handles.entries()) parts.set(handle, { entry, part })
-    yield 50
-  }
-  const texts: Array<string> = []
-  const seen = new Set<Handle>()
-  const open = mentions(context)
-  for (let handle = open.pop(); handle !== undefined; handle = open.pop()) {
-    if (seen.has(handle)) continue
-    seen.add(handle)
-    const found = parts.get(handle)
-    const part = found?.entry.content.parts[found.part]
-    const whole =
-      found === undefined || part === undefined
-        ? (ranges.get(handle) ?? []).map(entryText)
-        : [payload(part, sourceOf(found.entry, found.part)).text]
-    for (const text of whole) {
-      texts.push(text)
-      open.push(...mentions(text))
-      yield text.length
-    }
-  }
-  return texts
-}
-
-/**
- * Finds the facts that the agent used again after each compression, before the next one and before another message showed
- * them again, and reports where the compression had left them. `moments` are the session right after each compression, in
- * order; `end` is the final conversation. A fact is behind a handle when a handle in the context leads to it, possibly
- * through other handles.
- */
-export function* factsKept(moments: ReadonlyArray<Session>, end: Conversation): SlicedWork<FactsAfterReplay> {
-  const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
-  const occurred = new Set<string>()
-  let collected = 0
-  for (const [index, session] of moments.entries()) {
-    const before = entries(session.conversation)
-    yield* collectAnchors(before.slice(collected), occurred)
-    collected = before.length
-    const after = entries(moments[index + 1]?.conversation ?? end).slice(before.length)
-    if (after.length === 0) continue
-    const used = yield* reusedAnchors(occurred, after)
-    if (used.size === 0) continue
-    const context = view(session.conversation)
-      .map((item) => entryText(shownEntry(item)))
-      .join("\n")
-    const dropped = yield* reachable(session, context)
-    const found = yield* measureRetention(used, { context, dropped })
-    kept.used += found.used
-    kept.inContext += found.inContext
-    kept.behindHandle += found.behindHandle
-    kept.lost += found.lost
-  }
-  return kept
 }

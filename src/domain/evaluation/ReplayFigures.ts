@@ -1,13 +1,8 @@
 import { entries, type Conversation, view } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
 import { rootsOf, shownEntry } from "./CompactionPoints.ts"
-import { groundedActions } from "./GroundedActions.ts"
-import type { Figures, Ratio } from "./Measure.ts"
-import { recaller } from "./RecalledText.ts"
-import { entryText } from "./RecordedNames.ts"
+import type { Compaction, Ratio } from "./Measure.ts"
 import type { RequestSize } from "./Replay.ts"
-import { relativeTo, SearchableText } from "./WholeWords.ts"
 
 /** The figures by which replays of strategies are compared. */
 
@@ -57,34 +52,28 @@ export interface ReplayMoment {
   readonly after: Session
 }
 
-/**
- * Returns the figures of grounded actions and facts after each compression, as `eval` measures them, until the next one. `end`
- * is the final conversation.
- */
-export function* figuresAfter(
+/** A compression of a replay as the measures of `eval` take it. */
+export interface ReplayedCompaction {
+  readonly compaction: Compaction
+  readonly after: Session
+}
+
+/** Returns each compression with what followed it until the next one. `end` is the final conversation. */
+export const replayedCompactions = (
   moments: ReadonlyArray<ReplayMoment>,
   end: Conversation
-): SlicedWork<ReadonlyArray<Figures>> {
+): ReadonlyArray<ReplayedCompaction> => {
   const all = entries(end)
   const counts = moments.map(({ before }) => entries(before.conversation).length)
-  const result: Array<Figures> = []
   const [first] = moments
   const roots = first === undefined ? [] : rootsOf(first.before, all)
-  const relative = relativeTo(roots)
-  for (const [index, { after, before }] of moments.entries()) {
-    const measure = yield* groundedActions.prepare({
+  return moments.map(({ after, before }, index) => ({
+    compaction: {
       log: all.slice(0, counts[index]),
       before: view(before.conversation).map(shownEntry),
       after: all.slice(counts[index], counts[index + 1]),
       roots
-    })
-    const context = view(after.conversation)
-      .map((item) => entryText(shownEntry(item)))
-      .join("\n")
-    yield context.length
-    // The measure reads the context alone.
-    const text = new SearchableText(context, relative)
-    result.push(yield* measure({ snapshot: text, context: text, recall: recaller(after) }))
-  }
-  return result
+    },
+    after
+  }))
 }

@@ -1,4 +1,3 @@
-import type { SlicedWork } from "../text/SlicedWork.ts"
 import { statedStates, ungrouped } from "./StatedFiles.ts"
 import { around, citedEntry, clippedPlace, isResult, type Stated, statedResults, statedTests } from "./StatedResults.ts"
 import { hasWords, plain, readContext, type ReadContext, type Statement, wholeWord } from "./Statements.ts"
@@ -105,45 +104,43 @@ const isRefusal = (text: string, command: string, others: ReadonlyArray<string>)
   around(text, command, others) !== undefined &&
   /\b(?:refused|rejected|declined|denied|not (?:allowed|run))\b/i.test(text)
 
-/** An answered question. */
-export interface StateAnswer {
-  readonly question: StateQuestion
-  readonly verdict: Verdict
-}
-
 /** Answers questions from the text of a context alone. Paths are relative to the folders. */
-export function* answerQuestions(
-  questions: ReadonlyArray<StateQuestion>,
-  text: string,
-  folders: ReadonlyArray<string> = []
-): SlicedWork<ReadonlyArray<StateAnswer>> {
-  const context = readContext(text, folders)
-  const files = context.statements.flatMap(ungrouped)
-  yield text.length * 20
-  const subjects = questions.map(({ subject }) => subject)
-  const names = new Map<string, number>()
-  for (const { kind, subject } of questions) {
-    if (kind !== "file" && kind !== "never happened") continue
-    const name = subject.slice(subject.lastIndexOf("/") + 1)
-    names.set(name, (names.get(name) ?? 0) + 1)
+export class StateAnswers {
+  private readonly context: ReadContext
+  private readonly files: ReadonlyArray<Statement>
+  private readonly folders: ReadonlyArray<string>
+  private readonly subjects: ReadonlyArray<string>
+  /** By the name of a file that is asked for: the number of questions for a file of this name. */
+  private readonly sameNames = new Map<string, number>()
+
+  constructor(questions: ReadonlyArray<StateQuestion>, text: string, folders: ReadonlyArray<string> = []) {
+    this.context = readContext(text, folders)
+    this.files = this.context.statements.flatMap(ungrouped)
+    this.folders = folders
+    this.subjects = questions.map(({ subject }) => subject)
+    for (const { kind, subject } of questions) {
+      if (kind !== "file" && kind !== "never happened") continue
+      const name = subject.slice(subject.lastIndexOf("/") + 1)
+      this.sameNames.set(name, (this.sameNames.get(name) ?? 0) + 1)
+    }
   }
-  const isUnique = (name: string): boolean => names.get(name) === 1
-  const verdictOf = (question: StateQuestion): Verdict => {
-    const { earlier, expected, kind, subject } = question
+
+  /** Answers one of the questions. */
+  verdictOf(question: StateQuestion): Verdict {
+    const { context, subjects } = this
+    const { expected, kind, subject } = question
+    const isExpected = (answer: string) => answer === expected
     switch (kind) {
       case "exit code":
         return verdictOn(question, statedResults(context, subject, subjects), (answer) => isResult(expected, answer))
       case "test run":
-        return verdictOn(question, statedTests(context), (answer) => answer === expected)
-      case "file": {
-        const stated = statedStates(files, subject, isUnique)
-        if (stated.includes(expected)) return "right"
-        return stated.length === 0 ? "absent" : stated.some((answer) => earlier.includes(answer)) ? "stale" : "wrong"
-      }
+        return verdictOn(question, statedTests(context), isExpected)
+      case "file":
+        return this.fileVerdict(question)
       case "value":
-        return verdictOn(question, statedValues(context, question), (answer) => answer === expected)
+        return verdictOn(question, statedValues(context, question), isExpected)
       case "item":
-        return verdictOn(question, statedItems(context, subject, subjects), (answer) => answer === expected)
+        return verdictOn(question, statedItems(context, subject, subjects), isExpected)
       case "refusal":
         return context.statements.some(({ isQuoted, text }) => !isQuoted && isRefusal(text, subject, subjects))
           ? "right"
@@ -153,23 +150,29 @@ export function* answerQuestions(
       case "constraint":
       case "decision":
       case "order":
-        return isShown(context.flatText, plain(subject, folders), kind === "order") ? "right" : "absent"
+        return isShown(context.flatText, plain(subject, this.folders), kind === "order") ? "right" : "absent"
       case "never happened":
-        return isBelieved(question) ? "wrong" : "right"
+        return this.isBelieved(question) ? "wrong" : "right"
     }
   }
-  const isBelieved = ({ expected, subject }: StateQuestion): boolean => {
-    if (expected === "not run") return context.statements.some((statement) => isStatedRun(statement, subject))
+
+  private statesOf(file: string): ReadonlyArray<string> {
+    return statedStates(this.files, file, (name) => this.sameNames.get(name) === 1)
+  }
+
+  private fileVerdict({ earlier, expected, subject }: StateQuestion): Verdict {
+    const stated = this.statesOf(subject)
+    if (stated.includes(expected)) return "right"
+    return stated.length === 0 ? "absent" : stated.some((answer) => earlier.includes(answer)) ? "stale" : "wrong"
+  }
+
+  /** Whether the context states what never happened. */
+  private isBelieved({ expected, subject }: StateQuestion): boolean {
+    if (expected === "not run") return this.context.statements.some((statement) => isStatedRun(statement, subject))
     if (expected === "not done") {
-      const stated = statedResults(context, subject, subjects)
+      const stated = statedResults(this.context, subject, this.subjects)
       return stated.length > 0 && stated.every(({ answer }) => answer === "0")
     }
-    return statedStates(files, subject, isUnique).some((answer) => answer !== "not changed")
+    return this.statesOf(subject).some((answer) => answer !== "not changed")
   }
-  const answers: Array<StateAnswer> = []
-  for (const question of questions) {
-    answers.push({ question, verdict: verdictOf(question) })
-    yield text.length * 2
-  }
-  return answers
 }

@@ -12,8 +12,7 @@ import {
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
-import { type Entry, type EntryId, pairing, placeKey } from "../conversation/Conversation.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
+import { type Entry, type EntryId, type Pairing, pairing, placeKey } from "../conversation/Conversation.ts"
 import { userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
 import { valueChanges } from "./ValueChanges.ts"
@@ -79,7 +78,7 @@ const note = (known: Map<string, Known>, subject: string, expected: string, entr
 }
 
 /** Commands that nobody ran; those that a conversation does not mention make decoys. */
-const decoyCommands = [
+const decoyCommands: ReadonlyArray<string> = [
   "git push --force",
   "git reset --hard HEAD~1",
   "npm publish",
@@ -126,138 +125,194 @@ const fileStates: Readonly<Partial<Record<Action["_tag"], string>>> = {
 /** Nobody asks for the exit code of a command that only prepares or reads. */
 const leavesState = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)
 
-/** Makes the questions about a conversation, from its entries, oldest first. Paths are relative to the folders. */
-export function* stateQuestions(
-  entries: ReadonlyArray<Entry>,
-  folders: ReadonlyArray<string> = []
-): SlicedWork<ReadonlyArray<StateQuestion>> {
-  const exits = new Map<string, Known>()
-  const tests = new Map<string, Known>()
-  const files = new Map<string, Known>()
-  const read = new Map<string, EntryId>()
-  const values = new Map<string, Known>()
-  const published = new Set<string>()
-  const lastChecks = new Map<CheckKind, string>()
-  const failing = new Map<string, { readonly programs: ReadonlyArray<string>; readonly entry: EntryId }>()
-  const tasks = new Map<string, Todo>()
-  let list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
-  const constraints = new Map<string, EntryId>()
-  const orders = new Map<string, EntryId>()
-  const decisions = new Map<string, EntryId>()
-  const refusals = new Map<string, EntryId>()
-  const commits = new Map<string, EntryId>()
-  let mentioned = ""
-  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
-  const answerOf = (item: number, part: number): Part | undefined => {
-    const at = responseOf.get(placeKey({ item, part }))
-    return at === undefined ? undefined : entries[at.item]?.content.parts[at.part]
-  }
-  const path = (named: string): string => plain(named, folders).replace(/^\.\//, "")
+/** Returns the questions about what is known of subjects. */
+const questionsOn = (kind: QuestionKind, known: Iterable<readonly [subject: string, Known]>): Array<StateQuestion> =>
+  [...known]
+    .slice(-maxOfKind)
+    .map(([subject, { earlier, entry, expected }]) => ({ kind, subject, expected, earlier: [...earlier], entry }))
 
-  const ran = (entry: EntryId, { command, exit }: Extract<Action, { readonly _tag: "Command" }>, output: string) => {
-    mentioned += `\n${command}`
-    if (exit === undefined || !leavesState(command)) return
-    const subject = withoutView(plain(command, folders))
-    refusals.delete(subject)
-    const ok = succeeded(command, exit, output)
-    // Behind a pipe, a code of 0 is the code of the last program only.
-    if (ok !== undefined) note(exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
-    if (ok !== undefined && checksOf(command).includes("tests")) {
-      note(tests, "tests", ok ? "passed" : "failed", entry)
-    }
-    if (ok === true && isMilestone(command)) published.add(subject)
-    for (const kind of checksOf(command)) lastChecks.set(kind, subject)
-    for (const commit of ok === true ? commitsIn(output) : []) commits.set(plain(commit.subject), entry)
-    const programs = programsOf(command)
-    if (ok === false) failing.set(subject, { programs, entry })
-    else if (ok === true) {
-      for (const [other, failed] of failing) {
-        if (failed.programs.some((program) => programs.includes(program))) failing.delete(other)
-      }
+/** Returns the questions for words that were said. */
+const questionsFor = (kind: QuestionKind, said: Iterable<readonly [words: string, EntryId]>): Array<StateQuestion> =>
+  [...said].map(([subject, entry]) => ({ kind, subject, expected: "said", earlier: [], entry }))
+
+const neverHappened = (subject: string, expected: string, entry: EntryId): StateQuestion => ({
+  kind: "never happened",
+  subject,
+  expected,
+  earlier: [],
+  entry
+})
+
+/** A failed check of a command, and the programs that it ran. */
+interface FailedCommand {
+  readonly programs: ReadonlyArray<string>
+  readonly entry: EntryId
+}
+
+/** The state that a conversation reaches: reads its entries, oldest first, and asks about them. Paths are relative to the folders. */
+export class WorkState {
+  private readonly entries: ReadonlyArray<Entry>
+  private readonly folders: ReadonlyArray<string>
+  private readonly responseOf: Pairing["responseOf"]
+  private readonly exits = new Map<string, Known>()
+  private readonly tests = new Map<string, Known>()
+  private readonly files = new Map<string, Known>()
+  private readonly values = new Map<string, Known>()
+  private readonly filesRead = new Map<string, EntryId>()
+  private readonly published = new Set<string>()
+  private readonly lastChecks = new Map<CheckKind, string>()
+  private readonly failing = new Map<string, FailedCommand>()
+  private readonly tasks = new Map<string, Todo>()
+  private list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
+  private readonly constraints = new Map<string, EntryId>()
+  private readonly orders = new Map<string, EntryId>()
+  private readonly decisions = new Map<string, EntryId>()
+  private readonly refusals = new Map<string, EntryId>()
+  private readonly commits = new Map<string, EntryId>()
+  /** The decoy commands that are not mentioned. */
+  private decoys = decoyCommands
+
+  constructor(entries: ReadonlyArray<Entry>, folders: ReadonlyArray<string>) {
+    this.entries = entries
+    this.folders = folders
+    this.responseOf = pairing(entries.map((entry): Content => entry.content)).responseOf
+  }
+
+  /** Reads the next entry. */
+  read(entry: Entry, item: number): void {
+    this.readRequests(entry)
+    for (const [part, call] of entry.content.parts.entries()) {
+      const place = isCall(call) ? this.responseOf.get(placeKey({ item, part })) : undefined
+      const answer = place === undefined ? undefined : this.entries[place.item]?.content.parts[place.part]
+      if (answer !== undefined) this.readCall(entry.id, call, answer)
     }
   }
 
-  for (const [item, entry] of entries.entries()) {
-    const { content, id } = entry
-    let cost = 200
+  private readRequests(entry: Entry): void {
+    const { id } = entry
     for (const span of requestSpans(entry)) {
       const text = plain(span.text)
       // What the user chose in a question is a decision however short it is.
-      if (span.question !== undefined) decisions.set(text, id)
+      if (span.question !== undefined) this.decisions.set(text, id)
       // "Yes" and "go on" are no orders that anybody has to remember.
-      else if (text.split(" ").length >= minOrderWords) orders.set(text, id)
-      mentioned += `\n${span.text.slice(0, maxMessageChars)}`
+      else if (text.split(" ").length >= minOrderWords) this.orders.set(text, id)
+      this.mention(span.text.slice(0, maxMessageChars))
       // A short message is asked for as a whole, as an order.
-      if (span.text.length > maxMessageChars || (orders.has(text) && text.length <= maxWholeChars)) continue
-      for (const constraint of constraintsIn(span)) constraints.set(plain(constraint.text), id)
+      if (span.text.length > maxMessageChars || (this.orders.has(text) && text.length <= maxWholeChars)) continue
+      for (const constraint of constraintsIn(span)) this.constraints.set(plain(constraint.text), id)
     }
-    for (const [at, part] of content.parts.entries()) {
-      if (!isCall(part)) continue
-      const answer = answerOf(item, at)
-      if (answer === undefined) continue
-      const output = answerText(answer)
-      const isRefused = userReply(answer)?.isRefusal === true
-      cost += output.length / 8
-      for (const action of actionsOf(part, answer)) {
-        if (action._tag === "Command" && isRefused) refusals.set(withoutView(plain(action.command, folders)), id)
-        else if (action._tag === "Command") ran(id, action, output)
-        else if (action._tag === "Todos") list = { entry: id, todos: action.todos }
-        else if (action._tag === "Read") read.set(path(action.path), id)
-        else if ("path" in action) note(files, path(action.path), fileStates[action._tag] ?? "changed", id)
-      }
-      if (isErrorResponse(answer)) continue
-      const todos = followItems(tasks, part, answer)
-      if (todos !== undefined) list = { entry: id, todos }
-      for (const { from, name, to } of valueChanges(part)) {
-        if (!values.has(name)) note(values, name, from, id)
-        note(values, name, to, id)
-      }
-    }
-    yield cost
   }
 
-  const of = (kind: QuestionKind, known: ReadonlyMap<string, Known>): Array<StateQuestion> =>
-    [...known]
-      .slice(-maxOfKind)
-      .map(([subject, { earlier, entry, expected }]) => ({ kind, subject, expected, earlier: [...earlier], entry }))
-  const words = (kind: QuestionKind, said: ReadonlyMap<string, EntryId>): Array<StateQuestion> =>
-    [...said].map(([subject, entry]) => ({ kind, subject, expected: "said", earlier: [], entry }))
-  const never = (subject: string, expected: string, entry: EntryId): StateQuestion => ({
-    kind: "never happened",
-    subject,
-    expected,
-    earlier: [],
-    entry
-  })
-  // A colleague asks what is broken, what was published, and what the last run of each check said.
-  const asked = new Set([...failing.keys(), ...published, ...lastChecks.values()])
-  const last = entries.at(-1)?.id
-  if (last === undefined) return []
-  const names = [...read].filter(([name]) => !files.has(name) && name !== "").slice(-maxDecoyFiles)
-  return [
-    ...of("exit code", new Map([...exits].filter(([command]) => asked.has(command)))),
-    ...of("test run", tests),
-    ...of("file", files),
-    ...of("value", new Map([...values].filter(([, { earlier }]) => earlier.size > 0))),
-    ...(list?.todos ?? [])
+  private readCall(id: EntryId, call: Part, answer: Part): void {
+    const output = answerText(answer)
+    const isRefused = userReply(answer)?.isRefusal === true
+    for (const action of actionsOf(call, answer)) {
+      if (action._tag === "Command" && isRefused) this.refusals.set(this.commandSubject(action.command), id)
+      else if (action._tag === "Command") this.readCommand(id, action, output)
+      else if (action._tag === "Todos") this.list = { entry: id, todos: action.todos }
+      else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
+      else if ("path" in action) {
+        note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
+      }
+    }
+    if (isErrorResponse(answer)) return
+    const todos = followItems(this.tasks, call, answer)
+    if (todos !== undefined) this.list = { entry: id, todos }
+    for (const { from, name, to } of valueChanges(call)) {
+      if (!this.values.has(name)) note(this.values, name, from, id)
+      note(this.values, name, to, id)
+    }
+  }
+
+  private readCommand(
+    entry: EntryId,
+    { command, exit }: Extract<Action, { readonly _tag: "Command" }>,
+    output: string
+  ): void {
+    this.mention(command)
+    if (exit === undefined || !leavesState(command)) return
+    const subject = this.commandSubject(command)
+    const checks = checksOf(command)
+    this.refusals.delete(subject)
+    for (const kind of checks) this.lastChecks.set(kind, subject)
+    const ok = succeeded(command, exit, output)
+    if (ok === undefined) return
+    // Behind a pipe, a code of 0 is the code of the last program only.
+    note(this.exits, subject, ok ? "0" : exit === 0 ? "failed" : String(exit), entry)
+    if (checks.includes("tests")) note(this.tests, "tests", ok ? "passed" : "failed", entry)
+    const programs = programsOf(command)
+    if (!ok) {
+      this.failing.set(subject, { programs, entry })
+      return
+    }
+    if (isMilestone(command)) this.published.add(subject)
+    for (const commit of commitsIn(output)) this.commits.set(plain(commit.subject), entry)
+    for (const [other, failed] of this.failing) {
+      if (failed.programs.some((program) => programs.includes(program))) this.failing.delete(other)
+    }
+  }
+
+  private mention(text: string): void {
+    this.decoys = this.decoys.filter((command) => !text.includes(command))
+  }
+
+  private commandSubject(command: string): string {
+    return withoutView(plain(command, this.folders))
+  }
+
+  private pathSubject(path: string): string {
+    return plain(path, this.folders).replace(/^\.\//, "")
+  }
+
+  /** Returns the questions about the entries read so far. */
+  questions(): ReadonlyArray<StateQuestion> {
+    const last = this.entries.at(-1)?.id
+    if (last === undefined) return []
+    // A colleague asks what is broken, what was published, and what the last run of each check said.
+    const asked = new Set([...this.failing.keys(), ...this.published, ...this.lastChecks.values()])
+    return [
+      ...questionsOn(
+        "exit code",
+        [...this.exits].filter(([command]) => asked.has(command))
+      ),
+      ...questionsOn("test run", this.tests),
+      ...questionsOn("file", this.files),
+      ...questionsOn(
+        "value",
+        [...this.values].filter(([, { earlier }]) => earlier.size > 0)
+      ),
+      ...this.itemQuestions(),
+      ...questionsFor("constraint", this.constraints),
+      ...questionsFor("order", this.orders),
+      ...questionsFor("decision", this.decisions),
+      ...questionsFor("refusal", this.refusals),
+      ...questionsFor("commit", [...this.commits].slice(-maxCommits)),
+      ...this.decoyQuestions(last)
+    ]
+  }
+
+  private itemQuestions(): ReadonlyArray<StateQuestion> {
+    if (this.list === undefined) return []
+    const { entry, todos } = this.list
+    return todos
       .filter(({ status }) => !isDropped(status))
-      .map(({ status, text }): StateQuestion => ({
+      .map(({ status, text }) => ({
         kind: "item",
         subject: plain(text),
         expected: isDone(status) ? "done" : "open",
         earlier: isDone(status) ? ["open"] : [],
-        entry: list?.entry ?? last
-      })),
-    ...words("constraint", constraints),
-    ...words("order", orders),
-    ...words("decision", decisions),
-    ...words("refusal", refusals),
-    ...words("commit", new Map([...commits].slice(-maxCommits))),
-    ...names.map(([name, entry]) => never(name, "not changed", entry)),
-    ...[...failing].slice(-maxDecoyFiles).map(([command, { entry }]) => never(command, "not done", entry)),
-    ...decoyCommands
-      .filter((command) => !mentioned.includes(command))
-      .slice(0, maxDecoyCommands)
-      .map((command) => never(command, "not run", last))
-  ]
+        entry
+      }))
+  }
+
+  private decoyQuestions(last: EntryId): ReadonlyArray<StateQuestion> {
+    const names = [...this.filesRead].filter(([name]) => !this.files.has(name) && name !== "").slice(-maxDecoyFiles)
+    return [
+      ...names.map(([name, entry]) => neverHappened(name, "not changed", entry)),
+      ...[...this.failing]
+        .slice(-maxDecoyFiles)
+        .map(([command, { entry }]) => neverHappened(command, "not done", entry)),
+      ...this.decoys.slice(0, maxDecoyCommands).map((command) => neverHappened(command, "not run", last))
+    ]
+  }
 }

@@ -17,19 +17,6 @@ export const sumOf = <K>(sums: Map<K, Sum>, key: K): Sum => {
   return fresh
 }
 
-const addUp = <K>(all: ReadonlyArray<Map<K, Sum>>): Map<K, Sum> => {
-  const sums = new Map<K, Sum>()
-  for (const one of all) {
-    for (const [key, { count, tokens, view }] of one) {
-      const sum = sumOf(sums, key)
-      sum.count += count
-      sum.tokens += tokens
-      sum.view += view
-    }
-  }
-  return sums
-}
-
 const bySize = (a: { readonly tokens: number }, b: { readonly tokens: number }) => b.tokens - a.tokens
 
 /** Number of largest parts to report. */
@@ -55,37 +42,29 @@ export class Tally {
     this.largest = this.largest.sort(bySize).slice(0, largestCount)
     this.least = this.largest.at(-1)?.tokens ?? this.least
   }
-}
 
-/** Combines tallies into the sums of an inspection, largest first. */
-export const tallied = (tallies: ReadonlyArray<Tally>) => {
-  const roles = addUp(tallies.map((tally) => tally.roles))
-  const calls = addUp(tallies.map((tally) => tally.calls))
-  const outputs = addUp(tallies.map((tally) => tally.outputs))
-  return {
-    all: [...roles.values()].reduce((total, { tokens }) => total + tokens, 0),
-    environment: tallies.reduce((total, { environment }) => total + environment, 0),
-    roles: [...roles].map(([role, { count, tokens, view }]) => ({ role, messages: count, tokens, view })),
-    kinds: [...addUp(tallies.map((tally) => tally.kinds))]
-      .map(([kind, { count, tokens, view }]) => ({ kind, parts: count, tokens, view }))
-      .sort(bySize),
-    tools: [...new Set([...calls.keys(), ...outputs.keys()])]
-      .map((tool) => {
-        const called = sumOf(calls, tool)
-        const answered = sumOf(outputs, tool)
-        return {
-          tool,
-          calls: called.count,
-          arguments: called.tokens,
-          outputs: answered.count,
-          output: answered.tokens,
-          view: called.view + answered.view
-        }
-      })
-      .sort((a, b) => b.arguments + b.output - (a.arguments + a.output)),
-    largest: tallies
-      .flatMap((tally) => tally.largest)
-      .sort(bySize)
-      .slice(0, largestCount)
+  /** Returns the sums as an inspection has them, largest first. */
+  sums() {
+    return {
+      roles: [...this.roles].map(([role, { count, tokens, view }]) => ({ role, messages: count, tokens, view })),
+      kinds: [...this.kinds]
+        .map(([kind, { count, tokens, view }]) => ({ kind, parts: count, tokens, view }))
+        .sort(bySize),
+      tools: [...new Set([...this.calls.keys(), ...this.outputs.keys()])]
+        .map((tool) => {
+          const called = sumOf(this.calls, tool)
+          const answered = sumOf(this.outputs, tool)
+          return {
+            tool,
+            calls: called.count,
+            arguments: called.tokens,
+            outputs: answered.count,
+            output: answered.tokens,
+            view: called.view + answered.view
+          }
+        })
+        .sort((a, b) => b.arguments + b.output - (a.arguments + a.output)),
+      largest: [...this.largest].sort(bySize).slice(0, largestCount)
+    }
   }
 }

@@ -1,6 +1,6 @@
 import { requestSpans, type Span } from "../compression/evidence/UserRequests.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { Measure } from "./Measure.ts"
+import { type Measure, stepsOf } from "./Measure.ts"
 import { relativeTo } from "./WholeWords.ts"
 
 /** Whether the messages of the user are still there. */
@@ -18,19 +18,15 @@ const plain = (text: string): string =>
     .replace(/\s+/g, " ")
     .trim()
 
-/** Returns the messages that the user wrote, without what programs put into them, and each of the user's answers in the result of a call. */
-export const userMessages = (
-  entries: ReadonlyArray<Entry>,
-  relative: (text: string) => string
-): ReadonlyArray<string> =>
-  entries.flatMap((entry) => {
-    const spans = requestSpans(entry)
-    const isAnswer = ({ part }: Span) => entry.content.parts[part]?.functionResponse !== undefined
-    const written = spans.filter((span) => !isAnswer(span)).map(({ text }) => text)
-    return [written.join(" "), ...spans.filter(isAnswer).map(({ text }) => text)]
-      .map((text) => plain(relative(text)))
-      .filter((text) => text !== "")
-  })
+/** Returns what the user wrote in an entry, without what programs put into it, and each of the user's answers in the result of a call. */
+export const userMessages = (entry: Entry, relative: (text: string) => string): ReadonlyArray<string> => {
+  const spans = requestSpans(entry)
+  const isAnswer = ({ part }: Span) => entry.content.parts[part]?.functionResponse !== undefined
+  const written = spans.filter((span) => !isAnswer(span)).map(({ text }) => text)
+  return [written.join(" "), ...spans.filter(isAnswer).map(({ text }) => text)]
+    .map((text) => plain(relative(text)))
+    .filter((text) => text !== "")
+}
 
 /** Whether a text, made plain, has a message: whole, or by both of its ends. */
 const hasMessage = (text: string, message: string): boolean =>
@@ -49,12 +45,14 @@ export const messagesIn = (text: string, messages: ReadonlyArray<string>): numbe
 export const keptUserMessages: Measure = {
   name: "user messages",
   figures: [{ key: "userMessages", title: "user", unit: "share" }],
-  *prepare({ before, roots }) {
-    const messages = userMessages(before, relativeTo(roots))
-    yield messages.reduce((sum, message) => sum + message.length, 0)
-    return function* ({ context }) {
-      yield context.text.length * (messages.length + 1)
-      return { userMessages: { part: messagesIn(context.text, messages), whole: messages.length } }
+  prepare({ before, roots }) {
+    const relative = relativeTo(roots)
+    const messages: Array<string> = []
+    return {
+      steps: stepsOf(before, (entry) => messages.push(...userMessages(entry, relative))),
+      questions: ({ context }) => [
+        () => ({ userMessages: { part: messagesIn(context.text, messages), whole: messages.length } })
+      ]
     }
   }
 }

@@ -91,13 +91,12 @@ export const waste: Measure = {
     { key: "waste", title: "waste", unit: "share" },
     { key: "index", title: "index", unit: "share" }
   ],
-  *prepare() {
-    yield 1
-    return function* ({ snapshot }) {
-      const text = snapshot.original
-      yield text.length * 20
-      const { wasted, words } = countWaste(text)
-      return { waste: { part: wasted, whole: words }, index: { part: indexChars(text), whole: text.length } }
-    }
-  }
+  prepare: () => ({
+    questions: ({ snapshot: { original } }) => [
+      () => {
+        const { wasted, words } = countWaste(original)
+        return { waste: { part: wasted, whole: words }, index: { part: indexChars(original), whole: original.length } }
+      }
+    ]
+  })
 }

@@ -39,44 +39,58 @@ const wipe = "\u001b[2J\u001b[H\u001b[3J"
 /** Clears the screen from its second row on, then the first: tmux would copy a screen that is cleared at once into the scrollback. */
 const clearScreen = "\u001b[2H\u001b[J\u001b[H\u001b[2K"
 
+/** Takes the bytes of the input apart into keys and pastes. `onReply` gets the terminal's answers to the opening questions. */
+const keyReader = (onInput: (data: string) => void, onReply: (key: string) => boolean) => {
+  const keys = new StdinBuffer()
+  const decoder = new TextDecoder()
+  let isPasting = false
+  keys.on("data", (key) => {
+    if (!onReply(key)) onInput(key)
+  })
+  keys.on("paste", (text) => {
+    isPasting = false
+    onInput(`\u001b[200~${text}\u001b[201~`)
+  })
+  return {
+    read: (bytes: Buffer) => {
+      const text = decoder.decode(bytes, { stream: true })
+      if (text.lastIndexOf("\u001b[200~") > text.lastIndexOf("\u001b[201~")) isPasting = true
+      // After a lost end marker, Ctrl+C ends the paste. Otherwise every later key would be swallowed.
+      keys.process(isPasting && text === "\u0003" ? "\u001b[201~" : text)
+    },
+    end: () => keys.destroy()
+  }
+}
+
 /** The terminal behind two streams, as the renderer uses it. `onEnd` is called at the end of the input. */
 export const make = ({ input, output }: Streams, onEnd: () => void): Terminal => {
   let stop = () => {}
   let isKitty = false
   const write = (text: string) => void output.write(text.replace(wipe, clearScreen))
-  const start = (onInput: (data: string) => void, onResize: () => void) => {
-    const keys = new StdinBuffer()
-    const decoder = new TextDecoder()
-    let isPasting = false
-    keys.on("data", (key) => {
-      const reply = keyboardReply.exec(key)
-      if (reply !== null) {
-        isKitty = reply[1] !== "0"
-        setKittyProtocolActive(isKitty)
-      } else if (!attributesReply.test(key)) onInput(key)
-      else if (!isKitty) write(modifiedKeys)
-    })
-    keys.on("paste", (text) => {
-      isPasting = false
-      onInput(`\u001b[200~${text}\u001b[201~`)
-    })
-    const onData = (bytes: Buffer) => {
-      const text = decoder.decode(bytes, { stream: true })
-      if (text.lastIndexOf("\u001b[200~") > text.lastIndexOf("\u001b[201~")) isPasting = true
-      // After a lost end marker, Ctrl+C ends the paste. Otherwise every later key would be swallowed.
-      keys.process(isPasting && text === "\u0003" ? "\u001b[201~" : text)
+  const onReply = (key: string): boolean => {
+    const reply = keyboardReply.exec(key)
+    if (reply !== null) {
+      isKitty = reply[1] !== "0"
+      setKittyProtocolActive(isKitty)
+      return true
     }
+    if (!attributesReply.test(key)) return false
+    if (!isKitty) write(modifiedKeys)
+    return true
+  }
+  const start = (onInput: (data: string) => void, onResize: () => void) => {
+    const { end, read } = keyReader(onInput, onReply)
     input.setRawMode?.(true)
-    input.on("data", onData)
+    input.on("data", read)
     input.on("end", onEnd)
     output.on("resize", onResize)
     input.resume()
     write(opening)
     stop = () => {
       stop = () => {}
-      keys.destroy()
+      end()
       setKittyProtocolActive(false)
-      input.off("data", onData)
+      input.off("data", read)
       input.off("end", onEnd)
       output.off("resize", onResize)
       input.pause()

@@ -5,7 +5,7 @@ import type { Choice } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
 import { edited } from "./ExternalEditor.ts"
-import { keyAction } from "./KeyAction.ts"
+import { type KeyAction, keyAction } from "./KeyAction.ts"
 import * as PastedImages from "./PastedImages.ts"
 import type { TerminalParts } from "./TerminalParts.ts"
 
@@ -115,9 +115,43 @@ const toggleCards = ({ output: { transcript }, screen }: TerminalParts) => {
   )
 }
 
+const act = (parts: TerminalParts, action: KeyAction): void => {
+  const { editor, output, progress, queue, screen, state } = parts
+  switch (action) {
+    case "ctrlC":
+      return onCtrlC(parts)
+    case "cancel":
+      return cancel(parts)
+    case "leave":
+      if (progress.current !== undefined)
+        output.show(() => output.addNote("Leaving when this is done; Esc cancels it."))
+      return leave(parts)
+    case "none":
+      return
+    case "takeLastQueued":
+      return editor.fill(queue.takeBackLast() ?? "")
+    case "sendLater":
+      return editor.sendLater()
+    case "cycleMode":
+      return parts.run(state.modeKey)
+    case "clearScreen":
+      return screen.redraw((_, columns) => output.transcript.keepLast(0, columns))
+    case "toggleCards":
+      return toggleCards(parts)
+    case "searchMessages":
+      return searchMessages(parts)
+    case "editOutside":
+      return parts.run(editOutside(parts))
+    case "pasteImage":
+      return parts.run(pasteImage(parts))
+    case "suspend":
+      return suspend(parts)
+  }
+}
+
 /** Handles the keys that mean the same wherever the focus is. Returns whether the key was one. */
 export const onKey = (parts: TerminalParts, key: string): boolean => {
-  const { editor, output, progress, question, queue, screen, slot, state } = parts
+  const { editor, output, progress, question, queue, slot, state } = parts
   if (!matchesKey(key, "ctrl+c")) {
     state.isLeaving = false
     editor.placeholder = ""
@@ -135,49 +169,8 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
     takesTab: editor.takesTab(),
     takesEscape: editor.isShowingAutocomplete() || editor.takesEscape()
   })
-  switch (action) {
-    case undefined:
-      return false
-    case "ctrlC":
-      onCtrlC(parts)
-      break
-    case "cancel":
-      cancel(parts)
-      break
-    case "leave":
-      if (progress.current !== undefined)
-        output.show(() => output.addNote("Leaving when this is done; Esc cancels it."))
-      leave(parts)
-      break
-    case "none":
-      break
-    case "takeLastQueued":
-      editor.fill(queue.takeBackLast() ?? "")
-      break
-    case "sendLater":
-      editor.sendLater()
-      break
-    case "cycleMode":
-      parts.run(state.modeKey)
-      break
-    case "clearScreen":
-      screen.redraw((_, columns) => output.transcript.keepLast(0, columns))
-      break
-    case "toggleCards":
-      toggleCards(parts)
-      break
-    case "searchMessages":
-      searchMessages(parts)
-      break
-    case "editOutside":
-      parts.run(editOutside(parts))
-      break
-    case "pasteImage":
-      parts.run(pasteImage(parts))
-      break
-    case "suspend":
-      suspend(parts)
-  }
+  if (action === undefined) return false
+  act(parts, action)
   output.draw()
   return true
 }

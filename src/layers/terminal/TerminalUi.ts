@@ -190,6 +190,20 @@ const configure = (parts: TerminalParts, options: TerminalOptions) => {
   if (isOtherTheme) parts.run(paintFor(parts, options.theme))
 }
 
+/** Shows the messages that the user typed meanwhile, and returns them. */
+const takeTyped = ({ output, queue }: TerminalParts) =>
+  Effect.gen(function* () {
+    const taken = queue.takeTyped()
+    for (const { store, text } of taken) {
+      output.show(() => {
+        output.endAnswer(false)
+        output.transcript.message(SafeText.shown(text))
+      })
+      yield* store
+    }
+    return taken.map(({ text }) => text)
+  }).pipe(Effect.withSpan("ChatTerminal.takeTyped"))
+
 /** The service over the parts. */
 const service = (parts: TerminalParts): ChatTerminal["Service"] => {
   const { output, progress, question, queue, terminal } = parts
@@ -199,17 +213,7 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     columns: Effect.sync(() => terminal.columns),
     ask: Effect.fn("ChatTerminal.ask")((asked) => ask(parts, asked)),
     during: (label, job) => during(parts, label, job),
-    takeTyped: Effect.gen(function* () {
-      const taken = queue.takeTyped()
-      for (const { store, text } of taken) {
-        output.show(() => {
-          output.endAnswer(false)
-          output.transcript.message(SafeText.shown(text))
-        })
-        yield* store
-      }
-      return taken.map(({ text }) => text)
-    }).pipe(Effect.withSpan("ChatTerminal.takeTyped")),
+    takeTyped: takeTyped(parts),
     working: Effect.fn("ChatTerminal.working")((label, seconds) =>
       Effect.sync(() => {
         progress.label = printableLine(label)
@@ -272,6 +276,32 @@ const connectEditor = (parts: TerminalParts, runPromise: CompletionMenu.MenuSour
   )
 }
 
+const initialState = (): TerminalParts["state"] => ({
+  prompt: { prompt: "> " },
+  prefill: "",
+  isLeaving: false,
+  status: undefined,
+  options: { theme: "dark", keys: "default", bellAfter: 10 },
+  modeKey: Effect.void
+})
+
+/** Runs a function when no key was typed for the time between two keys of a word. Returns a function that calls it off. */
+const afterWord = (run: () => void) => {
+  const timer = setTimeout(run, wordMillis)
+  return () => clearTimeout(timer)
+}
+
+/** Shows the screen until the scope ends. */
+const showScreen = (screen: ChatScreen) =>
+  Effect.acquireRelease(
+    Effect.sync(() => {
+      screen.start()
+      // Whatever is loaded next keeps timers waiting, and the frame that was requested too.
+      screen.renderNow()
+    }),
+    () => Effect.sync(() => screen.finish())
+  )
+
 /** Makes the terminal for the given streams. The terminal's state is restored when the scope ends. */
 export const make = Effect.fnUntraced(function* (
   streams: StreamTerminal.Streams,
@@ -301,10 +331,7 @@ export const make = Effect.fnUntraced(function* (
     editor,
     theme,
     restorePrompt: () => restorePrompt(parts),
-    afterWord: (run) => {
-      const timer = setTimeout(run, wordMillis)
-      return () => clearTimeout(timer)
-    }
+    afterWord
   })
   const parts: TerminalParts = {
     clock: yield* Clock.Clock,
@@ -320,27 +347,13 @@ export const make = Effect.fnUntraced(function* (
     question,
     progress: new WorkProgress(),
     run: (effect) => void run(effect),
-    state: {
-      prompt: { prompt: "> " },
-      prefill: "",
-      isLeaving: false,
-      status: undefined,
-      options: { theme: "dark", keys: "default", bellAfter: 10 },
-      modeKey: Effect.void
-    }
+    state: initialState()
   }
   connectEditor(parts, runPromise)
   const isPaste = (key: string) => key.startsWith("\u001b[200~")
   screen.addInputListener((key) => (!isPaste(key) && Keys.onKey(parts, key) ? { consume: true } : undefined))
   screen.addChild(belowConversation(parts, theme))
   screen.addChild(parts.slot)
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      screen.start()
-      // Whatever is loaded next keeps timers waiting, and the frame that was requested too.
-      screen.renderNow()
-    }),
-    () => Effect.sync(() => screen.finish())
-  )
+  yield* showScreen(screen)
   return ChatTerminal.of(service(parts))
 })

@@ -1,4 +1,4 @@
-import { Arbitrary, Effect, Fiber, type Scope } from "effect"
+import { Arbitrary, Context, Effect, Fiber, Layer, Record, type Scope } from "effect"
 import { TestClock } from "effect/testing"
 
 /**
@@ -30,6 +30,48 @@ export interface ContractVariant<L> {
 /** Runs the effect of a test in its own scope, with a `TestClock`. */
 export const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
   Effect.runPromise(Effect.asVoid(Effect.scoped(test)).pipe(Effect.provide(TestClock.layer())))
+
+/** The steps of a test, as `Effect.gen` takes them. */
+export type TestSteps<R> = Generator<Effect.Effect<unknown, unknown, R>, unknown, never>
+
+/** Tests by their names. Each runs in its own scope, with a `TestClock`. */
+export type NamedTests = Readonly<Record<string, () => TestSteps<Scope.Scope>>>
+
+/** Tests of a service by their names. */
+export type ServiceTests<S, A> = Readonly<Record<string, (service: A) => TestSteps<Scope.Scope | S>>>
+
+/** Defines tests as a suite. */
+export const defineTests = ({ describe, it }: TestFunctions, suite: string, tests: NamedTests): void => {
+  describe(suite, () => {
+    for (const [name, run] of Object.entries(tests)) it(name, () => runTest(Effect.gen(run)))
+  })
+}
+
+/** Runs each test of a service on one over fresh storage. */
+export const onService = <S, A>(
+  key: Context.Key<S, A>,
+  { make }: Pick<ContractVariant<Layer.Layer<S, unknown>>, "make">,
+  tests: ServiceTests<S, A>
+): NamedTests =>
+  Record.map(
+    tests,
+    (run) =>
+      function* () {
+        const context = yield* Layer.build(yield* make)
+        yield* Effect.provideContext(
+          Effect.gen(() => run(Context.get(context, key))),
+          context
+        )
+      }
+  )
+
+/** Defines the tests of a service as a suite. */
+export const serviceContract = <S, A>(
+  functions: TestFunctions,
+  key: Context.Key<S, A>,
+  variant: Omit<ContractVariant<Layer.Layer<S, unknown>>, "runs">,
+  tests: ServiceTests<S, A>
+): void => defineTests(functions, variant.name, onService(key, variant, tests))
 
 /** Checks a property for generated values, the same ones for the same seed. Fails with the smallest value that breaks it. */
 export const checkProperty = Effect.fnUntraced(function* <A, E>(

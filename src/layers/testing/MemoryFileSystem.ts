@@ -348,7 +348,7 @@ const makeTempFolder = (
   return Result.map(makeFolders(disk, now, place, 0o700), () => place)
 }
 
-const makeTempFile = (disk: Disk, now: number, options: TempOptions = {}): Answer<string> =>
+const makeTempFileIn = (disk: Disk, now: number, options: TempOptions = {}): Answer<string> =>
   Result.gen(function* () {
     const place = `${yield* makeTempFolder(disk, now, options)}/file${options.suffix ?? ""}`
     yield* claim(disk, "makeTempFile", now, place, "wx")
@@ -362,6 +362,20 @@ const seed = (disk: Disk, now: number, place: string, content: string | Uint8Arr
     : Result.flatMap(makeFolders(disk, now, posix.dirname(posix.resolve("/", place))), () =>
         writeFile(disk, now, place, typeof content === "string" ? new TextEncoder().encode(content) : content)
       )
+
+const temporaryPlaces = (disk: Disk) => {
+  const discard = (place: string) =>
+    Effect.orDie(step((now) => remove(disk, now, place, { force: true, recursive: true })))
+  const makeTempDirectory = (options?: TempOptions) => step((now) => makeTempFolder(disk, now, options))
+  const makeTempFile = (options?: TempOptions) => step((now) => makeTempFileIn(disk, now, options))
+  return {
+    makeTempDirectory,
+    makeTempDirectoryScoped: (options?: TempOptions) => Effect.acquireRelease(makeTempDirectory(options), discard),
+    makeTempFile,
+    makeTempFileScoped: (options?: TempOptions) =>
+      Effect.acquireRelease(makeTempFile(options), (place) => discard(posix.dirname(place)))
+  }
+}
 
 /**
  * Makes a file system in memory. Files, folders and open files behave as on a disk; times come from the Clock. There are no links, pipes
@@ -378,11 +392,8 @@ export const make = Effect.fnUntraced(function* (
     yield* Effect.orDie(step((now) => seed(disk, now, place, content)))
   const onNode = <A>(method: string, place: string, use: (node: MemoryNode) => A) =>
     step(() => Result.map(find(disk, method, place), use))
-  const discard = (place: string) =>
-    Effect.orDie(step((now) => remove(disk, now, place, { force: true, recursive: true })))
-  const tempFolder = (options?: TempOptions) => step((now) => makeTempFolder(disk, now, options))
-  const tempFile = (options?: TempOptions) => step((now) => makeTempFile(disk, now, options))
   return FileSystem.make({
+    ...temporaryPlaces(disk),
     access: (place) => onNode("access", place, () => undefined),
     chmod: (place, mode) =>
       onNode("chmod", place, (node) => {
@@ -394,10 +405,6 @@ export const make = Effect.fnUntraced(function* (
     link: (from) => Effect.fail(diskError("link", from, "Unknown")),
     lstat: (place) => onNode("lstat", place, infoOf),
     makeDirectory: (place, options) => step((now) => makeFolder(disk, now, place, options)),
-    makeTempDirectory: tempFolder,
-    makeTempDirectoryScoped: (options) => Effect.acquireRelease(tempFolder(options), discard),
-    makeTempFile: tempFile,
-    makeTempFileScoped: (options) => Effect.acquireRelease(tempFile(options), (place) => discard(posix.dirname(place))),
     open: (place, { flag = "r", mode } = {}) =>
       step((now) =>
         Result.map(claim(disk, "open", now, place, flag, mode), (node) => opened({ node, place, flag, position: 0n }))

@@ -1,4 +1,4 @@
-import { Cause, Context, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { Cause, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
 import assert from "node:assert/strict"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { call, model as modelContent, type Part, response, text, user } from "../../domain/content/Content.ts"
@@ -11,27 +11,11 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
+import { type ContractVariant, serviceContract, type ServiceTests, type TestFunctions } from "./ContractTests.ts"
 
 /** Contract suites of the small services that programs bring: models, token counters, summarizers and hook systems. */
 
 type Variant<S> = Omit<ContractVariant<Layer.Layer<S, unknown>>, "runs">
-
-const testsOf =
-  <S, A>({ describe, it }: TestFunctions, key: Context.Key<S, A>, variant: Variant<S>) =>
-  (tests: Readonly<Record<string, (service: A) => Effect.Effect<unknown, unknown, Scope.Scope>>>) =>
-    describe(variant.name, () => {
-      for (const [name, run] of Object.entries(tests)) {
-        it(name, () =>
-          runTest(
-            Effect.gen(function* () {
-              const layer = yield* variant.make
-              yield* run(Context.get(yield* Layer.build(layer), key))
-            })
-          )
-        )
-      }
-    })
 
 /**
  * Defines the tests that every Model passes. It is asked short questions; `model` is the name that the requests have.
@@ -44,57 +28,50 @@ export const modelContract = (
 ) => {
   const newRequest = (): ModelRequest => ({ model, contents: [user(text("Say one word."))] })
   const streamed = (service: Model["Service"], request = newRequest()) => Stream.runCollect(service.stream(request))
-  testsOf(
-    functions,
-    Model,
-    variant
-  )({
-    "answers with content of the model, and says how it ended": (service) =>
-      Effect.map(service.generate(newRequest()), ({ content, finishReason }) => {
-        assert.strictEqual(content.role, "model")
-        assert.ok(content.parts.length > 0)
-        assert.ok(finishReason.length > 0)
-      }),
-    "streams an answer that ends with a reason, once": (service) =>
-      Effect.map(streamed(service), (chunks) => {
-        const ends = chunks.flatMap(({ finishReason }, at) => (finishReason === undefined ? [] : [at]))
-        assert.strictEqual(ends.length, 1, "one piece has the finish reason")
-        assert.ok(chunks.some(({ parts }) => parts.length > 0))
-        const after = chunks.slice((ends[0] ?? 0) + 1)
-        assert.ok(
-          after.every(({ parts }) => parts.length === 0),
-          "nothing is said after the end"
-        )
-      }),
-    "reports usage in whole numbers that are not negative": (service) =>
-      Effect.map(service.generate(newRequest()), ({ usage }) => {
-        if (usage === null) return
-        for (const count of [usage.prompt, usage.answer, usage.thoughts]) {
-          assert.ok(Number.isInteger(count) && count >= 0, `${count} tokens`)
-        }
-      }),
-    "streams anew with each run": (service) =>
-      Effect.gen(function* () {
-        const stream = service.stream(newRequest())
-        const texts = yield* Effect.forEach([1, 2], () =>
-          Effect.map(Stream.runCollect(stream), (chunks) => chunks.flatMap(({ parts }) => parts).length)
-        )
-        assert.ok(texts.every((parts) => parts > 0))
-      }),
-    "counts more tokens for more text": (service) =>
-      Effect.gen(function* () {
-        const long = { ...newRequest(), contents: [user(text("Say one word. ".repeat(200)))] }
-        const [few, many] = [yield* service.countTokens(newRequest()), yield* service.countTokens(long)]
-        assert.ok(Number.isInteger(few) && few > 0 && many > few, `${few} and ${many} tokens`)
-      }),
-    "changes no request": (service) =>
-      Effect.gen(function* () {
-        const request = newRequest()
-        const before = JSON.stringify(request)
-        yield* service.generate(request)
-        yield* streamed(service, request)
-        assert.strictEqual(JSON.stringify(request), before)
-      })
+  serviceContract(functions, Model, variant, {
+    *"answers with content of the model, and says how it ended"(service) {
+      const { content, finishReason } = yield* service.generate(newRequest())
+      assert.strictEqual(content.role, "model")
+      assert.ok(content.parts.length > 0)
+      assert.ok(finishReason.length > 0)
+    },
+    *"streams an answer that ends with a reason, once"(service) {
+      const chunks = yield* streamed(service)
+      const ends = chunks.flatMap(({ finishReason }, at) => (finishReason === undefined ? [] : [at]))
+      assert.strictEqual(ends.length, 1, "one piece has the finish reason")
+      assert.ok(chunks.some(({ parts }) => parts.length > 0))
+      const after = chunks.slice((ends[0] ?? 0) + 1)
+      assert.ok(
+        after.every(({ parts }) => parts.length === 0),
+        "nothing is said after the end"
+      )
+    },
+    *"reports usage in whole numbers that are not negative"(service) {
+      const { usage } = yield* service.generate(newRequest())
+      if (usage === null) return
+      for (const count of [usage.prompt, usage.answer, usage.thoughts]) {
+        assert.ok(Number.isInteger(count) && count >= 0, `${count} tokens`)
+      }
+    },
+    *"streams anew with each run"(service) {
+      const stream = service.stream(newRequest())
+      const texts = yield* Effect.forEach([1, 2], () =>
+        Effect.map(Stream.runCollect(stream), (chunks) => chunks.flatMap(({ parts }) => parts).length)
+      )
+      assert.ok(texts.every((parts) => parts > 0))
+    },
+    *"counts more tokens for more text"(service) {
+      const long = { ...newRequest(), contents: [user(text("Say one word. ".repeat(200)))] }
+      const [few, many] = [yield* service.countTokens(newRequest()), yield* service.countTokens(long)]
+      assert.ok(Number.isInteger(few) && few > 0 && many > few, `${few} and ${many} tokens`)
+    },
+    *"changes no request"(service) {
+      const request = newRequest()
+      const before = JSON.stringify(request)
+      yield* service.generate(request)
+      yield* streamed(service, request)
+      assert.strictEqual(JSON.stringify(request), before)
+    }
   })
 }
 
@@ -113,39 +90,32 @@ const parts: ReadonlyArray<Part> = [
  * *When to use*: to test a TokenCounter of your own, such as one with a tokenizer.
  */
 export const tokenCounterContract = (functions: TestFunctions, variant: Variant<TokenCounter>) =>
-  testsOf(
-    functions,
-    TokenCounter,
-    variant
-  )({
-    "counts each part by itself, in order": ({ count }) =>
-      Effect.gen(function* () {
-        const all = yield* count(parts)
-        assert.strictEqual(all.length, parts.length)
-        const each = yield* Effect.forEach(parts, (part) => count([part]))
-        assert.deepStrictEqual([...all], each.flat())
-        assert.deepStrictEqual([...(yield* count([...parts].reverse()))], [...all].reverse())
-      }),
-    "counts in numbers that are not negative, and more for more": ({ count }) =>
-      Effect.gen(function* () {
-        const counts = yield* count(parts)
-        assert.ok(
-          counts.every((tokens) => Number.isFinite(tokens) && tokens >= 0),
-          counts.join()
-        )
-        const [short = 0, long = 0] = counts
-        assert.ok(short > 0 && long > 10 * short, `${short} and ${long} tokens`)
-      }),
-    "counts the same each time, and nothing for nothing": ({ count }) =>
-      Effect.gen(function* () {
-        assert.deepStrictEqual(yield* count(parts), yield* count(parts))
-        assert.deepStrictEqual([...(yield* count([]))], [])
-      }),
-    "counts about what a text has": ({ count }) =>
-      Effect.map(count([text("The quick brown fox jumps over the lazy dog. ".repeat(100))]), ([tokens = 0]) => {
-        // A thousand words of English.
-        assert.ok(tokens > 500 && tokens < 3_000, `${tokens} tokens for 900 words`)
-      })
+  serviceContract(functions, TokenCounter, variant, {
+    *"counts each part by itself, in order"({ count }) {
+      const all = yield* count(parts)
+      assert.strictEqual(all.length, parts.length)
+      const each = yield* Effect.forEach(parts, (part) => count([part]))
+      assert.deepStrictEqual([...all], each.flat())
+      assert.deepStrictEqual([...(yield* count([...parts].reverse()))], [...all].reverse())
+    },
+    *"counts in numbers that are not negative, and more for more"({ count }) {
+      const counts = yield* count(parts)
+      assert.ok(
+        counts.every((tokens) => Number.isFinite(tokens) && tokens >= 0),
+        counts.join()
+      )
+      const [short = 0, long = 0] = counts
+      assert.ok(short > 0 && long > 10 * short, `${short} and ${long} tokens`)
+    },
+    *"counts the same each time, and nothing for nothing"({ count }) {
+      assert.deepStrictEqual(yield* count(parts), yield* count(parts))
+      assert.deepStrictEqual([...(yield* count([]))], [])
+    },
+    *"counts about what a text has"({ count }) {
+      const [tokens = 0] = yield* count([text("The quick brown fox jumps over the lazy dog. ".repeat(100))])
+      // A thousand words of English.
+      assert.ok(tokens > 500 && tokens < 3_000, `${tokens} tokens for 900 words`)
+    }
   })
 
 /** Handles are named by hashes; nothing is read back. */
@@ -196,45 +166,89 @@ const described = ({ budget, by, entries, fallback, kept }: SummaryRequest) =>
  * *When to use*: to test a Summarizer of your own. Its text is verified by the workflow afterwards, so that the suite does not judge it.
  */
 export const summarizerContract = (functions: TestFunctions, variant: Variant<Summarizer>) =>
-  testsOf(
-    functions,
-    Summarizer,
-    variant
-  )({
-    "writes a text, or says why not": ({ summarize }) =>
-      Effect.gen(function* () {
-        const exit = yield* Effect.exit(summarize(yield* summaryRequest))
-        if (Exit.isSuccess(exit)) {
-          assert.strictEqual(typeof exit.value.text, "string")
-          return assert.ok(exit.value.text.trim().length > 0, "the text is blank")
-        }
-        return assert.ok(Option.getOrUndefined(Cause.findErrorOption(exit.cause)) instanceof SummarizerError)
-      }),
-    "writes no more than it may, several times over": ({ summarize }) =>
-      Effect.gen(function* () {
-        const request = yield* summaryRequest
-        const written = yield* Effect.result(summarize(request))
-        if (written._tag === "Failure") return
-        const [tokens = 0] = yield* TokenCounter.use(({ count }) => count([text(written.success.text)])).pipe(
-          Effect.provide(TokenCounter.layerEstimate)
-        )
-        assert.ok(tokens <= 4 * request.budget, `${tokens} tokens for a budget of ${request.budget}`)
-      }),
-    "changes nothing of its request": ({ summarize }) =>
-      Effect.gen(function* () {
-        const request = yield* summaryRequest
-        const before = described(request)
-        yield* Effect.ignore(summarize(request))
-        assert.strictEqual(described(request), before)
-      }),
-    "can be interrupted": ({ summarize }) =>
-      Effect.gen(function* () {
-        const fiber = yield* Effect.forkChild(summarize(yield* summaryRequest))
-        yield* Fiber.interrupt(fiber)
-      })
+  serviceContract(functions, Summarizer, variant, {
+    *"writes a text, or says why not"({ summarize }) {
+      const exit = yield* Effect.exit(summarize(yield* summaryRequest))
+      if (Exit.isSuccess(exit)) {
+        assert.strictEqual(typeof exit.value.text, "string")
+        return assert.ok(exit.value.text.trim().length > 0, "the text is blank")
+      }
+      return assert.ok(Option.getOrUndefined(Cause.findErrorOption(exit.cause)) instanceof SummarizerError)
+    },
+    *"writes no more than it may, several times over"({ summarize }) {
+      const request = yield* summaryRequest
+      const written = yield* Effect.result(summarize(request))
+      if (written._tag === "Failure") return
+      const [tokens = 0] = yield* TokenCounter.use(({ count }) => count([text(written.success.text)])).pipe(
+        Effect.provide(TokenCounter.layerEstimate)
+      )
+      assert.ok(tokens <= 4 * request.budget, `${tokens} tokens for a budget of ${request.budget}`)
+    },
+    *"changes nothing of its request"({ summarize }) {
+      const request = yield* summaryRequest
+      const before = described(request)
+      yield* Effect.ignore(summarize(request))
+      assert.strictEqual(described(request), before)
+    },
+    *"can be interrupted"({ summarize }) {
+      const fiber = yield* Effect.forkChild(summarize(yield* summaryRequest))
+      yield* Fiber.interrupt(fiber)
+    }
   })
 
 const event: HookEvent = { _tag: "BeforeAgent", prompt: "Hello" }
+
+const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
+  *"answers an event that nobody receives with nothing"({ fire, has }) {
+    assert.strictEqual(has("BeforeAgent"), false)
+    assert.deepStrictEqual(yield* fire(event), emptyOutcome)
+  },
+  *"sends each event to its subscribers, with its place, until their scope closes"({ fire, has, subscribe }) {
+    const seen: Array<unknown> = []
+    const place = { session: "s1", cwd: "/work" }
+    const hear = (name: string) =>
+      subscribe(name, (received, where) =>
+        Effect.sync(() => void seen.push([name, received, where.session, where.cwd]))
+      )
+    const scope = yield* Scope.make()
+    yield* Effect.provideService(hear("one"), Scope.Scope, scope)
+    yield* hear("two")
+    assert.strictEqual(has("BeforeAgent"), true)
+    yield* fire(event, place)
+    assert.deepStrictEqual(
+      new Set(seen.map((one) => JSON.stringify(one))),
+      new Set(["one", "two"].map((name) => JSON.stringify([name, event, "s1", "/work"])))
+    )
+    assert.strictEqual(seen.length, 2)
+    yield* Scope.close(scope, Exit.void)
+    yield* fire(event)
+    assert.strictEqual(seen.length, 3)
+  },
+  *"merges what hooks answer"({ fire, subscribe }) {
+    yield* subscribe("one", () => Effect.succeed({ systemMessage: "a message" }))
+    yield* subscribe("two", () => Effect.succeed({ decision: "block" as const, reason: "not today" }))
+    const outcome = yield* fire(event)
+    assert.strictEqual(outcome.blocked, "not today")
+    assert.deepStrictEqual([...outcome.messages], ["a message"])
+  },
+  *"reports a hook that fails or dies, and asks the others"({ fire, subscribe }) {
+    let heard = 0
+    yield* subscribe("fails", () => Effect.fail(new Error("no")))
+    yield* subscribe("dies", () => Effect.die(new Error("no")))
+    yield* subscribe("hears", () => Effect.sync(() => void (heard += 1)))
+    const { failures } = yield* fire(event)
+    assert.strictEqual(heard, 1)
+    assert.deepStrictEqual(failures.map(({ hook }) => hook).sort(), ["dies", "fails"])
+  },
+  *"gives an event only to hooks that are for it"({ add, fire, has }) {
+    let heard = 0
+    yield* add([{ name: "model", event: "BeforeModel", priority: 0, run: () => Effect.sync(() => void (heard += 1)) }])
+    assert.strictEqual(has("BeforeAgent"), false)
+    assert.strictEqual(has("BeforeModel"), true)
+    yield* fire(event)
+    assert.strictEqual(heard, 0)
+  }
+}
 
 /**
  * Defines the tests that every HookSystem passes.
@@ -242,65 +256,4 @@ const event: HookEvent = { _tag: "BeforeAgent", prompt: "Hello" }
  * *When to use*: to test a HookSystem of your own, such as one that sends events to another process.
  */
 export const hookSystemContract = (functions: TestFunctions, variant: Variant<HookSystem>) =>
-  testsOf(
-    functions,
-    HookSystem,
-    variant
-  )({
-    "answers an event that nobody receives with nothing": ({ fire, has }) =>
-      Effect.gen(function* () {
-        assert.strictEqual(has("BeforeAgent"), false)
-        assert.deepStrictEqual(yield* fire(event), emptyOutcome)
-      }),
-    "sends each event to its subscribers, with its place, until their scope closes": ({ fire, has, subscribe }) =>
-      Effect.gen(function* () {
-        const seen: Array<unknown> = []
-        const place = { session: "s1", cwd: "/work" }
-        const hear = (name: string) =>
-          subscribe(name, (received, where) =>
-            Effect.sync(() => void seen.push([name, received, where.session, where.cwd]))
-          )
-        const scope = yield* Scope.make()
-        yield* Effect.provideService(hear("one"), Scope.Scope, scope)
-        yield* hear("two")
-        assert.strictEqual(has("BeforeAgent"), true)
-        yield* fire(event, place)
-        assert.deepStrictEqual(
-          new Set(seen.map((one) => JSON.stringify(one))),
-          new Set(["one", "two"].map((name) => JSON.stringify([name, event, "s1", "/work"])))
-        )
-        assert.strictEqual(seen.length, 2)
-        yield* Scope.close(scope, Exit.void)
-        yield* fire(event)
-        assert.strictEqual(seen.length, 3)
-      }),
-    "merges what hooks answer": ({ fire, subscribe }) =>
-      Effect.gen(function* () {
-        yield* subscribe("one", () => Effect.succeed({ systemMessage: "a message" }))
-        yield* subscribe("two", () => Effect.succeed({ decision: "block" as const, reason: "not today" }))
-        const outcome = yield* fire(event)
-        assert.strictEqual(outcome.blocked, "not today")
-        assert.deepStrictEqual([...outcome.messages], ["a message"])
-      }),
-    "reports a hook that fails or dies, and asks the others": ({ fire, subscribe }) =>
-      Effect.gen(function* () {
-        let heard = 0
-        yield* subscribe("fails", () => Effect.fail(new Error("no")))
-        yield* subscribe("dies", () => Effect.die(new Error("no")))
-        yield* subscribe("hears", () => Effect.sync(() => void (heard += 1)))
-        const { failures } = yield* fire(event)
-        assert.strictEqual(heard, 1)
-        assert.deepStrictEqual(failures.map(({ hook }) => hook).sort(), ["dies", "fails"])
-      }),
-    "gives an event only to hooks that are for it": ({ add, fire, has }) =>
-      Effect.gen(function* () {
-        let heard = 0
-        yield* add([
-          { name: "model", event: "BeforeModel", priority: 0, run: () => Effect.sync(() => void (heard += 1)) }
-        ])
-        assert.strictEqual(has("BeforeAgent"), false)
-        assert.strictEqual(has("BeforeModel"), true)
-        yield* fire(event)
-        assert.strictEqual(heard, 0)
-      })
-  })
+  serviceContract(functions, HookSystem, variant, hookTests)

@@ -2,7 +2,7 @@ import { Arbitrary, Schema } from "effect"
 import { call, isResponse, type Part, text as textPart } from "../../domain/content/Content.ts"
 import { Handle, hashOf } from "../../domain/content/Handle.ts"
 import * as Conversation from "../../domain/conversation/Conversation.ts"
-import { type Entry, entryId } from "../../domain/conversation/Conversation.ts"
+import { type Entry, type EntryId, entryId, type Patch } from "../../domain/conversation/Conversation.ts"
 import {
   applyEvent,
   emptySession,
@@ -132,38 +132,140 @@ interface EventSeed {
   readonly numbers: ReadonlyArray<number>
 }
 
-/** Makes the event of a seed in a session. Its numbers refer to entries and parts, in the view or not. */
-const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): SessionEvent => {
-  const { next } = session.conversation
-  const at = 1_763_000_000_000 + next
-  const made = (sequence: number) => {
-    const sources = parts.flatMap(({ source }, index) => (source === undefined ? [] : [[String(index), source]]))
-    return entry(
-      sequence,
-      parts.map(({ part }) => part),
-      sources.length === 0 ? undefined : Object.fromEntries(sources)
-    )
-  }
+/** What the events of one seed are made of. */
+interface EventParts {
+  /** The number of the next entry. */
+  readonly next: number
+  readonly at: number
+  /** The first two numbers of the seed, and the others. */
+  readonly first: number
+  readonly second: number
+  readonly rest: ReadonlyArray<number>
+  /** The entries in the view. */
+  readonly ids: ReadonlyArray<EntryId>
+  /** Makes an entry with this number from the parts of the seed. */
+  readonly made: (sequence: number) => Entry
+}
+
+const partsOf = ({ numbers, parts }: EventSeed, { conversation }: Session): EventParts => {
   const [first = 0, second = 0, ...rest] = numbers
-  const ids = Conversation.view(session.conversation).map((item) => item.entry.id)
-  const named = (n: number) => ids[n % Math.max(1, ids.length)] ?? entryId(n + 1)
+  const sources = parts.flatMap(({ source }, index) => (source === undefined ? [] : [[String(index), source]]))
+  return {
+    next: conversation.next,
+    at: 1_763_000_000_000 + conversation.next,
+    first,
+    second,
+    rest,
+    ids: Conversation.view(conversation).map((item) => item.entry.id),
+    made: (sequence) =>
+      entry(
+        sequence,
+        parts.map(({ part }) => part),
+        sources.length === 0 ? undefined : Object.fromEntries(sources)
+      )
+  }
+}
+
+/** The entry of the view that a number names; one that may not exist when the view is empty. */
+const named = ({ ids }: EventParts, n: number): EntryId => ids[n % Math.max(1, ids.length)] ?? entryId(n + 1)
+
+/** An entry that there was, in the view or not. */
+const earlier = ({ first, next, second }: EventParts): EntryId => entryId(((first * 7 + second) % next) + 1)
+
+const appendedEvent = ({ first, made, next, second }: EventParts): SessionEvent => {
+  const plain = made(next)
+  // Some results are bounded when they are appended.
+  const bounded = Object.fromEntries(
+    plain.content.parts.flatMap((part, index) =>
+      isResponse(part)
+        ? [[String(index), { form: "head-tail-chars" as const, size: first, tokens: TokenCount.make(second) }]]
+        : []
+    )
+  )
+  const isPlain = Object.keys(bounded).length === 0 || first < 5
+  return { _tag: "Appended", entry: isPlain ? plain : { ...plain, bounded } }
+}
+
+/** Some refer to entries in the view, some to entries that left it, some to entries that do not exist yet. */
+const shortenings = (event: EventParts, word: string): Patch["shorten"] =>
+  event.rest.map((n, index) => ({
+    entry: n === 9 ? entryId(event.next + 1) : n === 8 ? entryId(1) : named(event, n),
+    part: index % 2,
+    replacement: textPart(`${word} ${event.next} ${n}`),
+    tokens: TokenCount.make(n)
+  }))
+
+const compressedEvent = (event: EventParts): SessionEvent => {
+  const { at, first, ids, made, next, second } = event
+  const [from, to] = [first % Math.max(1, ids.length), second % Math.max(1, ids.length)].sort((a, b) => a - b)
+  return {
+    _tag: "Compressed",
+    at,
+    status: "COMPRESSED",
+    strategy: "test",
+    trigger: first < 5 ? "auto" : "manual",
+    before: TokenCount.make(9),
+    after: TokenCount.make(3),
+    patch: {
+      ...(first === 9 ? {} : { drop: { from: named(event, from ?? 0), to: named(event, to ?? 0) } }),
+      insert: second === 9 ? [] : [{ ...made(next), author: "summary" }],
+      shorten: shortenings(event, "shortened")
+    }
+  }
+}
+
+const branchedEvent = (event: EventParts): SessionEvent => ({
+  _tag: "Branched",
+  at: event.at,
+  // Any entry that there was, the beginning, or now and then one that does not exist.
+  from: event.first === 0 ? null : event.first === 9 ? entryId(event.next + 1) : earlier(event),
+  ...(event.second < 7 ? {} : { summary: { ...event.made(event.next), author: "summary" } })
+})
+
+const fileChangedEvent = ({ at, first, second }: EventParts): SessionEvent => {
+  const hash = (n: number) => hashOf(new Uint8Array(32).fill(n))
+  const before = first < 5 ? null : { hash: hash(first), size: first, mode: 0o644 }
+  const after = second < 2 ? null : hash(second)
+  return { _tag: "FileChanged", at, path: `/work/${second}.txt`, before, after, by: "tool", ignorable: true }
+}
+
+/** Events of questions that a client answers. */
+const questionEvent = (
+  kind: "QuestionAsked" | "QuestionAnswered" | "CallBegan" | "CallEnded",
+  event: EventParts
+): SessionEvent => {
+  const { at, first, second } = event
+  const call = `c${first}`
+  const about = { at, entry: named(event, second), ignorable: true } as const
+  switch (kind) {
+    case "QuestionAsked": {
+      const detail = second < 5 ? null : `detail ${second}`
+      const question = { call, kind: "tool", name: "f", args: { n: second }, title: "f", detail } as const
+      return { _tag: kind, ...about, question: { ...question, deadline: at + first } }
+    }
+    case "QuestionAnswered":
+      return {
+        _tag: kind,
+        ...about,
+        call,
+        answer: second < 3 ? null : second < 6 ? { result: [second] } : { decision: "allow" }
+      }
+    case "CallBegan":
+      return { _tag: kind, ...about, call }
+    case "CallEnded":
+      return { _tag: kind, ...about, call, status: "success", response: { output: `output ${second}` } }
+  }
+}
+
+/** Makes the event of a seed in a session. Its numbers refer to entries and parts, in the view or not. */
+const eventOf = (seed: EventSeed, session: Session): SessionEvent => {
+  const { kind } = seed
+  const event = partsOf(seed, session)
+  const { at, first, made, next, second } = event
   switch (kind) {
     case "Started":
-    case "Appended": {
-      const plain = made(next)
-      // Some results are bounded when they are appended.
-      const bounded = Object.fromEntries(
-        plain.content.parts.flatMap((part, index) =>
-          isResponse(part)
-            ? [[String(index), { form: "head-tail-chars" as const, size: first, tokens: TokenCount.make(second) }]]
-            : []
-        )
-      )
-      return {
-        _tag: "Appended",
-        entry: Object.keys(bounded).length === 0 || first < 5 ? plain : { ...plain, bounded }
-      }
-    }
+    case "Appended":
+      return appendedEvent(event)
     case "Answered":
       return { _tag: "Answered", message: made(next), answer: { ...made(next + 1), model: "m" } }
     case "Undone":
@@ -182,79 +284,24 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
     case "Prepared":
       return { _tag: kind, at, strategy: "palimpsest", calls: [{ model: "m", usage: null }] }
     case "Branched":
-      return {
-        _tag: kind,
-        at,
-        // Any entry that there was, the beginning, or now and then one that does not exist.
-        from: first === 0 ? null : entryId(first === 9 ? next + 1 : ((first * 7 + second) % next) + 1),
-        ...(second < 7 ? {} : { summary: { ...made(next), author: "summary" } })
-      }
+      return branchedEvent(event)
     case "Labelled":
-      return {
-        _tag: kind,
-        at,
-        entry: entryId(((first * 7 + second) % next) + 1),
-        label: second < 7 ? `label ${first}` : null
-      }
-    case "FileChanged": {
-      const hash = (n: number) => hashOf(new Uint8Array(32).fill(n))
-      const before = first < 5 ? null : { hash: hash(first), size: first, mode: 0o644 }
-      const after = second < 2 ? null : hash(second)
-      return { _tag: kind, at, path: `/work/${second}.txt`, before, after, by: "tool", ignorable: true }
-    }
-    case "QuestionAsked": {
-      const detail = second < 5 ? null : `detail ${second}`
-      const question = { call: `c${first}`, kind: "tool", name: "f", args: { n: second }, title: "f", detail } as const
-      return { _tag: kind, at, entry: named(second), question: { ...question, deadline: at + first }, ignorable: true }
-    }
-    case "QuestionAnswered": {
-      const answer = second < 3 ? null : second < 6 ? { result: [second] } : { decision: "allow" as const }
-      return { _tag: kind, at, entry: named(second), call: `c${first}`, answer, ignorable: true }
-    }
+      return { _tag: kind, at, entry: earlier(event), label: second < 7 ? `label ${first}` : null }
+    case "FileChanged":
+      return fileChangedEvent(event)
+    case "QuestionAsked":
+    case "QuestionAnswered":
     case "CallBegan":
-      return { _tag: kind, at, entry: named(second), call: `c${first}`, ignorable: true }
-    case "CallEnded": {
-      const response = { output: `output ${second}` }
-      return { _tag: kind, at, entry: named(second), call: `c${first}`, status: "success", response, ignorable: true }
-    }
+    case "CallEnded":
+      return questionEvent(kind, event)
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }
     case "Masked":
-      return {
-        _tag: kind,
-        at,
-        shorten: rest.map((n, index) => ({
-          entry: n === 9 ? entryId(next + 1) : named(n),
-          part: index % 2,
-          replacement: textPart(`masked ${next} ${n}`),
-          tokens: TokenCount.make(n)
-        }))
-      }
+      return { _tag: kind, at, shorten: shortenings(event, "masked") }
     case "Pinned":
-      return { _tag: kind, at, pin: { entry: named(first), part: 0, start: 0, end: second } }
-    case "Compressed": {
-      const [from, to] = [first % Math.max(1, ids.length), second % Math.max(1, ids.length)].sort((a, b) => a - b)
-      return {
-        _tag: kind,
-        at,
-        status: "COMPRESSED",
-        strategy: "test",
-        trigger: first < 5 ? "auto" : "manual",
-        before: TokenCount.make(9),
-        after: TokenCount.make(3),
-        patch: {
-          ...(first === 9 ? {} : { drop: { from: named(from ?? 0), to: named(to ?? 0) } }),
-          insert: second === 9 ? [] : [{ ...made(next), author: "summary" }],
-          // Some refer to entries in the view, some to entries that left it, some to entries that do not exist yet.
-          shorten: rest.map((n, index) => ({
-            entry: n === 9 ? entryId(next + 1) : n === 8 ? entryId(1) : named(n),
-            part: index % 2,
-            replacement: textPart(`shortened ${next} ${n}`),
-            tokens: TokenCount.make(n)
-          }))
-        }
-      }
-    }
+      return { _tag: kind, at, pin: { entry: named(event, first), part: 0, start: 0, end: second } }
+    case "Compressed":
+      return compressedEvent(event)
   }
 }
 

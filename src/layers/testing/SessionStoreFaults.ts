@@ -5,7 +5,7 @@ import { text as textPart } from "../../domain/content/Content.ts"
 import { entryId } from "../../domain/conversation/Conversation.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { SessionStore } from "../../services/session/SessionStore.ts"
-import { runTest, type TestFunctions } from "./ContractTests.ts"
+import { defineTests, type TestFunctions } from "./ContractTests.ts"
 import { appended, entry, sessionOf, started, compressedBy } from "./SessionHistories.ts"
 
 /**
@@ -105,79 +105,74 @@ const timePasses = Effect.forever(
 /** Maximum number of storage calls that `events` may take. */
 const maxCalls = 400
 
+interface Variant {
+  readonly name: string
+  readonly make: Effect.Effect<FaultyStorage, unknown, Scope.Scope>
+  /** Fails every n-th call only, for a storage that needs many calls to start. Default: 1. */
+  readonly every?: number | undefined
+}
+
+const repeatsAppends = ({ make }: Variant) =>
+  function* () {
+    const storage = yield* make
+    yield* Effect.forkScoped(timePasses)
+    yield* Effect.gen(function* () {
+      const store = yield* SessionStore
+      const log = yield* store.create(started("s1"))
+      for (const [n, event] of [appended(1, textPart("one")), appended(2, textPart("two"))].entries()) {
+        storage.inject(() => "lost")
+        yield* Effect.exit(log.append(event))
+        storage.inject(() => "pass")
+        yield* log.append(event)
+        assert.strictEqual((yield* store.events("s1")).length, n + 2)
+      }
+    }).pipe(Effect.scoped, Effect.provide(storage.layer))
+  }
+
+/** Stores the history with a fault, and checks what a new store finds. Returns the calls of the storage, and how many operations failed. */
+const storedWith = Effect.fnUntraced(function* ({ make }: Variant, fault: (call: number) => StorageFault) {
+  const storage = yield* make
+  // The tables of a database and the like are made before.
+  yield* Effect.provide(
+    SessionStore.use(({ list }) => list),
+    storage.layer
+  )
+  storage.inject(fault)
+  const failed = yield* survived(storage.layer)
+  const calls = storage.calls()
+  storage.inject(() => "pass")
+  assert.deepStrictEqual(yield* Effect.provide(reload, storage.layer), sessionOf([started("s1"), ...events]))
+  return { calls, failed }
+}, Effect.scoped)
+
+const atEachCall = (variant: Variant, faultAt: (at: number) => (call: number) => StorageFault) =>
+  function* () {
+    yield* Effect.forkScoped(timePasses)
+    let failures = 0
+    for (let at = 1; at < maxCalls; at += variant.every ?? 1) {
+      const { calls, failed } = yield* storedWith(variant, faultAt(at))
+      failures += failed
+      if (calls < at) break
+    }
+    assert.ok(failures > 0, "no call of the storage failed")
+  }
+
 /**
  * Defines tests of a SessionStore whose storage fails: at each of its calls in turn, once or for a while, with and without effect.
  * Nothing that was acknowledged is lost, nothing is stored twice, every failure is typed, and the store works again when the storage is back.
  *
  * *When to use*: for a SessionStore of your own, over a client that you can make fail.
  */
-export const sessionStoreFaults = (
-  { describe, it }: TestFunctions,
-  variant: {
-    readonly name: string
-    readonly make: Effect.Effect<FaultyStorage, unknown, Scope.Scope>
-    /** Fails every n-th call only, for a storage that needs many calls to start. Default: 1. */
-    readonly every?: number | undefined
-  }
-) => {
-  describe(`${variant.name} with a storage that fails`, () => {
-    it("stores an append once that is repeated in the same log after its answer was lost", () =>
-      runTest(
-        Effect.gen(function* () {
-          const storage = yield* variant.make
-          yield* Effect.forkScoped(timePasses)
-          yield* Effect.gen(function* () {
-            const store = yield* SessionStore
-            const log = yield* store.create(started("s1"))
-            for (const [n, event] of [appended(1, textPart("one")), appended(2, textPart("two"))].entries()) {
-              storage.inject(() => "lost")
-              yield* Effect.exit(log.append(event))
-              storage.inject(() => "pass")
-              yield* log.append(event)
-              assert.strictEqual((yield* store.events("s1")).length, n + 2)
-            }
-          }).pipe(Effect.scoped, Effect.provide(storage.layer))
-        })
-      ))
-
-    const atEachCall = (name: string, faultAt: (at: number) => (call: number) => StorageFault) =>
-      it(name, () =>
-        runTest(
-          Effect.gen(function* () {
-            yield* Effect.forkScoped(timePasses)
-            let failed = 0
-            for (let at = 1; at < maxCalls; at += variant.every ?? 1) {
-              const calls = yield* Effect.scoped(
-                Effect.gen(function* () {
-                  const storage = yield* variant.make
-                  // The tables of a database and the like are made before.
-                  yield* Effect.provide(
-                    SessionStore.use(({ list }) => list),
-                    storage.layer
-                  )
-                  storage.inject(faultAt(at))
-                  failed += yield* survived(storage.layer)
-                  const made = storage.calls()
-                  storage.inject(() => "pass")
-                  assert.deepStrictEqual(
-                    yield* Effect.provide(reload, storage.layer),
-                    sessionOf([started("s1"), ...events])
-                  )
-                  return made
-                })
-              )
-              if (calls < at) break
-            }
-            assert.ok(failed > 0, "no call of the storage failed")
-          })
-        )
-      )
-
-    atEachCall("loses nothing when a call fails", (at) => (call) => (call === at ? "fail" : "pass"))
-    atEachCall("stores nothing twice when an answer is lost", (at) => (call) => (call === at ? "lost" : "pass"))
-    atEachCall(
-      "continues after the storage was unavailable for a while",
+export const sessionStoreFaults = (functions: TestFunctions, variant: Variant) =>
+  defineTests(functions, `${variant.name} with a storage that fails`, {
+    "stores an append once that is repeated in the same log after its answer was lost": repeatsAppends(variant),
+    "loses nothing when a call fails": atEachCall(variant, (at) => (call) => (call === at ? "fail" : "pass")),
+    "stores nothing twice when an answer is lost": atEachCall(
+      variant,
+      (at) => (call) => (call === at ? "lost" : "pass")
+    ),
+    "continues after the storage was unavailable for a while": atEachCall(
+      variant,
       (at) => (call) => (call >= at && call < at + 12 ? "fail" : "pass")
     )
   })
-}

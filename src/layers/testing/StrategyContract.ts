@@ -1,4 +1,4 @@
-import { Arbitrary, Deferred, Effect, Fiber, Layer, Schema } from "effect"
+import { Arbitrary, Deferred, Effect, Fiber, Layer, Record, Schema } from "effect"
 import assert from "node:assert/strict"
 import { brokenRule, brokenRuleText } from "../../domain/compression/BrokenRule.ts"
 import { adopt, Outcome, patchOf, statusOf, type SummaryCall, tokensOf } from "../../domain/compression/Compression.ts"
@@ -35,7 +35,7 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { makeEntry, rangeHandle } from "../../services/session/EntryBuilder.ts"
 import type { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { checkProperty, ending, runTest, type TestFunctions } from "./ContractTests.ts"
+import { checkProperty, defineTests, ending, type TestFunctions, type TestSteps } from "./ContractTests.ts"
 import { sampleConversations, turns } from "./SampleConversations.ts"
 
 /** A strategy, as the contract suite tests it. */
@@ -256,6 +256,101 @@ const requestAround = (strategy: Strategy, messages: ReadonlyArray<Draft>, dista
     return { ...request, policy: { ...policy, overhead, promptTokens: TokenCount.make(tokens) } }
   })
 
+/** Rules that hold for every request. */
+const laws: Readonly<
+  Record<
+    string,
+    (runner: StrategyRunner, request: CompressRequest, options: Options) => TestSteps<RunnerServices | HookSystem>
+  >
+> = {
+  *"decides the same for the same request, and changes nothing"(runner, request) {
+    const before = described(request.conversation)
+    const decision = yield* runner.decide(request)
+    assert.deepStrictEqual(yield* runner.decide(request), decision)
+    assert.deepStrictEqual(described(request.conversation), before)
+    if (decision._tag === "Skip") return
+    assert.strictEqual(decision.plan.strategy, runner.strategy.name)
+    assert.strictEqual(decision.plan.version, request.conversation.version)
+  },
+  *"compresses to a smaller result that breaks no rule, or returns a reason"(runner, request) {
+    yield* checkCompression(runner, request)
+  },
+  *"compresses what it has compressed, under the same rules"(runner, request) {
+    const { outcome } = yield* runner.compress(request)
+    const conversation = adopt(request.conversation, outcome)
+    yield* checkCompression(runner, { ...request, conversation, forced: true })
+  },
+  *"applies a plan like a compression, and refuses a plan of another version"(runner, request) {
+    const plain = { ...request, policy: { ...request.policy, ladder: false } }
+    const decision = yield* runner.decide(plain)
+    if (decision._tag === "Skip") {
+      const { outcome } = yield* runner.compress(plain)
+      return assert.strictEqual(outcome._tag === "Noop" ? outcome.reason : outcome._tag, decision.reason)
+    }
+    const { plan } = decision
+    const [applied, direct] = [yield* runner.apply(plain, plan), yield* runner.compress(plain)]
+    assert.deepStrictEqual(patchOf(applied.outcome), patchOf(direct.outcome))
+    assert.deepStrictEqual([statusOf(applied.outcome), applied.dropped], [statusOf(direct.outcome), direct.dropped])
+    const error = yield* Effect.flip(applyWith(runner, plain, { ...plan, version: plan.version + 1 }))
+    return assert.strictEqual(error._tag, "PlanRefused")
+  },
+  *"shortens a request before it is sent, and only once"(runner, request, { limit }) {
+    yield* Effect.scoped(checkAssembly(runner, request, limit))
+  }
+}
+
+/** Rules that one request shows. */
+const examples: Readonly<Record<string, (runner: StrategyRunner) => TestSteps<RunnerServices | HookSystem>>> = {
+  // oxlint-disable-next-line require-yield
+  *"describes itself within bounds"(runner) {
+    assert.match(runner.strategy.name, /^[a-z][a-z0-9-]*$/)
+    for (const window of [1, 1_000, 32_768, 1_048_576]) {
+      const trigger = runner.strategy.trigger(window)
+      assert.ok(trigger > 0 && trigger <= window, `the trigger of ${window} tokens is ${trigger}`)
+    }
+    assert.ok(Number.isInteger(runner.strategy.overflowAttempts) && runner.strategy.overflowAttempts >= 0)
+  },
+  *"does nothing below its trigger, and compresses at it"(runner) {
+    const messages = turns(120)
+    const below = yield* runner.decide(yield* requestAround(runner.strategy, messages, -1))
+    assert.deepStrictEqual([below._tag, below._tag === "Skip" && below.reason], ["Skip", "below threshold"])
+    const { outcome } = yield* runner.compress(yield* requestAround(runner.strategy, messages, -1))
+    assert.strictEqual(outcome._tag, "Noop")
+    const at = yield* runner.decide(yield* requestAround(runner.strategy, messages, 0))
+    assert.strictEqual(at._tag, "Go", JSON.stringify(at))
+  },
+  *"does nothing for an empty conversation"(runner) {
+    const request = yield* requestFor([], policyFor(runner.strategy, 8_000, {}))
+    assert.strictEqual((yield* runner.decide({ ...request, forced: true }))._tag, "Skip")
+    yield* checkCompression(runner, { ...request, forced: true })
+  }
+}
+
+const endsItsCalls = (runner: StrategyRunner, servicesWith: ReturnType<typeof servicesOver>) =>
+  Effect.gen(function* () {
+    const isAsked = yield* Deferred.make<void>()
+    let open = 0
+    const hanging = Effect.acquireUseRelease(
+      Effect.sync(() => void (open += 1)),
+      () => Effect.andThen(Deferred.succeed(isAsked, undefined), Effect.never),
+      () => Effect.sync(() => void (open -= 1))
+    )
+    const summarizer = Layer.succeed(Summarizer, {
+      summarize: () => hanging,
+      ask: () => hanging,
+      count: () => hanging
+    })
+    yield* Effect.gen(function* () {
+      const policy = policyFor(runner.strategy, 40_000, { summarizer: "model", ladder: false })
+      const request = yield* requestFor(turns(120), policy)
+      const running = yield* Effect.forkChild(runner.compress({ ...request, forced: true }))
+      // A strategy that calls no model ends by itself.
+      yield* Effect.raceFirst(Deferred.await(isAsked), Fiber.await(running))
+      yield* Fiber.interrupt(running)
+      assert.strictEqual(open, 0, "a call continues after the interruption")
+    }).pipe(Effect.provide(servicesWith(summarizer)))
+  })
+
 /**
  * Defines the tests that every strategy passes.
  *
@@ -268,7 +363,7 @@ const requestAround = (strategy: Strategy, messages: ReadonlyArray<Draft>, dista
  * strategyContract({ describe, it }, { runner: myStrategy, tempStore: MemoryTempStore.layer })
  */
 export const strategyContract = (
-  { describe, it }: TestFunctions,
+  functions: TestFunctions,
   { conversations, runner: given, runs = 40, tempStore }: StrategyVariant
 ) => {
   const runner: StrategyRunner = {
@@ -278,126 +373,38 @@ export const strategyContract = (
   }
   const { strategy } = runner
   const servicesWith = servicesOver(tempStore)
-  const services = servicesWith(Summarizer.layerExtractive)
-  const cases = (samples: Arbitrary.Arbitrary<ReadonlyArray<Draft>>) =>
-    Arbitrary.all({ messages: samples, options: Arbitrary.schema(Options) })
-  const test = (name: string, run: () => Effect.Effect<unknown, unknown, never>) => it(name, () => runTest(run()))
-  /** Checks a property for generated conversations, each with new services. */
-  const property = (
-    name: string,
-    check: (request: CompressRequest, options: Options) => Effect.Effect<unknown, unknown, RunnerServices | HookSystem>
-  ) =>
-    test(name, () =>
-      Effect.forEach([sampleConversations, ...(conversations === undefined ? [] : [conversations])], (samples) =>
-        checkProperty(
-          cases(samples),
+  const allSamples = [sampleConversations, ...(conversations === undefined ? [] : [conversations])]
+  /** Checks a law for generated conversations, each with new services. */
+  const holds = (law: (typeof laws)[string], name: string) =>
+    function* () {
+      for (const messages of allSamples) {
+        const cases = Arbitrary.all({ messages, options: Arbitrary.schema(Options) })
+        yield* checkProperty(
+          cases,
           runs,
           ({ messages, options }) =>
-            Effect.gen(function* () {
-              yield* check(yield* newRequest(strategy, messages, options), options)
-            }).pipe(Effect.provide(Layer.fresh(servicesWith(answering(options.answer))))),
+            newRequest(strategy, messages, options).pipe(
+              Effect.flatMap((request) => Effect.gen(() => law(runner, request, options))),
+              Effect.provide(Layer.fresh(servicesWith(answering(options.answer))))
+            ),
           name
         )
-      )
-    )
-
-  describe(`the strategy ${strategy.name}`, () => {
-    test("describes itself within bounds", () =>
-      Effect.sync(() => {
-        assert.match(strategy.name, /^[a-z][a-z0-9-]*$/)
-        for (const window of [1, 1_000, 32_768, 1_048_576]) {
-          const trigger = strategy.trigger(window)
-          assert.ok(trigger > 0 && trigger <= window, `the trigger of ${window} tokens is ${trigger}`)
+      }
+    }
+  defineTests(functions, `the strategy ${strategy.name}`, {
+    ...Record.map(
+      examples,
+      (example) =>
+        function* () {
+          yield* Effect.provide(
+            Effect.gen(() => example(runner)),
+            servicesWith(Summarizer.layerExtractive)
+          )
         }
-        assert.ok(Number.isInteger(strategy.overflowAttempts) && strategy.overflowAttempts >= 0)
-      }))
-
-    property("decides the same for the same request, and changes nothing", (request) =>
-      Effect.gen(function* () {
-        const before = described(request.conversation)
-        const decision = yield* runner.decide(request)
-        assert.deepStrictEqual(yield* runner.decide(request), decision)
-        assert.deepStrictEqual(described(request.conversation), before)
-        if (decision._tag === "Skip") return
-        assert.strictEqual(decision.plan.strategy, strategy.name)
-        assert.strictEqual(decision.plan.version, request.conversation.version)
-      })
-    )
-
-    property("compresses to a smaller result that breaks no rule, or returns a reason", (request) =>
-      checkCompression(runner, request)
-    )
-
-    property("compresses what it has compressed, under the same rules", (request) =>
-      Effect.gen(function* () {
-        const { outcome } = yield* runner.compress(request)
-        const conversation = adopt(request.conversation, outcome)
-        yield* checkCompression(runner, { ...request, conversation, forced: true })
-      })
-    )
-
-    property("applies a plan like a compression, and refuses a plan of another version", (request) =>
-      Effect.gen(function* () {
-        const plain = { ...request, policy: { ...request.policy, ladder: false } }
-        const decision = yield* runner.decide(plain)
-        if (decision._tag === "Skip") {
-          const { outcome } = yield* runner.compress(plain)
-          return assert.strictEqual(outcome._tag === "Noop" ? outcome.reason : outcome._tag, decision.reason)
-        }
-        const { plan } = decision
-        const [applied, direct] = [yield* runner.apply(plain, plan), yield* runner.compress(plain)]
-        assert.deepStrictEqual(patchOf(applied.outcome), patchOf(direct.outcome))
-        assert.deepStrictEqual([statusOf(applied.outcome), applied.dropped], [statusOf(direct.outcome), direct.dropped])
-        const error = yield* Effect.flip(applyWith(runner, plain, { ...plan, version: plan.version + 1 }))
-        return assert.strictEqual(error._tag, "PlanRefused")
-      })
-    )
-
-    property("shortens a request before it is sent, and only once", (request, { limit }) =>
-      Effect.scoped(checkAssembly(runner, request, limit))
-    )
-
-    test("does nothing below its trigger, and compresses at it", () =>
-      Effect.gen(function* () {
-        const messages = turns(120)
-        const below = yield* runner.decide(yield* requestAround(strategy, messages, -1))
-        assert.deepStrictEqual([below._tag, below._tag === "Skip" && below.reason], ["Skip", "below threshold"])
-        const { outcome } = yield* runner.compress(yield* requestAround(strategy, messages, -1))
-        assert.strictEqual(outcome._tag, "Noop")
-        const at = yield* runner.decide(yield* requestAround(strategy, messages, 0))
-        assert.strictEqual(at._tag, "Go", JSON.stringify(at))
-      }).pipe(Effect.provide(services)))
-
-    test("does nothing for an empty conversation", () =>
-      Effect.gen(function* () {
-        const request = yield* requestFor([], policyFor(strategy, 8_000, {}))
-        assert.strictEqual((yield* runner.decide({ ...request, forced: true }))._tag, "Skip")
-        yield* checkCompression(runner, { ...request, forced: true })
-      }).pipe(Effect.provide(services)))
-
-    test("ends its calls when it is interrupted", () =>
-      Effect.gen(function* () {
-        const isAsked = yield* Deferred.make<void>()
-        let open = 0
-        const hanging = Effect.acquireUseRelease(
-          Effect.sync(() => void (open += 1)),
-          () => Effect.andThen(Deferred.succeed(isAsked, undefined), Effect.never),
-          () => Effect.sync(() => void (open -= 1))
-        )
-        const summarizer = Layer.succeed(Summarizer, {
-          summarize: () => hanging,
-          ask: () => hanging,
-          count: () => hanging
-        })
-        yield* Effect.gen(function* () {
-          const policy = policyFor(strategy, 40_000, { summarizer: "model", ladder: false })
-          const request = yield* requestFor(turns(120), policy)
-          const running = yield* Effect.forkChild(runner.compress({ ...request, forced: true }))
-          // A strategy that calls no model ends by itself.
-          yield* Effect.raceFirst(Deferred.await(isAsked), Fiber.await(running))
-          yield* Fiber.interrupt(running)
-          assert.strictEqual(open, 0, "a call continues after the interruption")
-        }).pipe(Effect.provide(servicesWith(summarizer)))
-      }))
+    ),
+    ...Record.map(laws, holds),
+    *"ends its calls when it is interrupted"() {
+      yield* endsItsCalls(runner, servicesWith)
+    }
   })
 }

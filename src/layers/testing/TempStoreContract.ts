@@ -1,9 +1,17 @@
-import { Arbitrary, Effect, Fiber, Layer, Schema, type Scope } from "effect"
+import { Arbitrary, Effect, Fiber, Layer, Schema } from "effect"
 import assert from "node:assert/strict"
 import { Handle, handleOf, Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { TempStore } from "../../services/session/TempStore.ts"
-import { checkProperty, type ContractVariant, runTest, type TestFunctions } from "./ContractTests.ts"
+import {
+  checkProperty,
+  type ContractVariant,
+  defineTests,
+  type NamedTests,
+  onService,
+  type ServiceTests,
+  type TestFunctions
+} from "./ContractTests.ts"
 
 /** SHA-256 of "abc" (FIPS 180-2) as base32. */
 const abc = Hash.make("xj4bnp4pahh6uqkbidpf3lrceoyagyndsylxvhfucd7wd4qacwwq")
@@ -48,156 +56,141 @@ export interface TempStoreVariant extends ContractVariant<Layer.Layer<TempStore,
 /** Two texts whose hashes begin with the same ten characters, so that their shortest handles are one. */
 const twins = ["text d9794ce4b8de8", "text a9e0d8e521c8c"] as const
 
+type StoreTests = ServiceTests<TempStore, TempStore["Service"]>
+
+const storing: StoreTests = {
+  *"names bytes by their SHA-256 in base32, without storing them"(store) {
+    assert.strictEqual(yield* store.hash(Bytes.encode("abc")), abc)
+    const error = yield* Effect.flip(store.get(abc))
+    assert.strictEqual(error.reason._tag, "BlobMissing")
+  },
+
+  *"stores empty content too, and the same bytes only once"(store) {
+    const empty = yield* store.put(new Uint8Array())
+    assert.strictEqual((yield* store.get(empty)).length, 0)
+    assert.strictEqual(yield* store.put(new Uint8Array()), empty)
+    assert.strictEqual(yield* store.resolve(handleOf(empty)), empty)
+  },
+
+  *"never gives other bytes than a name says, even when its caller changes them meanwhile"(store) {
+    const bytes = Bytes.encode("x".repeat(50_000))
+    const putting = yield* Effect.forkChild(store.put(bytes), { startImmediately: true })
+    bytes[0] = 0
+    const hash = yield* Fiber.join(putting)
+    const found = yield* Effect.result(store.get(hash))
+    if (found._tag === "Success") assert.strictEqual(yield* store.hash(found.success), hash)
+    else assert.strictEqual(found.failure.reason._tag, "BlobDamaged")
+  },
+
+  *"stores many blobs at once, with equal and different bytes"(store) {
+    const names = Array.from({ length: 40 }, (_, index) => `text ${index % 8}`)
+    const hashes = yield* Effect.forEach(names, (name) => store.put(Bytes.encode(name)), {
+      concurrency: "unbounded"
+    })
+    assert.strictEqual(new Set(hashes).size, 8)
+    for (const [index, hash] of hashes.entries()) {
+      assert.strictEqual(Bytes.decode(yield* store.get(hash)).text, names[index])
+    }
+  },
+
+  *"reads at once what it offers to read at once"({ later, put }) {
+    const hash = yield* put(Bytes.encode("abc"))
+    if (later === undefined) return
+    const read = later(hash, 3)
+    if (read !== undefined) assert.strictEqual(Bytes.decode(read()).text, "abc")
+    assert.strictEqual(later(hash, 4), undefined)
+    assert.strictEqual(later(nowhere, 3), undefined)
+  }
+}
+
+const finding: StoreTests = {
+  *"resolves handles of any length to the one hash they name"(store) {
+    const hashes = yield* Effect.forEach(["one", "two", "three"], (name) => store.put(Bytes.encode(name)))
+    for (const hash of hashes) {
+      for (const length of [10, 11, 30, 51, 52]) {
+        assert.strictEqual(yield* store.resolve(Handle.make(`h_${hash.slice(0, length)}`)), hash)
+      }
+    }
+    const two = yield* store.get(yield* store.resolve(handleOf(hashes[1] ?? nowhere)))
+    assert.strictEqual(Bytes.decode(two).text, "two")
+  },
+
+  *"resolves each of many handles to its own hash"(store) {
+    const hashes = yield* Effect.forEach(
+      Array.from({ length: 100 }, (_, n) => `text ${n}`),
+      (text) => store.put(Bytes.encode(text))
+    )
+    for (const hash of hashes) assert.strictEqual(yield* store.resolve(handleOf(hash)), hash)
+  },
+
+  *"refuses a handle that two blobs have, and finds each by a longer one"(store) {
+    const [first, second] = [yield* store.put(Bytes.encode(twins[0])), yield* store.put(Bytes.encode(twins[1]))]
+    assert.notStrictEqual(first, second)
+    assert.strictEqual(handleOf(first), handleOf(second))
+    const error = yield* Effect.flip(store.resolve(handleOf(first)))
+    assert.strictEqual(error.reason._tag, "HandleAmbiguous")
+    for (const hash of [first, second]) {
+      const longer = handleOf(hash, (handle) => first.startsWith(handle.slice(2)) && second.startsWith(handle.slice(2)))
+      assert.strictEqual(yield* store.resolve(longer), hash)
+    }
+  },
+
+  *"names what is missing, by hash and by handle, even before anything was stored"(store) {
+    const byHash = yield* Effect.flip(store.get(nowhere))
+    assert.deepStrictEqual([byHash.reason._tag, byHash.message], ["BlobMissing", `nothing is stored under ${nowhere}`])
+    const byHandle = yield* Effect.flip(store.resolve(handleOf(nowhere)))
+    assert.strictEqual(byHandle.reason._tag, "BlobMissing")
+  }
+}
+
+const damaging = (damage: NonNullable<TempStoreVariant["damage"]>): StoreTests => ({
+  *"says that a blob is damaged"(store) {
+    const hash = yield* store.put(Bytes.encode("abc"))
+    yield* damage(hash)
+    const error = yield* Effect.flip(store.get(hash))
+    assert.strictEqual(error.reason._tag, "BlobDamaged")
+  }
+})
+
+const restarting = (variant: TempStoreVariant): NamedTests => ({
+  *"returns what was stored, also after a restart and after the caller changed its bytes"() {
+    const storage = yield* variant.make
+    const bytes = Bytes.encode("abc")
+    const hash = yield* TempStore.use((store) => store.put(bytes)).pipe(Effect.provide(storage))
+    bytes[0] = 0
+    assert.strictEqual(hash, abc)
+    const stored = yield* TempStore.use((store) => store.get(hash)).pipe(Effect.provide(storage))
+    assert.strictEqual(Bytes.decode(stored).text, "abc")
+    stored[0] = 0
+    const again = yield* TempStore.use((store) => store.get(hash)).pipe(Effect.provide(storage))
+    assert.strictEqual(Bytes.decode(again).text, "abc")
+  },
+
+  *"returns every byte unchanged"() {
+    yield* checkProperty(Arbitrary.array(storableText, { maxLength: 4 }), variant.runs, (texts) =>
+      Effect.gen(function* () {
+        const store = yield* TempStore
+        for (const text of texts) {
+          const bytes = Bytes.encode(text)
+          const stored = yield* store.get(yield* store.resolve(handleOf(yield* store.put(bytes))))
+          assert.ok(stored.length === bytes.length && stored.every((byte, index) => byte === bytes[index]))
+        }
+      }).pipe(Effect.provide(Layer.unwrap(variant.make)), Effect.scoped)
+    )
+  }
+})
+
 /**
  * Defines the tests that every TempStore passes.
  *
  * *When to use*: to test a TempStore of your own. See `TestFunctions` for an example.
  */
-export const tempStoreContract = ({ describe, it }: TestFunctions, variant: TempStoreVariant) => {
-  describe(variant.name, () => {
-    const test = <E>(name: string, run: () => Effect.Effect<unknown, E, Scope.Scope>) => it(name, () => runTest(run()))
-
-    test("names bytes by their SHA-256 in base32, without storing them", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        assert.strictEqual(yield* store.hash(Bytes.encode("abc")), abc)
-        const error = yield* Effect.flip(store.get(abc))
-        assert.strictEqual(error.reason._tag, "BlobMissing")
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("returns what was stored, also after a restart and after the caller changed its bytes", () =>
-      Effect.gen(function* () {
-        const storage = yield* variant.make
-        const bytes = Bytes.encode("abc")
-        const hash = yield* TempStore.use((store) => store.put(bytes)).pipe(Effect.provide(storage))
-        bytes[0] = 0
-        assert.strictEqual(hash, abc)
-        const stored = yield* TempStore.use((store) => store.get(hash)).pipe(Effect.provide(storage))
-        assert.strictEqual(Bytes.decode(stored).text, "abc")
-        stored[0] = 0
-        const again = yield* TempStore.use((store) => store.get(hash)).pipe(Effect.provide(storage))
-        assert.strictEqual(Bytes.decode(again).text, "abc")
-      }))
-
-    test("stores empty content too, and the same bytes only once", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const empty = yield* store.put(new Uint8Array())
-        assert.strictEqual((yield* store.get(empty)).length, 0)
-        assert.strictEqual(yield* store.put(new Uint8Array()), empty)
-        assert.strictEqual(yield* store.resolve(handleOf(empty)), empty)
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("resolves handles of any length to the one hash they name", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const hashes = yield* Effect.forEach(["one", "two", "three"], (name) => store.put(Bytes.encode(name)))
-        for (const hash of hashes) {
-          for (const length of [10, 11, 30, 51, 52]) {
-            assert.strictEqual(yield* store.resolve(Handle.make(`h_${hash.slice(0, length)}`)), hash)
-          }
-        }
-        const two = yield* store.get(yield* store.resolve(handleOf(hashes[1] ?? nowhere)))
-        assert.strictEqual(Bytes.decode(two).text, "two")
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("resolves each of many handles to its own hash", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const hashes = yield* Effect.forEach(
-          Array.from({ length: 100 }, (_, n) => `text ${n}`),
-          (text) => store.put(Bytes.encode(text))
-        )
-        for (const hash of hashes) assert.strictEqual(yield* store.resolve(handleOf(hash)), hash)
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("refuses a handle that two blobs have, and finds each by a longer one", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const [first, second] = [yield* store.put(Bytes.encode(twins[0])), yield* store.put(Bytes.encode(twins[1]))]
-        assert.notStrictEqual(first, second)
-        assert.strictEqual(handleOf(first), handleOf(second))
-        const error = yield* Effect.flip(store.resolve(handleOf(first)))
-        assert.strictEqual(error.reason._tag, "HandleAmbiguous")
-        for (const hash of [first, second]) {
-          const longer = handleOf(
-            hash,
-            (handle) => first.startsWith(handle.slice(2)) && second.startsWith(handle.slice(2))
-          )
-          assert.strictEqual(yield* store.resolve(longer), hash)
-        }
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("never gives other bytes than a name says, even when its caller changes them meanwhile", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const bytes = Bytes.encode("x".repeat(50_000))
-        const putting = yield* Effect.forkChild(store.put(bytes), { startImmediately: true })
-        bytes[0] = 0
-        const hash = yield* Fiber.join(putting)
-        const found = yield* Effect.result(store.get(hash))
-        if (found._tag === "Success") assert.strictEqual(yield* store.hash(found.success), hash)
-        else assert.strictEqual(found.failure.reason._tag, "BlobDamaged")
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("reads at once what it offers to read at once", () =>
-      Effect.gen(function* () {
-        const { later, put } = yield* TempStore
-        const hash = yield* put(Bytes.encode("abc"))
-        if (later === undefined) return
-        const read = later(hash, 3)
-        if (read !== undefined) assert.strictEqual(Bytes.decode(read()).text, "abc")
-        assert.strictEqual(later(hash, 4), undefined)
-        assert.strictEqual(later(nowhere, 3), undefined)
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    const { damage } = variant
-    if (damage !== undefined) {
-      test("says that a blob is damaged", () =>
-        Effect.gen(function* () {
-          const store = yield* TempStore
-          const hash = yield* store.put(Bytes.encode("abc"))
-          yield* damage(hash)
-          const error = yield* Effect.flip(store.get(hash))
-          assert.strictEqual(error.reason._tag, "BlobDamaged")
-        }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-    }
-
-    test("names what is missing, by hash and by handle, even before anything was stored", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const byHash = yield* Effect.flip(store.get(nowhere))
-        assert.deepStrictEqual(
-          [byHash.reason._tag, byHash.message],
-          ["BlobMissing", `nothing is stored under ${nowhere}`]
-        )
-        const byHandle = yield* Effect.flip(store.resolve(handleOf(nowhere)))
-        assert.strictEqual(byHandle.reason._tag, "BlobMissing")
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("stores many blobs at once, with equal and different bytes", () =>
-      Effect.gen(function* () {
-        const store = yield* TempStore
-        const names = Array.from({ length: 40 }, (_, index) => `text ${index % 8}`)
-        const hashes = yield* Effect.forEach(names, (name) => store.put(Bytes.encode(name)), {
-          concurrency: "unbounded"
-        })
-        assert.strictEqual(new Set(hashes).size, 8)
-        for (const [index, hash] of hashes.entries()) {
-          assert.strictEqual(Bytes.decode(yield* store.get(hash)).text, names[index])
-        }
-      }).pipe(Effect.provide(Layer.unwrap(variant.make))))
-
-    test("returns every byte unchanged", () =>
-      checkProperty(Arbitrary.array(storableText, { maxLength: 4 }), variant.runs, (texts) =>
-        Effect.gen(function* () {
-          const store = yield* TempStore
-          for (const text of texts) {
-            const bytes = Bytes.encode(text)
-            const stored = yield* store.get(yield* store.resolve(handleOf(yield* store.put(bytes))))
-            assert.ok(stored.length === bytes.length && stored.every((byte, index) => byte === bytes[index]))
-          }
-        }).pipe(Effect.provide(Layer.unwrap(variant.make)), Effect.scoped)
-      ))
+export const tempStoreContract = (functions: TestFunctions, variant: TempStoreVariant) =>
+  defineTests(functions, variant.name, {
+    ...onService(TempStore, variant, {
+      ...storing,
+      ...finding,
+      ...(variant.damage === undefined ? {} : damaging(variant.damage))
+    }),
+    ...restarting(variant)
   })
-}

@@ -3,19 +3,17 @@ import { statusOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { defaultStrategy, type StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { append, type Conversation, entries, entryId, inserted, view } from "../../domain/conversation/Conversation.ts"
-import { type CompactionPoint, compactionPoints, shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
+import { type CompactionPoint, compactionPoints, shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import type { MeasuredPoint, MeasuredRow } from "../../domain/evaluation/EvaluationReport.ts"
-import type { Figures, Measure, Replacement } from "../../domain/evaluation/Measure.ts"
+import type { Measure } from "../../domain/evaluation/Measure.ts"
 import { recaller } from "../../domain/evaluation/RecalledText.ts"
-import { entryText } from "../../domain/evaluation/RecordedNames.ts"
-import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.ts"
 import { emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"
 import { compress, type KnownConversation } from "../conversation/KnownConversation.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { HandleIndex } from "../session/EntryBuilder.ts"
+import { type MeasuredText, prepareMeasures } from "./Measuring.ts"
 
 /** Measures what compressions of a recording leave to the agent that continues. */
 
@@ -67,16 +65,51 @@ const compressAt = Effect.fnUntraced(function* (
     status: statusOf(outcome),
     isMeasured: outcome._tag === "Compressed",
     snapshot: outcome._tag === "Compressed" ? outcome.snapshot : "",
-    context: view(after.conversation)
-      .map((item) => entryText(shownEntry(item)))
-      .join("\n"),
+    context: shownText(view(after.conversation)),
     recall: recaller({ ...session, conversation: after.conversation }, after.ranges?.value)
   }
 })
 
 const noRecall = () => undefined
 
-/** Measures one point: the recorded summary, then each strategy with each share and size. */
+/** A text that replaces a conversation, and where it comes from. */
+interface Written extends MeasuredText {
+  readonly row: Omit<MeasuredRow, "figures" | "snapshotTokens" | "contextTokens">
+}
+
+/** Returns the recorded summary of a point. */
+const recordedAt = (recorded: string): Written => ({
+  row: {
+    writer: "recorded",
+    preserve: null,
+    budget: estimateText(recorded),
+    size: "recorded",
+    status: "RECORDED",
+    isMeasured: true
+  },
+  snapshot: recorded,
+  context: recorded,
+  recall: noRecall
+})
+
+/** Returns the sizes of the snapshots at a point. */
+const sizesAt = (
+  { recorded }: CompactionPoint,
+  { budget, scale }: EvaluationOptions
+): ReadonlyArray<{ readonly size: string; readonly budget: number }> => {
+  if (budget !== undefined) return [{ size: String(budget), budget }]
+  if (recorded === undefined) return defaultBudgets.map((each) => ({ size: String(each), budget: each }))
+  const size = scale === 1 ? "recorded" : `${scale} recorded`
+  return [{ size, budget: Math.round(estimateText(recorded) * scale) }]
+}
+
+/** Returns the runs at a point: each strategy with each size and share. */
+const runsAt = (point: CompactionPoint, options: EvaluationOptions) =>
+  options.strategies.flatMap((strategy) =>
+    sizesAt(point, options).flatMap((size) => options.preserves.map((preserve) => ({ strategy, preserve, ...size })))
+  )
+
+/** Measures one point: the recorded summary, then each run. */
 const measurePoint = Effect.fnUntraced(function* (
   point: CompactionPoint,
   options: EvaluationOptions,
@@ -84,72 +117,31 @@ const measurePoint = Effect.fnUntraced(function* (
 ) {
   const report = yield* ReportProgress
   const { compaction, recorded, session } = point
-  const relative = relativeTo(compaction.roots)
-  const prepared = yield* Effect.forEach(options.measures, ({ prepare }) => Work.run(prepare(compaction)))
-  const measure = Effect.fnUntraced(function* (
-    row: Omit<MeasuredRow, "figures" | "snapshotTokens" | "contextTokens">,
-    text: { readonly snapshot: string; readonly context: string; readonly recall: Replacement["recall"] }
-  ) {
-    const replacement: Replacement = {
-      snapshot: new SearchableText(text.snapshot, relative),
-      context: new SearchableText(text.context, relative),
-      recall: text.recall
-    }
-    const figures: Array<Figures> = row.isMeasured
-      ? yield* Effect.forEach(prepared, (check) => Work.run(check(replacement)))
-      : []
+  const figuresOf = yield* prepareMeasures(options.measures, compaction)
+  const measure = Effect.fnUntraced(function* ({ row, ...text }: Written): Effect.fn.Return<MeasuredRow> {
     return {
       ...row,
       snapshotTokens: estimateText(text.snapshot),
       contextTokens: estimateText(text.context),
-      figures: Object.assign({}, ...figures)
-    } satisfies MeasuredRow
-  })
-  const rows: Array<MeasuredRow> = []
-  const recordedTokens = recorded === undefined ? undefined : estimateText(recorded)
-  if (recorded !== undefined && recordedTokens !== undefined) {
-    rows.push(
-      yield* measure(
-        {
-          writer: "recorded",
-          preserve: null,
-          budget: recordedTokens,
-          size: "recorded",
-          status: "RECORDED",
-          isMeasured: true
-        },
-        { snapshot: recorded, context: recorded, recall: noRecall }
-      )
-    )
-  }
-  const sizes =
-    options.budget !== undefined
-      ? [{ size: String(options.budget), budget: options.budget }]
-      : recordedTokens !== undefined
-        ? [
-            {
-              size: options.scale === 1 ? "recorded" : `${options.scale} recorded`,
-              budget: Math.round(recordedTokens * options.scale)
-            }
-          ]
-        : defaultBudgets.map((budget) => ({ size: String(budget), budget }))
-  const runs = options.strategies.length * sizes.length * options.preserves.length
-  let done = 0
-  for (const strategy of options.strategies) {
-    for (const { budget, size } of sizes) {
-      for (const preserve of options.preserves) {
-        report({ done: place.index * runs + done, total: place.points * runs, unit: "compressions" })
-        done += 1
-        const { isMeasured, status, ...text } = yield* compressAt(point, { strategy, preserve, budget })
-        rows.push(yield* measure({ writer: strategy, preserve, budget, size, status, isMeasured }, text))
-      }
+      figures: row.isMeasured ? yield* figuresOf(text) : {}
     }
-  }
+  })
+  const runs = runsAt(point, options)
+  const first = recorded === undefined ? [] : [yield* measure(recordedAt(recorded))]
+  const rows = yield* Effect.forEach(
+    runs,
+    Effect.fnUntraced(function* ({ size, ...run }, done) {
+      report({ done: place.index * runs.length + done, total: place.points * runs.length, unit: "compressions" })
+      const { isMeasured, status, ...text } = yield* compressAt(point, run)
+      const { budget, preserve, strategy: writer } = run
+      return yield* measure({ row: { writer, preserve, budget, size, status, isMeasured }, ...text })
+    })
+  )
   const measured: MeasuredPoint = {
     after: entries(session.conversation).at(-1)?.id ?? "",
     entriesBefore: compaction.before.length,
     entriesAfter: compaction.after.length,
-    rows
+    rows: [...first, ...rows]
   }
   return measured
 })

@@ -2,25 +2,25 @@ import { Effect } from "effect"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import type { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import { mentions } from "../../domain/content/Handle.ts"
-import { view, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { view } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { shownEntry } from "../../domain/evaluation/CompactionPoints.ts"
+import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import { plantFacts } from "../../domain/evaluation/PlantedFacts.ts"
 import {
   type GradedFact,
   countGrades,
-  gradeFacts,
+  gradeFact,
   isForbidden,
   holdsForbidden,
   type PlantedSum
 } from "../../domain/evaluation/PlantedGrades.ts"
-import { entryText } from "../../domain/evaluation/RecordedNames.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
+import { readContext } from "../../domain/evaluation/Statements.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"
 import { compress, entriesOf, knownConversation, textBehind, withEntries } from "../conversation/KnownConversation.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
+import { eachItem } from "./Steps.ts"
 
 /** Compresses a conversation with planted facts repeatedly, and grades which facts survive. Calls no model. */
 
@@ -47,8 +47,6 @@ export const plantedChecks: ReadonlyArray<number> = [1, 3, 10, 20]
 
 /** One recall shows at most 10,000 tokens. */
 const maxRecallChars = 40_000
-
-const textOf = (items: ReadonlyArray<ViewItem>): string => items.map((item) => entryText(shownEntry(item))).join("\n")
 
 /** Runs one conversation. A fact that no snapshot may contain counts from the first snapshot that contains it. */
 export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
@@ -82,14 +80,17 @@ export const runPlanted = Effect.fn("PlantedRun.run")(function* ({
     for (const fact of planted) if (isForbidden(fact) && holdsForbidden(fact, snapshot)) invented.add(fact)
     if (!plantedChecks.includes(round + 1)) continue
     const shown = view(known.conversation)
-    const context = textOf(shown)
+    const context = shownText(shown)
     const recalled = [...new Set(mentions(context))].flatMap(
       (handle) => textBehind(known, handle)?.slice(0, maxRecallChars) ?? []
     )
-    const kept = textOf(shown.filter(({ entry }) => entry.author !== "summary"))
+    const kept = shownText(shown.filter(({ entry }) => entry.author !== "summary"))
     // A kept message may contain what a snapshot must not.
-    const graded = (yield* Work.run(gradeFacts(planted, context, { cwd, recalled, kept }))).map((each): GradedFact =>
-      isForbidden(each.fact) ? { ...each, grade: invented.has(each.fact) ? "invented" : "absent" } : each
+    const { flatText } = readContext(context, [cwd])
+    const graded = yield* eachItem(planted, (fact): GradedFact =>
+      isForbidden(fact)
+        ? { fact, grade: invented.has(fact) ? "invented" : "absent" }
+        : gradeFact(fact, { text: context, flatText, cwd, recalled, kept })
     )
     checks.push({ compressions: round + 1, graded, context })
   }

@@ -1,14 +1,14 @@
 import { Clock, Effect, Layer, type Scope, Stream } from "effect"
+import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
+import { type Conversation, view } from "../../domain/conversation/Conversation.ts"
+import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
+import { groundedActions } from "../../domain/evaluation/GroundedActions.ts"
 import type { Figures } from "../../domain/evaluation/Measure.ts"
-import {
-  type FactsAfterReplay,
-  factsKept,
-  type RecordedTurn,
-  type RequestSize,
-  tokensOf
-} from "../../domain/evaluation/Replay.ts"
-import { figuresAfter, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
+import { recaller } from "../../domain/evaluation/RecalledText.ts"
+import { type RecordedTurn, type RequestSize, tokensOf } from "../../domain/evaluation/Replay.ts"
+import { replayedCompactions, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
+import type { FactsAfterReplay } from "../../domain/evaluation/Retention.ts"
 import {
   emptySession,
   logVersion,
@@ -27,10 +27,12 @@ import { Summarizer } from "../compression/summary/Summarizer.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, type ModelError } from "../model/Model.ts"
 import { ReportProgress } from "../platform/Progress.ts"
-import { SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
+import { type SessionLog, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
+import { factsKept } from "./FactsKept.ts"
+import { prepareMeasures } from "./Measuring.ts"
 import { ReplayModel } from "./ReplayModel.ts"
 
 /** Options of a replay. */
@@ -121,6 +123,97 @@ const standingAt = (clock: Clock.Clock, millis: number): Clock.Clock => ({
   sleep: (duration) => clock.sleep(duration)
 })
 
+/** Returns the event that starts the new session. */
+const startOf = (options: ReplayOptions): Started => {
+  const { at = 0, cwd } = options.recording.started ?? {}
+  return {
+    _tag: "Started",
+    version: logVersion,
+    session: options.session,
+    at,
+    estimator: estimatorVersion,
+    model: options.recording.model ?? "recorded",
+    ...(cwd === undefined ? {} : { cwd })
+  }
+}
+
+/** A compression that the chat tried. */
+interface Attempt {
+  readonly trigger: ReplayedCompression["trigger"]
+  /** Number of requests before it. */
+  readonly request: number
+  /** Its index in the moments; undefined when it changed nothing. */
+  readonly moment: number | undefined
+}
+
+/** Follows what is appended to the log of the new session: the session, and its compressions. `requests` is the number of requests so far. */
+const follow = (log: SessionLog, started: Started, requests: Effect.Effect<number>) => {
+  const attempts: Array<Attempt> = []
+  const moments: Array<ReplayMoment> = []
+  let session = applyEvent(emptySession, started)
+  const note = (event: SessionEvent, request: number): void => {
+    const before = session
+    session = applyEvent(before, event)
+    const trigger = triggerOf(event)
+    if (trigger === undefined) return
+    const moment = event._tag === "Compressed" ? moments.push({ before, after: session }) - 1 : undefined
+    attempts.push({ trigger, request, moment })
+  }
+  const append = (event: SessionEvent) =>
+    Effect.tap(log.append(event), () => Effect.map(requests, (request) => note(event, request)))
+  return { log: { ...log, append }, attempts, moments, session: () => session }
+}
+
+/** Plays exchange by exchange through a chat. */
+const playTurns = Effect.fnUntraced(function* (
+  turns: ReadonlyArray<RecordedTurn>,
+  chat: Chat["Service"],
+  replay: ReplayModel["Service"],
+  attempts: ReadonlyArray<Attempt>
+) {
+  const report = yield* ReportProgress
+  const refused: Array<number> = []
+  const unanswered: Array<number> = []
+  const compressions: Array<Omit<ReplayedCompression, "figures">> = []
+  const noteCompression = (event: ChatEvent, turn: number): void => {
+    if (event._tag !== "ChatCompressed") return
+    const { after, before, message, status } = event
+    const { request = 0, trigger = "threshold" } = attempts[compressions.length] ?? {}
+    compressions.push({ turn, status, trigger, message, before, after, request })
+  }
+  const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
+    report({ done: turn - 1, total: turns.length, unit: "requests" })
+    yield* chat.append(one.before)
+    yield* chat.send(one.message).pipe(
+      Stream.runForEach((event) => Effect.sync(() => noteCompression(event, turn))),
+      Effect.catchIf(
+        (error): error is ContextOverflow | ModelError => isRefusal(error) && turn > 1,
+        Effect.fnUntraced(function* (error) {
+          refused.push(turn)
+          // After a completed answer, the recording has already advanced.
+          if ((yield* replay.next) === one) yield* replay.skip
+          if (isTooLarge(error)) unanswered.push(turn)
+          else yield* chat.append([{ content: one.answer }])
+        })
+      )
+    )
+  })
+  yield* Effect.forEach(turns, (turn, index) => playOne(turn, index + 1), { discard: true })
+  return { refused, unanswered, compressions }
+})
+
+/** Returns the figures of grounded actions and facts after each compression, until the next one. */
+const figuresAfter = (moments: ReadonlyArray<ReplayMoment>, end: Conversation) =>
+  Effect.forEach(
+    replayedCompactions(moments, end),
+    Effect.fnUntraced(function* ({ after, compaction }) {
+      const figuresOf = yield* prepareMeasures([groundedActions], compaction)
+      // The measure reads the context alone.
+      const context = shownText(view(after.conversation))
+      return yield* figuresOf({ snapshot: "", context, recall: recaller(after) })
+    })
+  )
+
 /**
  * Replays a recorded conversation, exchange by exchange, through the real chat in a window of this size. The chat appends
  * everything to a new session of the store. The replay ends when the first message does not fit, because the rest depends on
@@ -138,84 +231,25 @@ export const playRecording = Effect.fn("Replay.playRecording")(
   > {
     const store = yield* SessionStore
     const replay = yield* ReplayModel.make(turns)
-    const { recording } = options
-    const cwd = recording.started?.cwd
-    const model = recording.model ?? "recorded"
-    const started: Started = {
-      _tag: "Started",
-      version: logVersion,
-      session: options.session,
-      at: recording.started?.at ?? 0,
-      estimator: estimatorVersion,
-      model,
-      ...(cwd === undefined ? {} : { cwd })
-    }
-    const log = yield* store.create(started)
-
-    /** By compression: its trigger, the requests before it, and its place in `moments` if it changed something. */
-    const attempts: Array<Pick<ReplayedCompression, "trigger" | "request"> & { readonly moment: number | undefined }> =
-      []
-    const moments: Array<ReplayMoment> = []
-    let session = applyEvent(emptySession, started)
-    const watched = {
-      ...log,
-      append: (event: SessionEvent) =>
-        Effect.tap(log.append(event), () =>
-          Effect.map(replay.requests, ({ length: request }) => {
-            const before = session
-            session = applyEvent(before, event)
-            const trigger = triggerOf(event)
-            if (trigger === undefined) return
-            const moment = event._tag === "Compressed" ? moments.push({ before, after: session }) - 1 : undefined
-            attempts.push({ trigger, request, moment })
-          })
-        )
-    }
+    const started = startOf(options)
+    const requests = Effect.map(replay.requests, ({ length }) => length)
+    const { attempts, log, moments, session } = follow(yield* store.create(started), started, requests)
     const chat = yield* Chat.make({
-      log: watched,
-      session,
+      log,
+      session: session(),
       settings: {
-        model,
+        model: started.model ?? "recorded",
         window: options.window,
         threshold: options.threshold,
         policy: { ...options.policy, summarizer: "extractive" },
         retries: { call: { ...once, maxServerDelayMillis: 0 }, answer: once }
       }
     }).pipe(Effect.provideService(Model, replay.model))
-
-    const refused: Array<number> = []
-    const unanswered: Array<number> = []
-    const compressions: Array<Omit<ReplayedCompression, "figures">> = []
-    const report = yield* ReportProgress
-    const playOne = Effect.fnUntraced(function* (one: RecordedTurn, turn: number) {
-      report({ done: turn - 1, total: turns.length, unit: "requests" })
-      yield* chat.append(one.before)
-      const sent = chat.send(one.message).pipe(
-        Stream.runForEach((event) =>
-          Effect.sync(() => {
-            if (event._tag !== "ChatCompressed") return
-            const { after, before, message, status } = event
-            const { request = 0, trigger = "threshold" } = attempts[compressions.length] ?? {}
-            compressions.push({ turn, status, trigger, message, before, after, request })
-          })
-        )
-      )
-      yield* Effect.catchIf(
-        sent,
-        (error): error is ContextOverflow | ModelError => isRefusal(error) && turn > 1,
-        Effect.fnUntraced(function* (error) {
-          refused.push(turn)
-          // After a completed answer, the recording has already advanced.
-          if ((yield* replay.next) === one) yield* replay.skip
-          if (isTooLarge(error)) unanswered.push(turn)
-          else yield* chat.append([{ content: one.answer }])
-        })
-      )
-    })
     const from = yield* Clock.monotonicTimeNanos
-    yield* Effect.forEach(turns, (turn, index) => playOne(turn, index + 1), { discard: true })
+    const { compressions, refused, unanswered } = yield* playTurns(turns, chat, replay, attempts)
     const millis = Number((yield* Clock.monotonicTimeNanos) - from) / 1e6
-    const figures = yield* Work.run(figuresAfter(moments, session.conversation))
+    const end = session().conversation
+    const figures = yield* figuresAfter(moments, end)
     return {
       requests: yield* replay.requests,
       usages: yield* replay.usages,
@@ -225,11 +259,9 @@ export const playRecording = Effect.fn("Replay.playRecording")(
         ...one,
         figures: figures[attempts[index]?.moment ?? -1] ?? null
       })),
-      kept: yield* Work.run(
-        factsKept(
-          moments.map(({ after }) => after),
-          session.conversation
-        )
+      kept: yield* factsKept(
+        moments.map(({ after }) => after),
+        end
       ),
       millis
     }

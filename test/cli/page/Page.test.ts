@@ -6,7 +6,6 @@ import { thinned } from "../../../src/cli/page/PageCharts.ts"
 import { script, sheet } from "../../../src/cli/page/Sheet.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import { isUnitTier, sizeOf } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -280,12 +279,12 @@ describe("omissions from a long conversation", () => {
   const wanted = new Set([Conversation.entryId(15)])
 
   it("are none up to the limit", () => {
-    const { messages, rows } = Work.runSync(select(many, wanted, 40))
+    const { messages, rows } = select(many, wanted, 40)
     assert.deepStrictEqual([messages, rows.length], [40, 40])
   })
 
   it("keep the first, the last, the linked and the largest messages", () => {
-    const { ids, messages, rows } = Work.runSync(select(many, wanted, 12))
+    const { ids, messages, rows } = select(many, wanted, 12)
     assert.deepStrictEqual([messages, rows.length], [40, 12])
     assert.deepStrictEqual(
       [...ids].filter((id) => ["e1", "e2", "e3", "e38", "e39", "e40", "e15", "e21"].includes(id)).length,
@@ -298,8 +297,8 @@ describe("omissions from a long conversation", () => {
   })
 
   it("are marked where they were", () => {
-    const selected = Work.runSync(select(many, wanted, 12))
-    const { extent, markup } = Work.runSync(rows(selected, many, [], look))
+    const selected = select(many, wanted, 12)
+    const { extent, markup } = Effect.runSync(rows(selected, many, [], look))
     assert.deepStrictEqual([extent.messages, extent.shown], [40, 12])
     const left = [...markup.html.matchAll(/… (\d+) messages? between/g)].reduce(
       (sum, [, count]) => sum + Number(count),
@@ -312,18 +311,18 @@ describe("omissions from a long conversation", () => {
     const long = conversationOf(
       Array.from({ length: 2_000 }, (_, index) => entry(index + 1, user(text("x".repeat(9_000)))))
     )
-    const { extent } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], look))
+    const { extent } = Effect.runSync(rows(select(long, new Set()), long, [], look))
     assert.strictEqual(extent.partLimit, 3_000)
   })
 
   it.skipIf(isUnitTier)("cover the rest of a message's parts, and of all messages", () => {
     const long = conversationOf([entry(1, user(...Array.from({ length: 60_000 }, () => text("y".repeat(400)))))])
-    const { extent, markup } = Work.runSync(rows(Work.runSync(select(long, new Set())), long, [], look))
+    const { extent, markup } = Effect.runSync(rows(select(long, new Set()), long, [], look))
     assert.strictEqual(extent.partLimit, 20_000)
     assert.include(markup.html, "… 59,500 more parts")
     const parts = Array.from({ length: 450 }, () => text("y"))
     const wide = conversationOf(Array.from({ length: 100 }, (_, index) => entry(index + 1, user(...parts))))
-    const { markup: all } = Work.runSync(rows(Work.runSync(select(wide, new Set())), wide, [], look))
+    const { markup: all } = Effect.runSync(rows(select(wide, new Set()), wide, [], look))
     assert.strictEqual(all.html.split('<div class="part">').length - 1, 40_000)
     assert.include(all.html, "… 450 more parts")
   })

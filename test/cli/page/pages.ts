@@ -1,11 +1,10 @@
-import type { Effect } from "effect"
+import { Effect } from "effect"
 import type { Report } from "../../../src/cli/output/InspectReport.ts"
 import { renderPage } from "../../../src/cli/page/Page.ts"
 import type { Content } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
-import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { inspect } from "../../../src/services/evaluation/Inspect.ts"
 
 /** Pages of conversations that tests make up. */
 
@@ -64,7 +63,7 @@ export const reportOf = (conversation: Conversation.Conversation, more: Partial<
   session: null,
   model: null,
   cwd: null,
-  ...Work.runSync(inspect(conversation)),
+  ...Effect.runSync(inspect(conversation)),
   dropped: [],
   skipped: {},
   next: { waits: "below threshold", forced: null },

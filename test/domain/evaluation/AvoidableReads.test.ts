@@ -1,6 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
 import { avoidableReads, linesReadAgain } from "../../../src/domain/evaluation/AvoidableReads.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { compactionOf, measured, ran, replacementOf } from "../../support/compactions.ts"
 
 const read = (path: string, ...lines: ReadonlyArray<string>) =>
@@ -21,10 +20,9 @@ const rules: ReadonlyArray<
 
 describe("avoidable reads", () => {
   it.each(rules)("%s", (_, after, expected) => {
-    assert.deepStrictEqual(
-      [...Work.runSync(linesReadAgain(compactionOf(before, after)))],
-      expected as typeof expected & []
-    )
+    const { lines, steps } = linesReadAgain(compactionOf(before, after))
+    for (const step of steps) step()
+    assert.deepStrictEqual([...lines], expected as typeof expected & [])
   })
 
   it("counts the tokens of lines that the context does not hold", () => {

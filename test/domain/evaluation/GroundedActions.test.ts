@@ -3,13 +3,14 @@ import { call, model, text } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { groundedActions } from "../../../src/domain/evaluation/GroundedActions.ts"
 import { needsOf } from "../../../src/domain/evaluation/NextActions.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { asks, compactionOf, measured, ran, replacementOf, says } from "../../support/compactions.ts"
 
 type Contents = Parameters<typeof compactionOf>[0]
 
 const namesIn = (before: Contents, after: Contents) => {
-  const { actions, facts } = Work.runSync(needsOf(compactionOf(before, after)))
+  const { needs, steps } = needsOf(compactionOf(before, after))
+  for (const step of steps) step()
+  const { actions, facts } = needs()
   return { actions: actions.map((names) => names.map(([name]) => name)), facts: facts.map(([name]) => name) }
 }
 

@@ -9,7 +9,7 @@ import {
   parseQuestions
 } from "../../../src/domain/evaluation/OwnQuestions.ts"
 import { SearchableText } from "../../../src/domain/evaluation/WholeWords.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { measured } from "../../support/compactions.ts"
 
 const port: OwnQuestion = { question: "Which port?", answer: "9090", not: ["8080"] }
 const names: OwnQuestion = { after: EntryId.make("e120"), question: "Which names?", answer: ["src/a.ts", "resolve"] }
@@ -64,10 +64,7 @@ describe("a question of the user", () => {
     const replacement: Replacement = { snapshot: said, context: said, recall: () => undefined }
     const figuresAfter = (sequence: number) => {
       const entry = { id: entryId(sequence), content: { role: "user" as const, parts: [] }, tokens: [], handles: [] }
-      const measure = runSync(
-        ownQuestions([port, names]).prepare({ log: [entry], before: [entry], after: [], roots: [] })
-      )
-      return runSync(measure(replacement))
+      return measured(ownQuestions([port, names]), { log: [entry], before: [entry], after: [], roots: [] }, replacement)
     }
     assert.deepStrictEqual(figuresAfter(119)["questionsRight"], { part: 1, whole: 1 })
     assert.deepStrictEqual(figuresAfter(120)["questionsRight"], { part: 1, whole: 2 })

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { type PlantedFact, plantedRounds, plantFacts } from "../../../src/domain/evaluation/PlantedFacts.ts"
-import { countGrades, gradeFacts, type GradedFact } from "../../../src/domain/evaluation/PlantedGrades.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { countGrades, gradeFact, type GradedFact } from "../../../src/domain/evaluation/PlantedGrades.ts"
+import { readContext } from "../../../src/domain/evaluation/Statements.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const seeds = Array.from({ length: runsOf(30, 5) }, (_, seed) => seed)
@@ -79,7 +79,9 @@ describe("grades", () => {
   ]
   for (const [fact, context, recalled, grade] of cases) {
     it(`call ${fact.kind} ${grade} in ${JSON.stringify(context)}`, () => {
-      const graded = runSync(gradeFacts([fact], context, { cwd: "/work/app", recalled }))
+      const graded = [
+        gradeFact(fact, { text: context, flatText: readContext(context).flatText, cwd: "/work/app", recalled })
+      ]
       assert.deepStrictEqual(graded, [{ fact, grade }])
       assert.strictEqual(countGrades(graded)[fact.kind].planted, 1)
     })

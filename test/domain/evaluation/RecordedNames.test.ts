@@ -1,8 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
-import { eachAnswer, programsOf } from "../../../src/domain/evaluation/RecordedNames.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { namesBelow, programsOf } from "../../../src/domain/evaluation/RecordedNames.ts"
 import { cachedEqualsFresh } from "../../support/caches.ts"
 
 it.each([
@@ -33,22 +32,13 @@ it("the names of an entry are relative to the folders asked for, whatever was as
       user(text("Thanks.")),
       model(text("Parse.ts is done: src/Parse.ts."))
     ].map(entryOf)
-  const names = (roots: ReadonlyArray<string>) => (entries: ReadonlyArray<Entry>) => {
-    const seen: Array<readonly [written: unknown, fromBefore: ReadonlyArray<string>]> = []
-    const compaction = { log: entries, before: entries.slice(0, 3), after: entries.slice(3), roots }
-    runSync(
-      eachAnswer(compaction, ({ written }, isFromBefore) => {
-        seen.push([written, [...written.map(([name]) => name), "terraform"].filter(isFromBefore)])
-        return true
-      })
-    )
-    return seen
-  }
+  const names = (roots: ReadonlyArray<string>) => (entries: ReadonlyArray<Entry>) => entries.map(namesBelow(roots))
   cachedEqualsFresh(log, {
     "no folder": names([]),
     "the project": names(["/work/app"]),
     "the project and the notes": names(["/work/app", "/home/me"])
   })
-  const [first] = names(["/work/app", "/home/me"])(log())
-  assert.deepStrictEqual(first?.[1], ["src/Parse.ts", "notes/Plan.md", "terraform"])
+  const answer = names(["/work/app", "/home/me"])(log())[3]
+  assert.deepStrictEqual([...(answer?.written.keys() ?? [])], ["src/Parse.ts", "notes/Plan.md"])
+  assert.deepStrictEqual(names(["/work/app"])(log())[1]?.all, ["terraform"])
 })

@@ -4,14 +4,12 @@ import { Handle } from "../../../src/domain/content/Handle.ts"
 import {
   append,
   type Author,
-  compressed,
   type Conversation,
   empty,
   type Entry,
   entryId
 } from "../../../src/domain/conversation/Conversation.ts"
-import { factsKept, recordedTurns, RequestPrefixes } from "../../../src/domain/evaluation/Replay.ts"
-import { emptySession, type Session } from "../../../src/domain/session/Session.ts"
+import { recordedTurns, RequestPrefixes } from "../../../src/domain/evaluation/Replay.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 
@@ -84,22 +82,6 @@ const rules: ReadonlyArray<readonly [rule: string, talk: Conversation, expected:
 
 const handle = Handle.make("h_aaaaaaaaaa")
 
-/** A session in which the first two messages were replaced by a snapshot. */
-const compressedSession = (snapshot: string, ranges: boolean): Session => {
-  const talk = conversation(ask("Use src/alpha.ts and src/beta.ts."), says("Yes."), ask("Go on."))
-  const [first, second] = [entryId(1), entryId(2)]
-  const dropped = [entryOf(ask("Use src/alpha.ts and src/beta.ts."), first), entryOf(says("Yes."), second)]
-  return {
-    ...emptySession,
-    conversation: compressed(talk, {
-      drop: { from: first, to: second },
-      insert: [entryOf([ask(snapshot), "summary"], entryId(4))],
-      shorten: []
-    }),
-    ranges: ranges ? { value: { handle, entries: dropped }, before: undefined, length: 1, tokens: 0 } : undefined
-  }
-}
-
 describe("recorded", () => {
   for (const [rule, talk, expected] of rules) it(rule, () => assert.deepStrictEqual(shape(talk), expected))
 
@@ -135,35 +117,4 @@ describe("Requests", () => {
 
   it("a shorter request is all prefix", () =>
     assert.deepStrictEqual(sizes([ask(a), says(b)], [ask(a)])[1], { tokens: ta, prefix: ta }))
-})
-
-describe("keptOver", () => {
-  const end = (session: Session) =>
-    append(session.conversation, entryOf(says("I change src/alpha.ts and src/beta.ts."), entryId(5)))
-  const kept = (snapshot: string, ranges: boolean) => {
-    const session = compressedSession(snapshot, ranges)
-    return Work.runSync(factsKept([session], end(session)))
-  }
-
-  it("counts a fact in the context, or behind a handle in the context", () =>
-    assert.deepStrictEqual(kept(`Work on src/alpha.ts, all else is in ${handle}.`, true), {
-      used: 2,
-      inContext: 1,
-      behindHandle: 1,
-      lost: 0
-    }))
-
-  it("counts a fact as lost when the context has neither it nor a handle", () =>
-    assert.deepStrictEqual(kept("Work on src/alpha.ts.", true), { used: 2, inContext: 1, behindHandle: 0, lost: 1 }))
-
-  it("ignores a handle that names nothing", () =>
-    assert.deepStrictEqual(kept(`See ${handle}.`, false), { used: 2, inContext: 0, behindHandle: 0, lost: 2 }))
-
-  it("has nothing to report for a conversation without compression", () =>
-    assert.deepStrictEqual(Work.runSync(factsKept([], conversation(ask("a"), says("b")))), {
-      used: 0,
-      inContext: 0,
-      behindHandle: 0,
-      lost: 0
-    }))
 })

@@ -3,9 +3,8 @@ import { call, type Content, model, type Part, response, text, user } from "../.
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { plantFacts } from "../../../src/domain/evaluation/PlantedFacts.ts"
-import { answerQuestions, type Verdict } from "../../../src/domain/evaluation/StateAnswers.ts"
-import { type QuestionKind, type StateQuestion, stateQuestions } from "../../../src/domain/evaluation/StateQuestions.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { StateAnswers, type Verdict } from "../../../src/domain/evaluation/StateAnswers.ts"
+import { type QuestionKind, type StateQuestion, WorkState } from "../../../src/domain/evaluation/StateQuestions.ts"
 import { runsOf } from "../../support/runs.ts"
 
 const entries = (...contents: ReadonlyArray<Content>): ReadonlyArray<Entry> =>
@@ -29,8 +28,15 @@ const ran = (command: string, exit: number, output = ""): ReadonlyArray<Content>
   did("Bash", { command }, exit === 0 ? output : `Exit code ${exit}\n${output}`, exit !== 0)
 const says = (part: Part): Content => user(part)
 
+/** The questions about the state after these entries. */
+const stateQuestions = (conversation: ReadonlyArray<Entry>, folders: ReadonlyArray<string>) => {
+  const state = new WorkState(conversation, folders)
+  conversation.forEach((entry, item) => state.read(entry, item))
+  return state.questions()
+}
+
 const asked = (...contents: ReadonlyArray<Content>): ReadonlyArray<StateQuestion> =>
-  runSync(stateQuestions(entries(...contents), ["/work"]))
+  stateQuestions(entries(...contents), ["/work"])
 
 const brief = (questions: ReadonlyArray<StateQuestion>, kind: QuestionKind): ReadonlyArray<string> =>
   questions
@@ -283,8 +289,7 @@ describe("the answers", () => {
   for (const [verdict, asked, context] of cases) {
     it(`say ${verdict}: ${asked.subject.slice(0, 30)} in ${JSON.stringify(context.slice(0, 60))}`, () => {
       const others = [question("exit code", "go test ./a -run TestTheFirstOther", "1")]
-      const [answer] = runSync(answerQuestions([asked, ...others], context, ["/work"]))
-      assert.strictEqual(answer?.verdict, verdict)
+      assert.strictEqual(new StateAnswers([asked, ...others], context, ["/work"]).verdictOf(asked), verdict)
     })
   }
 })
@@ -319,8 +324,9 @@ describe("questions about a whole conversation", () => {
     entries(...plantFacts(seed).rounds.flatMap((round) => round.map(({ content }) => content)))
   )
   const answered = (conversation: ReadonlyArray<Entry>, write: (asked: ReadonlyArray<StateQuestion>) => string) => {
-    const asked = runSync(stateQuestions(conversation, ["/work/app"]))
-    return runSync(answerQuestions(asked, write(asked), ["/work/app"]))
+    const asked = stateQuestions(conversation, ["/work/app"])
+    const answers = new StateAnswers(asked, write(asked), ["/work/app"])
+    return asked.map((question) => ({ question, verdict: answers.verdictOf(question) }))
   }
 
   it("are all answered by a complete text, which states nothing that never happened", () => {

@@ -36,7 +36,7 @@ describe("messages of the user", () => {
       []
     )
     assert.deepStrictEqual(
-      userMessages(before, (text) => text.replaceAll("/work/project/", "")),
+      before.flatMap((entry) => userMessages(entry, (text) => text.replaceAll("/work/project/", ""))),
       ["Go on.", "See a.ts", "In Oslo", "Never on a Friday"]
     )
   })

@@ -1,11 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { empty, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import type { CacheBreak } from "../../../src/domain/evaluation/CacheBreaks.ts"
-import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
 import { type Findings, verdictOf } from "../../../src/domain/evaluation/Verdict.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { inspect } from "../../../src/services/evaluation/Inspect.ts"
 
-const nothing = Work.runSync(inspect(empty))
+const nothing = Effect.runSync(inspect(empty))
 
 /** A conversation of 100,000 tokens, most of them results of Read. */
 const usual: Findings["inspection"] = {

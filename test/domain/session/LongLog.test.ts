@@ -3,11 +3,10 @@ import { Effect } from "effect"
 import { call, response, text } from "../../../src/domain/content/Content.ts"
 import { entries, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import { viewSizes } from "../../../src/domain/evaluation/Compactions.ts"
-import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
 import { LongLogReader } from "../../../src/domain/session/LongLog.ts"
 import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
-import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import { appended, compressedBy, histories } from "../../../src/layers/testing/SessionHistories.ts"
+import { inspect } from "../../../src/services/evaluation/Inspect.ts"
 import { lawOfPlayed, property, scripts, thousand, worldOf } from "../../support/generate.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -19,7 +18,7 @@ const both = (events: ReadonlyArray<SessionEvent>, bytes = 100) => {
   for (const event of events) reader.add(event, bytes)
   const whole = events.reduce(applyEvent, emptySession)
   const found = ({ conversation }: typeof whole, known: ReadonlyArray<SessionEvent>) => {
-    const { compactions, largest, ...inspection } = Work.runSync(inspect(conversation, { ...about, events: known }))
+    const { compactions, largest, ...inspection } = Effect.runSync(inspect(conversation, { ...about, events: known }))
     return {
       ...inspection,
       compactions: compactions.map((one) => ({ ...one, facts: null })),

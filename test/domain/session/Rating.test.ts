@@ -1,12 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import { Effect } from "effect"
 import { text } from "../../../src/domain/content/Content.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
-import { inspect } from "../../../src/domain/evaluation/Inspection.ts"
 import { type OwnQuestion, questionsOf } from "../../../src/domain/evaluation/OwnQuestions.ts"
 import { parseRating, type Rating, ratingLabel, ratingOf } from "../../../src/domain/session/Rating.ts"
 import type { SessionEvent } from "../../../src/domain/session/Session.ts"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { appended, compressedBy, entry, sessionOf } from "../../../src/layers/testing/SessionHistories.ts"
+import { inspect } from "../../../src/services/evaluation/Inspect.ts"
 
 describe("a rating", () => {
   it.each<readonly [words: string, rating: Rating | undefined]>([
@@ -38,7 +38,7 @@ describe("the rating of a compression", () => {
       compressedBy({ drop: { from: entryId(1), to: entryId(1) }, insert: [snapshot], shorten: [] }),
       ...labels
     ]
-    return runSync(inspect(sessionOf(events).conversation, { events })).compactions
+    return Effect.runSync(inspect(sessionOf(events).conversation, { events })).compactions
   }
 
   it("is the last label of its snapshot", () => {

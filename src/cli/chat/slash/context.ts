@@ -1,6 +1,5 @@
 import { Effect } from "effect"
-import { inspect } from "../../../domain/evaluation/Inspection.ts"
-import * as Work from "../../../domain/text/SlicedWork.ts"
+import { inspect } from "../../../services/evaluation/Inspect.ts"
 import { tableColumns } from "./ChatSession.ts"
 import { contextTable } from "./ContextTable.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
@@ -14,7 +13,7 @@ export const context: SlashCommand = {
     const { chat, terminal } = session
     const { limit, scale = 1, threshold, tokens } = yield* chat.usage
     const { conversation } = yield* chat.session
-    const { kinds, tokens: estimated } = yield* Work.run(inspect(conversation))
+    const { kinds, tokens: estimated } = yield* inspect(conversation)
     const use = {
       kinds: kinds.map((kind) => ({ ...kind, view: Math.round(kind.view * scale) })),
       overhead: Math.max(0, Math.round(tokens - estimated.view * scale)),

@@ -1,7 +1,6 @@
 import { Effect } from "effect"
-import { inspect } from "../../../domain/evaluation/Inspection.ts"
-import * as Work from "../../../domain/text/SlicedWork.ts"
 import { pricesWith, tokensOfCost } from "../../../domain/tokens/Prices.ts"
+import { inspect } from "../../../services/evaluation/Inspect.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
 import { definitions } from "../../output/Columns.ts"
 import { costText } from "../../output/OutcomeText.ts"
@@ -29,13 +28,11 @@ export const stats: SlashCommand = {
         () => Effect.succeed([])
       )
     )
-    const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* Work.run(
-      inspect(whole.conversation, {
-        events,
-        prices: pricesWith((yield* chat.settings).models),
-        ...(whole.model === undefined ? {} : { model: whole.model })
-      })
-    )
+    const { compactions, compressing, cost, messages, tokens, turns, usage } = yield* inspect(whole.conversation, {
+      events,
+      prices: pricesWith((yield* chat.settings).models),
+      ...(whole.model === undefined ? {} : { model: whole.model })
+    })
     const all = tokensOfCost(cost)
     const summaries = tokensOfCost(compressing)
     const hasUsage = usage !== null || summaries.requests > 0
