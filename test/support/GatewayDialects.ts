@@ -95,6 +95,12 @@ const pairProblems = (
   return problems
 }
 
+/** Checks that no two calls have the same id. */
+const repeatedProblems = (groups: ReadonlyArray<{ readonly calls: ReadonlyArray<string> }>) => {
+  const ids = groups.flatMap(({ calls }) => calls)
+  return ids.filter((id, at) => ids.indexOf(id) < at).map((id) => `two calls have the id ${id}`)
+}
+
 const declaredProblems = (declared: ReadonlyArray<string>, called: ReadonlyArray<string>) => [
   ...(new Set(declared).size < declared.length ? ["a tool is declared twice"] : []),
   ...called.filter((name) => !declared.includes(name)).map((name) => `${name} is not declared`)
@@ -228,6 +234,7 @@ const anthropic: DialectCodec = {
         results: blocks.filter(({ type }) => type === "tool_result").map(({ tool_use_id }) => tool_use_id),
         marks: blocks.filter((block) => "cache_control" in block).length,
         blank: blocks.filter(({ text, type }) => type === "text" && text.trim() === "").length,
+        endsThinking: blocks.at(-1)?.["type"] === "thinking",
         torn: blocks.filter(({ signature, type }) => type === "thinking" && !signatureForm.test(signature)).length
       }
     })
@@ -236,7 +243,9 @@ const anthropic: DialectCodec = {
       ...(groups.some(({ isEmpty }: Json) => isEmpty) ? ["an empty message"] : []),
       ...(groups.some(({ blank }: Json) => blank > 0) ? ["a text without words"] : []),
       ...(groups.some(({ torn }: Json) => torn > 0) ? ["thinking without its signature"] : []),
+      ...(groups.some(({ endsThinking }: Json) => endsThinking) ? ["thinking at the end of a turn"] : []),
       ...(groups.reduce((sum: number, { marks }: Json) => sum + marks, 1) > 4 ? ["more than four cache marks"] : []),
+      ...repeatedProblems(groups),
       ...pairProblems(groups),
       ...declaredProblems(
         (tools ?? []).map(({ name }: Json) => name),
@@ -429,6 +438,11 @@ const responsesBlocks = (items: ReadonlyArray<Json>): ReadonlyArray<Block> =>
         : { kind: "call", id: item["call_id"], name: item["name"], args: JSON.parse(item["arguments"]) }
   )
 
+/** Whether the model said an item. */
+const isModels = (item: Json | undefined): boolean =>
+  item !== undefined &&
+  (item["role"] === "assistant" || ["reasoning", "function_call", "item_reference"].includes(item["type"]))
+
 /** Counts as the Responses API gives them; Codex wants all of them. */
 const responsesUsage = ({ input, output }: Counts): Json => ({
   input_tokens: input,
@@ -552,6 +566,9 @@ const responses: DialectCodec = {
       ...items
         .filter(({ encrypted_content, type }) => type === "reasoning" && !signatureForm.test(encrypted_content))
         .map(({ id }) => `${id} is torn`),
+      ...items
+        .filter(({ type }, at) => type === "reasoning" && !isModels(items[at + 1]))
+        .map(({ id }) => `${id} stands without what it led to`),
       ...items
         .filter(({ type }) => type === "item_reference")
         .map(({ id }) => id)

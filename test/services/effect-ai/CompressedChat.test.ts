@@ -108,6 +108,18 @@ describe("a chat's history", () => {
     assert.isFalse(yield* chat.redo)
   })
 
+  it.effect("is compressed on request as the request says", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 8)
+    const kept = Effect.fnUntraced(function* (preserve: number) {
+      yield* chat.compress({ preserve })
+      const { length } = yield* historyOf(chat)
+      assert.isTrue(yield* chat.undo)
+      return length
+    })
+    assert.isBelow(yield* kept(0.1), yield* kept(0.7))
+  })
+
   it.effect("keeps system messages in place, and dropped ones behind the first", over(), function* () {
     const chat = yield* open()
     const mode = Prompt.systemMessage({ content: "Mode: act." })
@@ -392,6 +404,21 @@ describe("a change of the history", () => {
     yield* chat.generateText({ prompt: "Next?" })
     assert.isAtMost(boundOf(yield* latest), 4_600)
     assert.isDefined(snapshotOf(yield* latest))
+  })
+
+  it.effect("of the tools is measured anew, although the messages only grew", over(), function* () {
+    const chat = yield* open({ window: 4_600, reserve: 0, threshold: 1 })
+    yield* talk(chat, 12)
+    const asked = (description: string) =>
+      chat
+        .generateText({
+          prompt: "Go on.",
+          toolkit: Toolkit.make(Tool.make("wide", { description })),
+          disableToolCallResolution: true
+        })
+        .pipe(Effect.andThen(latest), Effect.map(snapshotOf))
+    assert.isUndefined(yield* asked("very ".repeat(700)))
+    assert.isDefined(yield* asked("\u{1f600}\u{1f469}\u200d\u{1f469}\u200d\u{1f467}".repeat(110)))
   })
 
   it.effect("can be undone, and is not repeated: later turns may depend on what it removed", over(), function* () {
