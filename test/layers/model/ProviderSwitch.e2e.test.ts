@@ -107,7 +107,7 @@ describe("providers", () => {
         if (before < turn) assert.include(sent, `has seen ${before}`)
       }
       // Each is shown its own signatures and nobody else's.
-      const own = { Gemini: "Z29vZ2xl", Messages: "signed Messages", Responses: "signed Responses" }
+      const own = { Gemini: "Z29vZ2xl", Messages: "signed:Messages", Responses: "signed:Responses" }
       for (const [name, signature] of Object.entries(own)) {
         assert.strictEqual(sent.includes(signature), name === provider.name, `${signature} at ${provider.name}`)
       }

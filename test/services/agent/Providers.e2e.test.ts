@@ -48,7 +48,7 @@ describe.each(dialects.map((dialect) => [dialect.name, dialect] as const))("%s",
     assert.lengthOf(server.requests, 3)
     const last = JSON.stringify(server.requests[2]?.body)
     for (const word of ["Look at a, b and c.", "I look.", "seen a", "seen b", "seen c"]) assert.include(last, word)
-    for (const thought of ["signed I need both", "signed one more"]) {
+    for (const thought of ["signed:I need both", "signed:one more"]) {
       assert.strictEqual(last.includes(thought), dialect !== chat)
     }
     for (const id of ["call_a", "call_b", "call_c"]) assert.lengthOf(last.split(`"${id}"`), 3)
