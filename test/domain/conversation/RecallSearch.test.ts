@@ -64,6 +64,12 @@ it.each([
   assert.strictEqual(/(\d+) matches/.exec(found.text)?.[1] ?? "0", `${count}`)
 })
 
+it.each([0, 1, 200, 399, 449])("the best of very many parts is shown first, wherever it stands (%i)", async (at) => {
+  const parts = Array.from({ length: 450 }, (_, n) => part(n, n === at ? "user" : "output", "the walnut is here"))
+  const found = await search(parts, "walnut")
+  assert.isTrue(found.text.startsWith(handleOf(at)), found.text.slice(0, 80))
+})
+
 describe("what the window no longer shows", () => {
   const two = appended([said(1, "one"), said(2, "two")])
 

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { messageText } from "../../../src/domain/conversation/MessageName.ts"
 import { sameMessage, sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, messageOf, result, results, says } from "../../support/prompts.ts"
@@ -42,6 +43,38 @@ describe("two messages", () => {
       }
     }
   })
+})
+
+it("messages with the same name are equal, whatever they hold", () => {
+  const bytes = new Uint8Array([97, 98])
+  const values = [
+    ...[
+      null,
+      false,
+      0,
+      1,
+      10,
+      10n,
+      "",
+      "1",
+      "10n",
+      "a",
+      "null",
+      [],
+      [1],
+      [1, 1],
+      {},
+      { a: 1 },
+      { b: 1 },
+      { a: { b: 1 } }
+    ],
+    ...[bytes, "bytes(YWI=)", new URL("https://a.example"), "https://a.example/", new Date(0)]
+  ]
+  const names = values.map((value) => messageText(results(result("1", value))))
+  assert.strictEqual(new Set(names).size, values.length)
+  // Values that JSON leaves out are none, and the order of a message's own fields is nobody's.
+  const [{ content, ...others }] = [results(result("1", { a: 1 }))]
+  assert.strictEqual(messageText(results(result("1", { a: 1, b: undefined }))), messageText({ content, ...others }))
 })
 
 describe("two prompts", () => {

@@ -439,6 +439,13 @@ describe("the next compression of a conversation", () => {
       yield* TestClock.adjust("1 millis")
       const found = yield* asked(2)
       assert.deepStrictEqual([found._tag, isNew(found)], ["Changed", false])
+      // Nor is one used that stands for as many messages as its name does not.
+      for (const [key, text] of held)
+        held.set(
+          key,
+          text.replace(/"messages":(\d+)/, (_, n) => `"messages":${Number(n) - 2}`)
+        )
+      assert.isTrue(isNew(yield* planned(yield* opened({}, held), due)))
       for (const key of held.keys()) held.set(key, "{")
       assert.isTrue(isNew(yield* planned(yield* opened({}, held), due)))
     }
@@ -468,6 +475,23 @@ describe("the next compression of a conversation", () => {
       return texts
     })
     assert.deepStrictEqual(yield* sent(true), yield* sent(false))
+  })
+
+  it.effect("goes without a recall once its answer was made again without one", function* () {
+    const gateway = yield* opened({}, new Map())
+    const due = yield* threshold(gateway)
+    const made = yield* planned(gateway, due)
+    if (made._tag !== "Changed") return assert.fail("it is not compressed")
+    const hidden = [
+      ...codec.assistant([{ kind: "call", id: "r1", name: made.sent.declaration?.name ?? "", args: {} }]),
+      ...codec.results([{ id: "r1", name: "", text: "recalled" }])
+    ].map((message) => JSON.stringify(message))
+    const answer = codec.assistant([{ kind: "text", text: "It is 12." }])
+    for (const rounds of [[], [{ sent: hidden, visible: [] }], []]) {
+      yield* gateway.remember(made.sent, { rounds })
+      const next = yield* planOf(gateway, [...turns(due), ...answer, ...codec.user("And now?")])
+      assert.strictEqual(next._tag === "Changed" && next.text.includes("recalled"), rounds.length > 0)
+    }
   })
 
   it.effect("lets calls share the room that is left", function* () {
