@@ -279,10 +279,10 @@ const sceneOf = (dialect: Dialect) => {
     ...codec.user("Go on.")
   ]
   const more = dialect === "anthropic" ? { max_tokens: 512 } : {}
-  const planOf = (gateway: Gateway["Service"], messages: ReadonlyArray<Json>) =>
+  const planOf = (gateway: Gateway["Service"], messages: ReadonlyArray<Json>, owner = "me") =>
     route === undefined
       ? Effect.die("no route")
-      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(messages, true, more)) })
+      : gateway.plan({ owner, route, text: JSON.stringify(codec.body(messages, true, more)) })
   const planned = (gateway: Gateway["Service"], count: number) => planOf(gateway, turns(count))
 
   /** The number of turns from which a request is compressed, and the last one before it. */
@@ -475,6 +475,32 @@ describe("the next compression of a conversation", () => {
       return texts
     })
     assert.deepStrictEqual(yield* sent(true), yield* sent(false))
+  })
+
+  it.effect("is its owner's alone, and is not prepared again at once", function* () {
+    const gateway = yield* opened({ snapshots: "model" }, new Map())
+    const due = yield* threshold(yield* opened({}, new Map()))
+    yield* gateway.prepare(yield* planned(gateway, due - 1), writing())
+    yield* yields(500)
+    const [theirs, mine] = [yield* planOf(gateway, turns(due), "another"), yield* planned(gateway, due)]
+    assert.deepInclude(theirs, { _tag: "Changed", by: "code" })
+    assert.deepInclude(mine, { _tag: "Changed", by: "model" })
+    assert.isUndefined((yield* planned(gateway, due + 1)).next)
+  })
+
+  it.effect("counts the tool that is declared", function* () {
+    const due = yield* threshold(yield* opened({}, new Map()))
+    const after = (options: Partial<GatewayOptions>) =>
+      Effect.flatMap(opened(options, new Map()), (gateway) =>
+        Effect.map(planned(gateway, due + 4), (plan) => {
+          if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+          const { declaration } = plan.sent
+          return { after: plan.after, declared: declaration === undefined ? 0 : estimateText(declaration.inDialect) }
+        })
+      )
+    const [counted, bare] = [yield* after({}), yield* after({ recall: false })]
+    assert.approximately(counted.after - bare.after, counted.declared, 40)
+    assert.isAbove(counted.declared, 80)
   })
 
   it.effect("goes without a recall once its answer was made again without one", function* () {
