@@ -305,7 +305,7 @@ const sceneOf = (dialect: Dialect) => {
 }
 
 describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
-  const { codec, more, planned, planOf, prepared, route, threshold, turns } = sceneOf(dialect)
+  const { codec, more, planned, prepared, route, threshold, turns } = sceneOf(dialect)
 
   it.effect("is made for no request that only counts", function* () {
     const gateway = yield* opened({}, new Map())
@@ -346,6 +346,10 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
     assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
   })
+})
+
+describe("the next compression of a conversation", () => {
+  const { codec, planned, planOf, prepared, threshold, turns } = sceneOf("chat")
 
   it.effect("is written by code where the model has not answered, failed or wrote something else", function* () {
     const talking: AskUpstream = (text) =>
@@ -374,10 +378,6 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     }
     assert.strictEqual(ended, 2)
   })
-})
-
-describe("the next compression of a conversation", () => {
-  const { codec, planned, planOf, threshold, turns } = sceneOf("chat")
 
   it.effect("is tried again once the conversation has grown by a tenth where nothing could leave", function* () {
     let tried = 0
