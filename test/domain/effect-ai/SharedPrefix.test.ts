@@ -21,17 +21,17 @@ describe("two messages", () => {
 
   const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)
   const values: ReadonlyArray<unknown> = [
-    ...[undefined, null, false, 0, 1, "", "1", "a", [], [1], [1, 1], [[1]], {}],
-    ...[{ a: undefined }, { b: undefined }, { a: 1 }, { a: 1, b: undefined }, { a: { b: 1 } }],
-    ...[bytes(), bytes(1), bytes(1, 2), bytes(1, 3), new URL("https://a.example"), new URL("https://b.example")],
+    [undefined, null, false, 0, 1, "", "1", "a", [], [1], [1, 1], [[1]], {}],
+    [{ a: undefined }, { b: undefined }, { a: 1 }, { a: 1, b: undefined }, { a: { b: 1 } }],
+    [bytes(), bytes(1), bytes(1, 2), bytes(1, 3), new URL("https://a.example"), new URL("https://b.example")],
     // Nobody can compare these.
-    ...[new Date(0), new Date(0)]
-  ]
+    [new Date(0), new Date(0)]
+  ].flat()
   const messages = [
-    ...values.map((value) => results(result("1", value))),
-    ...[says(""), answers(""), says("a"), { ...says("a"), options: { x: { y: 1 } } }, says("ab")],
-    ...[results(result("2", "")), results(result("1", "", true)), results(result("1", ""), result("2", ""))]
-  ]
+    values.map((value) => results(result("1", value))),
+    [says(""), answers(""), says("a"), { ...says("a"), options: { x: { y: 1 } } }, says("ab")],
+    [results(result("2", "")), results(result("1", "", true)), results(result("1", ""), result("2", ""))]
+  ].flat()
   it("differ by what they hold, however alike it is", () => {
     for (const [at, one] of messages.entries()) {
       for (const [other, message] of messages.entries()) {
@@ -48,28 +48,9 @@ describe("two messages", () => {
 it("messages with the same name are equal, whatever they hold", () => {
   const bytes = new Uint8Array([97, 98])
   const values = [
-    ...[
-      null,
-      false,
-      0,
-      1,
-      10,
-      10n,
-      "",
-      "1",
-      "10n",
-      "a",
-      "null",
-      [],
-      [1],
-      [1, 1],
-      {},
-      { a: 1 },
-      { b: 1 },
-      { a: { b: 1 } }
-    ],
-    ...[bytes, "bytes(YWI=)", new URL("https://a.example"), "https://a.example/", new Date(0)]
-  ]
+    [null, false, 0, 1, 10, 10n, "", "1", "10n", "a", "null", [], [1], [1, 1], {}, { a: 1 }, { b: 1 }, { a: { b: 1 } }],
+    [bytes, "bytes(YWI=)", new URL("https://a.example"), "https://a.example/", new Date(0)]
+  ].flat()
   const names = values.map((value) => messageText(results(result("1", value))))
   assert.strictEqual(new Set(names).size, values.length)
   // Values that JSON leaves out are none, and the order of a message's own fields is nobody's.
