@@ -676,25 +676,6 @@ describe("a provider's rejection as too long", () => {
   }
 
   it.effect(
-    "is not needed once the counts of the answers have taught the model's scale",
-    over((request) => [
-      { type: "text", text: "ok" },
-      {
-        type: "finish",
-        reason: "stop",
-        usage: { inputTokens: { total: 3 * boundOf(request.prompt.content) }, outputTokens: {} }
-      }
-    ]),
-    function* () {
-      const chat = yield* open({ window: 6_000, reserve: 0, threshold: 0.9 })
-      yield* talk(chat, 24)
-      const sent = yield* requests
-      assert.isTrue(sent.some((messages) => snapshotOf(messages) !== undefined))
-      for (const messages of sent.slice(1)) assert.isAtMost(3 * boundOf(messages), 6_000)
-    }
-  )
-
-  it.effect(
     "or any other failure leaves the history as effect/ai's chat does",
     over([failing(new AiError.RateLimitError({}))]),
     function* () {
