@@ -15,10 +15,13 @@ export type Block =
   | { readonly kind: "thought"; readonly text: string; readonly signature: string }
   | { readonly kind: "call"; readonly id: string; readonly name: string; readonly args: unknown }
 
-/** Counts of an answer. */
+/** Counts of an answer. `cached`, `cacheWrite` and `thoughts` stand in it as the dialect counts them: apart, or among the others. */
 export interface Counts {
   readonly input: number
   readonly output: number
+  readonly cached?: number
+  readonly cacheWrite?: number
+  readonly thoughts?: number
 }
 
 export interface Answer {
@@ -26,6 +29,8 @@ export interface Answer {
   readonly number?: number
   readonly blocks: ReadonlyArray<Block>
   readonly counts: Counts
+  /** Why it ends. Absent: with what it has. */
+  readonly end?: "filtered" | "length"
 }
 
 export interface Result {
@@ -64,7 +69,12 @@ const eventsIn = (text: string): ReadonlyArray<Json> =>
     .filter((data) => data !== "[DONE]")
     .map((data) => JSON.parse(data))
 
-const pieces = (text: string): ReadonlyArray<string> => text.match(/.{1,7}/gsu) ?? []
+/** A text as it is streamed: in pieces of seven characters, or in a thousand of them. */
+export const pieces = (text: string): ReadonlyArray<string> =>
+  text.match(new RegExp(`.{1,${Math.max(7, Math.ceil(text.length / 1_000))}}`, "gsu")) ?? []
+
+/** Arguments as they are sent. A text stands for itself: it need not be JSON. */
+const jsonOf = (args: unknown): string => (typeof args === "string" ? args : JSON.stringify(args))
 
 /** A signature as the providers of these tests make it: whole, and no other. */
 const signatureForm = /^signed:.+:end$/s
@@ -95,10 +105,21 @@ const pairProblems = (
   return problems
 }
 
+/** Checks that no two calls have the same id. */
+const repeatedProblems = (groups: ReadonlyArray<{ readonly calls: ReadonlyArray<string> }>) => {
+  const ids = groups.flatMap(({ calls }) => calls)
+  return ids.filter((id, at) => ids.indexOf(id) < at).map((id) => `two calls have the id ${id}`)
+}
+
 const declaredProblems = (declared: ReadonlyArray<string>, called: ReadonlyArray<string>) => [
   ...(new Set(declared).size < declared.length ? ["a tool is declared twice"] : []),
   ...called.filter((name) => !declared.includes(name)).map((name) => `${name} is not declared`)
 ]
+
+const anthropicEnd = (blocks: ReadonlyArray<Block>, end: Answer["end"]): string => {
+  if (end !== undefined) return end === "length" ? "max_tokens" : "refusal"
+  return blocks.some(({ kind }) => kind === "call") ? "tool_use" : "end_turn"
+}
 
 const anthropic: DialectCodec = {
   path: () => "/v1/messages",
@@ -141,7 +162,7 @@ const anthropic: DialectCodec = {
       stop_sequence: null,
       usage: { input_tokens: counts.input, output_tokens: counts.output }
     }),
-  events: ({ blocks, counts, number = 1 }) => [
+  events: ({ blocks, counts, end, number = 1 }) => [
     named({
       type: "message_start",
       message: {
@@ -149,7 +170,12 @@ const anthropic: DialectCodec = {
         type: "message",
         role: "assistant",
         content: [],
-        usage: { input_tokens: counts.input, output_tokens: 1 }
+        usage: {
+          input_tokens: counts.input,
+          ...(counts.cacheWrite === undefined ? {} : { cache_creation_input_tokens: counts.cacheWrite }),
+          ...(counts.cached === undefined ? {} : { cache_read_input_tokens: counts.cached }),
+          output_tokens: 1
+        }
       }
     }),
     named({ type: "ping" }),
@@ -169,7 +195,7 @@ const anthropic: DialectCodec = {
                 // Clients take the last one for the whole signature.
                 { type: "signature_delta", signature: block.signature }
               ]
-            : pieces(JSON.stringify(block.args)).map((partial_json) => ({ type: "input_json_delta", partial_json }))
+            : pieces(jsonOf(block.args)).map((partial_json) => ({ type: "input_json_delta", partial_json }))
       return [
         named({ type: "content_block_start", index, content_block: start }),
         ...deltas.map((delta) => named({ type: "content_block_delta", index, delta })),
@@ -178,7 +204,7 @@ const anthropic: DialectCodec = {
     }),
     named({
       type: "message_delta",
-      delta: { stop_reason: blocks.some(({ kind }) => kind === "call") ? "tool_use" : "end_turn", stop_sequence: null },
+      delta: { stop_reason: anthropicEnd(blocks, end), stop_sequence: null },
       usage: { output_tokens: counts.output }
     }),
     named({ type: "message_stop" })
@@ -228,6 +254,7 @@ const anthropic: DialectCodec = {
         results: blocks.filter(({ type }) => type === "tool_result").map(({ tool_use_id }) => tool_use_id),
         marks: blocks.filter((block) => "cache_control" in block).length,
         blank: blocks.filter(({ text, type }) => type === "text" && text.trim() === "").length,
+        endsThinking: blocks.at(-1)?.["type"] === "thinking",
         torn: blocks.filter(({ signature, type }) => type === "thinking" && !signatureForm.test(signature)).length
       }
     })
@@ -236,7 +263,9 @@ const anthropic: DialectCodec = {
       ...(groups.some(({ isEmpty }: Json) => isEmpty) ? ["an empty message"] : []),
       ...(groups.some(({ blank }: Json) => blank > 0) ? ["a text without words"] : []),
       ...(groups.some(({ torn }: Json) => torn > 0) ? ["thinking without its signature"] : []),
+      ...(groups.some(({ endsThinking }: Json) => endsThinking) ? ["thinking at the end of a turn"] : []),
       ...(groups.reduce((sum: number, { marks }: Json) => sum + marks, 1) > 4 ? ["more than four cache marks"] : []),
+      ...repeatedProblems(groups),
       ...pairProblems(groups),
       ...declaredProblems(
         (tools ?? []).map(({ name }: Json) => name),
@@ -259,7 +288,7 @@ const textOf = (blocks: ReadonlyArray<Block>): string =>
 const chatCalls = (blocks: ReadonlyArray<Block>): ReadonlyArray<Json> =>
   blocks.flatMap((block) =>
     block.kind === "call"
-      ? [{ id: block.id, type: "function", function: { name: block.name, arguments: JSON.stringify(block.args) } }]
+      ? [{ id: block.id, type: "function", function: { name: block.name, arguments: jsonOf(block.args) } }]
       : []
   )
 
@@ -278,6 +307,16 @@ const chatBlocks = ({ content, tool_calls: calls = [] }: Json): ReadonlyArray<Bl
     args: JSON.parse(call["function"].arguments)
   }))
 ]
+
+/** An event of Chat Completions. */
+export const chatChunk = (delta: Json, finish: string | null = null): string =>
+  unnamed({
+    id: "chatcmpl-1",
+    object: "chat.completion.chunk",
+    created: 1,
+    model: "gpt-4o",
+    choices: [{ index: 0, delta, finish_reason: finish }]
+  })
 
 const chat: DialectCodec = {
   path: () => "/v1/chat/completions",
@@ -308,24 +347,16 @@ const chat: DialectCodec = {
         total_tokens: counts.input + counts.output
       }
     }),
-  events: ({ blocks, counts }) => {
-    const chunk = (delta: Json, finish: string | null = null) =>
-      unnamed({
-        id: "chatcmpl-1",
-        object: "chat.completion.chunk",
-        created: 1,
-        model: "gpt-4o",
-        choices: [{ index: 0, delta, finish_reason: finish }]
-      })
+  events: ({ blocks, counts, end }) => {
     const calls = chatCalls(blocks)
     return [
-      chunk({ role: "assistant", content: "" }),
-      ...pieces(textOf(blocks)).map((content) => chunk({ content })),
+      chatChunk({ role: "assistant", content: "" }),
+      ...pieces(textOf(blocks)).map((content) => chatChunk({ content })),
       ...calls.flatMap(({ function: { arguments: args, name }, id, type }, index) => [
-        chunk({ tool_calls: [{ index, id, type, function: { name, arguments: "" } }] }),
-        ...pieces(args).map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] }))
+        chatChunk({ tool_calls: [{ index, id, type, function: { name, arguments: "" } }] }),
+        ...pieces(args).map((piece) => chatChunk({ tool_calls: [{ index, function: { arguments: piece } }] }))
       ]),
-      chunk({}, calls.length > 0 ? "tool_calls" : "stop"),
+      chatChunk({}, end === "filtered" ? "content_filter" : (end ?? (calls.length > 0 ? "tool_calls" : "stop"))),
       unnamed({
         id: "chatcmpl-1",
         object: "chat.completion.chunk",
@@ -334,7 +365,9 @@ const chat: DialectCodec = {
         usage: {
           prompt_tokens: counts.input,
           completion_tokens: counts.output,
-          total_tokens: counts.input + counts.output
+          total_tokens: counts.input + counts.output,
+          ...(counts.cached === undefined ? {} : { prompt_tokens_details: { cached_tokens: counts.cached } }),
+          ...(counts.thoughts === undefined ? {} : { completion_tokens_details: { reasoning_tokens: counts.thoughts } })
         }
       }),
       "data: [DONE]\n\n"
@@ -409,13 +442,18 @@ const responsesItems = (blocks: ReadonlyArray<Block>, number = 1): ReadonlyArray
           content: [{ type: "output_text", text: block.text, annotations: [] }]
         }
       : block.kind === "thought"
-        ? { type: "reasoning", id: `rs_${block.signature}`, summary: [], encrypted_content: block.signature }
+        ? {
+            type: "reasoning",
+            id: `rs_${block.signature.replaceAll(/\W/g, "_")}`,
+            summary: block.text === "" ? [] : [{ type: "summary_text", text: block.text }],
+            encrypted_content: block.signature
+          }
         : {
             type: "function_call",
             id: `fc_${block.id}`,
             call_id: block.id,
             name: block.name,
-            arguments: JSON.stringify(block.args),
+            arguments: jsonOf(block.args),
             status: "completed"
           }
   )
@@ -425,16 +463,21 @@ const responsesBlocks = (items: ReadonlyArray<Json>): ReadonlyArray<Block> =>
     item["type"] === "message"
       ? { kind: "text", text: item["content"][0].text }
       : item["type"] === "reasoning"
-        ? { kind: "thought", text: "", signature: item["encrypted_content"] }
+        ? { kind: "thought", text: item["summary"][0]?.text ?? "", signature: item["encrypted_content"] }
         : { kind: "call", id: item["call_id"], name: item["name"], args: JSON.parse(item["arguments"]) }
   )
 
+/** Whether the model said an item. */
+const isModels = (item: Json | undefined): boolean =>
+  item !== undefined &&
+  (item["role"] === "assistant" || ["reasoning", "function_call", "item_reference"].includes(item["type"]))
+
 /** Counts as the Responses API gives them; Codex wants all of them. */
-const responsesUsage = ({ input, output }: Counts): Json => ({
+const responsesUsage = ({ cached = 0, input, output, thoughts = 0 }: Counts): Json => ({
   input_tokens: input,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: cached },
   output_tokens: output,
-  output_tokens_details: { reasoning_tokens: 0 },
+  output_tokens_details: { reasoning_tokens: thoughts },
   total_tokens: input + output
 })
 
@@ -462,7 +505,7 @@ const responses: DialectCodec = {
       output: responsesItems(blocks, number),
       usage: responsesUsage(counts)
     }),
-  events: ({ blocks, counts, number = 1 }) => {
+  events: ({ blocks, counts, end, number = 1 }) => {
     let sequence_number = 0
     const event = (type: string, data: Json) => {
       const text = named({ type, sequence_number, ...data })
@@ -478,7 +521,8 @@ const responses: DialectCodec = {
           item: {
             ...item,
             ...(item["type"] === "function_call" ? { arguments: "" } : {}),
-            ...(item["type"] === "message" ? { content: [] } : {})
+            ...(item["type"] === "message" ? { content: [] } : {}),
+            ...(item["type"] === "reasoning" ? { summary: [] } : {})
           }
         }),
         ...(item["type"] === "message"
@@ -499,13 +543,25 @@ const responses: DialectCodec = {
             ? pieces(item["arguments"]).map((delta) =>
                 event("response.function_call_arguments.delta", { output_index, item_id: item["id"], delta })
               )
-            : []),
+            : item["summary"].flatMap(({ text }: Json, summary_index: number) =>
+                pieces(text).map((delta) =>
+                  event("response.reasoning_summary_text.delta", {
+                    output_index,
+                    summary_index,
+                    item_id: item["id"],
+                    delta
+                  })
+                )
+              )),
         event("response.output_item.done", { output_index, item })
       ]),
-      event("response.completed", {
+      event(end === undefined ? "response.completed" : "response.incomplete", {
         response: {
           id: `resp_${number}`,
-          status: "completed",
+          status: end === undefined ? "completed" : "incomplete",
+          ...(end === undefined
+            ? {}
+            : { incomplete_details: { reason: end === "length" ? "max_output_tokens" : "content_filter" } }),
           output: responsesItems(blocks, number),
           usage: responsesUsage(counts)
         }
@@ -552,6 +608,9 @@ const responses: DialectCodec = {
       ...items
         .filter(({ encrypted_content, type }) => type === "reasoning" && !signatureForm.test(encrypted_content))
         .map(({ id }) => `${id} is torn`),
+      ...items
+        .filter(({ type }, at) => type === "reasoning" && !isModels(items[at + 1]))
+        .map(({ id }) => `${id} stands without what it led to`),
       ...items
         .filter(({ type }) => type === "item_reference")
         .map(({ id }) => id)

@@ -66,7 +66,7 @@ const commonShare = (before: string, now: string): number => {
 export const talkThrough = Effect.fnUntraced(function* (
   dialect: Dialect,
   talker: Talker,
-  { turns, window }: { readonly turns: number; readonly window: number }
+  { canRead = false, turns, window }: { readonly canRead?: boolean; readonly turns: number; readonly window: number }
 ) {
   let asked: number | undefined
   const provider = yield* makeProvider(lookingModel(() => asked))
@@ -76,7 +76,11 @@ export const talkThrough = Effect.fnUntraced(function* (
   for (let turn = 1; turn <= turns; turn += 1) {
     asked = turn % 6 === 0 ? Math.max(1, turn - 17) : undefined
     const words = yield* Effect.promise(() =>
-      say(asked === undefined ? `${fact(turn)}\n${filler(turn)}` : `Which code word had turn ${asked}?`)
+      say(
+        asked === undefined
+          ? `${fact(turn)}\n${filler(turn)}\n${canRead && turn % 4 === 1 ? `Read file${turn}.` : ""}`
+          : `Which code word had turn ${asked}?`
+      )
     )
     answers += 1
     if (asked !== undefined && asked % 6 !== 0) assert.include(words, wordOf(asked), `turn ${turn}`)

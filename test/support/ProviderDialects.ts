@@ -4,9 +4,10 @@ import * as AnthropicModel from "../../src/layers/model/AnthropicModel.ts"
 import * as GoogleModel from "../../src/layers/model/GoogleModel.ts"
 import * as OpenAiModel from "../../src/layers/model/OpenAiModel.ts"
 import type { Model } from "../../src/services/model/Model.ts"
-import { events, json, type NamedEvent, namedEvents, type ProviderAnswer } from "./ProviderServer.ts"
+import { type Block, chatChunk, codecs, type Counts, pieces, signatureOf } from "./GatewayDialects.ts"
+import { events, json, type ProviderAnswer } from "./ProviderServer.ts"
 
-/** The four dialects, with answers in the shapes that their documentation shows. */
+/** The four dialects as the models ask for them: answers, failures and counts. */
 
 /** A part of a scripted answer. */
 export type Said =
@@ -47,60 +48,33 @@ const tooLong = (
     { _tag: "ContextLengthError", tokens, limit }
   ])
 
-const halves = (text: string): readonly [string, string] => [
-  text.slice(0, Math.ceil(text.length / 2)),
-  text.slice(Math.ceil(text.length / 2))
-]
+/** The blocks of an answer. */
+const blocksOf = (said: ReadonlyArray<Said>): ReadonlyArray<Block> =>
+  said.map((each) => {
+    if ("text" in each) return { kind: "text", text: each.text }
+    if ("thought" in each) return { kind: "thought", text: each.thought, signature: signatureOf(each.thought) }
+    return { kind: "call", id: each.id, name: each.call, args: each.args }
+  })
 
-const signed = (thought: string) => `signed ${thought}`
+/** An answer of these events. */
+const streamed = (writes: ReadonlyArray<string>): ProviderAnswer => ({
+  headers: { "content-type": "text/event-stream" },
+  writes
+})
 
-const anthropicBlock = (said: Said, index: number) => {
-  const start = (content_block: object) => ({ type: "content_block_start", index, content_block })
-  const delta = (delta: object) => ({ type: "content_block_delta", index, delta })
-  const stop = { type: "content_block_stop", index }
-  if ("text" in said) {
-    return [
-      start({ type: "text", text: "" }),
-      { type: "ping" },
-      ...halves(said.text).map((text) => delta({ type: "text_delta", text })),
-      stop
-    ]
-  }
-  if ("thought" in said) {
-    return [
-      start({ type: "thinking", thinking: "", signature: "" }),
-      ...halves(said.thought).map((thinking) => delta({ type: "thinking_delta", thinking })),
-      delta({ type: "signature_delta", signature: signed(said.thought) }),
-      stop
-    ]
-  }
-  return [
-    start({ type: "tool_use", id: said.id, name: said.call, input: {} }),
-    delta({ type: "input_json_delta", partial_json: "" }),
-    ...halves(typeof said.args === "string" ? said.args : JSON.stringify(said.args)).map((partial_json) =>
-      delta({ type: "input_json_delta", partial_json })
-    ),
-    stop
-  ]
-}
-
-const messageStart = {
-  type: "message_start",
-  message: {
-    id: "msg_1",
-    type: "message",
-    role: "assistant",
-    model: "claude-sonnet-4-5-20250929",
-    content: [],
-    stop_reason: null,
-    stop_sequence: null,
-    usage: {
-      input_tokens: 10,
-      cache_creation_input_tokens: 30,
-      cache_read_input_tokens: 60,
-      output_tokens: 1,
-      service_tier: "standard"
-    }
+/** The answers of a dialect, the last `ending` events of which end them. Named events have the line ends of Windows. */
+const answersOf = (
+  codec: (typeof codecs)["chat"],
+  counts: Counts,
+  ending: number
+): Pick<Dialect, "answer" | "unfinished"> => {
+  const eventsOf = (said: ReadonlyArray<Said>, finish: "filtered" | "length" | "stop" = "stop") =>
+    codec
+      .events({ blocks: blocksOf(said), counts, ...(finish === "stop" ? {} : { end: finish }) })
+      .map((event) => (event.startsWith("event: ") ? event.replaceAll("\n", "\r\n") : event))
+  return {
+    answer: (said, finish) => streamed(eventsOf(said, finish)),
+    unfinished: (...after) => streamed([...eventsOf([{ text: "Hello" }]).slice(0, -ending), ...after])
   }
 }
 
@@ -118,28 +92,7 @@ export const anthropic: Dialect = {
   name: "Messages",
   model: "claude-sonnet-4-5",
   layer: (url, key) => AnthropicModel.layer({ apiKey: key, baseUrl: url }),
-  answer: (said, finish = "stop") =>
-    namedEvents(
-      messageStart,
-      ...said.flatMap(anthropicBlock),
-      {
-        type: "message_delta",
-        delta: {
-          stop_reason:
-            finish === "length"
-              ? "max_tokens"
-              : finish === "filtered"
-                ? "refusal"
-                : said.some((each) => "call" in each)
-                  ? "tool_use"
-                  : "end_turn",
-          stop_sequence: null
-        },
-        usage: { output_tokens: 15 }
-      },
-      { type: "message_stop" }
-    ),
-  unfinished: (...after) => namedEvents(messageStart, ...anthropicBlock({ text: "Hello" }, 0), ...after),
+  ...answersOf(codecs.anthropic, { input: 10, cached: 60, cacheWrite: 30, output: 15 }, 2),
   usage: { prompt: 100, answer: 15, thoughts: 0, cached: 60, cacheWrite: 30 },
   error: anthropicError,
   endless: (text) => ({
@@ -150,7 +103,7 @@ export const anthropic: Dialect = {
   }),
   keyHeader: "x-api-key",
   lookUp: "look_up",
-  signature: signed,
+  signature: signatureOf,
   failures: [
     [
       json(anthropicError("invalid_request_error", "Your credit balance is too low to access"), 400),
@@ -161,54 +114,6 @@ export const anthropic: Dialect = {
       ["prompt is too long: 207791 tokens > 200000 maximum", 207_791, 200_000],
       ["input length and `max_tokens` exceed context limit: 178959 + 64000 > 200000, decrease", 242_959, 200_000]
     )
-  ]
-}
-
-const responseItem = (said: Said, output_index: number): ReadonlyArray<NamedEvent> => {
-  const done = (item: object) => ({ type: "response.output_item.done", output_index, item })
-  if ("text" in said) {
-    return [
-      ...halves(said.text).map((delta) => ({
-        type: "response.output_text.delta",
-        item_id: "msg_1",
-        output_index,
-        content_index: 0,
-        delta,
-        logprobs: []
-      })),
-      { type: "response.output_text.done" },
-      done({ id: "msg_1", type: "message", status: "completed", role: "assistant", content: [] })
-    ]
-  }
-  if ("thought" in said) {
-    return [
-      { type: "response.output_item.added" },
-      ...halves(said.thought).map((delta) => ({
-        type: "response.reasoning_summary_text.delta",
-        item_id: "rs_1",
-        summary_index: 0,
-        delta
-      })),
-      done({
-        id: "rs_1",
-        type: "reasoning",
-        status: "completed",
-        summary: [{ type: "summary_text", text: said.thought }],
-        encrypted_content: signed(said.thought)
-      })
-    ]
-  }
-  const args = typeof said.args === "string" ? said.args : JSON.stringify(said.args)
-  return [
-    ...halves(args).map((delta) => ({ type: "response.function_call_arguments.delta", output_index, delta })),
-    done({
-      id: "fc_1",
-      type: "function_call",
-      status: "completed",
-      call_id: said.id,
-      name: said.call,
-      arguments: args
-    })
   ]
 }
 
@@ -241,34 +146,14 @@ const openAiFailures: Dialect["failures"] = [
   )
 ]
 
-const created = {
-  type: "response.created",
-  response: { id: "resp_1", status: "in_progress", error: null, usage: null }
-}
+/** As OpenAI's interfaces count: what was cached is a part of the prompt, and thoughts are a part of the answer. */
+const openAiCounts: Counts = { input: 100, cached: 60, output: 15, thoughts: 5 }
 
 export const responses: Dialect = {
   name: "Responses",
   model: "gpt-5",
   layer: (url, key) => OpenAiModel.layer({ apiKey: key, baseUrl: `${url}/v1`, api: "responses" }),
-  answer: (said, finish = "stop") =>
-    namedEvents(created, ...said.flatMap(responseItem), {
-      type: finish === "stop" ? "response.completed" : "response.incomplete",
-      response: {
-        id: "resp_1",
-        status: finish === "stop" ? "completed" : "incomplete",
-        error: null,
-        incomplete_details:
-          finish === "stop" ? null : { reason: finish === "length" ? "max_output_tokens" : "content_filter" },
-        usage: {
-          input_tokens: 100,
-          input_tokens_details: { cached_tokens: 60 },
-          output_tokens: 15,
-          output_tokens_details: { reasoning_tokens: 5 },
-          total_tokens: 115
-        }
-      }
-    }),
-  unfinished: (...after) => namedEvents(created, ...responseItem({ text: "Hello" }, 0), ...after),
+  ...answersOf(codecs.responses, openAiCounts, 1),
   usage: { prompt: 100, answer: 10, thoughts: 5, cached: 60 },
   error: openAiError,
   endless: (text) => ({
@@ -277,80 +162,36 @@ export const responses: Dialect = {
   }),
   keyHeader: "authorization",
   lookUp: "look_up",
-  signature: signed,
+  signature: signatureOf,
   failures: openAiFailures
 }
 
-const chunk = (delta: object, finish_reason: string | null = null) => ({
-  id: "chatcmpl-1",
-  object: "chat.completion.chunk",
-  created: 1,
-  model: "llama3.1",
-  choices: [{ index: 0, delta, logprobs: null, finish_reason }],
-  usage: null
-})
-
-const chatChunks = (said: ReadonlyArray<Said>) => {
-  let calls = 0
-  return said.flatMap((each) => {
-    if ("text" in each) return halves(each.text).map((content) => chunk({ content }))
-    if ("thought" in each) return halves(each.thought).map((reasoning_content) => chunk({ reasoning_content }))
-    const index = calls
-    calls += 1
-    const [first, second] = halves(typeof each.args === "string" ? each.args : JSON.stringify(each.args))
-    return [
-      chunk({ tool_calls: [{ index, id: each.id, type: "function", function: { name: each.call, arguments: "" } }] }),
-      chunk({ tool_calls: [{ index, function: { arguments: first } }] }),
-      chunk({ tool_calls: [{ index, function: { arguments: second } }] })
-    ]
-  })
-}
+const chatAnswers = answersOf(codecs.chat, openAiCounts, 3)
 
 export const chat: Dialect = {
   name: "Chat Completions",
   model: "llama3.1",
   layer: (url, key) => OpenAiModel.layer({ apiKey: key, baseUrl: `${url}/v1` }),
-  answer: (said, finish = "stop") =>
-    events(
-      chunk({ role: "assistant", content: "" }),
-      ...chatChunks(said),
-      chunk(
-        {},
-        finish === "length"
-          ? "length"
-          : finish === "filtered"
-            ? "content_filter"
-            : said.some((each) => "call" in each)
-              ? "tool_calls"
-              : "stop"
-      ),
-      {
-        id: "chatcmpl-1",
-        choices: [],
-        usage: {
-          prompt_tokens: 100,
-          completion_tokens: 15,
-          total_tokens: 115,
-          prompt_tokens_details: { cached_tokens: 60 },
-          completion_tokens_details: { reasoning_tokens: 5 }
-        }
-      },
-      "[DONE]"
-    ),
-  unfinished: (...after) => events(...chatChunks([{ text: "Hello" }]), ...after),
+  ...chatAnswers,
+  // Thoughts come first, as servers of open models send them.
+  answer: (said, finish) => {
+    const [first = "", ...others] = chatAnswers.answer(said, finish).writes
+    const thoughts = said.flatMap((each) => ("thought" in each ? pieces(each.thought) : []))
+    return streamed([first, ...thoughts.map((reasoning_content) => chatChunk({ reasoning_content })), ...others])
+  },
   usage: { prompt: 100, answer: 10, thoughts: 5, cached: 60 },
   error: openAiError,
   endless: (text) => ({
     headers: { "content-type": "text/event-stream" },
-    writes: forever(`data: ${JSON.stringify(chunk({ content: text }))}\n\n`)
+    writes: forever(chatChunk({ content: text }))
   }),
   keyHeader: "authorization",
   lookUp: "look_up",
-  signature: signed,
+  signature: signatureOf,
   failures: openAiFailures
 }
 
-const base64 = (thought: string) => Buffer.from(signed(thought)).toString("base64")
+const base64 = (thought: string) => Buffer.from(signatureOf(thought)).toString("base64")
 
 /** A part of an answer, as far as pieces of it are joined. */
 interface GeminiPart {
@@ -376,8 +217,8 @@ const geminiChunk = (parts: ReadonlyArray<GeminiPart>, finishReason?: string) =>
 /** The chunks of an answer. A thought's signature comes with the part that follows the thought. */
 const geminiChunks = (said: ReadonlyArray<Said>) =>
   said.flatMap((each, index) => {
-    if ("text" in each) return halves(each.text).map((text) => geminiChunk([{ text }]))
-    if ("thought" in each) return halves(each.thought).map((text) => geminiChunk([{ text, thought: true }]))
+    if ("text" in each) return pieces(each.text).map((text) => geminiChunk([{ text }]))
+    if ("thought" in each) return pieces(each.thought).map((text) => geminiChunk([{ text, thought: true }]))
     const before = said[index - 1]
     const signature =
       before !== undefined && "thought" in before ? { thoughtSignature: base64(before.thought) } : undefined

@@ -305,6 +305,7 @@ const accidents = {
     calls(`i${n}`),
     says(`Stop ${n}. ${text}`)
   ],
+  "calls that were interrupted": (n: number, text: string) => [calls(`j${n}a`, `j${n}b`), says(`Stop ${n}. ${text}`)],
   "half of the calls answered": (n: number, text: string) => [
     calls(`h${n}a`, `h${n}b`),
     results(result(`h${n}a`, text)),

@@ -44,7 +44,7 @@ export const add = ({ blocks, dropped, length }: AgentHistory, voice: Voice, tex
   const all = [...blocks, block]
   let size = length + block.text.length
   let without = 0
-  while (size > maxHistoryChars && without + 2 < all.length) {
+  while (size > maxHistoryChars) {
     without += 1
     size -= all[without]?.text.length ?? 0
   }

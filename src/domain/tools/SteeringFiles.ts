@@ -172,13 +172,11 @@ const normalizedName = (name: string): string =>
     .replace(/(?<=.)[. ]+$/u, "")
 
 const matcher = (patterns: ReadonlyArray<string>): ((name: string) => boolean) => {
-  const exact = new Set<string>()
-  const forms: Array<RegExp> = []
-  for (const pattern of patterns.map((each) => each.toLowerCase())) {
-    if (!pattern.includes("*")) exact.add(pattern)
-    else forms.push(new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, "\\$&").replaceAll("*", ".*")}$`, "su"))
-  }
-  return (name) => exact.has(name) || forms.some((form) => form.test(name))
+  const forms = patterns.map((pattern) => {
+    const escaped = pattern.toLowerCase().replace(/[.+?^${}()|[\]\\]/g, "\\$&")
+    return new RegExp(`^${escaped.replaceAll("*", ".*")}$`, "su")
+  })
+  return (name) => forms.some((form) => form.test(name))
 }
 
 const rules = steeringRules.map((rule) => ({

@@ -80,7 +80,7 @@ export const recordedPrefix = (
     recorded.map(({ message }) => message),
     spoken
   )
-  while (shared > 0 && shared < recorded.length && recorded[shared]?.entry === recorded[shared - 1]?.entry) shared -= 1
+  while (shared > 0 && recorded[shared]?.entry === recorded[shared - 1]?.entry) shared -= 1
   return shared
 }
 

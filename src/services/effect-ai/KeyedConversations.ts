@@ -96,7 +96,7 @@ const recordedView = Effect.fnUntraced(function* (
   known: KnownConversation,
   content: ReadonlyArray<Prompt.Message>
 ): Effect.fn.Return<PromptView | undefined, AiError.AiError> {
-  const held = entries(known.conversation).filter((entry) => entry.origin !== undefined)
+  const held = entries(known.conversation)
   const messages = lastLine(held)
   if (messages === 0 || messages > content.length) return undefined
   const spoken = content.slice(0, messages).filter(({ role }) => role !== "system")

@@ -75,7 +75,6 @@ const follow = Effect.fnUntraced(function* (recorded: RecordedChat) {
   const history = yield* messagesOf(recorded)
   const present = new Set<Prompt.Message>(history)
   recorded.version = conversation.version
-  recorded.measured = undefined
   recorded.held = historyOf(recorded.made, conversation, {
     ...systemsOf(history, recorded.held),
     keeps: (message) => present.has(message)

@@ -127,6 +127,12 @@ describe("a patch", () => {
       shorten: [{ entry: id(2), part: 0, replacement: shorter, tokens: TokenCount.make(1) }]
     })
     assert.strictEqual(Conversation.viewTokens(again), 24)
+    // What is shortened again is shown as it was shortened last.
+    const shortest = { entry: id(2), part: 1, replacement: response("read", { output: "" }, "2") }
+    const last = Conversation.masked(again, [{ ...shortest, tokens: TokenCount.make(2) }])
+    const [, once] = Conversation.view(last)
+    assert.deepStrictEqual(once === undefined ? [] : Conversation.itemParts(once), [shorter, shortest.replacement])
+    assert.strictEqual(Conversation.viewTokens(last), 23)
     assert.strictEqual(Conversation.viewTokens(compressed), 33)
   })
 })

@@ -31,6 +31,16 @@ describe("excerpt", () => {
     assert.strictEqual(part(ten, { lines: [10, 10] }).text, "line 10")
   })
 
+  it("finds matches in the lines of a range only, also those of nothing", async () => {
+    for (let from = 1; from <= 10; from += 1) {
+      for (let to = from; to <= 10; to += 1) {
+        const { text } = await grep(ten, "^|1", { lines: [from, to] })
+        const numbered = ten.split("\n").map((line, at) => `${at + 1}: ${line}`)
+        assert.strictEqual(text, numbered.slice(from - 1, to).join("\n"))
+      }
+    }
+  })
+
   it("ignores lines beyond the ends", () => {
     assert.strictEqual(part(ten, { lines: [0, 1] }).text, "line 1")
     assert.strictEqual(part(ten, { lines: [9, 99] }).text, "line 9\nline 10")

@@ -23,6 +23,16 @@ const statuses = [
   "FAILED_SUMMARIZER",
   "CANCELLED"
 ]
+
+it("the latest ranges that were paid for in vain are remembered", () => {
+  const range = (n: number) => ({ from: entryId(n), to: entryId(n + 1) })
+  let memory = freshMemory
+  for (let n = 1; n <= 20; n += 1) memory = afterUndo(memory, 100, range(n))
+  assert.deepStrictEqual(
+    [1, 4, 5, 20].map((n) => isTried(memory, range(n))),
+    [false, false, true, true]
+  )
+})
 /** Flag after, for a flag that was false and one that was true. */
 const table: ReadonlyArray<readonly [status: string, forced: boolean, fresh: boolean, set: boolean]> = statuses.flatMap(
   (status) =>

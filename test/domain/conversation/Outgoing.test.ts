@@ -236,6 +236,36 @@ describe("Outgoing", () => {
     assert.deepStrictEqual(signed("gpt-5.1"), ["gpt-5"])
     assert.deepStrictEqual(signed("llama3"), ["llama3"])
     assert.deepStrictEqual(signed("gemini-3-pro"), [])
+    // Nobody knows who made these two.
+    assert.deepStrictEqual(signed("qwen3"), [])
+  })
+
+  it("is the same however it was followed before: another model, and with and without environment and signatures", () => {
+    const signed = (name: string, id: number) => ({
+      ...entry(id, model({ text: name, thoughtSignature: "c2ln" })),
+      model: name
+    })
+    const opened = append(empty, { ...entry(1, user(text("It is Sunday."))), author: "environment" as const })
+    const one = [entry(2, user(text("q"))), signed("gpt-5", 3)].reduce(append, opened)
+    const views = [one, append(one, signed("gemini-3-pro", 4)), append(one, signed("llama3", 4))]
+    const ways = views.flatMap(({ view }) =>
+      ["gpt-5", "gemini-3-pro"].flatMap((name) =>
+        [false, true].flatMap((isBare) => [false, true].map((isUnsigned) => [view, name, isBare, isUnsigned] as const))
+      )
+    )
+    const followed = (outgoing: Outgoing, way: (typeof ways)[number]) => {
+      Work.runSync(outgoing.follow(...way))
+      return shown(outgoing.request())
+    }
+    const fresh = new Map(ways.map((way) => [way, followed(new Outgoing(), way)]))
+    assert.isAbove(new Set([...fresh.values()].map(({ contents }) => contents)).size, 12)
+    const outgoing = new Outgoing()
+    for (const before of ways) {
+      for (const way of ways) {
+        followed(outgoing, before)
+        assert.deepStrictEqual(followed(outgoing, way), fresh.get(way))
+      }
+    }
   })
 
   it("returns the same objects for what was sent before, with the conversation's parts", () => {

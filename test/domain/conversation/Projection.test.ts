@@ -45,6 +45,32 @@ describe("projection", () => {
     assert.strictEqual(sent(...contents)[1]?.parts[1], contents[1]?.parts[1])
   })
 
+  it("has the tokens of what is shown, and none of the environment", () => {
+    const said = { ...entry(1, user(text("It is Sunday."))), author: "environment" as const, tokens: [50] }
+    const read = { ...entry(3, user(give("1"), text("beside"))), tokens: [30, 7] }
+    const whole = [said, entry(2, model(ask("1"))), read].reduce(Conversation.append, Conversation.empty)
+    const short = {
+      entry: read.id,
+      part: 0,
+      replacement: response("read", { output: "y" }, "1"),
+      tokens: TokenCount.make(2)
+    }
+    const tokensOf = (conversation: Conversation.Conversation) =>
+      projectMessages(conversation).map(({ tokens }) => tokens)
+    assert.deepStrictEqual(tokensOf(whole), [0, 1, 37])
+    assert.deepStrictEqual(tokensOf(Conversation.masked(whole, [short])), [0, 1, 9])
+  })
+
+  it("writes a shortened part anew, and the others as they were read", () => {
+    const source = { 0: '{"text":"long" }', 1: '{"text":"beside" }' }
+    const whole = Conversation.append(Conversation.empty, entry(1, user(text("long"), text("beside")), source))
+    const short = { entry: Conversation.entryId(1), part: 0, replacement: text("short"), tokens: TokenCount.make(1) }
+    assert.strictEqual(
+      sentJson(projectMessages(Conversation.masked(whole, [short]))),
+      '[{"role":"user","parts":[{"text":"short"},{"text":"beside" }]}]'
+    )
+  })
+
   it("omits empty messages and empty parts", () => {
     assert.deepStrictEqual(
       sent(user(text("q")), model(), user(), user(text("")), model(text(""), {}, text("a")), user({})),

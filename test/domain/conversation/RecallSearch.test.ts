@@ -53,6 +53,23 @@ const drop = (from: number, to: number, summary: number): Conversation.Patch => 
   shorten: []
 })
 
+it.each([
+  ["the first of equal ones", "walnuts walnuts walnuts walnuts walnuts", "1 2 3", 5],
+  ["all of three", "walnuts walnuts walnuts", "1 2 3", 0],
+  ["whole words before parts", "walnuts walnuts walnuts walnuts walnut walnuts", "1 2 5", 6],
+  ["the first of equal whole words", "walnuts walnut walnut walnut walnut", "2 3 4", 5]
+] as const)("of many matching lines are shown: %s", async (_, lines, expected, count) => {
+  const found = await search([part(1, "output", lines.replaceAll(" ", "\n"))], "walnut")
+  assert.strictEqual((found.text.match(/(?<=^ {2})\d+(?=:)/gm) ?? []).join(" "), expected)
+  assert.strictEqual(/(\d+) matches/.exec(found.text)?.[1] ?? "0", `${count}`)
+})
+
+it.each([0, 1, 200, 399, 449])("the best of very many parts is shown first, wherever it stands (%i)", async (at) => {
+  const parts = Array.from({ length: 450 }, (_, n) => part(n, n === at ? "user" : "output", "the walnut is here"))
+  const found = await search(parts, "walnut")
+  assert.isTrue(found.text.startsWith(handleOf(at)), found.text.slice(0, 80))
+})
+
 describe("what the window no longer shows", () => {
   const two = appended([said(1, "one"), said(2, "two")])
 

@@ -79,6 +79,13 @@ describe("the extent that a note states", () => {
 })
 
 describe("last-lines", () => {
+  it("cuts no line of exactly 1,000 characters", () => {
+    const lines = Array.from({ length: 31 }, () => "x".repeat(1_000))
+    const { lines: shown, note } = split(shorten(lines.join("\n"), handle, "last-lines"))
+    assert.notInclude(note, "each cut")
+    assert.deepStrictEqual(shown.slice(-30), lines.slice(1))
+  })
+
   it("cuts wide lines at 1,000 characters with a mark and a note", () => {
     const wide = `${"w".repeat(1_001)}\n${"v".repeat(1_000)}`
     const { lines, note } = split(shorten(wide, handle, "last-lines"))

@@ -119,6 +119,22 @@ describe("an invalid prompt", () => {
     })
   }
 
+  const fates = ["in time", "late", "never"] as const
+  it.each(fates.flatMap((one) => fates.map((other) => [one, other] as const)))(
+    "has one answer to each of two calls, answered %s and %s",
+    (...answered) => {
+      const of = (fate: (typeof fates)[number]) =>
+        answered.flatMap((own, at) => (own === fate ? [results(result(`${at}`, `of ${at}`))] : []))
+      const after = sent([calls("0", "1"), ...of("in time"), says("b"), ...of("late"), answers("c")])
+      assert.isUndefined(illegalPrompt(after))
+      const found = after.flatMap((message) => (message.role === "tool" ? [...message.content] : []))
+      assert.sameDeepMembers(
+        found,
+        answered.map((fate, at) => (fate === "never" ? missing(`${at}`) : result(`${at}`, `of ${at}`)))
+      )
+    }
+  )
+
   it("keeps a result without a call, which the provider may know", () => {
     const messages = [results(result("elsewhere", "x")), says("a")]
     assert.deepStrictEqual(sent(messages), messages)

@@ -1,13 +1,10 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
-import * as Prompt from "effect/ai/Prompt"
+import { messageText } from "../../../src/domain/conversation/MessageName.ts"
 import { sameMessage, sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import { thousand } from "../../support/generate.ts"
 import { AnyMessage, answers, messageOf, result, results, says } from "../../support/prompts.ts"
 import { runsOf } from "../../support/runs.ts"
-
-const file = (data: Prompt.FilePart["data"]) =>
-  Prompt.userMessage({ content: [Prompt.filePart({ mediaType: "image/png", data })] })
 
 describe("two messages", () => {
   it.effect.prop(
@@ -22,25 +19,43 @@ describe("two messages", () => {
     { arbitrary: { ...thousand("same"), runs: runsOf(1_000, 60) } }
   )
 
-  const different: ReadonlyArray<readonly [string, Prompt.Message, Prompt.Message]> = [
-    ["a text", says("a"), says("b")],
-    ["a role", says("a"), answers("a")],
-    ["options", says("a"), { ...says("a"), options: { x: { y: 1 } } }],
-    ["a key more", results(result("1", { a: 1 })), results(result("1", { a: 1, b: undefined }))],
-    ["another key", results(result("1", { a: undefined })), results(result("1", { b: undefined }))],
-    ["the length of a list", results(result("1", [1])), results(result("1", [1, 1]))],
-    ["a list and a record", results(result("1", [])), results(result("1", {}))],
-    ["bytes", file(new Uint8Array([1, 2])), file(new Uint8Array([1, 3]))],
-    ["an address", file(new URL("https://a.example")), file(new URL("https://b.example"))],
-    ["what nobody can compare", results(result("1", new Date(0))), results(result("1", new Date(1)))],
-    ["one result more", results(result("1", "")), results(result("1", ""), result("2", ""))]
-  ]
-  for (const [name, one, other] of different) {
-    it(`differ by ${name}`, () => {
-      assert.isFalse(sameMessage(one, other))
-      assert.isFalse(sameMessage(other, one))
-    })
-  }
+  const bytes = (...values: ReadonlyArray<number>) => new Uint8Array(values)
+  const values: ReadonlyArray<unknown> = [
+    [undefined, null, false, 0, 1, "", "1", "a", [], [1], [1, 1], [[1]], {}],
+    [{ a: undefined }, { b: undefined }, { a: 1 }, { a: 1, b: undefined }, { a: { b: 1 } }],
+    [bytes(), bytes(1), bytes(1, 2), bytes(1, 3), new URL("https://a.example"), new URL("https://b.example")],
+    // Nobody can compare these.
+    [new Date(0), new Date(0)]
+  ].flat()
+  const messages = [
+    values.map((value) => results(result("1", value))),
+    [says(""), answers(""), says("a"), { ...says("a"), options: { x: { y: 1 } } }, says("ab")],
+    [results(result("2", "")), results(result("1", "", true)), results(result("1", ""), result("2", ""))]
+  ].flat()
+  it("differ by what they hold, however alike it is", () => {
+    for (const [at, one] of messages.entries()) {
+      for (const [other, message] of messages.entries()) {
+        assert.strictEqual(
+          sameMessage(one, message),
+          at === other,
+          `${JSON.stringify(one)} and ${JSON.stringify(message)}`
+        )
+      }
+    }
+  })
+})
+
+it("messages with the same name are equal, whatever they hold", () => {
+  const bytes = new Uint8Array([97, 98])
+  const values = [
+    [null, false, 0, 1, 10, 10n, "", "1", "10n", "a", "null", [], [1], [1, 1], {}, { a: 1 }, { b: 1 }, { a: { b: 1 } }],
+    [bytes, "bytes(YWI=)", new URL("https://a.example"), "https://a.example/", new Date(0)]
+  ].flat()
+  const names = values.map((value) => messageText(results(result("1", value))))
+  assert.strictEqual(new Set(names).size, values.length)
+  // Values that JSON leaves out are none, and the order of a message's own fields is nobody's.
+  const [{ content, ...others }] = [results(result("1", { a: 1 }))]
+  assert.strictEqual(messageText(results(result("1", { a: 1, b: undefined }))), messageText({ content, ...others }))
 })
 
 describe("two prompts", () => {

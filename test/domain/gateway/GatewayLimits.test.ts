@@ -26,6 +26,7 @@ it.each([
   ["claude-sonnet-4-5", {}, 150_000, 100_000],
   ["claude-sonnet-4-5", { window: 50_000 }, 1_000, 49_000],
   ["claude-sonnet-4-5", { window: 50_000, windows: { "claude-sonnet-4-5": 20_001 } }, 1_000, 19_001],
+  ["claude-sonnet-4-5", { window: 20_001 }, 150_000, 10_000],
   ["gemini-2.5-pro", { windows: { other: 7 } }, 1_000, 1_048_576],
   ["constructor", {}, 1_000, 32_768]
 ])("a request to %s with %j and an answer of %j tokens has %i", (model, windows, answer, expected) => {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result, Schema } from "effect"
-import { distance, edit, type EditStrategy } from "../../../src/domain/tools/Edit.ts"
+import { distance, edit, type EditStrategy, hasCrLf } from "../../../src/domain/tools/Edit.ts"
 import { corpus } from "../../support/corpus.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -51,6 +51,15 @@ describe("an edit", () => {
       "regex:  y()\n   y()\n"
     )
   })
+
+  it.each([
+    ["", false],
+    ["a\r\nb\n", false],
+    ["\na\r\nb\r\n", true],
+    ["\n\na\r\n", false],
+    ["a\r\n", true],
+    ["\r\n", true]
+  ])("the lines of %j end with CR LF: %s", (text, expected) => assert.strictEqual(hasCrLf(text), expected))
 
   it("no change", () => {
     assert.strictEqual(told(once("a\n", "a", "a")), "edit_no_change 0")

@@ -30,6 +30,15 @@ describe("the web addresses of a text", () => {
       "of a file on GitHub are those of the file itself",
       "https://github.com/o/r/blob/main/src/a.ts https://github.com/o/r/tree/main",
       ["https://raw.githubusercontent.com/o/r/main/src/a.ts", "https://github.com/o/r/tree/main"]
+    ],
+    [
+      "of what only looks like one stay",
+      "https://gitlab.com/o/r/blob/main/a.ts http://github.com/o/r/blob/main/a.ts https://github.com/o/r/blob/main",
+      [
+        "https://gitlab.com/o/r/blob/main/a.ts",
+        "http://github.com/o/r/blob/main/a.ts",
+        "https://github.com/o/r/blob/main"
+      ]
     ]
   ]
   it.each(cases)("%s", (_rule, text, addresses) =>

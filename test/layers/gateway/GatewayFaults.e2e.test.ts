@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Fiber, Scope } from "effect"
+import { Effect, Exit, Fiber, Scope } from "effect"
 import { createHash } from "node:crypto"
 import type http from "node:http"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -106,30 +106,6 @@ describe("an answer without an end", () => {
   })
 })
 
-describe("a storm of refusals", () => {
-  it.live.each(dialects)("reaches each client once, and repeats no request (%s)", function* (dialect) {
-    const { requests, state, url } = yield* faultyProvider()
-    const gateway = yield* makeGateway(url, small)
-    const client = yield* compressedClient(dialect, gateway.url)
-    const before = requests.length
-    state.fault = { status: 429, body: `{"error":{"message":"slow down"}}` }
-    const body = JSON.stringify(codecs[dialect].body([...client.history, ...codecs[dialect].user("and now?")], true))
-    const answers = yield* Effect.forEach(
-      Array.from({ length: 60 }),
-      () => raw(`${gateway.url}${codecs[dialect].path(true)}`, ["Authorization", "Bearer secret-key"], body),
-      { concurrency: "unbounded" }
-    )
-    for (const answer of answers) {
-      assert.deepStrictEqual([answer.status, answer.body], [429, `{"error":{"message":"slow down"}}`])
-      assert.include(answer.headers.join("\n"), "retry-after\n1")
-    }
-    assert.strictEqual(requests.length, before + 60)
-    assert.strictEqual(new Set(requests.slice(before).map(({ text }) => text)).size, 1)
-    state.fault = undefined
-    yield* Effect.promise(() => client.say("and now?", () => ""))
-  })
-})
-
 describe("a client that reads slowly", () => {
   it.live.each([false, true])("slows the provider down (compressed: %s)", function* (isCompressed) {
     const { state, url } = yield* faultyProvider()
@@ -199,34 +175,6 @@ describe("two clients in one conversation", () => {
     const [a = [], b = []] = provider.requests.slice(-2).map(({ text }) => codecs[dialect].messages(text))
     assert.deepStrictEqual(a.slice(0, -1), b.slice(0, -1))
     assert.isBelow(a.length, client.history.length)
-  })
-})
-
-describe("a client that leaves in the middle of an answer", () => {
-  it.live("ends the provider's answer, also where the gateway reads it", function* () {
-    const { state, url } = yield* faultyProvider()
-    const gateway = yield* makeGateway(url, small)
-    const client = yield* compressedClient("anthropic", gateway.url)
-    const closed = yield* Deferred.make<void>()
-    state.fault = {
-      write: (response) => {
-        response.on("close", () => Deferred.doneUnsafe(closed, Effect.void))
-        response.writeHead(200, { "content-type": "text/event-stream" }).write("event: ping\ndata: {}\n\n")
-      }
-    }
-    const leaving = new AbortController()
-    const history = [...client.history, ...codecs.anthropic.user("and now?")]
-    const response = yield* Effect.promise(() =>
-      fetch(`${gateway.url}/v1/messages`, {
-        method: "POST",
-        headers: { authorization: "Bearer secret-key" },
-        body: JSON.stringify(codecs.anthropic.body(history, true)),
-        signal: leaving.signal
-      })
-    )
-    yield* Effect.promise(async () => response.body?.getReader().read())
-    leaving.abort()
-    yield* Deferred.await(closed)
   })
 })
 

@@ -19,6 +19,7 @@ import {
   small
 } from "../../support/GatewayScene.ts"
 import { fetchFrom, inMemory } from "../../support/memoryNet.ts"
+import { isUnitTier } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What the gateway does besides compressing: pass bytes, and tell both sides of failures. */
@@ -49,6 +50,11 @@ const post = (
     JSON.stringify(body)
   )
 }
+
+/** Every dialect, streamed and not; in the unit tier each of them once, as what is read of answers has tests of its own. */
+const ways = dialects.flatMap((dialect, at) =>
+  [true, false].flatMap((isStream) => (isUnitTier && isStream !== (at % 2 === 0) ? [] : [[dialect, isStream] as const]))
+)
 
 const metricsOf = (gateway: { readonly url: string }) =>
   Effect.map(
@@ -236,8 +242,9 @@ it.live("a request that is refused as too long again is told to the client, and 
   assert.strictEqual(provider.requests.length - before, 2)
 })
 
-describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect) => {
-  it.live.each([true, false])("is answered with the client's own result (stream: %s)", function* (isStream) {
+it.live.each(ways)(
+  "a call of ours beside one of the client is answered with the client's own result (%s, stream: %s)",
+  function* ([dialect, isStream]) {
     let step = 0
     const provider = yield* makeProvider(({ text }) => {
       const name = /"(palimpsest_recall)"/.exec(text)?.[1]
@@ -257,61 +264,56 @@ describe.each(dialects)("a call of ours beside one of the client (%s)", (dialect
     assert.notInclude(text, "palimpsest")
     const answered = provider.requests.find((request) => codecs[dialect].messages(request.text).join().includes('"c1"'))
     assert.include(codecs[dialect].messages(answered?.text ?? "").join(), "Line 0 of turn 1")
-  })
-})
+  }
+)
 
-describe.each(dialects)("recalls that the operator wants to see (%s)", (dialect) => {
-  it.live.each([true, false])(
-    "are shown in the answer, and are not part of the conversation (stream: %s)",
-    function* (isStream) {
-      let step = 0
-      const provider = yield* makeProvider(({ text }) => {
-        const name = /"(palimpsest_recall)"/.exec(text)?.[1]
-        if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
-        step += 1
-        return [
-          // The provider sends such a text, and refuses to take it back.
-          ...(dialect === "anthropic" ? [{ kind: "text" as const, text: "" }] : []),
-          { kind: "text", text: "Let me see.\n" },
-          { kind: "call", id: "r1", name, args: { grep: "part 61" } }
-        ]
-      })
-      const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
-      const client = yield* compressedClient(dialect, gateway.url, isStream)
-      assert.include(JSON.stringify(client.history), "[recalled part 61]")
-      for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
-      assert.strictEqual(step, 1)
-    }
-  )
-})
+it.live.each(ways)(
+  "recalls that the operator wants to see are shown in the answer, and are not part of the conversation (%s, stream: %s)",
+  function* ([dialect, isStream]) {
+    let step = 0
+    const provider = yield* makeProvider(({ text }) => {
+      const name = /"(palimpsest_recall)"/.exec(text)?.[1]
+      if (name === undefined || step > 0) return [{ kind: "text", text: "Noted." }]
+      step += 1
+      return [
+        // The provider sends such a text, and refuses to take it back.
+        ...(dialect === "anthropic" ? [{ kind: "text" as const, text: "" }] : []),
+        { kind: "text", text: "Let me see.\n" },
+        { kind: "call", id: "r1", name, args: { grep: "part 61" } }
+      ]
+    })
+    const gateway = yield* makeGateway(provider.url, { ...small, showRecalls: true })
+    const client = yield* compressedClient(dialect, gateway.url, isStream)
+    assert.include(JSON.stringify(client.history), "[recalled part 61]")
+    for (const { text } of provider.requests) assert.notInclude(text, "[recalled part 61]")
+    assert.strictEqual(step, 1)
+  }
+)
 
-describe.each(dialects)("a snapshot by the client's model (%s)", (dialect) => {
-  const isQuestion = ({ text }: ProviderRequest) => text.includes("is now a record")
-
-  it.live.each([true, false])(
-    "is asked for with the client's request and key, and not shown (stream: %s)",
-    function* (isStream) {
-      const written = "<state_snapshot>\n<overall_goal>\n- intent: fill the window\n</overall_goal>\n</state_snapshot>"
-      const provider = yield* makeProvider((request) => [
-        { kind: "text", text: isQuestion(request) ? written : "Noted." }
-      ])
-      const gateway = yield* makeGateway(provider.url, { ...small, snapshots: "model" })
-      const client = makeClient(dialect, gateway.url, isStream)
-      const line = "A line that fills the window of the model. ".repeat(25)
-      // A request near the threshold leads to the question, which goes out behind its answer.
-      const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
-      yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
-        until: () => provider.requests.some(isQuestion)
-      })
-      const question = provider.requests.find(isQuestion)
-      const asked = codecs[dialect].messages(question?.text ?? "").slice(0, -1)
-      const isAsked = ({ text }: ProviderRequest) => codecs[dialect].messages(text).join() === asked.join()
-      assert.isTrue(provider.requests.some(isAsked))
-      assert.strictEqual(question?.headers.authorization, "Bearer secret-key")
-      assert.notInclude(JSON.stringify(client.history), "state_snapshot")
-    }
-  )
-})
+it.live.each(ways)(
+  "a snapshot by the client's model is asked for with the client's request and key, and not shown (%s, stream: %s)",
+  function* ([dialect, isStream]) {
+    const isQuestion = ({ text }: ProviderRequest) => text.includes("is now a record")
+    const written = "<state_snapshot>\n<overall_goal>\n- intent: fill the window\n</overall_goal>\n</state_snapshot>"
+    const provider = yield* makeProvider((request) => [
+      { kind: "text", text: isQuestion(request) ? written : "Noted." }
+    ])
+    const gateway = yield* makeGateway(provider.url, { ...small, snapshots: "model" })
+    const client = makeClient(dialect, gateway.url, isStream)
+    const line = "A line that fills the window of the model. ".repeat(25)
+    // A request near the threshold leads to the question, which goes out behind its answer.
+    const ask = Effect.promise(() => client.say(`${client.history.length}: ${line}`, () => ""))
+    yield* Effect.repeat(Effect.andThen(ask, Effect.sleep("2 millis")), {
+      until: () => provider.requests.some(isQuestion)
+    })
+    const question = provider.requests.find(isQuestion)
+    const asked = codecs[dialect].messages(question?.text ?? "").slice(0, -1)
+    const isAsked = ({ text }: ProviderRequest) => codecs[dialect].messages(text).join() === asked.join()
+    assert.isTrue(provider.requests.some(isAsked))
+    assert.strictEqual(question?.headers.authorization, "Bearer secret-key")
+    assert.notInclude(JSON.stringify(client.history), "state_snapshot")
+  }
+)
 
 describe("the operator", () => {
   it.live.each(dialects)("limits what a key may use (%s)", function* (dialect) {
@@ -577,11 +579,11 @@ describe("items of an answer", () => {
   })
 })
 
-describe.each(dialects)("a provider that compresses its answers although it is asked not to (%s)", (dialect) => {
-  const codec = codecs[dialect]
-  const counts = { input: 5, output: 2 }
-
-  it.live.each([true, false])("is read, also where the model recalls something (stream: %s)", function* (isStream) {
+it.live.each(ways)(
+  "a provider that compresses its answers unasked is read, also where the model recalls something (%s, stream: %s)",
+  function* ([dialect, isStream]) {
+    const codec = codecs[dialect]
+    const counts = { input: 5, output: 2 }
     let encoding: string | undefined
     const provider = yield* makeProvider(({ text }, at) => {
       if (encoding === undefined) return [{ kind: "text", text: "Noted." }]
@@ -609,8 +611,8 @@ describe.each(dialects)("a provider that compresses its answers although it is a
     const body = JSON.stringify(codec.body([...client.history, ...codec.user("And now?")], isStream))
     const answer = yield* raw(`${gateway.url}${codec.path(isStream)}`, ["Authorization", "Bearer secret-key"], body)
     assert.deepStrictEqual([answer.status, answer.body.includes("content-encoding compress")], [502, true])
-  })
-})
+  }
+)
 
 describe("images and files that left the window", () => {
   const data = Buffer.alloc(9_000, 7).toString("base64")

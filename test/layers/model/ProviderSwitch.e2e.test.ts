@@ -1,11 +1,9 @@
-import { ConfigProvider, Context, Effect, Layer, Schema } from "effect"
+import { Context, Effect, Layer, Schema } from "effect"
 import * as LanguageModel from "effect/ai/LanguageModel"
 import { type Content, isCall, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
-import * as GoogleModel from "../../../src/layers/model/GoogleModel.ts"
-import * as FakeGemini from "../../../src/layers/testing/FakeGemini.ts"
 import { layerLanguageModel } from "../../../src/services/effect-ai/ModelLanguageModel.ts"
 import { Model } from "../../../src/services/model/Model.ts"
-import { anthropic, chat, responses, type Said } from "../../support/ProviderDialects.ts"
+import { anthropic, chat, gemini, inOnePiece, responses, type Said } from "../../support/ProviderDialects.ts"
 import * as Server from "../../support/ProviderServer.ts"
 import { strict } from "../../support/StrictProviders.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -21,24 +19,11 @@ interface Provider {
   readonly image: string
 }
 
-const geminiPart = (said: Said): Part =>
-  "text" in said
-    ? { text: said.text }
-    : "thought" in said
-      ? { text: said.thought, thought: true }
-      : { functionCall: { name: said.call, args: said.args }, thoughtSignature: "Z29vZ2xl" }
-
 const providers: ReadonlyArray<Provider> = [
   {
-    name: "Gemini",
+    ...gemini,
     model: "gemini-3-pro",
-    layer: (url, key) =>
-      GoogleModel.layerConfig.pipe(
-        Layer.provide(
-          ConfigProvider.layer(ConfigProvider.fromUnknown({ GEMINI_API_KEY: key, GOOGLE_GEMINI_BASE_URL: url }))
-        )
-      ),
-    answer: (said) => Server.json(FakeGemini.response(said.map(geminiPart))),
+    answer: (said) => inOnePiece(gemini.answer(said)),
     image: '{"inlineData":{"mimeType":"image/png","data":"aGk="}}'
   },
   {
@@ -107,7 +92,11 @@ describe("providers", () => {
         if (before < turn) assert.include(sent, `has seen ${before}`)
       }
       // Each is shown its own signatures and nobody else's.
-      const own = { Gemini: "Z29vZ2xl", Messages: "signed Messages", Responses: "signed Responses" }
+      const own = {
+        Gemini: gemini.signature("Gemini thinks"),
+        Messages: "signed:Messages",
+        Responses: "signed:Responses"
+      }
       for (const [name, signature] of Object.entries(own)) {
         assert.strictEqual(sent.includes(signature), name === provider.name, `${signature} at ${provider.name}`)
       }

@@ -92,7 +92,7 @@ describe.each(allDialects.map((dialect) => [dialect.name, dialect] as const))("%
       "let me see"
     )
     const words = parts.filter((part) => !isThought(part) && part.text !== "")
-    assert.deepStrictEqual(words, [{ text: "Hello," }, { text: " world" }])
+    assert.deepStrictEqual(words, [{ text: "Hello, " }, { text: "world" }])
     assert.strictEqual(chunks.find(({ finishReason }) => finishReason !== undefined)?.finishReason, "STOP")
   })
 

@@ -26,6 +26,21 @@ describe("Agent", () => {
     assert.include((yield* transcript(chat))[2], `slow → {"output":"first"} | fast → {"output":"second"}`)
   })
 
+  it.effect("runs the tool of a name before one that has it for an alias, wherever it stands", function* () {
+    const named = (name: string, aliases: ReadonlyArray<string>) => ({
+      ...tool(name, "read", () => Effect.succeed(name)),
+      aliases
+    })
+    const tools = [named("first", ["second", "other"]), named("second", ["first"]), named("third", ["other"])]
+    const { chat, run } = yield* agent({
+      tools,
+      answers: [calling(asking("second", "x"), asking("first", "x"), asking("other", "x")), saying("done")]
+    })
+    yield* Stream.runDrain(run("go"))
+    const outputs = (yield* transcript(chat))[2]?.match(/(?<="output":")\w+/g)
+    assert.deepStrictEqual(outputs, ["second", "first", "first"])
+  })
+
   it.effect("gives a summary of a result the request, and what was said before it, latest first", function* () {
     const intents: Array<string> = []
     const { run } = yield* agent({

@@ -23,6 +23,16 @@ describe("a known conversation", () => {
     assert.strictEqual(next.turn, begun.turn)
   })
 
+  it("keeps the first of two compressions of as many messages, and the longer of others", () => {
+    const all = make()
+    const [one, other] = [all.find(namesOf("abc")), all.find(namesOf("abd"))]
+    const [first, second] = [viewOf(1), viewOf(1)]
+    all.remember(namesOf("abc"), one, first)
+    all.remember(namesOf("abd"), other, second)
+    assert.strictEqual(all.find(namesOf("a")).view, first)
+    assert.strictEqual(all.find(namesOf("ae")).view, first)
+  })
+
   it("branches where it was compressed, and nowhere else", () => {
     const all = make()
     const begun = all.find(namesOf("ab"))

@@ -8,8 +8,9 @@ import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { plainText } from "../../../src/domain/content/Content.ts"
 import { mentions } from "../../../src/domain/content/Handle.ts"
-import { empty, entries } from "../../../src/domain/conversation/Conversation.ts"
+import { empty, entries, view } from "../../../src/domain/conversation/Conversation.ts"
 import { recall, recallable } from "../../../src/domain/conversation/Recall.ts"
+import { toContent } from "../../../src/domain/effect-ai/PromptContent.ts"
 import { noResult } from "../../../src/domain/effect-ai/PromptRepair.ts"
 import { sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -21,7 +22,7 @@ import { Recall } from "../../../src/services/effect-ai/RecallTool.ts"
 import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
 import { thousand } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
-import { answers, boundOf, illegalPrompt, says, snapshotOf, wordsOf } from "../../support/prompts.ts"
+import { answers, boundOf, calls, illegalPrompt, says, snapshotOf, wordsOf } from "../../support/prompts.ts"
 import { isUnitTier } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -51,6 +52,16 @@ const talk = Effect.fnUntraced(function* (chat: AiChat.Chat, questions: number, 
 const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
 
 const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
+
+/** Checks that the session shows the messages of the history, and no others. */
+const agrees = Effect.fnUntraced(function* (chat: CompressedChat["Service"]) {
+  const spoken = (yield* historyOf(chat)).flatMap((message) => (message.role === "system" ? [] : [toContent(message)]))
+  const { conversation } = yield* chat.session
+  assert.deepStrictEqual(
+    view(conversation).map(({ entry }) => plainText(entry.content)),
+    spoken.map(plainText)
+  )
+})
 
 describe("a chat's history", () => {
   it.effect.skipIf(isUnitTier)("shrinks on compression, with the exports, while the session keeps everything", () =>
@@ -108,26 +119,42 @@ describe("a chat's history", () => {
     assert.isFalse(yield* chat.redo)
   })
 
+  it.effect("is compressed on request as the request says", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 8)
+    const kept = Effect.fnUntraced(function* (preserve: number) {
+      yield* chat.compress({ preserve })
+      const { length } = yield* historyOf(chat)
+      assert.isTrue(yield* chat.undo)
+      return length
+    })
+    assert.isBelow(yield* kept(0.1), yield* kept(0.7))
+  })
+
   it.effect("keeps system messages in place, and dropped ones behind the first", over(), function* () {
     const chat = yield* open()
-    const mode = Prompt.systemMessage({ content: "Mode: act." })
+    const [mode, other] = ["Mode: act.", "Mode: talk."].map((content) => Prompt.systemMessage({ content }))
+    if (mode === undefined || other === undefined) return assert.fail("no modes")
     yield* talk(chat, 3)
     yield* chat.generateText({ prompt: Prompt.fromMessages([mode, says(question(3))]) })
-    yield* talk(chat, 20, 4)
+    yield* chat.generateText({ prompt: Prompt.fromMessages([other, says(question(4))]) })
+    yield* talk(chat, 19, 5)
     const late = Prompt.systemMessage({ content: "Mode: plan." })
     yield* chat.generateText({ prompt: Prompt.fromMessages([late, says("Now?")]) })
     yield* chat.compress()
     const history = yield* historyOf(chat)
-    assert.deepStrictEqual(history.slice(0, 2), [system, mode])
+    assert.deepStrictEqual(history.slice(0, 3), [system, mode, other])
     assert.deepStrictEqual(history.slice(-3), [late, says("Now?"), answers("ok")])
-    assert.deepStrictEqual(
-      history.filter(({ role }) => role === "system"),
-      [system, mode, late]
-    )
+    const systems = Effect.map(historyOf(chat), (all) => all.filter(({ role }) => role === "system"))
+    assert.deepStrictEqual(yield* systems, [system, mode, other, late])
+    // Those that were moved are no others to the next compression.
+    yield* talk(chat, 6, 24)
+    yield* chat.compress()
+    assert.deepStrictEqual(yield* systems, [system, mode, other, late])
     while (yield* chat.undo) {}
     const whole = yield* historyOf(chat)
-    assert.strictEqual(whole[7], mode)
-    assert.strictEqual(whole.length, 1 + 6 + 1 + 2 + 40 + 1 + 2)
+    assert.deepStrictEqual([whole[7], whole[10]], [mode, other])
+    assert.strictEqual(whole.length, 1 + 6 + 2 * 3 + 38 + 1 + 2 + 12)
   })
 })
 
@@ -287,6 +314,18 @@ describe("a session", () => {
     )
   })
 
+  it.effect("begins with the messages that it is given, and with a prompt that was interrupted", function* () {
+    yield* Effect.gen(function* () {
+      const prompt = Prompt.fromMessages([system, says("a"), answers("b")])
+      yield* inside(open({ prompt }))
+      const chat = yield* open({ prompt: Prompt.fromMessages([system]) })
+      assert.deepStrictEqual(yield* historyOf(chat), [system, says("a"), answers("b")])
+      yield* chat.generateText({ prompt: Prompt.fromMessages([calls("c1", "c2"), says("Go on.")]) })
+      assert.isUndefined(illegalPrompt(yield* latest))
+      yield* agrees(chat)
+    }).pipe(Effect.provide(over()))
+  })
+
   it.effect("is locked while the chat is open", over(), function* () {
     yield* open()
     const error = yield* Effect.flip(open())
@@ -374,6 +413,9 @@ describe("a history changed by the caller", () => {
       const said = entries(conversation).map(({ content }) => plainText(content))
       for (let n = 0; n < 6; n += 1) assert.include(said, question(n))
       assert.strictEqual((yield* chat.undo) ? 12 : 0, dropped === 0 ? 0 : 12)
+      yield* Ref.set(chat.history, Prompt.fromMessages(changed))
+      yield* chat.generateText({ prompt: "Next?" })
+      yield* agrees(chat)
       yield* talk(chat, 20, 6)
       assert.isDefined(snapshotOf(yield* historyOf(chat)))
       for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
@@ -392,6 +434,21 @@ describe("a change of the history", () => {
     yield* chat.generateText({ prompt: "Next?" })
     assert.isAtMost(boundOf(yield* latest), 4_600)
     assert.isDefined(snapshotOf(yield* latest))
+  })
+
+  it.effect("of the tools is measured anew, although the messages only grew", over(), function* () {
+    const chat = yield* open({ window: 4_600, reserve: 0, threshold: 1 })
+    yield* talk(chat, 12)
+    const asked = (description: string) =>
+      chat
+        .generateText({
+          prompt: "Go on.",
+          toolkit: Toolkit.make(Tool.make("wide", { description })),
+          disableToolCallResolution: true
+        })
+        .pipe(Effect.andThen(latest), Effect.map(snapshotOf))
+    assert.isUndefined(yield* asked("very ".repeat(700)))
+    assert.isDefined(yield* asked("\u{1f600}\u{1f469}\u200d\u{1f469}\u200d\u{1f467}".repeat(110)))
   })
 
   it.effect("can be undone, and is not repeated: later turns may depend on what it removed", over(), function* () {

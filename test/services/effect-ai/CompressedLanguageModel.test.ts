@@ -6,7 +6,7 @@ import * as Prompt from "effect/ai/Prompt"
 import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
-import { mentions } from "../../../src/domain/content/Handle.ts"
+import { handleOf, mentions } from "../../../src/domain/content/Handle.ts"
 import { sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
@@ -25,6 +25,7 @@ import {
   recallToolkit
 } from "../../../src/services/effect-ai/RecallTool.ts"
 import { type HookPlace, HookSystem } from "../../../src/services/hooks/HookSystem.ts"
+import { hashSync } from "../../../src/services/session/Sha256.ts"
 import { select } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { thousand } from "../../support/generate.ts"
@@ -560,6 +561,24 @@ describe("a continued conversation", () => {
   }
 })
 
+it.effect("as many conversations are remembered as the options say, each once compressed", function* () {
+  const { layer, written } = yield* counting.pipe(Effect.provide(services))
+  // Two beginnings of each: where it was compressed, and its latest.
+  const asked = (topics: ReadonlyArray<string>) =>
+    Effect.forEach(
+      topics.map((topic) => [...conversation(topic, 25), says("And now?")]),
+      (begun) => Effect.andThen(ask(begun), ask([...begun, answers("ok"), says("And then?")])),
+      { discard: true }
+    )
+  yield* Effect.gen(function* () {
+    yield* asked(["a", "b", "c"])
+    yield* asked(["a", "b", "c"])
+    assert.strictEqual(written(), 3)
+    yield* asked(["d", "e", "f", "g", "a"])
+    assert.strictEqual(written(), 8)
+  }).pipe(Effect.provide(withSummarizer({ ...small, remembered: 3 }, layer)))
+})
+
 describe("the hooks of a compression", () => {
   it.effect("hear of it before and after, and of the session of its conversation", over(small), function* () {
     const hooks = yield* HookSystem
@@ -795,32 +814,39 @@ describe("a provider's rejection as too long", () => {
     assert.strictEqual((yield* requests).length, 2)
   })
 
-  it.effect("is not retried for a stream that has begun", function* () {
-    const seen: Array<string> = []
-    let asked = 0
-    const inner = Layer.effect(
-      LanguageModel.LanguageModel,
-      LanguageModel.make({
-        generateText: () => Effect.die("unused"),
-        streamText: () =>
-          Stream.suspend(() => {
-            asked += 1
-            const begun: ReadonlyArray<Response.StreamPartEncoded> = [
-              { type: "text-start", id: "t" },
-              { type: "text-delta", id: "t", delta: "half" }
-            ]
-            return Stream.concat(Stream.fromIterable(begun), Stream.fail(tooLong))
-          })
-      })
-    )
-    const error = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }).pipe(
-      Stream.runForEach((part) => Effect.sync(() => seen.push(part.type))),
-      Effect.flip,
-      Effect.provide(CompressedLanguageModel.layer({ window: 6_000 }).pipe(Layer.provide([inner, services])))
-    )
-    assert.strictEqual(error.reason._tag, "InvalidRequestError")
-    assert.deepStrictEqual([asked, seen], [1, ["text-start", "text-delta"]])
-  })
+  it.effect.each([
+    ["retried once where nothing but its id has come", [{ type: "response-metadata", id: "r" }], 2],
+    [
+      "not retried once a text begins",
+      [
+        { type: "text-start", id: "t" },
+        { type: "text-delta", id: "t", delta: "a" }
+      ],
+      1
+    ]
+  ] as ReadonlyArray<readonly [string, ReadonlyArray<Response.StreamPartEncoded>, number]>)(
+    "of a stream is %s",
+    function* ([, begun, expected]) {
+      let asked = 0
+      const streamText = () =>
+        Stream.suspend(() => {
+          asked += 1
+          return Stream.concat(Stream.fromIterable(begun), Stream.fail(tooLong))
+        })
+      const inner = Layer.effect(
+        LanguageModel.LanguageModel,
+        LanguageModel.make({ generateText: () => Effect.die("unused"), streamText })
+      )
+      const seen: Array<string> = []
+      const error = yield* LanguageModel.streamText({ prompt: Prompt.fromMessages(halfFull) }).pipe(
+        Stream.runForEach((part) => Effect.sync(() => seen.push(part.type))),
+        Effect.flip,
+        Effect.provide(CompressedLanguageModel.layer({ window: 6_000 }).pipe(Layer.provide([inner, services])))
+      )
+      assert.strictEqual(error.reason._tag, "InvalidRequestError")
+      assert.deepStrictEqual([asked, seen.slice(0, begun.length)], [expected, begun.map(({ type }) => type)])
+    }
+  )
 
   it.effect("is not retried twice", over({ window: 6_000 }, refusing(0)), function* () {
     const error = yield* Effect.flip(ask(halfFull))
@@ -1053,6 +1079,21 @@ describe("recall within a call within a call", () => {
       yield* Effect.flip(inner.pipe(withConversation("another"), Recall.within(long)))
     }
   )
+})
+
+it.effect("recall finds each part of a message by its handle", over(small), function* () {
+  const { recall } = yield* Recall
+  const texts = ["one", "two", "three"].map((text) => `${text} ${page(0)}`)
+  const message = (made: (parts: ReadonlyArray<Prompt.TextPart>) => Prompt.Message, from: number) =>
+    made(texts.slice(from, from + 2).map((text) => Prompt.textPart({ text })))
+  const prompt = [
+    message((content) => Prompt.userMessage({ content }), 0),
+    message((content) => Prompt.assistantMessage({ content }), 1)
+  ]
+  for (const text of texts) {
+    const found = yield* recall(handleOf(hashSync(text))).pipe(Recall.within(prompt))
+    assert.strictEqual(found.text, text)
+  }
 })
 
 describe("recall outside of a call", () => {

@@ -1,9 +1,10 @@
-import { Effect, Fiber, Layer } from "effect"
+import { Effect, Fiber, Layer, Stream } from "effect"
 import type * as Prompt from "effect/ai/Prompt"
 import { TestClock } from "effect/testing"
 import { BoundedMap } from "../../../src/domain/text/BoundedMap.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
+import { ConversationKey, withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
 import * as KeyedConversations from "../../../src/services/effect-ai/KeyedConversations.ts"
 import {
   findPrompt,
@@ -50,6 +51,40 @@ describe("conversations with keys", () => {
       }
       assert.isAbove(views.size, 3)
       for (const { before, events } of views) assert.deepStrictEqual([before, events], [undefined, []])
+    }
+  )
+
+  it.effect("are named for effects and for streams, exactly", function* () {
+    for (const key of alike) {
+      assert.strictEqual(yield* ConversationKey.pipe(withConversation(key)), key)
+      assert.deepStrictEqual(yield* Stream.runCollect(Stream.fromEffect(ConversationKey).pipe(withConversation(key))), [
+        key
+      ])
+    }
+    assert.isUndefined(yield* ConversationKey)
+  })
+
+  it.effect(
+    "have names that do not depend on what was named before, and each message is hashed once",
+    Offline.layer,
+    function* () {
+      let hashed = 0
+      const counting = Effect.map(makeNames, (names) => ({
+        ...names,
+        hash: (text: string | Uint8Array) => Effect.suspend(() => ((hashed += 1), names.hash(text)))
+      }))
+      const [a, b, c] = [says("a"), answers("b"), says("c")]
+      const names = yield* counting
+      for (const content of [[a, b, c], [a, b, c], [b, c], [a, c], [c, b, a], [a, b, c], []]) {
+        for (const owner of [undefined, "", "one", "another"]) {
+          assert.deepStrictEqual(yield* namesOf(names, content, owner), yield* namesOf(yield* counting, content, owner))
+        }
+      }
+      yield* namesOf(names, [a, b, c])
+      const before = hashed
+      yield* namesOf(names, [a, b, c])
+      yield* namesOf(names, [a, b])
+      assert.strictEqual(hashed, before)
     }
   )
 

@@ -232,6 +232,16 @@ describe("conversations with a key", () => {
     assert.notMatch(JSON.stringify(sent), /a \d\.\d/)
   })
 
+  it.effect("lose no message that stands where a system message stood, also after a restart", function* () {
+    const { started } = yield* world()
+    const first = yield* started
+    let history: Messages = []
+    for (let turn = 0; turn < 10; turn += 1) yield* first.ask("a", (history = grown(history, "a", turn)))
+    const second = yield* started
+    yield* second.ask("a", [says("walnut"), ...history.slice(1)])
+    assert.strictEqual((yield* second.search("a", "walnut")).matched, 1)
+  })
+
   it.effect("lose nothing when they are dropped from memory", function* () {
     const { problems, shown, started } = yield* world({ remembered: 1 })
     const model = yield* started

@@ -279,10 +279,10 @@ const sceneOf = (dialect: Dialect) => {
     ...codec.user("Go on.")
   ]
   const more = dialect === "anthropic" ? { max_tokens: 512 } : {}
-  const planOf = (gateway: Gateway["Service"], messages: ReadonlyArray<Json>) =>
+  const planOf = (gateway: Gateway["Service"], messages: ReadonlyArray<Json>, owner = "me") =>
     route === undefined
       ? Effect.die("no route")
-      : gateway.plan({ owner: "me", route, text: JSON.stringify(codec.body(messages, true, more)) })
+      : gateway.plan({ owner, route, text: JSON.stringify(codec.body(messages, true, more)) })
   const planned = (gateway: Gateway["Service"], count: number) => planOf(gateway, turns(count))
 
   /** The number of turns from which a request is compressed, and the last one before it. */
@@ -305,7 +305,7 @@ const sceneOf = (dialect: Dialect) => {
 }
 
 describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
-  const { codec, more, planned, planOf, prepared, route, threshold, turns } = sceneOf(dialect)
+  const { codec, more, planned, prepared, route, threshold, turns } = sceneOf(dialect)
 
   it.effect("is made for no request that only counts", function* () {
     const gateway = yield* opened({}, new Map())
@@ -346,6 +346,10 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     assert.deepStrictEqual(codec.messages(question).slice(-seen.length - 1, -1), seen)
     assert.deepStrictEqual(codec.problems(JSON.parse(question)), [])
   })
+})
+
+describe("the next compression of a conversation", () => {
+  const { codec, planned, planOf, prepared, threshold, turns } = sceneOf("chat")
 
   it.effect("is written by code where the model has not answered, failed or wrote something else", function* () {
     const talking: AskUpstream = (text) =>
@@ -374,10 +378,6 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
     }
     assert.strictEqual(ended, 2)
   })
-})
-
-describe("the next compression of a conversation", () => {
-  const { codec, planned, planOf, threshold, turns } = sceneOf("chat")
 
   it.effect("is tried again once the conversation has grown by a tenth where nothing could leave", function* () {
     let tried = 0
@@ -439,6 +439,13 @@ describe("the next compression of a conversation", () => {
       yield* TestClock.adjust("1 millis")
       const found = yield* asked(2)
       assert.deepStrictEqual([found._tag, isNew(found)], ["Changed", false])
+      // Nor is one used that stands for as many messages as its name does not.
+      for (const [key, text] of held)
+        held.set(
+          key,
+          text.replace(/"messages":(\d+)/, (_, n) => `"messages":${Number(n) - 2}`)
+        )
+      assert.isTrue(isNew(yield* planned(yield* opened({}, held), due)))
       for (const key of held.keys()) held.set(key, "{")
       assert.isTrue(isNew(yield* planned(yield* opened({}, held), due)))
     }
@@ -468,6 +475,49 @@ describe("the next compression of a conversation", () => {
       return texts
     })
     assert.deepStrictEqual(yield* sent(true), yield* sent(false))
+  })
+
+  it.effect("is its owner's alone, and is not prepared again at once", function* () {
+    const gateway = yield* opened({ snapshots: "model" }, new Map())
+    const due = yield* threshold(yield* opened({}, new Map()))
+    yield* gateway.prepare(yield* planned(gateway, due - 1), writing())
+    yield* yields(500)
+    const [theirs, mine] = [yield* planOf(gateway, turns(due), "another"), yield* planned(gateway, due)]
+    assert.deepInclude(theirs, { _tag: "Changed", by: "code" })
+    assert.deepInclude(mine, { _tag: "Changed", by: "model" })
+    assert.isUndefined((yield* planned(gateway, due + 1)).next)
+  })
+
+  it.effect("counts the tool that is declared", function* () {
+    const due = yield* threshold(yield* opened({}, new Map()))
+    const after = (options: Partial<GatewayOptions>) =>
+      Effect.flatMap(opened(options, new Map()), (gateway) =>
+        Effect.map(planned(gateway, due + 4), (plan) => {
+          if (plan._tag !== "Changed") return assert.fail("it is not compressed")
+          const { declaration } = plan.sent
+          return { after: plan.after, declared: declaration === undefined ? 0 : estimateText(declaration.inDialect) }
+        })
+      )
+    const [counted, bare] = [yield* after({}), yield* after({ recall: false })]
+    assert.approximately(counted.after - bare.after, counted.declared, 40)
+    assert.isAbove(counted.declared, 80)
+  })
+
+  it.effect("goes without a recall once its answer was made again without one", function* () {
+    const gateway = yield* opened({}, new Map())
+    const due = yield* threshold(gateway)
+    const made = yield* planned(gateway, due)
+    if (made._tag !== "Changed") return assert.fail("it is not compressed")
+    const hidden = [
+      ...codec.assistant([{ kind: "call", id: "r1", name: made.sent.declaration?.name ?? "", args: {} }]),
+      ...codec.results([{ id: "r1", name: "", text: "recalled" }])
+    ].map((message) => JSON.stringify(message))
+    const answer = codec.assistant([{ kind: "text", text: "It is 12." }])
+    for (const rounds of [[], [{ sent: hidden, visible: [] }], []]) {
+      yield* gateway.remember(made.sent, { rounds })
+      const next = yield* planOf(gateway, [...turns(due), ...answer, ...codec.user("And now?")])
+      assert.strictEqual(next._tag === "Changed" && next.text.includes("recalled"), rounds.length > 0)
+    }
   })
 
   it.effect("lets calls share the room that is left", function* () {

@@ -532,6 +532,27 @@ describe("BeforeTool and AfterTool", () => {
     assert.strictEqual((yield* transcript(chat))[2], `user read → {"output":"edited x"} | read → {"output":"b"}`)
   })
 
+  it.effect("the time of the user's answer is not the tail call's", function* () {
+    const { run } = yield* hookedAgent(
+      {
+        tools: [upper, edit],
+        answers: once,
+        mode: "none",
+        ask: () => Effect.as(Effect.sleep("10 seconds"), { _tag: "Once" })
+      },
+      {
+        AfterTool: ({ tool: name }) =>
+          name === "read"
+            ? { hookSpecificOutput: { tailToolCallRequest: { name: "edit", args: { word: "b" } } } }
+            : undefined
+      }
+    )
+    const { events } = yield* ended(yield* Effect.forkChild(taken(run("go"))))
+    const durations = events.flatMap((event) => (event._tag === "ToolCallResponse" ? [event.duration] : []))
+    // The clock goes on in steps of a second.
+    assert.deepStrictEqual([durations.length, Math.max(...durations) < 2_000], [2, true])
+  })
+
   it.effect("a cancel while hooks inspect a result does not skip them", function* () {
     const cancel = yield* Deferred.make<void>()
     const ran = yield* Deferred.make<void>()

@@ -45,6 +45,20 @@ describe("Approval", () => {
     assert.strictEqual(yield* tagOf(planning, edit), "Refused")
   })
 
+  it.effect.each(["Session", "Always"] as const)("an answer holds for all that its call needs (%s)", function* (_tag) {
+    const both: ApprovalQuestion = { ...edit, kind: "execute", grants: ["shell:make", "shell:node"] }
+    const kept: Array<string> = []
+    const { ask, asked } = person({ _tag })
+    const keep = (grants: ReadonlyArray<string>) => Effect.sync(() => void kept.push(...grants))
+    const approval = yield* Approval.make({ mode: "none", granted: [], folder: "/w", ask, keep })
+    for (const grants of [both.grants, ["shell:make"], ["shell:node"], both.grants]) {
+      assert.strictEqual(yield* tagOf(approval, { ...both, grants }), "Allowed")
+    }
+    assert.strictEqual(yield* tagOf(approval, { ...both, grants: ["shell:rm"] }), "Denied")
+    assert.lengthOf(asked, 2)
+    assert.deepStrictEqual(kept, _tag === "Always" ? ["shell:make in /w", "shell:node in /w"] : [])
+  })
+
   it.effect("a file that runs by itself is asked for in any mode; its grant is its own, and passes", function* () {
     const hook: ApprovalQuestion = {
       ...edit,
