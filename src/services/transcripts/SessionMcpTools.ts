@@ -90,12 +90,11 @@ const add = Effect.fnUntraced(function* <A>(options: {
   })
 })
 
-const list = ({ list }: SessionAnswers, others: boolean): Effect.Effect<string> =>
+const list = ({ list }: SessionAnswers): Effect.Effect<string> =>
   Effect.map(list, (sessions) =>
     sessions.length === 0
       ? "no session was started in this folder"
       : sessions
-          .slice(0, others ? undefined : 1)
           .map(({ file, session, title }) =>
             [
               session ?? file.id,
@@ -162,7 +161,7 @@ export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<nev
           title: "Sessions of this folder",
           description: "Lists the newest sessions of this folder: id, agent, time and title, for the session argument.",
           schema: Schema.Struct({}),
-          run: () => list(answers, others)
+          run: () => list(answers)
         })
       }
       yield* McpServer.registerResource({
