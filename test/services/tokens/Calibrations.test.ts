@@ -212,6 +212,26 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
     assert.strictEqual(yield* observations, 100)
   })
 
+  it.effect("of two programs at the same time both stay, of each model", function* () {
+    const { file, fs } = yield* place
+    const learned = (counts: Readonly<Record<string, number>>) =>
+      Effect.gen(function* () {
+        const { observe } = yield* Calibrations
+        for (const [name, count] of Object.entries(counts)) {
+          for (let left = count; left > 0; left -= 1) {
+            yield* observe(name, [prose], 1_100)
+            yield* Effect.yieldNow
+          }
+        }
+      }).pipe(Effect.provide(FileCalibrations.layer(file)))
+    yield* Effect.all([learned({ a: 5, shared: 3 }), learned({ shared: 6, b: 4 })], { concurrency: 2 })
+    const { models }: StoredCalibrations = JSON.parse(yield* fs.readFileString(file))
+    assert.deepStrictEqual(
+      Object.fromEntries(Object.entries(models).map(([name, { observations }]) => [name, observations])),
+      { a: 5, shared: 9, b: 4 }
+    )
+  })
+
   const aside: ReadonlyArray<readonly [why: string, content: string, suffix: string]> = [
     ["is no JSON", "{", "damaged"],
     ["has not the shape", JSON.stringify({ ...noCalibrations, models: { [model]: { observations: 1 } } }), "damaged"],
