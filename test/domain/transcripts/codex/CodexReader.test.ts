@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs"
 import { actionsOf } from "../../../../src/domain/actions/Actions.ts"
 import { type Part, payload } from "../../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
-import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { codexReader } from "../../../../src/domain/transcripts/codex/CodexReader.ts"
 import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
@@ -148,92 +147,6 @@ describe("wire shape", () => {
       ]
     )
     assert.strictEqual(transcript.model, "m2")
-  })
-})
-
-describe("messages", () => {
-  it.each<readonly [string, ReadonlyArray<object>, string]>([
-    ["consecutive model messages are joined", [say("a"), call("1"), call("2"), say("b")], "m4"],
-    ["answers in a row are one", [call("1"), call("2"), output("1", "x"), output("2", "y")], "m2 u2"],
-    ["each message of the user is one", [user("a"), user("b"), say("c"), user("d")], "u1 u1 m1 u1"],
-    ["answers and a message of the user are two", [call("1"), output("1", "x"), user("a")], "m1 u1 u1"],
-    ["what is no item does not part them", [say("a"), event({ type: "agent_message" }), context("m"), call("1")], "m2"],
-    ["a token count ends a model message", [say("a"), tokenCount(counts(9, 1)), call("1")], "m1 m1"],
-    [
-      "a count that says nothing new ends nothing",
-      [say("a"), tokenCount(counts(9, 1)), say("b"), tokenCount(counts(9, 1)), say("c")],
-      "m1 m2"
-    ],
-    ["nothing at all", [], ""]
-  ])("%s", (_, records, expected) => {
-    assert.strictEqual(shape(ok(readRecords([meta(), ...records]))), expected)
-  })
-})
-
-describe("authors", () => {
-  const sent = { type: "agent_message", author: "/root/worker", recipient: "/root" }
-  const headed = "Message Type: FINAL_ANSWER\nTask name: /root\nSender: /root/worker\nPayload:\nOne issue found."
-  const agents = "# AGENTS.md instructions for /w\n\n<INSTRUCTIONS>\nAlways test.\n</INSTRUCTIONS>"
-  it.each<readonly [string, object, Draft["author"]]>([
-    ["environment context", user("<environment_context>\n  <cwd>/w</cwd>\n</environment_context>"), "program"],
-    ["environment context of 2025", user("<ENVIRONMENT_CONTEXT>x</ENVIRONMENT_CONTEXT>\n"), "program"],
-    ["user instructions", user("\n<user_instructions>\n\nbe brief\n\n</user_instructions>"), "program"],
-    ["AGENTS.md", user(agents), "program"],
-    [
-      "both in one message",
-      item(message("user", text(agents), text("<environment_context>x</environment_context>"))),
-      "program"
-    ],
-    ["an aborted turn", user("<turn_aborted>\nstopped\n</turn_aborted>"), "program"],
-    ["a developer", item(message("developer", text("rules"))), "program"],
-    ["the system", item(message("system", text("rules"))), "program"],
-    [
-      "a summary of Codex's",
-      user("Another language model started to solve this problem and produced a summary of its thinking.\nDone: all."),
-      "summary"
-    ],
-    ["a note of ours in front, summary", item(message("user", text(foreignNotes.summary), text("so far"))), "summary"],
-    ["a note of ours in front, program", item(message("user", text(foreignNotes.program), text("hm"))), "program"],
-    ["a person", user("fix it"), undefined],
-    ["a person who quotes the context", user("<environment_context>x</environment_context> what is this?"), undefined],
-    [
-      "a person beside the context",
-      item(message("user", text("<environment_context>x</environment_context>"), text("hi"))),
-      undefined
-    ],
-    [
-      "a person who speaks",
-      item(message("user", { type: "input_audio", input_audio: { data: "AA", format: "mp3" } })),
-      undefined
-    ],
-    [
-      "a person with an image",
-      item(message("user", text("<skill>x</skill>"), { type: "input_image", image_url: "data:image/png;base64,AA" })),
-      undefined
-    ],
-    ["an empty user message", item(message("user")), undefined],
-    ["another agent", item({ ...sent, content: [text(headed)] }), "program"],
-    [
-      "another agent, in a record of its own",
-      wrapped("inter_agent_communication", { ...sent, content: "done" }),
-      "program"
-    ],
-    [
-      "another agent, in the form of 2025: a text of the model",
-      item({
-        ...message("assistant", {
-          type: "output_text",
-          text: JSON.stringify({ ...sent, content: "done", trigger_turn: true })
-        }),
-        phase: "commentary"
-      }),
-      "program"
-    ]
-  ])("%s", (_, record, author) => {
-    assert.deepStrictEqual(
-      drafts(ok(readRecords([meta(), record]))).map((draft) => draft.author),
-      [author]
-    )
   })
 })
 
@@ -500,79 +413,6 @@ describe("compaction", () => {
     const args = '{ "n": 12345678901234567890 }'
     const line = `{"type":"compacted","payload":{"message":"","replacement_history":[ {"type":"message","role":"user","content":[]}, {"type":"function_call","name":"f","arguments":${JSON.stringify(args)},"call_id":"c"}]}}`
     assert.strictEqual(exact(drafts(ok(read([line])))[1]), `{"functionCall":{"id":"c","name":"f","args":${args}}}`)
-  })
-})
-
-describe("rollbacks", () => {
-  const back = (num_turns: number) => event({ type: "thread_rolled_back", num_turns })
-  const environment = user("<environment_context>x</environment_context>")
-  it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>, number]>([
-    [
-      "one turn",
-      [user("a"), say("b"), user("c"), say("d"), call("1"), back(1), say("e")],
-      ["user: a", "model: b", "model: e"],
-      2
-    ],
-    ["two turns", [user("a"), say("b"), user("c"), say("d"), back(2), user("e")], ["user: e"], 4],
-    [
-      "no turn, what a program said last included",
-      [user("a"), user("<skill>x</skill>"), back(0)],
-      ["user: a", "program: <skill>x</skill>"],
-      0
-    ],
-    ["no turn", [user("a"), back(0)], ["user: a"], 0],
-    [
-      "more than there are",
-      [environment, user("a"), say("b"), back(9)],
-      ["program: <environment_context>x</environment_context>"],
-      2
-    ],
-    ["a program's message right before", [user("a"), environment, user("b"), back(1)], ["user: a"], 2],
-    ["nothing, without a user message", [say("a"), back(1)], ["model: a"], 0],
-    ["twice", [user("a"), user("b"), user("c"), back(1), back(1)], ["user: a"], 2],
-    ["over a compaction", [user("a"), say("b"), user("c"), compacted("s"), back(1)], ["user: a", "model: b"], 1]
-  ])("%s", (_, records, expected, count) => {
-    const transcript = ok(readRecords([meta(), ...records]))
-    assert.deepStrictEqual(drafts(transcript).map(messageText), expected)
-    assert.deepStrictEqual(transcript.skipped, count === 0 ? {} : { "rolled back": count })
-  })
-})
-
-describe("tools that the provider runs", () => {
-  it.each<readonly [string, ReadonlyArray<object>, ReadonlyArray<string>]>([
-    [
-      "web_search_call",
-      [{ type: "web_search_call", status: "completed", action: { type: "search", query: "x" } }],
-      [
-        'model: web_search(web_search_2 {"type":"search","query":"x"})',
-        'user: web_search[web_search_2] {"output":"completed"}'
-      ]
-    ],
-    [
-      "file_search_call",
-      [{ type: "file_search_call", id: "fs", status: "failed", queries: ["x"], results: [{ text: "y" }] }],
-      ['model: file_search(fs {"queries":["x"]})', 'user: file_search[fs] {"error":"[{\\"text\\":\\"y\\"}]"}']
-    ],
-    [
-      "image_generation_call",
-      [{ type: "image_generation_call", id: "ig", revised_prompt: "a cat", result: "aGk=" }],
-      [
-        'model: image_generation(ig {"revised_prompt":"a cat"})',
-        'user: image_generation[ig] {"content":[{"type":"input_image","image_url":"data:image/png;base64,aGk="}]}'
-      ]
-    ],
-    [
-      "tool_search_call and its output",
-      [
-        { type: "tool_search_call", call_id: "t", status: "completed", arguments: { query: "x" } },
-        { type: "tool_search_output", call_id: "t", status: "completed", tools: [] }
-      ],
-      ['model: tool_search(t {"query":"x"})', 'user: tool_search[t] {"output":"{\\"tools\\":[]}"}']
-    ]
-  ])("%s", (_, items, told) => {
-    const transcript = ok(readRecords([meta(), ...items.map(item)]))
-    assert.deepStrictEqual(viewOf(transcript).map(messageText), [...told])
-    assert.deepStrictEqual(transcript.skipped, {})
   })
 })
 

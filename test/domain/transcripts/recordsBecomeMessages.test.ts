@@ -1,0 +1,39 @@
+import { assert, describe, it } from "@effect/vitest"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReader.ts"
+import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
+import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/gemini/GeminiReader.ts"
+import { piReader } from "../../../src/domain/transcripts/pi/PiReader.ts"
+import { corpus } from "../../support/corpus.ts"
+import { ok, reading, told } from "../../support/reading.ts"
+
+/** Which messages the records of each agent become: one rule a row of `test/fixtures/records-and-messages.jsonl`. */
+
+interface Row {
+  readonly agent: keyof typeof readers
+  readonly rule: string
+  readonly records: ReadonlyArray<object>
+  /** Whether the records after the first are also the messages of a document. */
+  readonly isDocument?: true
+  readonly told: ReadonlyArray<string>
+  readonly skipped: Readonly<Record<string, number>>
+}
+const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader, pi: piReader }
+
+const documentOf = ([about, ...messages]: ReadonlyArray<object>) => {
+  const text = JSON.stringify({ ...about, messages })
+  return ok(runSync(readGeminiDocument(JSON.parse(text), text)))
+}
+
+const rows = corpus<Row>("records-and-messages")
+
+describe.each(Object.keys(readers))("%s", (name) => {
+  it.each(rows.filter(({ agent }) => agent === name))("$rule", ({ agent, isDocument, records, skipped, ...row }) => {
+    const read = ok(reading(readers[agent])(records.map((record) => JSON.stringify(record))))
+    for (const transcript of isDocument ? [read, documentOf(records)] : [read]) {
+      assert.deepStrictEqual(told(transcript), row.told)
+      assert.deepStrictEqual(transcript.skipped, skipped)
+      assert.deepStrictEqual([transcript.format, transcript.session], [agent, "s"])
+    }
+  })
+})
