@@ -1,9 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { acknowledgement } from "../../../../src/domain/compression/strategies/gemini/Conclusion.ts"
 import { type Part, payload } from "../../../../src/domain/content/Content.ts"
 import { type Draft, sourceOf } from "../../../../src/domain/conversation/Conversation.ts"
-import { missingResponse } from "../../../../src/domain/conversation/Projection.ts"
 import { decode, encode } from "../../../../src/domain/text/Bytes.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { detectFormat, isGeminiDocument } from "../../../../src/domain/transcripts/DetectFormat.ts"
@@ -43,11 +41,7 @@ const call = (id: string | undefined, result?: unknown, rest: object = {}) => ({
   timestamp,
   ...rest
 })
-const response = (id: string | undefined, output: string) => ({
-  functionResponse: { ...(id === undefined ? {} : { id }), name: "shell", response: { output } }
-})
 const set = (...messages: ReadonlyArray<unknown>) => ({ $set: { messages } })
-const rewind = (id: string) => ({ $rewindTo: id })
 
 /** As records, one a line. */
 const records = (...list: ReadonlyArray<unknown>) =>
@@ -166,25 +160,6 @@ describe("exact parts (law 1)", () => {
 })
 
 describe("records", () => {
-  it("a repeated id replaces the earlier message in place", () => {
-    const transcript = records(
-      user("1", "a"),
-      gemini("2", "b"),
-      message("info", "3", "x"),
-      user("4", "c"),
-      gemini("2", "b2", { toolCalls: [call("c1", "ok")] }),
-      user("3", "d")
-    )
-    assert.deepStrictEqual(told(transcript), [
-      "user: a",
-      "model: b2 | shell(c1)",
-      'user: c1={"output":"ok"}',
-      "user: d",
-      "user: c"
-    ])
-    assert.deepStrictEqual(transcript.skipped, {})
-  })
-
   it("in a document, messages that share an id are all read", () => {
     assert.deepStrictEqual(told(document(user("1", "a"), user("1", "b"))), ["user: a", "user: b"])
   })
@@ -192,15 +167,6 @@ describe("records", () => {
   it("metadata comes from the first record and from $set", () => {
     const lines = [metadata, { $set: { sessionId: "later", summary: "x", lastUpdated: "y" } }, { $set: {} }]
     assert.strictEqual(ok(readLines(lines.map((one) => JSON.stringify(one)))).session, "later")
-  })
-
-  it("unknown records are counted", () => {
-    const transcript = records({ type: "later", value: 1 }, { x: 1 }, { $later: {} }, { type: "__proto__" })
-    assert.deepStrictEqual(Object.entries(transcript.skipped), [
-      ["later", 1],
-      ["unknown record", 2],
-      ["__proto__", 1]
-    ])
   })
 
   it("a file without metadata is read", () => {
@@ -211,62 +177,6 @@ describe("records", () => {
 })
 
 describe("checkpoints", () => {
-  const session = user("0", "<session_context>x</session_context>")
-  const snapshot = user("s", "<state_snapshot>x</state_snapshot>")
-  const thanks = gemini("t", [{ text: acknowledgement }])
-
-  it("messages before a summary stay, and those it kept are marked as kept", () => {
-    const transcript = records(
-      session,
-      user("1", "a"),
-      gemini("2", "b"),
-      user("3", "c"),
-      gemini("4", "d"),
-      set(session, snapshot, thanks, user("3", "c"), gemini("4", "d")),
-      user("5", "e")
-    )
-    assert.deepStrictEqual(told(transcript), [
-      "environment: <session_context>x</session_context>",
-      "user: a",
-      "model: b",
-      "user: c",
-      "model: d",
-      "compaction, kept from 3",
-      "+ summary: <state_snapshot>x</state_snapshot>",
-      `+ model: ${acknowledgement}`,
-      "user: e"
-    ])
-    assert.deepStrictEqual(view(transcript).map(draftText), [
-      "environment: <session_context>x</session_context>",
-      "summary: <state_snapshot>x</state_snapshot>",
-      `model: ${acknowledgement}`,
-      "user: c",
-      "model: d",
-      "user: e"
-    ])
-  })
-
-  it("a checkpoint with an answer's parts, of which only the text was recorded, is not a compaction", () => {
-    const parts = [
-      { text: " Let me\u200B look.<!-- hidden --> " },
-      { functionCall: { args: { command: "make" }, name: "shell", id: "c" }, thoughtSignature: "s" }
-    ]
-    const thoughts = [{ subject: "A", description: "b" }]
-    const toolCalls = [call("c", [response("c", "ok")])]
-    const transcript = records(
-      user("1", "a"),
-      gemini("2", "Let me look.", { thoughts, toolCalls }),
-      user("3", [response("c", "ok")]),
-      set(user("1", "a"), gemini("2", parts, { thoughts, toolCalls }), user("3", [response("c", "ok")]))
-    )
-    assert.deepStrictEqual(told(transcript), [
-      "user: a",
-      "model: ~**A** b |  Let me\u200B look.<!-- hidden -->  | shell(c)",
-      'user: c={"output":"ok"}'
-    ])
-    assert.deepStrictEqual(transcript.skipped, { "repeated result": 1 })
-  })
-
   it("a signature that a checkpoint adds to an answer with spaces around it is not a compaction, and its counts stay", () => {
     const made = (signed: object, rest: object) =>
       gemini("1", [{ text: " b " }, { functionCall: { id: "c", name: "shell" }, ...signed }], rest)
@@ -278,138 +188,11 @@ describe("checkpoints", () => {
     assert.deepStrictEqual([draft?.model, draft?.usage], ["m1", { prompt: 9, answer: 2, thoughts: 0, cached: 0 }])
   })
 
-  it("the user's words are compared exactly", () => {
-    const transcript = records(user("1", "a"), set(user("1", "a ")))
-    assert.deepStrictEqual(told(transcript), ["user: a", "compaction, kept from nothing", "+ user: a "])
-  })
-
-  it.each<readonly [string, object, unknown]>([
-    ["a thought", { thoughts: [{ subject: "A", description: "b" }] }, "b"],
-    ["a call", { toolCalls: [call("c")] }, "b"],
-    [
-      "another call",
-      { toolCalls: [call("c")] },
-      [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]
-    ],
-    ["a signature", {}, [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]],
-    ["words", {}, "other"]
-  ])("a checkpoint that loses %s of an answer is a compaction", (lost, rest, later) => {
-    const first =
-      lost === "a signature"
-        ? gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} }, thoughtSignature: "s" }])
-        : gemini("2", "b", rest)
-    const transcript = records(user("1", "a"), first, set(user("1", "a"), gemini("2", later)))
-    assert.include(told(transcript), "compaction, kept from nothing")
-  })
-
   it("nested and unclosed comments are scanned in linear time", () => {
     const nested = "<!<!-- x -->-- y -->a"
     const endless = "<!--".repeat(200_000)
     assert.deepStrictEqual(told(records(gemini("1", "a"), set(gemini("1", nested)))), [`model: ${nested}`])
     assert.include(told(records(gemini("1", "a"), set(gemini("1", endless)))), "compaction, kept from nothing")
-  })
-
-  it("masked results are a compaction, so that the results stay", () => {
-    const made = (output: string) => gemini("2", "", { toolCalls: [call("c", [response("c", output)])] })
-    const transcript = records(
-      user("1", "a"),
-      made("all of it"),
-      user("3", "b"),
-      set(user("1", "a"), made("masked"), user("3", "b"))
-    )
-    assert.deepStrictEqual(told(transcript), [
-      "user: a",
-      "model: shell(c)",
-      'user: c={"output":"all of it"}',
-      "user: b",
-      "compaction, kept from 3",
-      "+ user: a",
-      "+ model: shell(c)",
-      '+ user: c={"output":"masked"}'
-    ])
-  })
-
-  it("messages of a checkpoint can be replaced and rewound", () => {
-    const base = [user("1", "a"), gemini("2", "b"), set(snapshot, thanks)]
-    assert.deepStrictEqual(told(records(...base, gemini("t", "Yes."), user("5", "e"))).slice(2), [
-      "compaction, kept from nothing",
-      "+ user: <state_snapshot>x</state_snapshot>",
-      "+ model: Yes.",
-      "user: e"
-    ])
-    const rewound = records(...base, user("5", "e"), rewind("t"))
-    assert.deepStrictEqual(told(rewound).slice(2), [
-      "compaction, kept from nothing",
-      "+ user: <state_snapshot>x</state_snapshot>"
-    ])
-    assert.deepStrictEqual(rewound.skipped, { rewound: 2 })
-    assert.deepStrictEqual(view(records(...base, rewind("1"))), [])
-  })
-
-  it("a second checkpoint that extends the first adds to it", () => {
-    const transcript = records(
-      user("1", "a"),
-      set(snapshot, thanks),
-      set(snapshot, thanks, user("5", "e")),
-      user("6", "f")
-    )
-    assert.deepStrictEqual(told(transcript), [
-      "user: a",
-      "compaction, kept from nothing",
-      "+ summary: <state_snapshot>x</state_snapshot>",
-      `+ model: ${acknowledgement}`,
-      "user: e",
-      "user: f"
-    ])
-  })
-
-  it("two compactions, each with its summary", () => {
-    const again = user("s2", "<state_snapshot>y</state_snapshot>")
-    const transcript = records(
-      user("1", "a"),
-      user("2", "b"),
-      set(snapshot, thanks, user("2", "b")),
-      set(again, thanks, user("2", "b"))
-    )
-    assert.deepStrictEqual(told(transcript).slice(2), [
-      "compaction, kept from 1",
-      "+ summary: <state_snapshot>x</state_snapshot>",
-      `+ model: ${acknowledgement}`,
-      "compaction, kept from 1",
-      "+ summary: <state_snapshot>y</state_snapshot>",
-      `+ model: ${acknowledgement}`
-    ])
-  })
-
-  it("another session context in a checkpoint is a program's, or the environment's where there was none", () => {
-    const renewed = user("0", "<session_context>y</session_context>")
-    assert.deepStrictEqual(told(records(session, user("1", "a"), set(renewed, snapshot, thanks))).slice(2), [
-      "compaction, kept from nothing",
-      "+ program: <session_context>y</session_context>",
-      "+ summary: <state_snapshot>x</state_snapshot>",
-      `+ model: ${acknowledgement}`
-    ])
-    assert.deepStrictEqual(told(records(user("1", "a"), set(renewed, snapshot, thanks))).slice(1, 3), [
-      "compaction, kept from nothing",
-      "+ environment: <session_context>y</session_context>"
-    ])
-  })
-
-  it("a skipped message is counted once, however often a checkpoint repeats it", () => {
-    const command = user("0", "/x")
-    const transcript = records(command, user("1", "a"), set(command, snapshot), set(command))
-    assert.deepStrictEqual(transcript.skipped, { command: 1 })
-  })
-
-  it("a repeated id in a checkpoint is one message", () => {
-    assert.deepStrictEqual(told(records(set(user("1", "a"), user("2", "b"), user("1", "c")))), ["user: c", "user: b"])
-  })
-
-  it("a compaction of ours records who requested it and never counts as a repetition", () => {
-    const ours = { ...set(user("1", "a")), palimpsest: { trigger: "manual", tokensBefore: 7 } }
-    const transcript = records(user("1", "a"), ours)
-    const { steps } = transcript
-    assert.deepInclude(steps[1], { _tag: "Compaction", trigger: "manual", tokensBefore: 7, keptFrom: 0, insert: [] })
   })
 })
 
@@ -445,99 +228,6 @@ describe("resumed sessions", () => {
         .sort((a, b) => a - b)
     )
     assert.deepStrictEqual(transcript.skipped, { "repeated result": 6 })
-  })
-
-  const talk = [
-    user("0", "<session_context>x</session_context>"),
-    user("1", "a"),
-    gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: {} } }]),
-    user("3", [response("c", "ok")]),
-    user("4", "<hook_context>h</hook_context>"),
-    gemini("5", "d")
-  ]
-  const start = user("9", "<session_context>y</session_context>")
-  const said = ["user: a", "model: b | shell(c)", 'user: c={"output":"ok"}', "program: <hook_context>h</hook_context>"]
-
-  it("on another day: a new environment message replaces the old one, and the hook's words stay", () => {
-    const again = [talk[1], talk[2], user("2_response", [response("c", "ok")]), talk[3], talk[5]]
-    const transcript = records(...talk, set(start), set(start, ...again), user("6", "e"))
-    assert.deepStrictEqual(told(transcript), [
-      "environment: <session_context>y</session_context>",
-      ...said,
-      "model: d",
-      "user: e"
-    ])
-    assert.deepStrictEqual(transcript.skipped, { "older environment message": 1, "repeated result": 1 })
-  })
-
-  it("a placeholder result of ours that returns without its mark is dropped", () => {
-    const owed = missingResponse({ id: "c", name: "shell" })
-    const opened = [
-      user("1", "a"),
-      gemini("2", "b", { toolCalls: [call("c", [owed], { palimpsest: { owed: true } })] })
-    ]
-    const loaded = [
-      user("1", "a"),
-      gemini("2", [{ text: "b" }, { functionCall: { id: "c", name: "shell", args: { command: "make" } } }]),
-      user("2_response", [owed])
-    ]
-    const twice = [
-      ...opened,
-      user("3", "go on"),
-      set(start),
-      set(start, ...loaded, user("3", "go on")),
-      gemini("4", "d")
-    ]
-    for (const list of [twice, [...twice, set(start), set(start, ...loaded, user("3", "go on"), gemini("4", "d"))]]) {
-      assert.deepStrictEqual(told(records(...list)), [
-        "environment: <session_context>y</session_context>",
-        "user: a",
-        "model: b | shell(c)",
-        "user: go on",
-        "model: d"
-      ])
-    }
-    // Behind a compaction it is none either.
-    const shorter = told(records(...opened, set(user("0", "other"), ...loaded.slice(1))))
-    assert.deepStrictEqual(shorter.slice(-2), ["compaction, kept from 1", "+ user: other"])
-    // Any other answer to that call is one, and so are these words where we did not write them.
-    assert.include(told(records(...opened, user("3", [response("c", "late")]))), 'user: c={"output":"late"}')
-    assert.include(told(records(user("1", "a"), loaded[1], user("3", [owed]))).at(-1), "user: c=")
-  })
-
-  it("cut off before the messages were loaded again: all are still present", () => {
-    assert.deepStrictEqual(told(records(...talk, set(start))), [
-      "environment: <session_context>x</session_context>",
-      ...said,
-      "model: d"
-    ])
-  })
-
-  it("a session continued from the environment alone has lost the rest", () => {
-    assert.deepStrictEqual(told(records(...talk, set(start), user("6", "e"))).slice(-3), [
-      "compaction, kept from nothing",
-      "+ program: <session_context>y</session_context>",
-      "user: e"
-    ])
-  })
-
-  it("after a compaction: only the compacted one", () => {
-    const summary = [user("s", "<state_snapshot>x</state_snapshot>"), gemini("t", acknowledgement)]
-    const transcript = records(
-      ...talk,
-      set(...talk.slice(0, 1), ...summary, ...talk.slice(5)),
-      set(start),
-      set(start, ...summary, ...talk.slice(5)),
-      user("6", "e")
-    )
-    assert.strictEqual(told(transcript).filter((line) => line.startsWith("compaction")).length, 1)
-    assert.deepStrictEqual(view(transcript).slice(1).map(draftText), [
-      "program: <session_context>y</session_context>",
-      "summary: <state_snapshot>x</state_snapshot>",
-      `model: ${acknowledgement}`,
-      "model: d",
-      "user: e"
-    ])
   })
 })
 
