@@ -80,7 +80,7 @@ const times = [undefined, 5_000, undefined, 1e300, 7_000]
 const authors = [undefined, ...Author.literals]
 const codexSummary = "Another language model started to solve this problem and produced a summary of it"
 
-type Conversation = readonly [name: string, steps: ReadonlyArray<Step>, about?: Partial<Transcript>]
+type Conversation = readonly [name: string, steps: ReadonlyArray<Step>, about?: Partial<Transcript> | undefined]
 
 /** Conversations with everything that an agent's form has no place for, or another one than ours. */
 const conversations = corpus<{

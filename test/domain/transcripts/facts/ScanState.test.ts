@@ -47,7 +47,7 @@ describe("the facts of a session", () => {
       request("b", 1, { model: "first" }),
       request("c", 1, { model: "side", thread: "t" }),
       request("d", 1, { model: "last" })
-    ].map((one, at, all) => {
+    ].map((_, at, all) => {
       const state = newScan()
       for (const each of all.slice(0, at + 1)) addRequest(state, each)
       return state.facts.model

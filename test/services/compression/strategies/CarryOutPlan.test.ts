@@ -101,7 +101,7 @@ describe("a plan that is carried out", () => {
         ({ content, id }) => content.parts[0]?.text?.startsWith("Wish") === true && sequenceOf(id) <= last
       )
       assert.deepStrictEqual(
-        asked?.messages.map(({ entry }) => entry),
+        asked?.messages?.map(({ entry }) => entry),
         ids(wishes)
       )
       assert.isBelow(wishes.length, 5)
