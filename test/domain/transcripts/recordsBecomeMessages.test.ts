@@ -4,8 +4,9 @@ import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReade
 import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
 import { geminiReader, readGeminiDocument } from "../../../src/domain/transcripts/gemini/GeminiReader.ts"
 import { piReader } from "../../../src/domain/transcripts/pi/PiReader.ts"
+import type { Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 import { corpus } from "../../support/corpus.ts"
-import { ok, reading, told } from "../../support/reading.ts"
+import { drafts, ok, reading, told } from "../../support/reading.ts"
 
 /** Which messages the records of each agent become: one rule a row of `test/fixtures/records-and-messages.jsonl`. */
 
@@ -16,7 +17,9 @@ interface Row {
   /** Whether the records after the first are also the messages of a document. */
   readonly isDocument?: true
   readonly told: ReadonlyArray<string>
-  readonly skipped: Readonly<Record<string, number>>
+  /** Of each message: its time, model, line, ids and usage. */
+  readonly about: ReadonlyArray<object>
+  readonly whole: Partial<Transcript>
 }
 const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader, pi: piReader }
 
@@ -28,12 +31,16 @@ const documentOf = ([about, ...messages]: ReadonlyArray<object>) => {
 const rows = corpus<Row>("records-and-messages")
 
 describe.each(Object.keys(readers))("%s", (name) => {
-  it.each(rows.filter(({ agent }) => agent === name))("$rule", ({ agent, isDocument, records, skipped, ...row }) => {
-    const read = ok(reading(readers[agent])(records.map((record) => JSON.stringify(record))))
-    for (const transcript of isDocument ? [read, documentOf(records)] : [read]) {
-      assert.deepStrictEqual(told(transcript), row.told)
-      assert.deepStrictEqual(transcript.skipped, skipped)
-      assert.deepStrictEqual([transcript.format, transcript.session], [agent, "s"])
+  it.each(rows.filter(({ agent }) => agent === name))(
+    "$rule",
+    ({ about, agent, isDocument, records, whole, ...row }) => {
+      const read = ok(reading(readers[agent])(records.map((record) => JSON.stringify(record))))
+      const aboutRead = drafts(read).map(({ at, model, origin, usage }) => ({ at, model, ...origin, usage }))
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(aboutRead)), about)
+      for (const { steps, unknown: _, ...transcript } of isDocument ? [read, documentOf(records)] : [read]) {
+        assert.deepStrictEqual(told({ ...transcript, steps }), row.told)
+        assert.deepStrictEqual(JSON.parse(JSON.stringify(transcript)), whole)
+      }
     }
-  })
+  )
 })

@@ -4,7 +4,7 @@ import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
 import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
 import { corpus } from "../../../support/corpus.ts"
-import { bad, contents, drafts, messageText, ok, reading, told } from "../../../support/reading.ts"
+import { bad, drafts, ok, reading, told } from "../../../support/reading.ts"
 
 /** What is true of Claude Code's records alone: a tree of lines, a queue, blocks. `agentFormats.test.ts` has what holds for every agent. */
 
@@ -44,40 +44,8 @@ const result = (tool_use_id: string, content: unknown, extra: Extra = {}) => [
 ]
 
 const records = (...list: ReadonlyArray<object>) => ok(readRecords(list))
-const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "AA" } }
 
 describe("records become messages", () => {
-  it.each<readonly [name: string, content: unknown, failed: boolean, expected: unknown]>([
-    ["a single text block", text("out"), false, { output: "out" }],
-    ["no content", undefined, false, { output: "" }],
-    ["several blocks", [...text("a"), ...text("b")], false, { content: [...text("a"), ...text("b")] }],
-    ["an image", [image], false, { content: [image] }],
-    ["a failure in blocks", [...text("a"), image], true, { error: [...text("a"), image] }]
-  ])("a result that is %s", (_, content, is_error, expected) => {
-    const [, answer] = contents(
-      records(assistant("2", null, "m", use("t", "Bash")), user("3", "2", result("t", content, { is_error })))
-    )
-    assert.deepStrictEqual(answer?.parts, [{ functionResponse: { id: "t", name: "Bash", response: expected } }])
-  })
-
-  it("a message has the ids of its lines and the time of the first; the folder is the first that is named", () => {
-    const timestamp = "2026-02-10T21:11:56.846Z"
-    const transcript = records(
-      other("0", null, "progress", { cwd: "/first" }),
-      user("1", "0", "go", { timestamp, cwd: "/second" }),
-      assistant("2", "1", "m", text("a")),
-      assistant("3", "2", "m", text("b"))
-    )
-    assert.deepStrictEqual(
-      drafts(transcript).map(({ at, origin }) => [at, origin]),
-      [
-        [Date.parse(timestamp), { line: 2, ids: ["1"] }],
-        [undefined, { line: 3, ids: ["2", "3"] }]
-      ]
-    )
-    assert.deepStrictEqual([transcript.model, transcript.cwd, transcript.session], ["claude-x", "/first", "s"])
-  })
-
   it("marks of another form are not ours, and keys beside role and parts cannot change these", () => {
     for (const palimpsest of [[], "x", { author: "user" }, { usage: { prompt: -1 } }]) {
       const [draft] = drafts(records(user("1", null, "x", { palimpsest })))
@@ -124,52 +92,6 @@ describe("what the model was shown beside a message", () => {
       "model: done"
     ])
     assert.deepStrictEqual(transcript.skipped, { "attachment: hook_success": 1, "attachment: toString": 1 })
-  })
-})
-
-describe("recorded use", () => {
-  const counts = (input: unknown, written: unknown, cached: unknown, output: unknown, rest: object = {}) => ({
-    usage: {
-      input_tokens: input,
-      cache_creation_input_tokens: written,
-      cache_read_input_tokens: cached,
-      output_tokens: output,
-      ...rest
-    }
-  })
-  const hour = { cache_creation: { ephemeral_1h_input_tokens: 9 } }
-  it.each<readonly [string, ReadonlyArray<object>, unknown]>([
-    [
-      "of repeated lines, the last",
-      [counts(3, 13_835, 11_515, 1), counts(3, 13_835, 11_515, 13)],
-      { prompt: 25_353, answer: 13, thoughts: 0, cached: 11_515, cacheWrite: 13_835 }
-    ],
-    [
-      "with what a cache keeps for an hour",
-      [counts(3, 10, 0, 1, hour)],
-      { prompt: 13, answer: 1, thoughts: 0, cached: 0, cacheWrite: 10, cacheWriteHour: 9 }
-    ],
-    [
-      "of which there cannot be more than was written",
-      [counts(3, 5, 0, 1, hour)],
-      { prompt: 8, answer: 1, thoughts: 0, cached: 0, cacheWrite: 5, cacheWriteHour: 5 }
-    ],
-    ["no cache", [{ usage: { input_tokens: 5, output_tokens: 2 } }], { prompt: 5, answer: 2, thoughts: 0, cached: 0 }],
-    ["nothing at all", [counts(0, 0, 0, 0)], undefined],
-    ["no usage", [{}], undefined],
-    ["a sum that cannot be counted", [counts(2 ** 53 - 1, 2 ** 53 - 1, 0, 2)], undefined]
-  ])("%s", (_, list, expected) => {
-    const lines = list.map((one, n) => {
-      const line = assistant(String(n + 1), String(n), "m", text("x"))
-      return { ...line, message: { ...line.message, ...one } }
-    })
-    const [, draft] = drafts(records(user("0", null, "go"), ...lines))
-    assert.deepStrictEqual([draft?.usage, draft?.model], [expected, "claude-x"])
-  })
-
-  it("lines that no model wrote have none", () => {
-    const message = { id: "m", model: "<synthetic>", content: text("x") }
-    assert.isUndefined(drafts(records({ ...assistant("2", null, "m", []), message }))[0]?.model)
   })
 })
 
@@ -232,28 +154,6 @@ describe("text the user typed while the agent worked", () => {
     assistant("2", "1", "m", use("t1", "Bash")),
     user("3", "2", result("t1", "ok"))
   ]
-  const said = (records: ReadonlyArray<object>) => {
-    const transcript = ok(readRecords(records))
-    return [drafts(transcript).map(messageText), transcript.skipped["queue-operation"]] as const
-  }
-  const opening = ["user: start", "model: Bash(t1 {})", 'user: Bash[t1] {"output":"ok"}']
-
-  it("is placed where it was delivered: after the results sent with it, before the next answer", () => {
-    const [first, second, third] = begin
-    if (first === undefined || second === undefined || third === undefined) return assert.fail("expected three records")
-    const records = [
-      first,
-      second,
-      queue("enqueue", "also the tests"),
-      queue("remove"),
-      third,
-      assistant("4", "3", "n", text("both"))
-    ]
-    assert.deepStrictEqual(said(records), [[...opening, "user: also the tests", "model: both"], undefined])
-    const [, , , queued] = drafts(ok(readRecords(records)))
-    assert.deepStrictEqual(queued?.origin, { line: 3, ids: [] })
-    assert.strictEqual(queued?.at, Date.parse("2026-01-01T00:00:05Z"))
-  })
 
   it("is placed by delivery when there are pauses", () => {
     const pauses = (deliveries: number) => {
@@ -269,16 +169,5 @@ describe("text the user typed while the agent worked", () => {
     }
     // One where it is put in its place, one where it is read.
     assert.strictEqual(pauses(50) - pauses(0), 100)
-  })
-
-  it("is left out on an abandoned branch", () => {
-    const records = [
-      ...begin,
-      assistant("4", "3", "n", text("dead")),
-      queue("enqueue", "dead too"),
-      queue("remove"),
-      assistant("5", "3", "o", text("alive"))
-    ]
-    assert.deepStrictEqual(said(records), [[...opening, "model: alive"], 2])
   })
 })

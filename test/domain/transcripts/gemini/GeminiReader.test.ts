@@ -95,29 +95,6 @@ describe("messages, in both forms", () => {
     )
   })
 
-  it.each([
-    ["none", null],
-    ["no counts", {}],
-    ["no answer", { input: 1 }],
-    ["a negative count", { input: -1, output: 2 }],
-    ["a text", { input: "1", output: 2 }]
-  ])("usage that says nothing is left out: %s", (_, tokens) => {
-    assert.deepStrictEqual(
-      drafts(records(gemini("1", "a", { tokens }))).map((draft) => draft.usage),
-      [undefined]
-    )
-  })
-
-  it("the session's model is the last that answered", () => {
-    const messages = [
-      gemini("1", "a", { model: "m1" }),
-      gemini("2", "b", { model: "m2" }),
-      gemini("3", "c", { model: 5 })
-    ]
-    assert.deepStrictEqual([records(...messages).model, document(...messages).model], ["m2", "m2"])
-    assert.strictEqual(records(user("1", "a")).model, undefined)
-  })
-
   it("reads a subagent's file, with its folder", () => {
     const lines = [{ ...metadata, kind: "subagent", directories: ["/w"] }, user("1", "a")].map((one) =>
       JSON.stringify(one)
@@ -177,17 +154,6 @@ describe("records", () => {
 })
 
 describe("checkpoints", () => {
-  it("a signature that a checkpoint adds to an answer with spaces around it is not a compaction, and its counts stay", () => {
-    const made = (signed: object, rest: object) =>
-      gemini("1", [{ text: " b " }, { functionCall: { id: "c", name: "shell" }, ...signed }], rest)
-    const tokens = { input: 9, output: 2, cached: 0, thoughts: 0, tool: 0, total: 11 }
-    const transcript = records(made({}, { tokens, model: "m1" }), set(made({ thoughtSignature: "s" }, {})))
-    assert.deepStrictEqual(told(transcript), ["model:  b  | shell(c)"])
-    const [draft] = drafts(transcript)
-    assert.deepInclude(draft?.content.parts[1], { thoughtSignature: "s" })
-    assert.deepStrictEqual([draft?.model, draft?.usage], ["m1", { prompt: 9, answer: 2, thoughts: 0, cached: 0 }])
-  })
-
   it("nested and unclosed comments are scanned in linear time", () => {
     const nested = "<!<!-- x -->-- y -->a"
     const endless = "<!--".repeat(200_000)
