@@ -122,6 +122,23 @@ describe("a checkpoint", () => {
     assert.deepStrictEqual(visibleState(session).view.at(-1)?.parts, [text("mask that holds")])
   })
 
+  it("is made where its own event shortens again what one before it had shortened", () => {
+    const events = [
+      started("s"),
+      ...talk(1, 2, 3),
+      compressed(4, 1, 1, [2, "short"], [3, "short"]),
+      compressed(5, 4, 4, [3, "shorter"])
+    ]
+    const found = checkpoints(events).at(-1)
+    if (found === undefined) return assert.fail("expected a checkpoint")
+    const session = restoreSession(found, named(events, found, 5))
+    assert.deepStrictEqual(session && visibleState(session), visibleState(sessionOf(events)))
+    assert.deepStrictEqual(
+      visibleState(sessionOf(events)).view.map(({ parts }) => parts[0]?.text),
+      ["summary", "short", "shorter"]
+    )
+  })
+
   it("is not made when an id is on two lines", () => {
     const events = [started("s"), ...talk(1, 2), appended(2, text("again")), compressed(3, 1, 1)]
     assert.isUndefined(checkpoints(events).at(-1))
