@@ -43,12 +43,13 @@ const compressed = (from: number, to: number, insert: number, trigger: "manual" 
   patch: { drop: { from: id(from), to: id(to) }, insert: [{ ...entry(insert), author: "summary" }], shorten: [] },
   dropped: range
 })
-const failed = (status: string, forced: boolean, count: number): SessionEvent => ({
+const failed = (status: string, forced: boolean, count: number, unusable?: ReadonlyArray<string>): SessionEvent => ({
   _tag: "CompressionFailed",
   at: 3,
   status,
   forced,
-  tokens: tokens(count)
+  tokens: tokens(count),
+  ...(unusable === undefined ? {} : { unusable })
 })
 const undone: SessionEvent = { _tag: "Undone", at: 4 }
 const redone: SessionEvent = { _tag: "Redone", at: 5 }
@@ -137,7 +138,7 @@ describe("what a session knows besides its messages", () => {
     path,
     before: null,
     after: null,
-    by: "write_file"
+    by: "tool"
   })
   const pinned: SessionEvent = { _tag: "Pinned", at: 2, pin: { entry: id(1), part: 0, start: 0, end: 3 } }
   const opened = [...four, sent("old", true), sent("new", false)]
@@ -223,13 +224,13 @@ describe("what a session knows besides its messages", () => {
   it("the model is the first one, or the one switched to; a switch lets every model be asked again", () => {
     const named = { ...started, model: "m1" }
     assert.deepStrictEqual([fold(named).model, fold(named, switched).model], ["m1", "m2"])
-    const unusable = { ...failed("FAILED_SUMMARIZER", false, 9), unusable: ["a"] }
+    const unusable = failed("FAILED_SUMMARIZER", false, 9, ["a"])
     assert.deepStrictEqual(fold(...four, unusable, unusable).memory.unusable, { a: 2 })
     assert.isUndefined(fold(...four, unusable, unusable, switched).memory.unusable)
   })
 
   it("a model that wrote a summary at last is usable; one whose calls gave nothing is not", () => {
-    const unusable = { ...failed("FAILED_SUMMARIZER", false, 9), unusable: ["a"] }
+    const unusable = failed("FAILED_SUMMARIZER", false, 9, ["a"])
     const paid = (...models: ReadonlyArray<string>) => models.map((name) => ({ model: name, usage: null }))
     const done = { ...compressed(1, 2, 5), calls: paid("a") }
     assert.isUndefined(fold(...four, unusable, done).memory.unusable)
