@@ -138,7 +138,8 @@ describe("what a session knows besides its messages", () => {
     path,
     before: null,
     after: null,
-    by: "tool"
+    by: "tool",
+    ignorable: true
   })
   const pinned: SessionEvent = { _tag: "Pinned", at: 2, pin: { entry: id(1), part: 0, start: 0, end: 3 } }
   const opened = [...four, sent("old", true), sent("new", false)]
@@ -231,13 +232,18 @@ describe("what a session knows besides its messages", () => {
 
   it("a model that wrote a summary at last is usable; one whose calls gave nothing is not", () => {
     const unusable = failed("FAILED_SUMMARIZER", false, 9, ["a"])
-    const paid = (...models: ReadonlyArray<string>) => models.map((name) => ({ model: name, usage: null }))
-    const done = { ...compressed(1, 2, 5), calls: paid("a") }
-    assert.isUndefined(fold(...four, unusable, done).memory.unusable)
-    assert.deepStrictEqual(fold(...four, unusable, { ...done, unusable: ["a"] }).memory.unusable, { a: 2 })
+    const written = (...gaveNothing: ReadonlyArray<string>): SessionEvent => {
+      const event = compressed(1, 2, 5)
+      if (event._tag !== "Compressed") return event
+      return { ...event, calls: [{ model: "a", usage: null }], unusable: gaveNothing }
+    }
+    assert.isUndefined(fold(...four, unusable, written()).memory.unusable)
+    assert.deepStrictEqual(fold(...four, unusable, written("a")).memory.unusable, { a: 2 })
     assert.deepStrictEqual(fold(...four, unusable, compressed(1, 2, 5)).memory.unusable, { a: 1 })
-    const nameless = { ...done, unusable: [defaultModelName] }
-    assert.deepStrictEqual(fold(...four, unusable, nameless).memory.unusable, { a: 1, [defaultModelName]: 1 })
+    assert.deepStrictEqual(fold(...four, unusable, written(defaultModelName)).memory.unusable, {
+      a: 1,
+      [defaultModelName]: 1
+    })
   })
 })
 
