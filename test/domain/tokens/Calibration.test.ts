@@ -318,6 +318,23 @@ describe("learning", () => {
   })
 })
 
+it("a surprise fades, and does not end with the next count", () => {
+  const features = Work.runSync(TextFeatures.textFeatures("the tide table of the harbour ".repeat(400)))
+  const total = TextFeatures.totalTokens(features)
+  const counts = [...Array.from({ length: 30 }, () => 1), 2, 1, 1]
+  const surprises: Array<number> = []
+  counts.reduce((calibration, share) => {
+    const next = Calibration.observe(calibration, features, total * share)
+    surprises.push(next.surprise)
+    return next
+  }, Calibration.uncalibrated)
+  const [before, first = 0, second, third] = surprises.slice(-4)
+  assert.strictEqual(before, 0)
+  assert.isAbove(first, 0.1)
+  assert.closeTo(second ?? 0, first * 0.7, 1e-9)
+  assert.closeTo(third ?? 0, first * 0.49, 1e-9)
+})
+
 it("a cut prompt teaches nothing; a plausible one makes what was learned forgotten, and both are remembered", () => {
   const features = Work.runSync(TextFeatures.textFeatures("the tide table of the harbour ".repeat(400)))
   const total = TextFeatures.totalTokens(features)
