@@ -2,9 +2,8 @@ import { assert, describe, it } from "@effect/vitest"
 import { payload } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { claudeReader } from "../../../../src/domain/transcripts/claude/ClaudeReader.ts"
-import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
 import { corpus } from "../../../support/corpus.ts"
-import { bad, drafts, ok, reading, told } from "../../../support/reading.ts"
+import { drafts, ok, reading, told } from "../../../support/reading.ts"
 
 /** What is true of Claude Code's records alone: a tree of lines, a queue, blocks. `agentFormats.test.ts` has what holds for every agent. */
 
@@ -96,21 +95,6 @@ describe("what the model was shown beside a message", () => {
 })
 
 describe("invalid records", () => {
-  it.each<readonly [name: string, records: ReadonlyArray<unknown>, where: string]>([
-    ["no record", [5], ""],
-    ["no message", [{ type: "user", uuid: "1", parentUuid: null }], "message:"],
-    ["content that is a number", [user("1", null, 5)], "message.content:"],
-    ["a block without type", [user("1", null, [{}])], "message.content[0]:"],
-    ["a result that is a number", [user("1", null, result("t", 5))], "message.content[0].content:"],
-    ["exact parts that are none", [user("1", null, "x", { palimpsest: { parts: [5] } })], "palimpsest.parts[0]:"],
-    ["a parent that is the line itself", [user("1", "1", "x")], ""],
-    ["a parent that is a later line", [user("1", "3", "x"), user("2", "1", "y"), user("3", "2", "z")], ""]
-  ])("%s is a problem of the line", (_, list, where) => {
-    const problem = bad(read(list.map((record) => JSON.stringify(record))))
-    assert.deepStrictEqual([problem.line, problemText(problem).startsWith(where)], [1, true], problemText(problem))
-    assert.notInclude(problemText(problem), "\n")
-  })
-
   it("a lenient reader goes over a circle of parents", () => {
     const reader = claudeReader(true)
     for (const [index, record] of [user("1", "2", "a"), user("2", "1", "b")].entries())

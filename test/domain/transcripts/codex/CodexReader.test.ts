@@ -5,9 +5,8 @@ import { payload } from "../../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { codexReader } from "../../../../src/domain/transcripts/codex/CodexReader.ts"
-import { problemText } from "../../../../src/domain/transcripts/Problem.ts"
 import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
-import { bad, drafts, ok, reading, told } from "../../../support/reading.ts"
+import { drafts, ok, reading } from "../../../support/reading.ts"
 
 const read = reading(codexReader)
 const readRecords = (records: ReadonlyArray<unknown>) => read(records.map((record) => JSON.stringify(record)))
@@ -32,14 +31,10 @@ const wrapped = (type: string, payload: unknown) => ({ timestamp, type, payload 
 const meta = (rest: object = {}) =>
   wrapped("session_meta", { id: "s", timestamp, cwd: "/w", originator: "codex_cli_rs", cli_version: "0.9", ...rest })
 const item = (payload: object) => wrapped("response_item", payload)
-const event = (payload: object) => wrapped("event_msg", payload)
 const message = (role: string, ...content: ReadonlyArray<unknown>) => ({ type: "message", role, content })
 const text = (value: string) => ({ type: "input_text", text: value })
-const user = (value: string) => item(message("user", text(value)))
 const call = (call_id: string, name = "read_file", args = "{}") =>
   item({ type: "function_call", name, arguments: args, call_id })
-const compacted = (summary: string, replacement_history?: unknown) =>
-  wrapped("compacted", { message: summary, ...(replacement_history === undefined ? {} : { replacement_history }) })
 
 describe("call arguments", () => {
   const spliced = (args: string) => `{"functionCall":{"id":"c","name":"f","args":${args}}}`
@@ -113,44 +108,6 @@ describe("counts records that are not part of the conversation", () => {
     const transcript = ok(readRecords([meta(), item(message("user", text("a"), { type: "hologram", data: "x" }))]))
     assert.strictEqual(shape(transcript), "u1")
     assert.deepStrictEqual(transcript.skipped, { "block: hologram": 1 })
-  })
-})
-
-describe("problems have their position", () => {
-  it.each<readonly [string, unknown, string]>([
-    ["no record", 7, ""],
-    ["a list", [], ""],
-    ["no type", { timestamp }, "type:"],
-    ["a number for a type", { type: 5, payload: {} }, "type:"],
-    ["a null payload", wrapped("response_item", null), "payload:"],
-    ["a null payload of an event", wrapped("event_msg", null), "payload:"],
-    ["an invalid block", item(message("user", "text")), "payload.content[0]:"],
-    ["a block without text", item(message("user", text("a"), { type: "input_text" })), "payload.content[1].text:"],
-    ["a call without name", item({ type: "function_call", arguments: "{}", call_id: "c" }), "payload.name:"],
-    ["an answer without output", item({ type: "function_call_output", call_id: "c" }), "payload.output:"],
-    ["a number of turns that is none", event({ type: "thread_rolled_back", num_turns: "all" }), "payload.num_turns:"],
-    ["a replacement that is no list", compacted("s", {}), "payload.replacement_history:"],
-    [
-      "a broken item of a replacement",
-      compacted("s", [message("user"), { type: "function_call" }]),
-      "payload.replacement_history[1].name:"
-    ],
-    ["exact parts that are none", { ...user("a"), palimpsest: { parts: [{ text: 5 }] } }, "palimpsest.parts[0]:"],
-    ["escaped parts that are none", { ...user("a"), palimpsest: { escaped: ["{"] } }, "palimpsest.escaped:"],
-    ["a layout without items", { ...compacted("s", []), palimpsest: { layout: [{}] } }, "palimpsest.layout:"],
-    [
-      "a layout that leaves parts over",
-      { ...compacted("s", []), palimpsest: { parts: [{ text: "a" }] } },
-      "palimpsest.layout:"
-    ]
-  ])("%s, and the line can be skipped", (_, record, where) => {
-    const problem = bad(readRecords([meta(), record]))
-    assert.deepStrictEqual([problem.line, problemText(problem).startsWith(where)], [2, true], problemText(problem))
-    assert.notInclude(problemText(problem), "\n")
-    const reader = codexReader()
-    for (const [index, one] of [meta(), user("a"), record, user("b")].entries())
-      reader.line(one, JSON.stringify(one), index + 1)
-    assert.deepStrictEqual(told(ok(Work.runSync(reader.end()))), ["user: a", "user: b"])
   })
 })
 

@@ -198,39 +198,6 @@ describe("resumed sessions", () => {
 })
 
 describe("problems", () => {
-  const line = (record: unknown) => bad(readLines([JSON.stringify(metadata), JSON.stringify(record)]))
-  const cases: ReadonlyArray<readonly [string, unknown, string]> = [
-    ["a list", [], ""],
-    ["a text", "x", ""],
-    ["no type", { id: "1", content: "a" }, "type:"],
-    ["no id", { type: "user", content: "a" }, "id:"],
-    ["no content", { id: "1", type: "user" }, "content:"],
-    ["an invalid part", user("1", ["a", 5]), "content[1]:"],
-    ["an invalid thought", gemini("1", "a", { thoughts: [{}, "x"] }), "thoughts[1]:"],
-    ["a tool without a name", gemini("1", "a", { toolCalls: [{ id: "c" }] }), "toolCalls[0].name:"],
-    [
-      "a response of wrong types",
-      gemini("1", "a", { toolCalls: [call("c", [{ functionResponse: 5 }])] }),
-      "toolCalls[0].result[0]:"
-    ],
-    ["exact parts that are none", { ...user("1", "a"), palimpsest: { parts: [5] } }, "palimpsest.parts[0]:"],
-    ["a rewind to no id", { $rewindTo: 5 }, "$rewindTo:"],
-    ["a $set of nothing", { $set: null }, "$set:"],
-    ["messages that are no list", { $set: { messages: {} } }, "$set.messages:"],
-    ["an invalid message", set(user("1", "a"), "x"), "$set.messages[1]:"],
-    ["a message in a $set that is wrong", set(user("1", [null])), "$set.messages[0].content[0]:"]
-  ]
-  it.each(cases)("%s is a problem of its place, and the record can be skipped", (_, record, place) => {
-    const problem = line(record)
-    assert.deepStrictEqual([problem.line, problemText(problem).startsWith(place)], [2, true], problemText(problem))
-    assert.notInclude(problemText(problem), "\n")
-    const reader = geminiReader()
-    for (const [index, one] of [metadata, user("1", "a"), record, user("2", "b")].entries())
-      reader.line(one, JSON.stringify(one), index + 1)
-    const transcript = ok(Work.runSync(reader.end()))
-    assert.deepStrictEqual([told(transcript), transcript.skipped], [["user: a", "user: b"], {}])
-  })
-
   it.each<readonly [string, unknown, RegExp]>([
     ["a list", [], /"messages", a list/],
     ["null", null, /"messages", a list/],
