@@ -47,7 +47,7 @@ describe("commits that git confirmed", () => {
   }>("commits-in-outputs")
   it.each(outputs)("$rule", ({ commits, output }) => {
     assert.deepStrictEqual(
-      commitsIn(output).map(({ hash, subject }) => [hash, subject]),
+      commitsIn(output).map(({ hash, subject }) => [hash, subject] as const),
       commits
     )
   })
