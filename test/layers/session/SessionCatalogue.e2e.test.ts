@@ -11,7 +11,6 @@ import { FileStats, statFiles } from "../../../src/layers/session/SessionCatalog
 import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import * as FaultyFileSystem from "../../support/FaultyFileSystem.ts"
-import { isUnitTier } from "../../support/runs.ts"
 import { assert, describe, layer } from "../../support/vitest.ts"
 
 const looks = [
@@ -264,7 +263,7 @@ layer(NodeServices.layer)((it) => {
   })
 
   describe("concurrency", () => {
-    it.effect.skipIf(isUnitTier)("50 lists beside renames, creations and deletions return consistent rows", () =>
+    it.effect("50 lists beside renames, creations and deletions return consistent rows", () =>
       Effect.gen(function* () {
         const fs = yield* FileSystem.FileSystem
         const { file, folder } = yield* made
