@@ -28,7 +28,7 @@ it("outputs that fill the budget to its last token stay, and from any message on
     [8, [8]],
     [9, []]
   ] as const) {
-    assert.deepStrictEqual(itemsFrom(0, index), expected)
+    assert.deepStrictEqual(itemsFrom(0, index), [...expected])
   }
   const { size, total } = outputsBeyond(view, 0)
   const sum = Array.from({ length: view.length }, (_, index) => size(index)).reduce((a, b) => a + b, 0)
