@@ -2,12 +2,11 @@ import { Effect } from "effect"
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { program, run } from "../cli/program.ts"
-import { oddSession, survivors } from "../support/oddSecrets.ts"
+import { oddSession as odd, survivors } from "../support/oddSecrets.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 
 /** A session with secrets in odd places, through everything that promises to leave them out. */
 
-const odd = oddSession()
 /** At most one of a hundred may survive. */
 const maxSurvivors = 1
 

@@ -249,16 +249,10 @@ const statuses: Readonly<Record<Outcome["_tag"], CompressionStatus>> = {
 export const statusOf = ({ _tag }: Pick<Outcome, "_tag">): CompressionStatus => statuses[_tag]
 
 /** Returns the tokens of the request before, and after; of an inflated one as it would have been. */
-export const tokensOf: (outcome: Outcome) => { readonly before: number; readonly after: number } = Outcome.match({
-  Compressed: ({ after, before }) => ({ before, after }),
-  ContentTruncated: ({ after, before }) => ({ before, after }),
-  Noop: ({ before }) => ({ before, after: before }),
-  FailedInflatedTokenCount: ({ after, before }) => ({ before, after }),
-  FailedTokenCountError: ({ before }) => ({ before, after: before }),
-  FailedEmptySummary: ({ before }) => ({ before, after: before }),
-  FailedSummarizer: ({ before }) => ({ before, after: before }),
-  Cancelled: ({ before = 0 }) => ({ before, after: before })
-})
+export const tokensOf = (outcome: Outcome): { readonly before: number; readonly after: number } => {
+  const { before = 0 } = outcome
+  return { before, after: "after" in outcome ? outcome.after : before }
+}
 
 /** Returns the range that a model was asked to summarise, whatever came of it; undefined when no call was made. */
 export const summarizedRangeOf = (outcome: Outcome): { readonly from: EntryId; readonly to: EntryId } | undefined => {
@@ -269,22 +263,9 @@ export const summarizedRangeOf = (outcome: Outcome): { readonly from: EntryId; r
 
 /** Returns the outcome with other token counts for the request before and after: the counts that the user sees. */
 export const withCounts = (outcome: Outcome, before: number, after: number): Outcome => {
-  const counts = { before: tokenCount(before), after: tokenCount(after) }
-  return Outcome.matchOrElse(
-    outcome,
-    {
-      // Checked when they were made; with long plans, checking again takes longer than all else of a prepared compression.
-      Compressed: (made): Outcome => ({ ...made, ...counts }),
-      ContentTruncated: (made) => ({ ...made, ...counts }),
-      Noop: (made) => Noop.make({ ...made, before: counts.before }),
-      FailedInflatedTokenCount: (made) => FailedInflatedTokenCount.make({ ...made, ...counts }),
-      FailedTokenCountError: (made) => FailedTokenCountError.make({ ...made, before: counts.before }),
-      FailedEmptySummary: (made) => FailedEmptySummary.make({ ...made, before: counts.before }),
-      FailedSummarizer: (made) => FailedSummarizer.make({ ...made, before: counts.before }),
-      Cancelled: () => Cancelled.make({ before: counts.before })
-    },
-    () => outcome
-  )
+  // Not checked again: with long plans, that takes longer than all else of a prepared compression.
+  const counted = { ...outcome, before: tokenCount(before) }
+  return "after" in counted ? { ...counted, after: tokenCount(after) } : counted
 }
 
 /** Returns the model calls that were made. They cost money however the compression ended. */

@@ -180,7 +180,7 @@ export class SessionSecrets {
     for (const secret of distinctiveSecrets(this.found.values())) known.set(secret.value, secret)
     this.clean.clear()
     this.accounts = accountFinder([...this.accountNames])
-    this.values = [...known.values()].sort((a, b) => b.value.length - a.value.length).map(withForms)
+    this.values = [...known.values()].map(withForms)
   }
 
   /** Returns a record with placeholders in place of its secrets. */

@@ -43,6 +43,16 @@ const tests: ServiceTests<SessionBacking, SessionBacking["Service"]> = {
     assert.ok([4, undefined].includes(yield* backing.lastCheckpoint("s1")))
   },
 
+  *"reads from any line to any other, also beyond the end"(backing) {
+    const all = Array.from({ length: 40 }, (_, index) => line(index + 1))
+    yield* backing.create("s1", "head", all)
+    for (const from of [1, 2, 16, 17, 40, 41]) {
+      for (const to of [1, 2, 17, 18, 33, 40, 41, 60]) {
+        assert.deepStrictEqual(linesOf(yield* backing.read("s1", from, to)), all.slice(from - 1, Math.max(from, to) - 1))
+      }
+    }
+  },
+
   *"appends a line once, and only at the end"(backing) {
     const owner = yield* backing.create("s1", "head", [line(1)])
     yield* backing.append(owner, line(2))

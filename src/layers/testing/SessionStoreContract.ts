@@ -72,16 +72,19 @@ type StoreTests = ServiceTests<SessionStore, SessionStore["Service"]>
 
 const writing: StoreTests = {
   *"stores a message once that is appended again under its id, also by another writer"(store) {
-    const events = [appended(1, textPart("hello")), appended(2, textPart("x".repeat(9_000)))]
+    const [message, answer] = [entry(3, [textPart("how?")]), entry(4, [textPart("so")])]
+    const answered: SessionEvent = { _tag: "Answered", message, answer }
+    const events = [appended(1, textPart("hello")), appended(2, textPart("x".repeat(9_000))), answered]
+    const again = [...events, appended(4, textPart("so"))]
     yield* Effect.scoped(
-      Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach([...events, ...events], log.append))
+      Effect.flatMap(store.create(started("s1")), (log) => Effect.forEach([...events, ...again], log.append))
     )
     yield* Effect.scoped(
       Effect.flatMap(store.open("s1"), ({ log }) =>
-        Effect.forEach([...events.slice(1), appended(3, textPart("new"))], log.append)
+        Effect.forEach([...again.slice(1), appended(5, textPart("new"))], log.append)
       )
     )
-    assert.deepStrictEqual(yield* store.events("s1"), [started("s1"), ...events, appended(3, textPart("new"))])
+    assert.deepStrictEqual(yield* store.events("s1"), [started("s1"), ...events, appended(5, textPart("new"))])
   },
 
   *"appends in the order of the calls, large and small"(store) {

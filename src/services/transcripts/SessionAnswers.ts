@@ -3,7 +3,7 @@ import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
 import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
 import { mentions, isHandle } from "../../domain/content/Handle.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
-import { type EntryId, type Entry, compressions, entryId } from "../../domain/conversation/Conversation.ts"
+import { compressions, entries, type Entry } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { findHandle, similarHandles } from "../../domain/conversation/Recall.ts"
 import { allParts } from "../../domain/conversation/RecallSearch.ts"
@@ -155,7 +155,6 @@ const open = Effect.fnUntraced(function* (
   const search = { secrets: true, personal: false, known: state.scope.known ?? [] }
   const secrets = state.scope.showsSecrets ? undefined : yield* secretsIn(events, search)
   const read: ReadSession = { session, secrets, bytes, changed }
-  inMemory.delete(file)
   inMemory.set(file, read)
   const [oldest] = inMemory.keys()
   if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)
@@ -176,8 +175,8 @@ const withNote = (text: string): string =>
 const entriesOf = (session: Session): ReadonlyArray<Entry> =>
   allEntries(session.conversation).filter(({ author }) => author !== "environment")
 
-const evidenceOf = (entries: ReadonlyArray<Entry>, { started }: Session) =>
-  Work.run(gatherEvidence(entries, { cwd: started?.cwd }))
+const evidenceOf = (gathered: ReadonlyArray<Entry>, { started }: Session) =>
+  Work.run(gatherEvidence(gathered, { cwd: started?.cwd }))
 
 const badPattern = ({ message }: { readonly message: string }) => noAnswer(`pattern: ${message}`)
 
@@ -223,22 +222,20 @@ const searchSession = Effect.fnUntraced(function* (
   return withNote(matches.text)
 })
 
-const lastBefore = (entries: ReadonlyArray<Entry>, count: number): EntryId =>
-  entries[Math.min(count, entries.length) - 1]?.id ?? entryId(1)
-
 const changes = Effect.fnUntraced(function* (state: State, ...[since, session]: Parameters<SessionAnswers["changes"]>) {
   const read = yield* open(state, session)
   const { session: current } = read
   const all = entriesOf(current)
   const last = compressions(current.conversation).at(-1)
   const isGiven = since !== undefined && since.trim() !== ""
-  const afterLast = last && { _tag: "Entry" as const, entry: lastBefore(all, last.entries) }
+  const before = last && entries(current.conversation)[last.entries - 1]
+  const afterLast = before && { _tag: "Entry" as const, entry: before.id }
   const from = isGiven ? parseSince(since, yield* Clock.currentTimeMillis) : afterLast
   if (from === undefined && isGiven) {
     return yield* noAnswer("since must be an entry (e12), a time (2026-02-03T10:00Z) or an age (30m, 2h, 1d)")
   }
-  const entries = from === undefined ? all : entriesSince(all, from)
-  const text = yield* shown(read, changesText(yield* evidenceOf(entries, current)))
+  const later = from === undefined ? all : entriesSince(all, from)
+  const text = yield* shown(read, changesText(yield* evidenceOf(later, current)))
   const range = since ?? (last === undefined ? "the beginning" : "the last compaction")
   return text === "" ? `nothing changed since ${range}` : withNote(`Since ${range}:\n${text}`)
 })

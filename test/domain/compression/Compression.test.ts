@@ -16,7 +16,8 @@ import {
   patchOf,
   statusOf,
   tokensOf,
-  summarizedRangeOf
+  summarizedRangeOf,
+  withCounts
 } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy, Policy } from "../../../src/domain/compression/strategies/Policy.ts"
 import { text, user } from "../../../src/domain/content/Content.ts"
@@ -113,6 +114,13 @@ describe("outcomes", () => {
 
   it.each(outcomes)("tokens before and after: %s", (_, outcome, before, after) => {
     assert.deepStrictEqual(tokensOf(outcome), { before, after })
+  })
+
+  it.each(outcomes)("other counts change nothing else: %s", (_, outcome, before, after) => {
+    const counted = withCounts(outcome, 7.4, 5.6)
+    assert.deepStrictEqual(tokensOf(counted), { before: 7, after: "after" in outcome ? 6 : 7 })
+    const back = withCounts(counted, before, after)
+    assert.deepStrictEqual(back, outcome._tag === "Cancelled" ? { ...outcome, before: tokens(0) } : outcome)
   })
 
   it.each(outcomes)("adopt replaces the conversation only for outcomes that change it (%s)", (status, outcome) => {

@@ -87,12 +87,11 @@ describe("a checkpoint", () => {
   })
 
   it("is made with bounded and masked results, and names the masks in force", () => {
+    const part = { functionResponse: { name: "f", response: { output: "x".repeat(900) } } }
+    const bound = { form: "head-tail-chars", size: 100, tokens: TokenCount.make(7) } as const
     const result = (sequence: number): SessionEvent => ({
       _tag: "Appended",
-      entry: {
-        ...entry(sequence, [{ functionResponse: { name: "f", response: { output: "x".repeat(900) } } }]),
-        bounded: { "0": { form: "head-tail-chars", size: 100, tokens: TokenCount.make(7) } }
-      }
+      entry: { ...entry(sequence, [part, part]), bounded: { "0": bound, "1": bound } }
     })
     const masked = (id: number, words: string): SessionEvent => ({
       _tag: "Masked",
@@ -119,7 +118,26 @@ describe("a checkpoint", () => {
     const session = restoreSession(found, named(events, found, 8))
     if (session === undefined) return assert.fail("expected a session")
     assert.deepStrictEqual(visibleState(session), visibleState(sessionOf(events)))
-    assert.deepStrictEqual(visibleState(session).view.at(-1)?.parts, [text("mask that holds")])
+    const shown = visibleState(session).view.at(-1)?.parts ?? []
+    assert.deepStrictEqual(shown[0], text("mask that holds"))
+    assert.isBelow(JSON.stringify(shown[1]).length, 400, "the other part keeps its bound")
+  })
+
+  it("is made where its own event shortens again what one before it had shortened", () => {
+    const events = [
+      started("s"),
+      ...talk(1, 2, 3),
+      compressed(4, 1, 1, [2, "short"], [3, "short"]),
+      compressed(5, 4, 4, [3, "shorter"])
+    ]
+    const found = checkpoints(events).at(-1)
+    if (found === undefined) return assert.fail("expected a checkpoint")
+    const session = restoreSession(found, named(events, found, 5))
+    assert.deepStrictEqual(session && visibleState(session), visibleState(sessionOf(events)))
+    assert.deepStrictEqual(
+      visibleState(sessionOf(events)).view.map(({ parts }) => parts[0]?.text),
+      ["summary", "short", "shorter"]
+    )
   })
 
   it("is not made when an id is on two lines", () => {

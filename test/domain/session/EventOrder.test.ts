@@ -58,6 +58,7 @@ describe("the next event of a log", () => {
       ["a message and its answer", answered(one(6), one(8), one(7))],
       ["an answer before its attachment", answered(one(6), one(7), one(8)), /e8.+e7/],
       ["the same entry twice, with gaps", answered(one(6), one(6)), /e6.+e7/, true],
+      ["an answer before its message, with gaps", answered(one(9), one(8)), /e8.+e10/, true],
       ["an entry without tokens", { _tag: "Appended", entry: { ...one(6), tokens: [] } }, /e6.+1 parts/],
       ["an entry without handles", { _tag: "Appended", entry: { ...one(6), handles: [] } }, /e6.+1 parts/],
       ["back to the last entry", back(5)],

@@ -89,4 +89,36 @@ describe("a log whose texts are shortened", () => {
     ])
     assert.isUndefined(log.seen)
   })
+
+  it("drops what the model sees when it has grown too large, line by line", () => {
+    const kept = [10, 15, 17, 40].map((count) => {
+      const reader = new LongLogReader()
+      for (let n = 1; n <= count; n += 1) reader.add(appended(n, text("a")), 1024 * 1024)
+      return [reader.log.seen === undefined, entries(reader.log.session.conversation).length]
+    })
+    assert.deepStrictEqual(kept, [
+      [false, 10],
+      [false, 15],
+      [true, 17],
+      [true, 40]
+    ])
+  })
+
+  it("shortens an answer, its message and all that is attached", () => {
+    const long = (n: number) => ({
+      id: entryId(n),
+      content: { role: "user" as const, parts: [text(`${n}${"x".repeat(500)}`)] },
+      source: { "0": "y".repeat(500) },
+      tokens: [1],
+      handles: []
+    })
+    const { log } = both([{ _tag: "Answered", message: long(1), attached: [long(2), long(3)], answer: long(4) }])
+    const shown = entries(log.session.conversation)
+    assert.deepStrictEqual(
+      shown.map(({ content, source }) => [content.parts[0]?.text?.length, source]),
+      [1, 2, 3, 4].map(() => [80, undefined])
+    )
+    assert.strictEqual(entries((log.seen ?? emptySession).conversation).at(-1)?.content.parts[0]?.text?.length, 501)
+    assert.strictEqual(JSON.stringify(log.events).includes("y"), false)
+  })
 })

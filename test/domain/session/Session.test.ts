@@ -3,10 +3,12 @@ import { Schema } from "effect"
 import { model, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
-import { freshMemory } from "../../../src/domain/conversation/FailureMemory.ts"
+import { defaultModelName, freshMemory } from "../../../src/domain/conversation/FailureMemory.ts"
 import { recall } from "../../../src/domain/conversation/Recall.ts"
 import {
+  applyEvents,
   emptySession,
+  entriesOf,
   logVersion,
   recallableOf,
   type Session,
@@ -14,6 +16,7 @@ import {
   minSpillBytes,
   applyEvent
 } from "../../../src/domain/session/Session.ts"
+import { toArray } from "../../../src/domain/text/PersistentList.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 
 const id = Conversation.entryId
@@ -40,12 +43,13 @@ const compressed = (from: number, to: number, insert: number, trigger: "manual" 
   patch: { drop: { from: id(from), to: id(to) }, insert: [{ ...entry(insert), author: "summary" }], shorten: [] },
   dropped: range
 })
-const failed = (status: string, forced: boolean, count: number): SessionEvent => ({
+const failed = (status: string, forced: boolean, count: number, unusable?: ReadonlyArray<string>): SessionEvent => ({
   _tag: "CompressionFailed",
   at: 3,
   status,
   forced,
-  tokens: tokens(count)
+  tokens: tokens(count),
+  ...(unusable === undefined ? {} : { unusable })
 })
 const undone: SessionEvent = { _tag: "Undone", at: 4 }
 const redone: SessionEvent = { _tag: "Redone", at: 5 }
@@ -116,6 +120,130 @@ describe("the fold", () => {
   it("law 7: the same events give the same session", () => {
     const events = [...four, compressed(1, 2, 5), appended(6), undone, redone, failed("FAILED_SUMMARIZER", false, 9)]
     assert.deepStrictEqual(fold(...events), fold(...events))
+  })
+})
+
+describe("what a session knows besides its messages", () => {
+  const sent = (words: string, opens: boolean): SessionEvent => ({ _tag: "EnvironmentSent", at: 2, text: words, opens })
+  const branched = (from: number | null, summary?: Conversation.Entry): SessionEvent => ({
+    _tag: "Branched",
+    at: 2,
+    from: from === null ? null : id(from),
+    ...(summary === undefined ? {} : { summary })
+  })
+  const switched: SessionEvent = { _tag: "ModelSwitched", at: 2, model: "m2" }
+  const changed = (path: string): SessionEvent => ({
+    _tag: "FileChanged",
+    at: 2,
+    path,
+    before: null,
+    after: null,
+    by: "tool",
+    ignorable: true
+  })
+  const pinned: SessionEvent = { _tag: "Pinned", at: 2, pin: { entry: id(1), part: 0, start: 0, end: 3 } }
+  const opened = [...four, sent("old", true), sent("new", false)]
+
+  it.each<readonly [string, ReadonlyArray<SessionEvent>, Session["environment"]]>([
+    ["the first one opens, whatever it says", [sent("a", false)], { opening: "a", told: "a" }],
+    ["one that opens replaces both", [sent("a", true), sent("b", true)], { opening: "b", told: "b" }],
+    ["one that does not is told", [sent("a", true), sent("b", false)], { opening: "a", told: "b" }],
+    ["it stays known with messages", [...opened, appended(5)], { opening: "old", told: "new" }],
+    ["and with another model", [...opened, switched], { opening: "old", told: "new" }],
+    ["a compression drops what was told", [...opened, compressed(1, 2, 5)], { opening: "old", told: "old" }],
+    ["so does an undo", [...four, compressed(1, 2, 5), ...opened.slice(5), undone], { opening: "old", told: "old" }],
+    [
+      "and a redo",
+      [...four, compressed(1, 2, 5), undone, sent("old", true), sent("new", false), redone],
+      { opening: "old", told: "old" }
+    ],
+    ["and a branch", [...opened, branched(2)], { opening: "old", told: "old" }],
+    ["without one there is none", [...four, compressed(1, 2, 5), undone, redone], undefined]
+  ])("the environment: %s", (_, events, environment) => {
+    assert.deepStrictEqual(fold(...events).environment, environment)
+  })
+
+  it("an answer comes with its message and all that is attached, in order", () => {
+    const answered: SessionEvent = {
+      _tag: "Answered",
+      message: entry(1),
+      attached: [entry(2), entry(3)],
+      answer: entry(4)
+    }
+    assert.deepStrictEqual(ids(fold(started, answered)), [1, 2, 3, 4].map(id))
+    assert.deepStrictEqual(entriesOf(answered), [1, 2, 3, 4].map(entry))
+    assert.deepStrictEqual(fold(started, answered), applyEvents(emptySession, [started, answered]))
+  })
+
+  it("a branch goes back, with a summary of what was left or without", () => {
+    assert.deepStrictEqual(ids(fold(...four, branched(2))), [1, 2].map(id))
+    assert.deepStrictEqual(ids(fold(...four, branched(null))), [])
+    const event = branched(2, { ...entry(5), author: "summary" })
+    assert.deepStrictEqual(ids(fold(...four, event)), [1, 2, 5].map(id))
+    assert.deepStrictEqual(
+      entriesOf(event).map((one) => one.id),
+      [id(5)]
+    )
+  })
+
+  it("changes of files stand before the next message, pins and labels in their order", () => {
+    const label = (entry: number, name: string | null): SessionEvent => ({
+      _tag: "Labelled",
+      at: 2,
+      entry: id(entry),
+      label: name
+    })
+    const session = fold(
+      started,
+      changed("a"),
+      appended(1),
+      changed("b"),
+      changed("c"),
+      appended(2),
+      pinned,
+      label(1, "x"),
+      label(1, null)
+    )
+    assert.deepStrictEqual(
+      toArray(session.changes).map(({ path, position }) => [path, position]),
+      [
+        ["a", 1],
+        ["b", 2],
+        ["c", 2]
+      ]
+    )
+    assert.deepStrictEqual(
+      toArray(session.pins).map(({ entry: of }) => of),
+      [id(1)]
+    )
+    assert.deepStrictEqual(toArray(session.labels), [
+      { entry: id(1), label: "x" },
+      { entry: id(1), label: null }
+    ])
+  })
+
+  it("the model is the first one, or the one switched to; a switch lets every model be asked again", () => {
+    const named = { ...started, model: "m1" }
+    assert.deepStrictEqual([fold(named).model, fold(named, switched).model], ["m1", "m2"])
+    const unusable = failed("FAILED_SUMMARIZER", false, 9, ["a"])
+    assert.deepStrictEqual(fold(...four, unusable, unusable).memory.unusable, { a: 2 })
+    assert.isUndefined(fold(...four, unusable, unusable, switched).memory.unusable)
+  })
+
+  it("a model that wrote a summary at last is usable; one whose calls gave nothing is not", () => {
+    const unusable = failed("FAILED_SUMMARIZER", false, 9, ["a"])
+    const written = (...gaveNothing: ReadonlyArray<string>): SessionEvent => {
+      const event = compressed(1, 2, 5)
+      if (event._tag !== "Compressed") return event
+      return { ...event, calls: [{ model: "a", usage: null }], unusable: gaveNothing }
+    }
+    assert.isUndefined(fold(...four, unusable, written()).memory.unusable)
+    assert.deepStrictEqual(fold(...four, unusable, written("a")).memory.unusable, { a: 2 })
+    assert.deepStrictEqual(fold(...four, unusable, compressed(1, 2, 5)).memory.unusable, { a: 1 })
+    assert.deepStrictEqual(fold(...four, unusable, written(defaultModelName)).memory.unusable, {
+      a: 1,
+      [defaultModelName]: 1
+    })
   })
 })
 

@@ -318,6 +318,47 @@ describe("learning", () => {
   })
 })
 
+it("a surprise fades, and does not end with the next count", () => {
+  const features = Work.runSync(TextFeatures.textFeatures("the tide table of the harbour ".repeat(400)))
+  const total = TextFeatures.totalTokens(features)
+  const counts = [...Array.from({ length: 30 }, () => 1), 2, 1, 1]
+  const surprises: Array<number> = []
+  counts.reduce((calibration, share) => {
+    const next = Calibration.observe(calibration, features, total * share)
+    surprises.push(next.surprise)
+    return next
+  }, Calibration.uncalibrated)
+  const [before, first = 0, second, third] = surprises.slice(-4)
+  assert.strictEqual(before, 0)
+  assert.isAbove(first, 0.1)
+  assert.closeTo(second ?? 0, first * 0.7, 1e-9)
+  assert.closeTo(third ?? 0, first * 0.49, 1e-9)
+})
+
+it("a cut prompt teaches nothing; a plausible one makes what was learned forgotten, and both are remembered", () => {
+  const features = Work.runSync(TextFeatures.textFeatures("the tide table of the harbour ".repeat(400)))
+  const total = TextFeatures.totalTokens(features)
+  const learned = Calibration.observe(
+    Calibration.observe(Calibration.uncalibrated, features, total * 1.2),
+    features,
+    total * 1.2
+  )
+  const plausible = Calibration.doubted(learned, features, total * 0.5)
+  assert.deepStrictEqual(plausible, {
+    ...Calibration.uncalibrated,
+    history: { last: { estimated: total, counted: total * 0.5 }, kept: total * 0.5 }
+  })
+  const implausible = Calibration.doubted(learned, features, total * 0.1)
+  assert.deepStrictEqual(implausible, {
+    ...learned,
+    history: { last: { estimated: total, counted: total * 0.1 }, kept: total * 0.1 }
+  })
+  // What a server keeps stays known while it counts fewer.
+  const later = Calibration.observe(plausible, features, total * 0.45)
+  assert.deepStrictEqual(later.history, { last: { estimated: total, counted: total * 0.45 }, kept: total * 0.5 })
+  assert.strictEqual(later.observations, 1)
+})
+
 it("learns like this: see `test/golden/calibration.txt`, and take a new one with `vitest -u`", () => {
   const seen = ["prose", "code", "figures", "cjk"].map((name) =>
     Work.runSync(TextFeatures.textFeatures(`${name} `.repeat(40) + "x = [1, 2]; 語 é 😀 ".repeat(name.length)))

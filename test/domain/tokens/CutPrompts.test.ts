@@ -29,3 +29,35 @@ describe("a count of a prompt that the server cut", () => {
     assert.deepStrictEqual(doubted, expected)
   })
 })
+
+const last = { estimated: 4_000, counted: 3_900 }
+
+describe("the edges of what is doubted", () => {
+  it.each<readonly [string, CountHistory, estimated: number, counted: number, isLonger: boolean, isDoubted: boolean]>([
+    ["no window is smaller", {}, 10_000, 511, true, false],
+    ["the smallest window", {}, 10_000, 512, false, true],
+    ["three tenths are plausible", {}, 2_000, 600, false, false],
+    ["fewer are not", {}, 2_000, 599, false, true],
+    ["the same count of hardly more", { last }, 4_023, 3_900, false, false],
+    ["the same count of more", { last }, 4_024, 3_900, false, true],
+    ["the same conversation, hardly longer", { last }, 4_255, 3_901, true, false],
+    ["longer, and hardly more counted", { last }, 4_256, 3_901, true, true],
+    ["longer, and a tenth counted", { last }, 4_256, 3_926, true, false],
+    ["another conversation", { last }, 4_256, 3_901, false, false],
+    ["near what it kept", { last, kept: 1_000 }, 1_211, 1_100, false, true],
+    ["near what it kept, and sent so", { last, kept: 1_000 }, 1_210, 1_100, false, false],
+    ["not near what it kept", { last, kept: 1_000 }, 1_400, 1_101, false, false],
+    ["near from below", { kept: 1_000 }, 991, 900, false, true]
+  ])("%s", (_, history, estimated, counted, isLonger, isDoubted) => {
+    assert.strictEqual(isCut(history, estimated, counted, isLonger), isDoubted)
+  })
+
+  it("what a server keeps is forgotten when it counts more", () => {
+    const kept = [999, 1_000, 1_001].map((counted) => withCount({ kept: 1_000 }, 5_000, counted, false).kept)
+    assert.deepStrictEqual(kept, [1_000, 1_000, undefined])
+    assert.deepStrictEqual(withCount({ last, kept: 1_000 }, 5_000, 2_000, true), {
+      last: { estimated: 5_000, counted: 2_000 },
+      kept: 2_000
+    })
+  })
+})

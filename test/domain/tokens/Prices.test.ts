@@ -152,6 +152,21 @@ describe("a cost", () => {
       { prompt: 3 * million, cached: 3 * million },
       90
     ],
+    [
+      "of what a cache keeps for an hour, and of the rest",
+      { ...rates, cacheWriteHour: 40 },
+      { prompt: 3 * million, cacheWrite: 3 * million, cacheWriteHour: million },
+      40 + 40
+    ],
+    ["of an hour that costs no more", rates, { prompt: million, cacheWrite: million, cacheWriteHour: million }, 20],
+    [
+      "of no more than was written",
+      { ...rates, cacheWriteHour: 40 },
+      { prompt: million, cacheWrite: million, cacheWriteHour: 5 * million },
+      40
+    ],
+    ["that the agent recorded", rates, { prompt: million, cost: 0.25 }, 0.25],
+    ["that the agent recorded as none", rates, { prompt: million, cost: 0 }, 0],
     ["of nothing", rates, {}, 0],
     ["for nothing", { input: 0, output: 0 }, { prompt: million, answer: million }, 0]
   ] as const) {

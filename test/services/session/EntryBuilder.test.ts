@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { call, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle, Hash } from "../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../src/domain/conversation/Conversation.ts"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { HandleIndex, makeEntry, rangeHandle, RangeName } from "../../../src/services/session/EntryBuilder.ts"
 import { TempStore } from "../../../src/services/session/TempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
@@ -49,4 +50,17 @@ it.effect(
     const named = rangeHandle([entry]).pipe(Effect.provideService(RangeName, ([one]) => one?.handles[3]))
     assert.strictEqual(yield* named, b)
   }
+)
+
+it.effect("a range has the handle of all its parts: any other part, or another order, gives another one", () =>
+  Effect.gen(function* () {
+    const held = new HandleIndex()
+    const made = (id: number, ...words: ReadonlyArray<string>) =>
+      makeEntry({ content: user(...words.map((one) => text(one))) }, entryId(id), held)
+    const [one, other, later] = [yield* made(1, "a", "b"), yield* made(1, "a", "c"), yield* made(2, "a", "b")]
+    const ranges = [[one], [other], [later], [one, later], [later, one], []]
+    const names = yield* Effect.forEach(ranges, rangeHandle)
+    assert.strictEqual(new Set(names).size, ranges.length)
+    assert.deepStrictEqual(yield* Effect.forEach(ranges, rangeHandle), names)
+  }).pipe(Effect.provide(Layer.merge(MemoryTempStore.layer, TokenCounter.layerEstimate)))
 )

@@ -29,6 +29,10 @@ describe("SessionCopy", () => {
     assert.deepStrictEqual(blob === undefined ? undefined : yield* blob.bytes, bytes)
     assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Same" })
 
+    yield* from.rename("s1", "another title")
+    assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Same" })
+    assert.strictEqual((yield* to.summary("s1")).title, "another title")
+
     const later = appended(3, textPart("later"))
     yield* Effect.scoped(Effect.flatMap(from.open("s1"), ({ log }) => log.append(later)))
     assert.deepStrictEqual(yield* SessionCopy.copy(from, to, "s1"), { _tag: "Continued", events: 1 })

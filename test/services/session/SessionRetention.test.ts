@@ -58,6 +58,22 @@ describe("retention", () => {
     assert.deepStrictEqual([ids(deleted), [...(yield* list)].sort()], [["a"], ["b", "c", "of-c"]])
     yield* remove("c")
     assert.deepStrictEqual(yield* list, ["b"])
+    // A parent goes last: what is left when a removal fails still hangs together.
+    for (const [id, parent] of [
+      ["of-b", "b"],
+      ["of-of-b", "of-b"],
+      ["too-b", "b"]
+    ] as const) {
+      yield* Effect.scoped(create({ ...started(id), parent }))
+    }
+    const real = yield* SessionStore
+    const removed: Array<string> = []
+    yield* remove("b").pipe(
+      Effect.provideService(SessionStore, { ...real, remove: (id) => Effect.sync(() => void removed.push(id)) })
+    )
+    assert.strictEqual(removed.at(-1), "b")
+    assert.isBelow(removed.indexOf("of-of-b"), removed.indexOf("of-b"))
+    assert.strictEqual(removed.length, 4)
   })
 
   it.effect("reads nothing without settings", Layer.mock(SessionStore, {}), function* () {

@@ -93,6 +93,47 @@ describe("the sums over a request's parts", () => {
   )
 })
 
+describe("a prompt that the server cut", () => {
+  const page = (n: number): Part => text(`page ${n}: ${"the tide table of the harbour ".repeat(100)}`)
+  const [one, two, other] = [page(1), page(2), page(3)]
+  const image: Part = { inlineData: { mimeType: "image/png", data: "AA" } }
+  const read: Part = { functionResponse: { name: "f", response: { output: `${two.text}` }, parts: [image] } }
+
+  it.effect.each<readonly [string, ReadonlyArray<Part>, ReadonlyArray<Part>, isCut: boolean]>([
+    ["is told when the same conversation grows, and its count does not", [one], [one, two], true],
+    ["is not when it is another conversation", [one], [other, two], false],
+    ["nor when it is the last one", [one, two], [one], false],
+    ["nor when media came, which nobody counts alike", [one], [one, two, image], false],
+    ["nor when media came in a result", [one], [one, read], false]
+  ])("%s", ([, before, after, isCut]) =>
+    Effect.gen(function* () {
+      const { observe } = yield* Calibrations
+      assert.isUndefined(yield* observe(model, before, 900))
+      const cut = yield* observe(model, after, 901)
+      assert.strictEqual(cut !== undefined, isCut)
+    }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+
+  it.effect("is new once for each model, says what was sent and counted, and makes what was learned forgotten", () =>
+    Effect.gen(function* () {
+      const { observe, upperBound } = yield* Calibrations
+      const unlearned = yield* upperBound("b", [one])
+      const news: Array<boolean | undefined> = []
+      for (const name of ["a", "a", "b"]) {
+        yield* observe(name, [one], 700)
+        assert.notStrictEqual(yield* upperBound(name, [one]), unlearned)
+        const cut = yield* observe(name, [one, two, other], 700)
+        news.push(cut?.isNew)
+        assert.deepInclude(cut, { model: name, counted: 700 })
+        assert.isAbove(cut?.estimated ?? 0, 1_500)
+        assert.isTrue(Number.isInteger(cut?.estimated))
+        assert.strictEqual(yield* upperBound(name, [one]), unlearned)
+      }
+      assert.deepStrictEqual(news, [true, false, true])
+    }).pipe(Effect.provide(MemoryCalibrations.layer))
+  )
+})
+
 describe("counting a request", () => {
   const offline = new ModelError({ reason: new NetworkError({ detail: "no network" }) })
 
@@ -210,6 +251,26 @@ layer(NodeServices.layer)("calibrations in a file", (it) => {
       assert.isAtMost(written.size, 8)
     }).pipe(Effect.provide(FileCalibrations.layer(file)))
     assert.strictEqual(yield* observations, 100)
+  })
+
+  it.effect("of two programs at the same time both stay, of each model", function* () {
+    const { file, fs } = yield* place
+    const learned = (counts: Readonly<Record<string, number>>) =>
+      Effect.gen(function* () {
+        const { observe } = yield* Calibrations
+        for (const [name, count] of Object.entries(counts)) {
+          for (let left = count; left > 0; left -= 1) {
+            yield* observe(name, [prose], 1_100)
+            yield* Effect.yieldNow
+          }
+        }
+      }).pipe(Effect.provide(FileCalibrations.layer(file)))
+    yield* Effect.all([learned({ a: 5, shared: 3 }), learned({ shared: 6, b: 4 })], { concurrency: 2 })
+    const { models }: StoredCalibrations = JSON.parse(yield* fs.readFileString(file))
+    assert.deepStrictEqual(
+      Object.fromEntries(Object.entries(models).map(([name, { observations }]) => [name, observations])),
+      { a: 5, shared: 9, b: 4 }
+    )
   })
 
   const aside: ReadonlyArray<readonly [why: string, content: string, suffix: string]> = [

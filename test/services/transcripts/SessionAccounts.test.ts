@@ -63,3 +63,60 @@ it.effect("a fork is a session, and its requests count once, even where all of t
     assert.deepStrictEqual([recent.sessions, recent.total.requests], [1, 1])
   }).pipe(Effect.provide(sessions))
 )
+
+it.effect(
+  "requests of two agents with the same id count both, and of a repeated answer the whole one, where it was first",
+  () =>
+    Effect.gen(function* () {
+      const answer = (output_tokens: number) => ({
+        type: "assistant",
+        uuid: `u${output_tokens}`,
+        timestamp: first,
+        message: { id: "same", role: "assistant", model: "m", content: [], usage: { input_tokens: 1, output_tokens } }
+      })
+      const pi = { input: 1, output: 7 }
+      const list: Readonly<Record<string, readonly [agent: SessionFile["agent"], records: ReadonlyArray<object>]>> = {
+        one: ["claude", [{ ...answer(3), cwd: "/one" }]],
+        two: ["claude", [{ ...answer(5), cwd: "/two", timestamp: later }]],
+        three: [
+          "pi",
+          [{ type: "message", id: "same", timestamp: second, message: { role: "assistant", model: "m", usage: pi } }]
+        ]
+      }
+      const agents = Layer.mock(AgentSessions, {
+        files: () =>
+          Effect.succeed({
+            files: Object.entries(list).map(([id, [agent]], at): SessionFile => ({
+              agent,
+              id,
+              parent: undefined,
+              kind: "session",
+              path: `/${id}.jsonl`,
+              bytes: 1,
+              updatedAt: at,
+              folder: `/${id}`
+            })),
+            problems: []
+          }),
+        records: (file, _range, visit) =>
+          Effect.sync(() => {
+            for (const [at, record] of (list[file.id]?.[1] ?? []).entries())
+              visit(record, { from: at, to: at + 1, line: at + 1 })
+            return { end: 1, line: 1, broken: 0 }
+          })
+      })
+      const accounts = yield* Effect.gen(function* () {
+        const { sessions: found } = yield* listSessions({ agents: undefined, folder: undefined, since: undefined })
+        return yield* accountsOf(found, builtInPrices, { day: () => "today", since: undefined })
+      }).pipe(Effect.provide(SessionIndex.layerReading.pipe(Layer.provideMerge(agents))))
+      assert.deepStrictEqual([accounts.total.requests, accounts.repeated], [2, 1])
+      assert.deepStrictEqual(accounts.by.folder.map(({ answered, name }) => [name, answered]).toSorted(), [
+        ["/one", 5],
+        ["/three", 7]
+      ])
+      assert.deepStrictEqual(accounts.by.agent.map(({ name, requests }) => [name, requests]).toSorted(), [
+        ["claude", 1],
+        ["pi", 1]
+      ])
+    })
+)

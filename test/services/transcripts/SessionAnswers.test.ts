@@ -2,6 +2,7 @@ import { NodeServices } from "@effect/platform-node"
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { McpProtocol, McpTest } from "effect/ai"
+import { TestClock } from "effect/testing"
 import {
   appendFileSync,
   cpSync,
@@ -11,16 +12,23 @@ import {
   rmSync,
   statSync,
   truncateSync,
+  utimesSync,
   writeFileSync
 } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
+import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { AgentSessions, type SessionFile } from "../../../src/services/transcripts/AgentSessions.ts"
-import { type SessionScope, makeSessionAnswers } from "../../../src/services/transcripts/SessionAnswers.ts"
+import {
+  makeSessionAnswers,
+  type SessionAnswers,
+  type SessionScope
+} from "../../../src/services/transcripts/SessionAnswers.ts"
 import * as SessionMcpTools from "../../../src/services/transcripts/SessionMcpTools.ts"
 import { Transcripts } from "../../../src/services/transcripts/Transcripts.ts"
+import { agentRecords, type Beat, folder as tides, timeOf } from "../../support/agentRecords.ts"
 import { root } from "../../support/paths.ts"
 
 const folder = "/home/marco/projects/spotter"
@@ -193,6 +201,191 @@ describe("the history of a session, over MCP", () => {
         assert.notInclude(empty.text, "\n")
         writeFileSync(file, lines.join("\n"))
         assert.strictEqual((yield* call("recall", { handle, tokens: 20_000 })).text, known)
+      })
+    )
+  )
+})
+
+/** A session of the folder: its agent, and what it recorded. */
+interface Recorded {
+  readonly id: string
+  readonly agent: "claude" | "codex" | "gemini" | "pi"
+  readonly beats: ReadonlyArray<Beat>
+}
+
+/** Sessions in files of a home of their own, the newest first, and how often each was read. */
+const withRecorded = <A, E, R>(
+  sessions: ReadonlyArray<Recorded>,
+  use: (scene: {
+    readonly file: (id: string) => string
+    readonly write: (recorded: Recorded, at: number) => void
+    readonly reads: Map<string, number>
+  }) => Effect.Effect<A, E, R>
+) =>
+  Effect.acquireUseRelease(
+    Effect.sync(() => mkdtempSync(path.join(tmpdir(), "history-"))),
+    (home) => {
+      const file = (id: string) => `${home}/${id}.jsonl`
+      const write = ({ agent, beats, id }: Recorded, at: number): void => {
+        const records = agentRecords[agent].records(beats)
+        writeFileSync(file(id), records.map((record) => `${JSON.stringify(record)}\n`).join(""))
+        utimesSync(file(id), at, at)
+      }
+      for (const [at, one] of sessions.entries()) write(one, 1_000 - at)
+      const reads = new Map<string, number>()
+      const listed = Effect.sync(() => ({
+        files: sessions.map(({ agent, id }): SessionFile => {
+          const { mtimeMs: updatedAt, size: bytes } = statSync(file(id))
+          return { agent, id, kind: "session", parent: undefined, path: file(id), bytes, updatedAt, folder: tides }
+        }),
+        problems: []
+      }))
+      const agents = Layer.succeed(AgentSessions, {
+        roots: Effect.succeed([]),
+        files: () => listed,
+        records: () => Effect.succeed({ end: 0, line: 1, broken: 0 })
+      })
+      const counting = Layer.effect(
+        Transcripts,
+        Effect.map(Transcripts, (transcripts) => ({
+          ...transcripts,
+          load: (...asked: Parameters<typeof transcripts.load>) => {
+            reads.set(asked[0], (reads.get(asked[0]) ?? 0) + 1)
+            return transcripts.load(...asked)
+          }
+        }))
+      ).pipe(Layer.provideMerge(services))
+      return Effect.provide(use({ file, write, reads }), Layer.merge(counting, agents))
+    },
+    (home) => Effect.sync(() => rmSync(home, { recursive: true }))
+  )
+
+/** The agent writes a file, and is told that it did. */
+const writing = (agent: Recorded["agent"], ...names: ReadonlyArray<string>): ReadonlyArray<Beat> =>
+  names.flatMap((name): ReadonlyArray<Beat> => [
+    { answer: `I write ${name}.`, calls: [[`c-${name}`, ...agentRecords[agent].write(`${tides}/${name}`)]] },
+    { result: `c-${name}`, words: "ok" }
+  ])
+
+const tidesScope = scope({ folder: tides, others: true })
+
+describe("what changed", () => {
+  it.effect.each(["claude", "codex", "gemini", "pi"] as const)(
+    "%s: since the last of two compactions, an entry, a time or an age, and nothing before",
+    (agent) => {
+      const context =
+        agent === "gemini" ? "<session_context>x</session_context>" : "<environment_context>x</environment_context>"
+      const beats = [
+        { user: context },
+        { user: "Write them all." },
+        ...writing(agent, "a.ts"),
+        { compacted: "a.ts is written." },
+        ...writing(agent, "b.ts"),
+        { compacted: "a.ts and b.ts are written." },
+        ...writing(agent, "c.ts", "d.ts")
+      ]
+      return withRecorded([{ id: "one", agent, beats }], () =>
+        Effect.gen(function* () {
+          const { changes } = yield* makeSessionAnswers(tidesScope)
+          const files = (since?: string) =>
+            Effect.map(changes(since, undefined), (text) => text.match(/[a-d]\.ts(?= \()/g) ?? [])
+          assert.deepStrictEqual(yield* files(), ["c.ts", "d.ts"])
+          assert.deepStrictEqual(yield* files(" "), ["c.ts", "d.ts"])
+          assert.deepStrictEqual(yield* files("e1"), ["a.ts", "b.ts", "c.ts", "d.ts"])
+          // The beat that writes d.ts is the second last.
+          assert.deepStrictEqual(yield* files(new Date(timeOf(beats.length - 3)).toISOString()), ["d.ts"])
+          yield* TestClock.setTime(timeOf(beats.length - 3) + 60_000)
+          assert.deepStrictEqual(yield* files("1m"), ["d.ts"])
+          yield* TestClock.setTime(timeOf(beats.length))
+          assert.deepStrictEqual(yield* files("1d"), ["a.ts", "b.ts", "c.ts", "d.ts"])
+          assert.strictEqual(yield* changes("e99", undefined), "nothing changed since e99")
+        })
+      )
+    }
+  )
+})
+
+describe("several sessions", () => {
+  const said = (id: string, ...words: ReadonlyArray<string>): Recorded => ({
+    id,
+    agent: "claude",
+    beats: words.map((user) => ({ user }))
+  })
+
+  it.effect("are named by the beginning of an id; a whole id is meant before a longer one", () =>
+    withRecorded([said("newer", "the words of newer"), said("new", "the words of new"), said("old", "older")], () =>
+      Effect.gen(function* () {
+        const { search, snapshot } = yield* makeSessionAnswers(tidesScope)
+        assert.include(yield* search("words of new", 500, "new"), "the words of new")
+        assert.notInclude(yield* search("words of new", 500, " new "), "newer")
+        assert.include(yield* search("words of", 500, "newe"), "newer")
+        assert.include(yield* snapshot(800, undefined), "newer", "the current one changed last")
+        const unclear = yield* Effect.flip(search("words", 500, "ne"))
+        assert.include(unclear.message, "the beginning of 2 sessions")
+        assert.include((yield* Effect.flip(search("words", 500, "x"))).message, "no session x")
+      })
+    )
+  )
+
+  it.effect("answer from memory as a fresh look does, whatever was read and written in between", () => {
+    const ids = ["a", "b", "c"]
+    return withRecorded(
+      ids.map((id) => said(id, `tide of ${id} 0`)),
+      ({ file, reads, write }) =>
+        Effect.gen(function* () {
+          const answers = yield* makeSessionAnswers(tidesScope)
+          const ask = (from: SessionAnswers, id: string) =>
+            Effect.all([from.search("tide", 500, id), from.snapshot(800, id), from.changes(undefined, id)])
+          const random = seededRandom(3)
+          const pick = <A>(all: ReadonlyArray<A>) => all[Math.floor(random() * all.length)]
+          for (let round = 1; round <= 12; round += 1) {
+            const id = pick(ids) ?? "a"
+            // Of the same length, of another one, or as it was.
+            const words = pick([[`tide of ${id} ${round % 10}`], [`tide of ${id}`, `and more ${round}`], undefined])
+            if (words !== undefined) write(said(id, ...words), 2_000 + round)
+            for (const asked of [id, pick(ids) ?? "a"])
+              assert.deepStrictEqual(
+                yield* ask(answers, asked),
+                yield* ask(yield* makeSessionAnswers(tidesScope), asked)
+              )
+          }
+          reads.clear()
+          for (const id of ["a", "b", "a", "b", "b"]) yield* ask(answers, id)
+          const count = ["a", "b"].reduce((sum, id) => sum + (reads.get(file(id)) ?? 0), 0)
+          assert.isAtMost(count, 2, "two stay in memory")
+        })
+    )
+  })
+})
+
+describe("a secret of a session", () => {
+  const token = ["gh", "p_", "q7".repeat(18)].join("")
+  const beats: ReadonlyArray<Beat> = [
+    { user: `Deploy with ${token} and harbour-pilot-77.` },
+    { answer: "I do.", calls: [["c1", ...agentRecords.claude.shell(`./deploy --token ${token} harbour-pilot-77`)]] },
+    { result: "c1", words: "ok" }
+  ]
+
+  it.effect.each([true, false])("is shown: %s", (showsSecrets) =>
+    withRecorded([{ id: "one", agent: "claude", beats }], () =>
+      Effect.gen(function* () {
+        const known = [{ kind: "password", value: "harbour-pilot-77" }]
+        const answers = yield* makeSessionAnswers({ ...tidesScope, showsSecrets, known })
+        const found = yield* answers.search("Deploy with", 500, undefined)
+        const texts = [
+          found,
+          yield* answers.recall(handleIn(found), { maxTokens: 500 }, undefined),
+          yield* answers.changes(undefined, undefined),
+          yield* answers.snapshot(1_500, undefined)
+        ]
+        // What changed is told without secrets in any case.
+        for (const [at, text] of texts.entries()) {
+          const isShown = showsSecrets && at < 2
+          for (const secret of [token, "harbour-pilot-77"])
+            if (isShown || !showsSecrets) assert.strictEqual(text.includes(secret), isShown, text)
+          assert.strictEqual(text.includes("[redacted: "), !isShown)
+          if (at < 3) assert.strictEqual(text.includes("(secrets are left out"), !isShown)
+        }
       })
     )
   )

@@ -183,7 +183,6 @@ const resolveFailures = ({ errors, failing, lessons }: CommandHistory, command: 
     if (!isEnded) continue
     failing.delete(name)
     errors.delete(name)
-    errors.delete(shortSubject(name))
     if (files.size > 0) lessons.push({ ...lesson, files: [...files] })
   }
 }

@@ -315,7 +315,7 @@ describe("hostile text in every place", () => {
         if (userWordsIn(made.text).length === 2) return
       }
     },
-    { arbitrary: { runs: runsOf(200), seed: "hostile handover", size: 20, maxShrinks: 100 } }
+    { arbitrary: { runs: runsOf(200, 20), seed: "hostile handover", size: 20, maxShrinks: 100 } }
   )
 })
 

@@ -201,3 +201,15 @@ describe("a pinned message that is shown by its ends", () => {
     assert.notInclude(whole, "written by a model")
   })
 })
+
+it("of many items of each kind the latest are told", () => {
+  const log = numbers(90)
+    .flatMap(stretch)
+    .map((content, at) => entryOf(at + 1, content))
+  const evidence = Work.runSync(gatherEvidence(log, { cwd }))
+  const { text: short } = Work.runSync(composeSnapshot(evidence, { budget: 2_400, kept: [], cwd }))
+  const whole = writtenOut(short)
+  for (const last of ["Round 90:", "src/part90.ts", ": Build part90 (", "tool90 check", "Part 90 is built"])
+    assert.include(whole, last)
+  for (const first of [": Build part1 (", "tool1 check", "Part 1 is built"]) assert.notInclude(whole, first)
+})

@@ -92,51 +92,6 @@ describe("the sums that an agent records itself", () => {
   })
 })
 
-describe("what breaks a provider's cache", () => {
-  const entry = (id: string) => ({
-    id,
-    content: { role: "model", parts: [] },
-    usage: { prompt: 10, answer: 1, thoughts: 0, cached: 0 }
-  })
-
-  it.each([
-    ["Compressed", ["compaction"]],
-    ["Masked", ["compaction"]],
-    ["Undone", ["compaction"]],
-    ["Branched", ["rewind"]],
-    ["Renamed", undefined]
-  ] as const)("%s is noted at the next request, and there alone", (_tag, changes) => {
-    const said = (id: string) => ({ _tag: "Said", at: 1, entry: entry(id) })
-    const requests = requestsOf("palimpsest", [said("e1"), { _tag, at: 2 }, { _tag, at: 3 }, said("e2"), said("e3")])
-    assert.deepStrictEqual(
-      requests.map((request) => request.changes),
-      [undefined, changes, undefined]
-    )
-  })
-})
-
-describe("what breaks a provider's cache in a session of Pi", () => {
-  it.each([
-    [{ type: "compaction", summary: "s" }, ["compaction"]],
-    [{ type: "branch_summary", summary: "s" }, ["rewind"]],
-    [{ type: "thinking_level_change", thinkingLevel: "high" }, ["thinking"]],
-    [{ type: "label" }, undefined]
-  ] as const)("%j is noted at the next request", (record, changes) => {
-    const usage = { input: 10, output: 1, cacheRead: 0, cacheWrite: 0 }
-    const answer = (id: string) => ({
-      type: "message",
-      id,
-      message: { role: "assistant", model: "m", content: [], usage }
-    })
-    const header = { type: "session", id: "s", thinkingLevel: "off" }
-    const requests = requestsOf("pi", [header, answer("a"), record, answer("b"), answer("c")])
-    assert.deepStrictEqual(
-      requests.map((request) => request.changes),
-      [undefined, changes, undefined]
-    )
-  })
-})
-
 describe("the title of a session", () => {
   const titleOf = (...texts: ReadonlyArray<string>) => {
     const state = newScan()
@@ -238,6 +193,8 @@ describe("what happened since the request before", () => {
     ["another folder", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/b" }), count(2)], ["folder"]],
     ["the same", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/a" }), count(2)], undefined],
     ["another level of thinking", "pi", [{ type: "session" }, piSaid("a"), level("high"), piSaid("b")], ["thinking"]],
+    ["a compaction", "pi", [piSaid("a"), { type: "compaction", summary: "s" }, piSaid("b")], ["compaction"]],
+    ["a label", "pi", [piSaid("a"), { type: "label" }, piSaid("b")], undefined],
     ["a branch that was left", "pi", [piSaid("a"), { type: "branch_summary", summary: "s" }, piSaid("b")], ["rewind"]],
     [
       "a checkpoint",

@@ -4,7 +4,6 @@ import { type Content, needsSource, type Part, payload } from "../../../../src/d
 import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
 import { decode, encode } from "../../../../src/domain/text/Bytes.ts"
-import { runtimeMark } from "../../../../src/domain/text/RuntimeMark.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { withAuthorNote, splitAuthorNote } from "../../../../src/domain/transcripts/AuthorNote.ts"
 import { type Piece, piecesOf, samePieces } from "../../../../src/domain/transcripts/ExactParts.ts"
@@ -25,47 +24,6 @@ const user = (text: string): Content => ({ role: "user", parts: [{ text }] })
 const model = (text: string): Content => ({ role: "model", parts: [{ text }] })
 
 describe("shapes", () => {
-  const list = [user("a"), model("b")]
-  it.each<readonly [string, unknown, Readonly<Record<string, number>>]>([
-    ["an array", list, {}],
-    ["a checkpoint", { history: list, authType: "x" }, { authType: 1 }],
-    ["a request", { contents: list, systemInstruction: {}, tools: [] }, { systemInstruction: 1, tools: 1 }]
-  ])("%s", (_, document, skipped) => {
-    const transcript = ok(read(JSON.stringify(document)))
-    assert.deepStrictEqual(
-      transcript.steps.map((step) => (step._tag === "Message" ? step.draft.content : undefined)),
-      [user("a"), model("b")]
-    )
-    assert.deepStrictEqual(transcript.skipped, skipped)
-  })
-
-  it.each<readonly [string, object, Content]>([
-    ["an answer without content", { role: "model" }, { role: "model", parts: [] }],
-    ["a role for results", { role: "function", parts: [{ text: "a" }] }, { role: "user", parts: [{ text: "a" }] }],
-    ["no role", { parts: [{ text: "a" }] }, { role: "user", parts: [{ text: "a" }] }],
-    [
-      "Python's names",
-      {
-        role: "model",
-        parts: [
-          { text: null, function_call: { id: null, name: "f", args: { some_key: null } }, thought_signature: "s" },
-          { inline_data: { mime_type: "image/png", data: "aGk=" } },
-          { function_response: { name: "f", response: { output: "x" } } }
-        ]
-      },
-      {
-        role: "model",
-        parts: [
-          { functionCall: { name: "f", args: { some_key: null } }, thoughtSignature: "s" },
-          { inlineData: { mimeType: "image/png", data: "aGk=" } },
-          { functionResponse: { name: "f", response: { output: "x" } } }
-        ]
-      }
-    ]
-  ])("%s", (_, item, content) => {
-    assert.deepStrictEqual(drafts(JSON.stringify([item], null, 1))[0]?.content, content)
-  })
-
   it("unknown keys are kept", () => {
     const content: Content = { role: "model", parts: [{ text: "x", thoughtSignature: "s", later: { a: 1 } }], id: "1" }
     assert.deepStrictEqual(drafts(JSON.stringify([content]))[0]?.content, content)
@@ -86,52 +44,6 @@ describe("shapes", () => {
     for (const part of says) assert.include(problemText(problem), part)
     assert.notInclude(problemText(problem), "\n")
     assert.isBelow(problemText(problem).length, 200)
-  })
-})
-
-describe("authors", () => {
-  const authors = (...contents: ReadonlyArray<unknown>) => drafts(JSON.stringify(contents)).map((draft) => draft.author)
-  it.each([
-    ["<session_context>\nToday is"],
-    ["This is the Gemini CLI. We are setting up the context for our chat.\nX"]
-  ])("the first user message that begins with %s is the environment", (said) => {
-    assert.deepStrictEqual(authors(user(said), model("ok"), user(said)), ["environment", undefined, undefined])
-    assert.deepStrictEqual(authors(user("hello"), user(said)), [undefined, undefined])
-  })
-
-  it.each([
-    ["a snapshot at the beginning, which a user can type", user("<state_snapshot>x</state_snapshot>"), undefined],
-    ["a snapshot behind our mark", user(`${runtimeMark}\n<state_snapshot>x</state_snapshot>`), "summary"],
-    ["our mark without a snapshot", user(`${runtimeMark} note`), undefined],
-    ["a snapshot that is quoted", user("what is <state_snapshot>?"), undefined],
-    ["a snapshot of the model", model("<state_snapshot>x</state_snapshot>"), undefined]
-  ])("%s", (_, content, author) => {
-    assert.deepStrictEqual(authors(content), [author])
-  })
-
-  const snapshot = user("<state_snapshot>x</state_snapshot>")
-  const marked = user(`${runtimeMark} x\n<state_snapshot>x</state_snapshot>`)
-  const thanks = model("Got it. Thanks for the additional context!")
-  const context = user("<session_context>")
-  it.each<readonly [string, ReadonlyArray<unknown>, number | undefined]>([
-    ["first, with Gemini CLI's answer", [snapshot, thanks], 0],
-    ["behind the environment", [context, snapshot, thanks], 1],
-    ["behind the environment and an answer to that", [context, model("ok"), snapshot, thanks], 2],
-    ["behind our mark", [context, marked, model("x")], 1],
-    ["with another answer", [snapshot, model("ok")], undefined],
-    ["with the answer in the user's role", [snapshot, user("Got it. Thanks for the additional context!")], undefined],
-    ["after another message", [user("hello"), snapshot, thanks], undefined],
-    [
-      "after a result",
-      [model("x"), { role: "user", parts: [{ functionResponse: { name: "f" } }] }, snapshot, thanks],
-      undefined
-    ],
-    ["behind our mark, after another message", [user("hello"), marked], undefined]
-  ])("a snapshot %s", (_, contents, summary) => {
-    assert.deepStrictEqual(
-      authors(...contents).map((author) => author === "summary"),
-      contents.map((_, index) => index === summary)
-    )
   })
 })
 

@@ -52,7 +52,7 @@ const snapshotText = (overrides: Readonly<Record<string, string>> = {}) => {
 const answer = (said: string, finishReason = "STOP"): ModelAnswer => ({
   content: model(text(said)),
   finishReason,
-  usage: { prompt: 100, answer: 10, thoughts: 0, cached: 0 }
+  usage: { prompt: 100, answer: 10, thoughts: 0, cached: 40 }
 })
 
 /** A model that answers in order and keeps what it was asked. */

@@ -40,7 +40,7 @@ sessionStoreContract(
     name: "MemorySessionStore",
     make: Effect.map(Layer.build(MemorySessionStore.layer), Layer.succeedContext),
     takesOver: true,
-    runs: runsOf(200)
+    runs: runsOf(200, 8)
   }
 )
 
@@ -56,7 +56,7 @@ sessionStoreContract(
     name: "SqliteSessionStore",
     make: Effect.map(freshFile, (file) => SqliteSessionStore.layer(file)),
     takesOver: true,
-    runs: runsOf(40)
+    runs: runsOf(40, 4)
   }
 )
 
@@ -68,7 +68,7 @@ sessionStoreContract(
       KeyValueSessionStore.layer().pipe(Layer.provide(Layer.succeedContext(store)))
     ),
     takesOver: true,
-    runs: runsOf(100)
+    runs: runsOf(100, 4)
   }
 )
 
@@ -83,6 +83,6 @@ sessionStoreContract(
       )
     ),
     takesOver: true,
-    runs: runsOf(20)
+    runs: runsOf(20, 3)
   }
 )

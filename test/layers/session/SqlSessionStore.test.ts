@@ -1,8 +1,9 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Cause, Effect, Exit, FileSystem, Layer, Option, Scope, Stream } from "effect"
+import { Cause, Context, Effect, Exit, FileSystem, Layer, Option, Scope, Stream } from "effect"
 import { Migrator, SqlClient } from "effect/sql"
 import { execFileSync } from "node:child_process"
 import { plainText, text as textPart, user } from "../../../src/domain/content/Content.ts"
+import type { SessionEvent } from "../../../src/domain/session/Session.ts"
 import { Chats, Palimpsest } from "../../../src/index.ts"
 import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
@@ -47,6 +48,35 @@ describe("sessions in a database", () => {
       (sql) => sql<{ name: string }>`SELECT name FROM sqlite_master WHERE name = 'palimpsest_checkpoints'`
     ).pipe(Effect.provide(client))
     assert.strictEqual(names.length, 1)
+  })
+
+  it.live("of two tenants with the same id have nothing in common", function* () {
+    const client = yield* Layer.build(SqliteClient.layer(yield* freshFile))
+    const storeOf = (tenant: string) =>
+      Effect.map(
+        Layer.build(Layer.fresh(SqlSessionStore.layer({ tenant })).pipe(Layer.provide(Layer.succeedContext(client)))),
+        (context) => Context.get(context, SessionStore)
+      )
+    const [one, other, nobody] = [yield* storeOf("one"), yield* storeOf("other"), yield* storeOf("")]
+    const add = (store: SessionStore["Service"], ...all: ReadonlyArray<SessionEvent>) =>
+      Effect.scoped(Effect.flatMap(store.create(started("s1")), ({ append }) => Effect.forEach(all, append)))
+    yield* add(one, ...events)
+    assert.deepStrictEqual([yield* other.list, yield* nobody.list], [[], []])
+    assert.strictEqual((yield* Effect.flip(other.summary("s1"))).reason._tag, "SessionNotFound")
+    yield* add(other, appended(1, textPart("another")))
+    yield* one.rename("s1", "a title")
+    // Both are open at once, each by its own owner.
+    yield* Effect.scoped(Effect.all([one.open("s1"), other.open("s1")]))
+    assert.deepStrictEqual(yield* one.events("s1"), [started("s1"), ...events])
+    assert.deepStrictEqual(yield* other.events("s1"), [started("s1"), appended(1, textPart("another"))])
+    assert.deepStrictEqual(
+      [(yield* one.summary("s1")).title, (yield* other.summary("s1")).title],
+      ["a title", undefined]
+    )
+    assert.deepStrictEqual([(yield* one.blobs("s1")).length, (yield* other.blobs("s1")).length], [1, 0])
+    yield* one.remove("s1")
+    assert.deepStrictEqual([yield* one.list, yield* other.list], [[], ["s1"]])
+    assert.strictEqual((yield* other.events("s1")).length, 2)
   })
 
   it.live("are not written within a transaction of the program, whose rollback would take them back", function* () {

@@ -28,7 +28,7 @@ tempStoreContract(
       FileSystem.FileSystem.use((fs) => fs.writeFileString(`${lastFolder}/${hash}`, "damage")).pipe(
         Effect.provide(NodeServices.layer)
       ),
-    runs: runsOf(200)
+    runs: runsOf(200, 8)
   }
 )
 
@@ -38,7 +38,7 @@ tempStoreContract(
     name: "MemoryTempStore",
     make: Effect.map(Layer.build(MemoryTempStore.layer), Layer.succeedContext),
     damage: undefined,
-    runs: runsOf(1_000)
+    runs: runsOf(1_000, 20)
   }
 )
 

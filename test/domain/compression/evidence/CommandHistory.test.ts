@@ -1,0 +1,97 @@
+import { assert, describe, it } from "@effect/vitest"
+import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
+import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { entriesOf } from "../../../support/entries.ts"
+
+type Call = readonly [name: string, args: object, answer: object]
+
+/** The evidence of these calls, one after the other. */
+const evidenceOf = (...calls: ReadonlyArray<Call>) =>
+  runSync(
+    gatherEvidence(
+      entriesOf(
+        calls.flatMap(([name, args, answer], at) => [
+          model(call(name, args, `c${at}`)),
+          user(response(name, answer, `c${at}`))
+        ])
+      )
+    )
+  )
+const ran = (command: string, output = "ok"): Call => ["Bash", { command }, { output }]
+const failed = (command: string, error = "no"): Call => ["Bash", { command }, { error: `Exit code 1\nerror: ${error}` }]
+const begun = (command: string, id: string): Call => [
+  "Bash",
+  { command, run_in_background: true },
+  { output: `Command running in background with ID: ${id}` }
+]
+const ended = (bash_id: string, exit: number, output = ""): Call => [
+  "BashOutput",
+  { bash_id },
+  { output: `<status>completed</status>\n<exit_code>${exit}</exit_code>\n<stdout>${output}</stdout>` }
+]
+
+describe("commands", () => {
+  it("stand in the order of their last runs, each with their number", () => {
+    const { commands } = evidenceOf(ran("make a"), ran("make b"), ran("make c"), failed("make a"), ran("make b"))
+    assert.deepStrictEqual(
+      [...commands].map(([command, { entry, exit, times }]) => [command, times, exit, entry]),
+      [
+        ["make c", 1, 0, "e5"],
+        ["make a", 2, 1, "e7"],
+        ["make b", 2, 0, "e9"]
+      ]
+    )
+  })
+
+  it("of two in the background, each has its own end, and the checks that it ran", () => {
+    const two = [begun("npm test", "b1"), begun("npx tsc --noEmit", "b2")]
+    const states = [[], [ended("b2", 1)], [ended("b1", 0, "3 passed")], [ended("b1", 1), ended("b2", 0)]].map(
+      (ends) => {
+        const { checks } = evidenceOf(...two, ...ends)
+        return Object.fromEntries([...checks].map(([kind, { ok }]) => [kind, ok]))
+      }
+    )
+    assert.deepStrictEqual(states, [
+      { tests: undefined, types: undefined },
+      { tests: undefined, types: false },
+      { tests: true, types: undefined },
+      { tests: false, types: true }
+    ])
+  })
+
+  it("end the failures of their own program alone, and what changed in between is a lesson", () => {
+    const edit = (path: string): Call => [
+      "Edit",
+      { file_path: path, old_string: "a", new_string: "b" },
+      { output: "ok" }
+    ]
+    const { errors, lessons } = evidenceOf(
+      failed("terraform plan", "no provider"),
+      failed("docker build .", "no image"),
+      edit("a.tf"),
+      edit("b.tf"),
+      ran("terraform plan -out x"),
+      edit("c.tf")
+    )
+    assert.deepStrictEqual([...errors.keys()], ["docker build ."])
+    assert.deepStrictEqual(
+      lessons.map(({ command, error, files }) => [command, error, files]),
+      [["terraform plan", "error: no provider", ["a.tf", "b.tf"]]]
+    )
+  })
+})
+
+it("of many edits the last sixty stay, and of a file how often it was read and changed", () => {
+  const edits = Array.from({ length: 70 }, (_, n): Call => [
+    "Edit",
+    { file_path: "a.ts", old_string: "x", new_string: `edit ${n}` },
+    { output: "ok" }
+  ])
+  const read: Call = ["Read", { file_path: "a.ts" }, { output: "x" }]
+  const { edits: kept, files } = evidenceOf(read, ...edits, read, ["Read", { file_path: "b.ts" }, { output: "x" }])
+  assert.deepStrictEqual([kept.length, kept[0]?.text, kept.at(-1)?.text], [60, "edit 10", "edit 69"])
+  assert.deepInclude(files.get("a.ts"), { state: "modified", reads: 2, changes: 70 })
+  assert.deepInclude(files.get("b.ts"), { state: "read", reads: 1, changes: 0 })
+  assert.deepStrictEqual([...files.keys()], ["a.ts", "b.ts"])
+})

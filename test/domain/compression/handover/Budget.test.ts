@@ -1,0 +1,59 @@
+import { assert, describe, it } from "@effect/vitest"
+import { listedLine, listing, sharesAt, within } from "../../../../src/domain/compression/handover/Budget.ts"
+import { statement } from "../../../../src/domain/compression/Snapshot.ts"
+import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
+
+const linesOf = (paths: ReadonlyArray<string>, budget: number): ReadonlyArray<string> =>
+  listing("files", "files:", paths.map(listedLine), budget).flatMap(({ text }) => text.split("\n").slice(1))
+
+describe("a listing", () => {
+  const folders = Array.from({ length: 30 }, (_, n) => `packages/service-${n}/internal/handlers/file${n}.ts`)
+  const files = Array.from({ length: 30 }, (_, n) => `packages/service-0/internal/handlers/file${n}.ts`)
+
+  it.each([20, 40, 80, 160, 320])("within %i tokens has more files of one folder than of many", (budget) => {
+    const [apart, together] = [linesOf(folders, budget), linesOf(files, budget)]
+    assert.isAtLeast(together.length, apart.length)
+    if (budget === 80 || budget === 160) assert.isAbove(together.length, 1.5 * apart.length)
+    // What stands in full takes what it takes.
+    assert.isAtMost(estimateText(apart.join("\n")), budget)
+  })
+
+  it("goes on with smaller lines after one that is too long, and puts files of a top folder together", () => {
+    const lines = ["src/a.ts", "docs/x.md", `src/${"deep/".repeat(200)}b.ts`, "src/c.ts", "docs/y.md"]
+    assert.deepStrictEqual(
+      linesOf(lines, 60).map((line) => line.trim()),
+      ["src/a.ts", "src/c.ts", "docs/x.md", "docs/y.md"]
+    )
+    assert.deepStrictEqual(linesOf([], 60), [])
+  })
+})
+
+it("of items, all that fit are taken in order, to the last token", () => {
+  const items = ["one thing", "another thing that is longer than the first", "a third"].map((one) =>
+    statement(one, one)
+  )
+  const costs = items.map((one) => within([one], Infinity).length && estimateTokens(one))
+  const total = costs.reduce((sum, one) => sum + one, 0)
+  assert.deepStrictEqual(within(items, total), items)
+  assert.deepStrictEqual(within(items, total - 1), items.slice(0, 2))
+  assert.deepStrictEqual(within(items, (costs[0] ?? 0) + (costs[2] ?? 0)), [items[0], items[2]])
+})
+
+/** The least budget in which an item fits. */
+const estimateTokens = (item: Parameters<typeof within>[0] extends Iterable<infer A> ? A : never): number => {
+  let budget = 1
+  while (within([item], budget).length === 0) budget += 1
+  return budget
+}
+
+describe("shares", () => {
+  it("grow with the scale, and the least ones stay down to the full scale", () => {
+    const [small, full, large] = [0.075, 0.15, 1].map((scale) => sharesAt(10_000, scale))
+    assert.deepStrictEqual([small?.("todos"), full?.("todos"), large?.("todos")], [45, 90, 600])
+    assert.deepStrictEqual([small?.least("todos"), full?.least("todos"), large?.least("todos")], [500, 1_000, 1_000])
+    // The user's messages shrink last.
+    assert.deepStrictEqual([small?.least("messages"), full?.least("messages")], [6_000, 6_000])
+    assert.deepStrictEqual([full?.least("todos", 300), large?.least("todos", 300)], [300, 600])
+    assert.strictEqual(large?.least("latestMessages"), 4_000)
+  })
+})

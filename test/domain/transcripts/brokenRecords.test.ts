@@ -1,0 +1,44 @@
+import { assert, describe, it } from "@effect/vitest"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReader.ts"
+import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
+import { geminiReader } from "../../../src/domain/transcripts/gemini/GeminiReader.ts"
+import { piReader } from "../../../src/domain/transcripts/pi/PiReader.ts"
+import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
+import { corpus } from "../../support/corpus.ts"
+import { bad, reading, told } from "../../support/reading.ts"
+
+/** What a reader says of a record that it cannot read, and that such a record can be skipped. */
+
+const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader, pi: piReader }
+const rows = corpus<{
+  readonly agent: keyof typeof readers
+  readonly rule: string
+  readonly records: ReadonlyArray<unknown>
+  /** The broken record, from 1. */
+  readonly line: number
+  /** What the problem begins with. */
+  readonly where: string
+}>("broken-records")
+
+/** What is told of these records, those left out that are a problem. */
+const toldOf = (agent: keyof typeof readers, records: ReadonlyArray<unknown>) => {
+  const reader = readers[agent]()
+  for (const [index, record] of records.entries()) reader.line(record, JSON.stringify(record), index + 1)
+  const transcript = runSync(reader.end())
+  return isProblem(transcript) ? problemText(transcript) : [told(transcript), transcript.skipped, transcript.session]
+}
+
+describe("a broken record", () => {
+  it.each(rows)("$agent: $rule", ({ agent, line, records, where }) => {
+    const problem = bad(reading(readers[agent])(records.map((record) => JSON.stringify(record))))
+    assert.deepStrictEqual([problem.line, problemText(problem).startsWith(where)], [line, true], problemText(problem))
+    assert.notInclude(problemText(problem), "\n")
+    const isOfLine = readers[agent]().line(records[line - 1], JSON.stringify(records[line - 1]), 1) !== undefined
+    if (isOfLine && records.length === line)
+      assert.deepStrictEqual(
+        toldOf(agent, [...records, ...records]),
+        toldOf(agent, [...records.slice(0, -1), ...records.slice(0, -1)])
+      )
+  })
+})
