@@ -12,13 +12,13 @@ import {
   type ShortenedPart,
   view
 } from "../../domain/conversation/Conversation.ts"
-import { opensTurn } from "../../domain/evaluation/Inspection.ts"
 import { partKindOf } from "../../domain/evaluation/PartKind.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { isTime } from "../../domain/text/Time.ts"
+import { isPrompt } from "../../domain/transcripts/voice/Voice.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
 import { bar, kindOrder } from "./KindBars.ts"
@@ -109,7 +109,7 @@ function* rowsOf(conversation: Conversation): SlicedWork<ReadonlyArray<Row>> {
   const rows: Array<Row> = []
   let turns = 0
   const add = (entry: Entry, isInserted: boolean) => {
-    const isTurn = !isInserted && opensTurn(entry)
+    const isTurn = !isInserted && isPrompt(entry)
     if (isTurn) turns += 1
     const turn = isTurn ? turns : undefined
     rows.push({
