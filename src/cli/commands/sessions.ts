@@ -14,6 +14,7 @@ import * as SessionRetention from "../../services/session/SessionRetention.ts"
 import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
 import { secretsIn } from "../../services/transcripts/RedactSession.ts"
+import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import { addUnderFreeId } from "../flags/ImportedSession.ts"
 import { inspected, writePage } from "../flags/InspectedFile.ts"
@@ -305,11 +306,13 @@ const imported = Command.make(
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* ConversationInput.load(input)
+    const find = yield* SessionLocator
+    const found = input.file === "-" ? undefined : Option.getOrUndefined(yield* Effect.option(find(input.file)))
     if (entries(loaded.session.conversation).length === 0) {
       return yield* badInput(`${printableLine(input.file)} holds no messages; nothing was imported`)
     }
     const id = yield* addUnderFreeId(loaded.events).pipe(Output.progress("writing the session"))
-    const { title } = input
+    const title = input.title ?? found?.title
     if (title !== undefined) yield* orExit(SessionStore.use((store) => store.rename(id, title)))
     yield* Output.text(id)
   })

@@ -39,7 +39,11 @@ export const locate = Effect.fn("ConversationInput.locate")(function* (name: str
   const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(file), () => false))
   if (name === "-" || isThere || !sessionName.test(name)) return name
   const find = yield* SessionLocator
-  return yield* find(name).pipe(Output.progress("reading the sessions of your agents"), Effect.mapError(unreadable))
+  const { path } = yield* find(name).pipe(
+    Output.progress("reading the sessions of your agents"),
+    Effect.mapError(unreadable)
+  )
+  return path
 })
 
 /** Keeps standard input in a file as long as the scope lasts, for commands that read the files of sessions. Returns its path. */
