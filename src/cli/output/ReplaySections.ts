@@ -80,7 +80,7 @@ const strategySection = ({ compressions, largest, refused, sizes, strategy }: Re
               figures("after", ([first]) => (isChange(first) ? first.after : "–")),
               figures("actions", ([first]) => percent(first.figures?.["actionsGrounded"])),
               figures("with one recall", ([first]) => percent(first.figures?.["actionsReachable"]), { isExtra: true }),
-              figures("names", ([first]) => percent(first.figures?.["factsKept"])),
+              figures("facts", ([first]) => percent(first.figures?.["factsKept"])),
               column("status", (run) => statusOf(run, refused), { isExtra: true })
             ],
             50
@@ -151,7 +151,7 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     ),
     ...any(
       ({ facts }) => facts.used,
-      row("facts used again after a compression", ({ facts }) => number(facts.used)),
+      row("names used again after a compression", ({ facts }) => number(facts.used)),
       kept("still in the context", ({ inContext }) => inContext),
       kept("behind a handle", ({ behindHandle }) => behindHandle),
       kept("lost", ({ lost }) => lost)
@@ -189,7 +189,7 @@ const figuresSection = (report: Report): Section => {
       ...(report.strategies.some(({ compressions }) => compressions.length > 0)
         ? [
             note(
-              "Actions: the percentage of the agent's next tool calls whose names are in the context. Names: the same for all that the agent wrote."
+              "Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the same for all that the agent wrote."
             )
           ]
         : []),
