@@ -402,7 +402,7 @@ describe("streams", () => {
         await answer.text()
         return answer.status
       })
-    assert.strictEqual(yield* status({ mimeType: "text/html", data: "AAAA" }), 400)
+    assert.strictEqual(yield* status({ mimeType: "application/zip", data: "AAAA" }), 400)
     assert.strictEqual(yield* status({ mimeType: "image/png", data: "no base64" }), 400)
   })
 
