@@ -179,6 +179,50 @@ describe("the sessions of other agents", () => {
     }
   })
 
+  it.effect("cost refuses a broken line unless it is told to skip it, and reads standard input", function* () {
+    const { env, home } = yield* machine
+    const [first, ...rest] = readFileSync(example, "utf8").split("\n")
+    const broken = path.join(home, "torn.jsonl")
+    writeFileSync(broken, [first, "{broken", ...rest].join("\n"))
+    for (const command of ["cost", "inspect"]) {
+      const refused = yield* run([command, broken], { env })
+      assert.strictEqual(refused.status, 2)
+      assert.match(refused.stderr, /torn\.jsonl, line 2: not JSON .*; use --lenient to skip broken lines\n$/)
+    }
+    const total = (text: Buffer) => String(text).split("\n")[0]
+    const whole = yield* run(["cost", example], { env })
+    assert.strictEqual(total((yield* run(["cost", broken, "--lenient"], { env })).stdout), total(whole.stdout))
+    const piped = yield* run(["cost", "-"], { env, input: readFileSync(example, "utf8") })
+    assert.strictEqual(total(piped.stdout), total(whole.stdout))
+  })
+
+  it.effect("- is standard output for whatever is written, and the report gives way to it", function* () {
+    const { env } = yield* machine
+    const copied = yield* run(["export", example, "-"], { env })
+    assert.strictEqual(String(copied.stdout), readFileSync(example, "utf8"))
+    for (const args of [
+      ["export", example, "-", "--to", "pi"],
+      ["compress", example, "--force", "--out", "-"]
+    ]) {
+      const written = yield* run(args, { env })
+      const read = yield* run(["inspect", "-", "--json"], { env, input: String(written.stdout) })
+      assert.strictEqual(read.status, 0, read.stderr)
+    }
+    assert.match(String((yield* run(["inspect", example, "--html", "-"], { env })).stdout), /^<!doctype html>/)
+    const refused = yield* Effect.forEach(
+      [
+        ["inspect", example, "--html", "-", "--json"],
+        ["compress", example, "--out", "-", "--json"],
+        ["export", example, "-", "--all"]
+      ],
+      (args) => run(args, { env })
+    )
+    assert.deepStrictEqual(
+      refused.map(({ status }) => status),
+      [2, 2, 2]
+    )
+  })
+
   it.effect("a history for the Gemini API, and standard input, are searched and exported like them", function* () {
     const { folder } = yield* program
     const place = path.join(folder, "history")

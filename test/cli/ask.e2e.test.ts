@@ -1,5 +1,5 @@
 import { Deferred, Effect, Fiber, Schema } from "effect"
-import { copyFileSync, mkdirSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, utimesSync, writeFileSync } from "node:fs"
 import path from "node:path"
 import { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -110,6 +110,33 @@ describe("ask", () => {
         unknown.stderr,
         'palimpsest: no session 0000; "palimpsest sessions list" lists yours, "palimpsest find" those of all agents\n'
       )
+    }
+  )
+
+  it.effect(
+    "/resume in the chat copies an agent's session as -r does, with its title, and the copy has its own id",
+    function* () {
+      const fake = yield* FakeGemini.make(FakeGemini.queue())
+      const own = yield* folders("foreign-chat")
+      const user = path.join(own.cwd, "user")
+      const file = path.join(user, ".claude/projects/-p/491e126e-1e71-469c-ade2-fcc8af567c74.jsonl")
+      mkdirSync(path.dirname(file), { recursive: true })
+      const title = {
+        type: "custom-title",
+        customTitle: "Linting beads",
+        sessionId: "491e126e-1e71-469c-ade2-fcc8af567c74"
+      }
+      writeFileSync(file, `${readFileSync(example, "utf8").trimEnd()}\n${JSON.stringify(title)}\n`)
+      const env = { HOME: user, USERPROFILE: user, CLAUDE_CONFIG_DIR: "" }
+      const chat = yield* asking(fake, own, ["chat"], { env, input: "/resume 491e\n" })
+      assert.include(chat.stderr, "resuming a copy of the claude session")
+      assert.include(chat.stderr, 'Resumed "Linting beads"')
+      const id = String((yield* asking(fake, own, ["sessions", "import", file], { env })).stdout).trim()
+      const list = yield* asking(fake, own, ["sessions", "list"], { env })
+      assert.strictEqual(String(list.stdout).match(/Linting beads/g)?.length, 2)
+      const copy = path.join(own.home, "sessions", `${id}.jsonl`)
+      const inspected = yield* asking(fake, own, ["inspect", copy, "--json"], { env })
+      assert.strictEqual(JSON.parse(String(inspected.stdout)).session, id)
     }
   )
 

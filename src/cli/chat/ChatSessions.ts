@@ -22,7 +22,7 @@ import * as RuntimeText from "../output/RuntimeText.ts"
 import { version } from "../output/Version.ts"
 import * as ChatLoop from "./ChatLoop.ts"
 import { askQuestion, askApproval, askShorten } from "./Questions.ts"
-import type { NextSession } from "./slash/ChatSession.ts"
+import { type NextSession, openHandlers } from "./slash/ChatSession.ts"
 import { chooseSession } from "./slash/SessionPicker.ts"
 import { askOnce } from "./TrustPrompt.ts"
 
@@ -111,11 +111,7 @@ const handlersOf = ({ recorded, terminal }: Chat): AgentHandlers => ({
 
 /** What is said while a session opens. On a screen it goes through the screen: other writes would stand across the editor. */
 const openHandlersOf = Effect.fnUntraced(function* (terminal: ChatTerminal["Service"]) {
-  if (!terminal.isTerminal) return yield* RuntimeText.handlers
-  return {
-    notify: (notice) => terminal.note(RuntimeText.noticeLine(notice)),
-    progress: (label, work) => terminal.during(label, () => work)
-  } satisfies SessionOpening.OpenHandlers
+  return terminal.isTerminal ? openHandlers(terminal) : yield* RuntimeText.handlers
 })
 
 /** Log messages in lines of the conversation. */

@@ -50,7 +50,6 @@ import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { blobFolderOf, TempStore } from "../../services/session/TempStore.ts"
 import { recording } from "../../services/transcripts/CarryOver.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
-import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { canAsk } from "../flags/ApiKey.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
@@ -61,7 +60,7 @@ import { badInput, ExitError, failed } from "../output/ExitError.ts"
 import { failedModelsText, failureLine, noopReasonText, secretsText } from "../output/OutcomeText.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
-import { writeTranscript } from "../output/WrittenExport.ts"
+import { checkPlace, writeText, writeTranscript } from "../output/WrittenExport.ts"
 
 /**
  * The `compress` command: reads a conversation, compresses it, and prints or writes the result. One file: the flags, the plan
@@ -202,6 +201,7 @@ const checked = Effect.fnUntraced(function* (input: Flags) {
   if (input.window === 0) return yield* badInput("--window 0 leaves no room; give the window in tokens")
   if (input.inPlace && input.out !== undefined) return yield* badInput("use either --in-place or --out, not both")
   if (input.inPlace && input.file === "-") return yield* badInput("--in-place needs a file, not standard input")
+  if (input.out === "-" && input.json) return yield* badInput("standard output takes one of --out - and --json")
   const fs = yield* FileSystem.FileSystem
   if (input.out !== undefined && input.to === undefined && !input.plan && outFormat(input.out) === "markdown") {
     return yield* badInput(
@@ -210,7 +210,7 @@ const checked = Effect.fnUntraced(function* (input: Flags) {
   }
   if (input.out === undefined) return
   // Checked before a model call is paid for.
-  yield* Effect.mapError(Export.checkPlace(input.out), (error) => badInput(error.message))
+  yield* checkPlace(input.out)
   if (input.file === "-") return
   const [read, written] = yield* Effect.forEach([input.file, input.out], (path) => Effect.option(fs.realPath(path)))
   if (read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
@@ -259,7 +259,7 @@ const readPlan = Effect.fnUntraced(function* (path: string, conversation: Conver
 /** The file of the blob that holds a part in a log; null where the part is too small for one. */
 const blobFile = Effect.fnUntraced(function* ({ content, source }: Entry, part: number, out: string | undefined) {
   const value = content.parts[part]
-  if (out === undefined || value === undefined) return null
+  if (out === undefined || out === "-" || value === undefined) return null
   const bytes = encode(payload(value, source?.[String(part)]).text)
   if (bytes.length < minSpillBytes) return null
   return `${blobFolderOf(out)}/${yield* TempStore.use((store) => store.hash(bytes))}`
@@ -323,7 +323,7 @@ const historyOf = (conversation: Conversation): string => {
 /** The command that reads the dropped content: all of it from the written file, else part by part from the input file. */
 const recallHint = (report: Report, dropped: Handle | undefined, written: string | undefined, file: string): string => {
   const largest = [...report.elided].sort((a, b) => b.tokensBefore - a.tokensBefore)[0]?.handle ?? ""
-  return written === undefined || dropped === undefined
+  return written === undefined || written === "-" || dropped === undefined
     ? `palimpsest recall ${printableLine(file)} ${largest}   (the largest part; --json lists all)`
     : `palimpsest recall ${printableLine(written)} ${dropped}   (everything that left the window)`
 }
@@ -444,6 +444,9 @@ const describePlan = (plan: Plan): string =>
     ).split("\n")
   ].join("\n")
 
+/** Prints a report: to standard error where standard output takes what is written. */
+const reportTo = (out: string | undefined) => (out === "-" ? Output.aside : Output.text)
+
 const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conversation, decision: Decision) {
   if (decision._tag === "Skip") {
     const { before, reason } = decision
@@ -453,9 +456,8 @@ const printPlan = Effect.fnUntraced(function* (input: Flags, conversation: Conve
   }
   const file = { fingerprint: yield* fingerprint(conversation), plan: decision.plan }
   const text = yield* Effect.orDie(Schema.encodeEffect(planJson)(file))
-  if (input.out !== undefined)
-    yield* Export.writeText(input.out, `${text}\n`).pipe(Effect.mapError((error) => failed(error.message)))
-  yield* input.json ? Output.text(text) : Output.text(describePlan(decision.plan))
+  if (input.out !== undefined) yield* writeText(input.out, `${text}\n`)
+  yield* input.json ? Output.text(text) : reportTo(input.out)(describePlan(decision.plan))
 })
 
 const printJson = Effect.fnUntraced(function* (report: Report, conversation: Conversation) {
@@ -600,7 +602,7 @@ const carryOut = Effect.fnUntraced(function* (run: Run, models: NonNullable<Sett
   const hint = recallHint(report, ranges?.value.handle, out, input.file)
   yield* input.json
     ? printJson(report, conversation)
-    : Output.text(describe(report, session, outcome, hint, yield* Output.style))
+    : reportTo(out)(describe(report, session, outcome, hint, yield* Output.style))
   const problem = failureLine(outcome)
   if (problem !== undefined)
     return yield* new ExitError({ message: problem, status: outcome._tag === "Cancelled" ? 130 : 1 })

@@ -4,8 +4,8 @@ import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { inspect } from "../../services/evaluation/Inspect.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
-import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as PageFlag from "../flags/PageFlag.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
@@ -17,13 +17,15 @@ import * as Output from "../output/Output.ts"
 import { terminalLimits } from "../output/ReportText.ts"
 import { renderCostPage } from "../page/CostPage.ts"
 
-/** Returns the files that a session read more than once, and its rated compressions. A session that cannot be loaded has none. */
-const insideOf = Effect.fnUntraced(function* (session: FoundSession, model: string | undefined, prices: Prices) {
-  const transcripts = yield* Transcripts
-  const loaded = yield* Effect.option(transcripts.load(session.path, { lenient: true }))
-  if (loaded._tag === "None") return { reads: [], ratings: [] }
-  const { events, session: read } = loaded.value
-  const { compactions, reads } = yield* inspect(read.conversation, { cwd: session.folder, events, prices })
+/** Returns the files that a session read more than once, and its rated compressions. */
+const insideOf = Effect.fnUntraced(function* (
+  loaded: Loaded,
+  { folder }: FoundSession,
+  model: string | undefined,
+  prices: Prices
+) {
+  const { events, session: read } = loaded
+  const { compactions, reads } = yield* inspect(read.conversation, { cwd: folder, events, prices })
   const price = model === undefined ? undefined : priceOf(prices.table, model)
   return {
     reads: reads.map(({ path, reads: times, repeated }): Reread => ({
@@ -42,24 +44,31 @@ export const cost = Command.make(
   {
     session: Input.optionalArgument(
       "session",
-      "File or id of one session, as find lists it (default: all sessions that match the flags)"
+      "File or id of one session, as find lists it, or - for standard input (default: all sessions that match the flags)"
     ),
     by: Input.optional(Flag.Literals("by", dimensions), "Print only this table"),
     ...SessionFlags.flags,
+    lenient: Input.lenient,
     prices: PricesFlag.flag,
     html: PageFlag.flag,
     json: Input.json
   },
   Effect.fn("cli.cost")(function* (input) {
     const { session: name } = input
-    yield* PageFlag.checkPlace(name ?? "-", input.html)
+    yield* PageFlag.checkPlace(name ?? "-", input)
     const prices = yield* PricesFlag.read(input.prices)
     const filter = yield* SessionFlags.filterOf(input)
     const list = yield* Output.progress("reading the sessions of your agents")(
       listSessions(name === undefined ? filter : {})
     )
+    const file = name === "-" ? yield* ConversationInput.keptInput : name
     const one =
-      name === undefined ? undefined : yield* Effect.mapError(chooseSession(name, list), ConversationInput.unreadable)
+      file === undefined ? undefined : yield* Effect.mapError(chooseSession(file, list), ConversationInput.unreadable)
+    // Its lines are checked as every command checks them, before anything is added up.
+    const loaded =
+      one === undefined
+        ? undefined
+        : yield* ConversationInput.load({ file: one.path, from: undefined, lenient: input.lenient, shortens: true })
     const zone = DateTime.zoneMakeLocal()
     const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
     const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, {
@@ -67,9 +76,9 @@ export const cost = Command.make(
       since: filter.since
     }).pipe(Output.progress("adding up"))
     const { ratings, reads } =
-      one === undefined
+      one === undefined || loaded === undefined
         ? { ratings: null, reads: null }
-        : yield* Output.progress("reading the session")(insideOf(one, accounts.by.model[0]?.name, prices))
+        : yield* Output.progress("reading the session")(insideOf(loaded, one, accounts.by.model[0]?.name, prices))
     const problems = one === undefined ? list.problems : []
     const report = reportOf(accounts, { prices: prices.source, reads, ratings, problems })
     if (input.html !== undefined) yield* PageFlag.write(input.html, renderCostPage(report, name, input.by))
@@ -86,7 +95,7 @@ export const cost = Command.make(
     }
     if (input.html === undefined)
       yield* Output.text(costText(report, input.by, yield* Output.style, yield* terminalLimits))
-  })
+  }, Effect.scoped)
 ).pipe(
   Command.withExamples([
     { command: "palimpsest cost --since 30d --by day", description: "Show what each day of a month cost" },

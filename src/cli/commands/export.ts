@@ -9,7 +9,6 @@ import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { secretsOf, secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
 import type { FoundSession } from "../../services/transcripts/FindSessions.ts"
 import { redactFile } from "../../services/transcripts/RedactSession.ts"
-import * as Export from "../../services/transcripts/TranscriptExport.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as SecretFlags from "../flags/SecretFlags.ts"
 import * as SessionOrConversation from "../flags/SessionOrConversation.ts"
@@ -17,7 +16,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
-import { redactedCopy, writeExport } from "../output/WrittenExport.ts"
+import { checkPlace, redactedCopy, writeExport, writeText } from "../output/WrittenExport.ts"
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
@@ -29,7 +28,7 @@ const copyFile = Effect.fnUntraced(function* (source: string, file: string, secr
       : yield* Effect.mapError(redactFile(text, secrets), ({ message }) =>
           failed(`${printableLine(source)}: ${message}; nothing was written`)
         )
-  yield* Effect.mapError(Export.writeText(file, made.copy), (error) => failed(error.message))
+  yield* writeText(file, made.copy)
   yield* tellUnsearched(made.unsearched, file)
   return made.replaced
 })
@@ -73,7 +72,8 @@ const writeOther = Effect.fnUntraced(function* (
   to: FormatName | undefined,
   search: SecretSearch | undefined
 ) {
-  const own = format !== "opencode" && Result.isSuccess(formatFor(file, format)) ? format : undefined
+  const isHeld = (own: FormatName) => file === "-" || Result.isSuccess(formatFor(file, own))
+  const own = format !== "opencode" && isHeld(format) ? format : undefined
   const written = yield* formatOf(file, to ?? own)
   const found =
     search === undefined
@@ -104,7 +104,7 @@ export const exported = Command.make(
     session: Argument.String("session").pipe(
       Argument.withDescription("File or id of a session, as find lists it, or - for standard input")
     ),
-    file: Argument.String("file").pipe(Argument.withDescription("File to write")),
+    file: Argument.String("file").pipe(Argument.withDescription("File to write, or - for standard output")),
     from: Input.from,
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
@@ -115,7 +115,7 @@ export const exported = Command.make(
     all: Input.flag("all", "Also copy the files of its subagents and its large outputs, into a folder named after FILE")
   },
   Effect.fn("cli.export")(function* ({ all, file, from, only, redact, session: name, to }) {
-    yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
+    yield* checkPlace(file)
     if (only !== undefined && !redact) return yield* badInput("--only needs --redact")
     const chosen = yield* SessionOrConversation.choose(name, from)
     const source = chosen._tag === "Session" ? chosen.session.path : name
@@ -138,8 +138,9 @@ export const exported = Command.make(
     const secrets = found?.secrets
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
     const ending = (name: string) => /\.[^./\\]+$/.exec(name)?.[0]
-    const isOther = isFile && to === undefined && ending(file) === ending(session.path)
+    const isOther = isFile && to === undefined && (file === "-" || ending(file) === ending(session.path))
     const format = isOther ? undefined : yield* formatOf(file, to)
+    if (all && file === "-") return yield* badInput("--all copies files: name FILE, not standard output")
     if (all && !isOther) {
       return yield* badInput(
         "--all copies files as they are: omit --to, and give FILE the ending of the session's file"

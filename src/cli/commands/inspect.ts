@@ -56,7 +56,7 @@ export const inspect = Command.make(
   "inspect",
   flags,
   Effect.fn("cli.inspect")(function* (input) {
-    yield* PageFlag.checkPlace(input.file, input.html)
+    yield* PageFlag.checkPlace(input.file, input)
     const sharing = yield* ShareFlags.sharingOf(input)
     if (input.beside !== undefined && input.json) return yield* badInput("use either --beside or --json, not both")
     if (input.beside === "-" && input.file === "-") return yield* badInput("standard input has one conversation only")

@@ -55,7 +55,7 @@ export const replay = Command.make(
   flags,
   Effect.fn("cli.replay")(function* (input) {
     yield* checked(input)
-    yield* PageFlag.checkPlace(input.file, input.html)
+    yield* PageFlag.checkPlace(input.file, input)
     const prices = yield* PricesFlag.read(input.prices)
     const threshold = thresholdOf(input.threshold, undefined)
     const { format, session, transcript } = yield* ConversationInput.load(input)

@@ -14,7 +14,7 @@ import * as SessionRetention from "../../services/session/SessionRetention.ts"
 import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
 import { secretsIn } from "../../services/transcripts/RedactSession.ts"
-import * as Export from "../../services/transcripts/TranscriptExport.ts"
+import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import { addUnderFreeId } from "../flags/ImportedSession.ts"
 import { inspected, writePage } from "../flags/InspectedFile.ts"
@@ -30,7 +30,7 @@ import { orExit } from "../output/RuntimeText.ts"
 import { headingOf, sessionTable } from "../output/SessionTable.ts"
 import { ago, iso } from "../output/TimeText.ts"
 import { treeText } from "../output/TreeText.ts"
-import { redactedCopy, writeExport } from "../output/WrittenExport.ts"
+import { checkPlace, redactedCopy, writeExport } from "../output/WrittenExport.ts"
 import { copy, resolveAll } from "./sessionsCopy.ts"
 
 /**
@@ -269,7 +269,7 @@ const exported = Command.make(
     redact: Input.flag("redact", "Replace secrets and personal data with placeholders")
   },
   Effect.fn("cli.sessions.export")(function* ({ file, redact, session: sessionName, to }) {
-    yield* Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
+    yield* checkPlace(file)
     const { loaded, summary } = yield* read(sessionName)
     if (to === undefined && /\.html?$/i.test(file)) {
       const sharing = yield* ShareFlags.sharingOf({ share: false, redact, redactTexts: false, html: undefined })
@@ -306,11 +306,13 @@ const imported = Command.make(
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* ConversationInput.load(input)
+    const find = yield* SessionLocator
+    const found = input.file === "-" ? undefined : Option.getOrUndefined(yield* Effect.option(find(input.file)))
     if (entries(loaded.session.conversation).length === 0) {
       return yield* badInput(`${printableLine(input.file)} holds no messages; nothing was imported`)
     }
     const id = yield* addUnderFreeId(loaded.events).pipe(Output.progress("writing the session"))
-    const { title } = input
+    const title = input.title ?? found?.title
     if (title !== undefined) yield* orExit(SessionStore.use((store) => store.rename(id, title)))
     yield* Output.text(id)
   })

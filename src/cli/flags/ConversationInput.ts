@@ -1,4 +1,6 @@
-import { Effect, FileSystem, Stdio } from "effect"
+import { Effect, FileSystem, Stdio, Stream } from "effect"
+import { decode, joinBytes } from "../../domain/text/Bytes.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
@@ -37,8 +39,24 @@ export const locate = Effect.fn("ConversationInput.locate")(function* (name: str
   const isThere = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(file), () => false))
   if (name === "-" || isThere || !sessionName.test(name)) return name
   const find = yield* SessionLocator
-  return yield* find(name).pipe(Output.progress("reading the sessions of your agents"), Effect.mapError(unreadable))
+  const { path } = yield* find(name).pipe(
+    Output.progress("reading the sessions of your agents"),
+    Effect.mapError(unreadable)
+  )
+  return path
 })
+
+/** Keeps standard input in a file as long as the scope lasts, for commands that read the files of sessions. Returns its path. */
+export const keptInput = Effect.gen(function* () {
+  const fs = yield* FileSystem.FileSystem
+  const stdio = yield* Stdio.Stdio
+  const bytes = joinBytes(yield* Stream.runCollect(stdio.stdin))
+  const folder = yield* fs.makeTempDirectoryScoped({ prefix: "palimpsest-" })
+  const isDocument = parsedOrUndefined(decode(bytes).text) !== undefined
+  const file = `${folder}/standard-input.${isDocument ? "json" : "jsonl"}`
+  yield* fs.writeFile(file, bytes, { mode: 0o600 })
+  return file
+}).pipe(Effect.mapError(({ message }) => badInput(`standard input: ${message}`)))
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
 export const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/

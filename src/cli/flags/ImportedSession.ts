@@ -6,7 +6,7 @@ import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { message } from "../../services/runtime/RuntimeNotice.ts"
 import { findSession, type OpenHandlers, type SessionOptions } from "../../services/runtime/SessionOpening.ts"
 import { isSessionId, SessionStore } from "../../services/session/SessionStore.ts"
-import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
+import { type LocatedSession, SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import { orExit } from "../output/RuntimeText.ts"
@@ -41,8 +41,11 @@ export const addUnderFreeId = Effect.fnUntraced(function* (events: ReadonlyArray
   return yield* failed("no id was free for the session; try again")
 })
 
-/** Copies the session in a file, unless it was copied before. Returns the id of the copy. */
-const copied = Effect.fnUntraced(function* (file: string, { notify, progress = (_label, work) => work }: OpenHandlers) {
+/** Copies a session, unless it was copied before. Returns the id of the copy. */
+const copied = Effect.fnUntraced(function* (
+  { path: file, title }: LocatedSession,
+  { notify, progress = (_label, work) => work }: OpenHandlers
+) {
   const transcripts = yield* Transcripts
   const { events, format } = yield* progress("reading the session", transcripts.load(file, { lenient: true })).pipe(
     Effect.mapError(ConversationInput.unreadable)
@@ -59,32 +62,35 @@ const copied = Effect.fnUntraced(function* (file: string, { notify, progress = (
     return id
   }
   const id = yield* addUnderFreeId(events)
+  if (title !== undefined) yield* orExit(SessionStore.use((store) => store.rename(id, title)))
   yield* notify(message(`resuming a copy of the ${format} session; ${printableLine(file)} is unchanged`))
   return id
 })
 
-/**
- * Replaces the name of a session to resume by the id of a saved one. Where no saved session has this name, and a session of another agent has
- * this id, that one is copied.
- */
-export const resumable = Effect.fnUntraced(function* (options: SessionOptions, handlers: OpenHandlers) {
-  const { session } = options
-  if (session?._tag !== "Resume" || session.name === latestName) return options
-  if (!ConversationInput.sessionName.test(session.name)) return options
-  const unknown = yield* findSession(session.name).pipe(
+/** Returns the name of a session to resume. Where no saved session has it, and a session of another agent has this id, that one is copied. */
+export const resumableName = Effect.fnUntraced(function* (name: string, handlers: OpenHandlers) {
+  if (name === latestName || !ConversationInput.sessionName.test(name)) return name
+  const unknown = yield* findSession(name).pipe(
     Effect.as(undefined),
     Effect.catchTag("SessionSelectionError", (error) =>
       error.problem._tag === "Ambiguous" ? Effect.undefined : Effect.succeed(error)
     ),
     orExit
   )
-  if (unknown === undefined) return options
+  if (unknown === undefined) return name
   const find = yield* SessionLocator
   const { progress = (_label, work) => work } = handlers
-  const file = yield* progress("reading the sessions of your agents", find(session.name)).pipe(
+  const located = yield* progress("reading the sessions of your agents", find(name)).pipe(
     Effect.catchTag("TranscriptError", (error) =>
       error.kind === "UnknownSession" ? orExit(Effect.fail(unknown)) : Effect.fail(ConversationInput.unreadable(error))
     )
   )
-  return { ...options, session: { ...session, name: yield* copied(file, handlers) } }
+  return yield* copied(located, handlers)
+})
+
+/** Options whose session can be resumed under its name. */
+export const resumable = Effect.fnUntraced(function* (options: SessionOptions, handlers: OpenHandlers) {
+  const { session } = options
+  if (session?._tag !== "Resume") return options
+  return { ...options, session: { ...session, name: yield* resumableName(session.name, handlers) } }
 })

@@ -75,7 +75,7 @@ export const inspected = Effect.fnUntraced(function* (
     file,
     format: loaded.format,
     bytes: loaded.bytes,
-    session: loaded.transcript?.session ?? started?.importedFrom?.session ?? started?.session ?? null,
+    session: loaded.transcript?.session ?? started?.session ?? null,
     model,
     cwd,
     ...inspection,

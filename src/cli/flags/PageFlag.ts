@@ -1,8 +1,8 @@
 import { Effect, FileSystem } from "effect"
 import { Flag } from "effect/cli"
-import * as Export from "../../services/transcripts/TranscriptExport.ts"
-import { badInput, failed } from "../output/ExitError.ts"
+import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
+import * as WrittenExport from "../output/WrittenExport.ts"
 import * as Input from "./SharedFlags.ts"
 
 /** The flag `--html`, and writing the page that it names. */
@@ -11,10 +11,14 @@ export const flag = Input.optional(
   "Write a self-contained page with charts instead of text"
 )
 
-/** Fails if the page would overwrite the input file, even under another name. */
-export const checkPlace = Effect.fnUntraced(function* (file: string, html: string | undefined) {
+/** Fails if the page would overwrite the input file, even under another name, or share standard output with `--json`. */
+export const checkPlace = Effect.fnUntraced(function* (
+  file: string,
+  { html, json }: { readonly html: string | undefined; readonly json: boolean }
+) {
   if (html === undefined) return
-  yield* Effect.mapError(Export.checkPlace(html), (error) => badInput(error.message))
+  if (html === "-" && json) return yield* badInput("standard output takes one of --html - and --json")
+  yield* WrittenExport.checkPlace(html)
   const fs = yield* FileSystem.FileSystem
   const [read, written] = yield* Effect.forEach([file, html], (path) => Effect.option(fs.realPath(path)))
   if (file !== "-" && read?._tag === "Some" && written?._tag === "Some" && read.value === written.value) {
@@ -25,6 +29,6 @@ export const checkPlace = Effect.fnUntraced(function* (file: string, html: strin
 /** Writes a page and prints its path. */
 export const write = Effect.fnUntraced(function* (file: string, page: Effect.Effect<string>) {
   const html = yield* Output.progress(`drawing ${file}`)(page)
-  yield* Effect.mapError(Export.writeText(file, html), (error) => failed(error.message))
-  yield* Output.notice(`wrote the page to ${file}`)
+  yield* WrittenExport.writeText(file, html)
+  if (file !== "-") yield* Output.notice(`wrote the page to ${file}`)
 })

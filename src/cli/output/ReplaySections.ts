@@ -151,7 +151,7 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     ),
     ...any(
       ({ facts }) => facts.used,
-      row("facts used again after a compression", ({ facts }) => number(facts.used)),
+      row("names used again after a compression", ({ facts }) => number(facts.used)),
       kept("still in the context", ({ inContext }) => inContext),
       kept("behind a handle", ({ behindHandle }) => behindHandle),
       kept("lost", ({ lost }) => lost)

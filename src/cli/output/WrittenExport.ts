@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
+import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { writeMarkdown } from "../../domain/transcripts/MarkdownWriter.ts"
@@ -7,11 +8,21 @@ import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { redactEvents } from "../../services/transcripts/RedactSession.ts"
 import * as Export from "../../services/transcripts/TranscriptExport.ts"
-import { failed } from "./ExitError.ts"
+import { badInput, failed } from "./ExitError.ts"
 import * as Output from "./Output.ts"
 import { tellUnsearched } from "./RedactionNotices.ts"
 
-/** A conversation in a file of any format. */
+/** A conversation in a file of any format. The name `-` stands for standard output. */
+
+/** Fails as bad input when nothing can be written there. Call it before work that takes long or costs money. */
+export const checkPlace = (file: string) =>
+  file === "-" ? Effect.void : Effect.mapError(Export.checkPlace(file), (error) => badInput(error.message))
+
+/** Writes a text to a file, or to standard output. */
+export const writeText = (file: string, text: string) =>
+  file === "-"
+    ? Effect.asVoid(Output.bytes(encode(text)))
+    : Effect.mapError(Export.writeText(file, text), (error) => failed(error.message))
 
 /** Returns the events without their secrets, and how many were replaced. Prints what could not be searched. */
 export const redactedCopy = Effect.fnUntraced(function* (
@@ -37,6 +48,7 @@ export const writeTranscript = Effect.fnUntraced(function* (
   events: ReadonlyArray<SessionEvent>,
   options?: Parameters<typeof Export.write>[3]
 ) {
+  if (file === "-") return yield* writeText(file, `${(yield* Export.lines(format, events)).join("\n")}\n`)
   const unheld = yield* Export.write(file, format, events, options).pipe(
     Output.progress(`writing ${file}`),
     Effect.mapError((error) => failed(error.message))
@@ -56,7 +68,7 @@ export const writeExport = Effect.fnUntraced(function* (
   if (format === "markdown") {
     const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
     const page = writeMarkdown(events.reduce(applyEvent, emptySession).conversation, printableLine(heading))
-    return yield* Effect.mapError(Export.writeText(file, page), (error) => failed(error.message))
+    return yield* writeText(file, page)
   }
   yield* writeTranscript(file, format, events)
 })

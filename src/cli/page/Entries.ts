@@ -12,12 +12,12 @@ import {
   type ShortenedPart,
   view
 } from "../../domain/conversation/Conversation.ts"
-import { opensTurn } from "../../domain/evaluation/Inspection.ts"
 import { partKindOf } from "../../domain/evaluation/PartKind.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { firstUnits, clipped } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { isTime } from "../../domain/text/Time.ts"
+import { isPrompt } from "../../domain/transcripts/voice/Voice.ts"
 import { eachItem } from "../../services/evaluation/Steps.ts"
 import { dollars } from "../output/InspectReport.ts"
 import { number, plural } from "../output/Output.ts"
@@ -101,7 +101,7 @@ const rowsOf = (conversation: Conversation): ReadonlyArray<Row> => {
   const rows: Array<Row> = []
   let turns = 0
   const add = (entry: Entry, isInserted: boolean) => {
-    const isTurn = !isInserted && opensTurn(entry)
+    const isTurn = !isInserted && isPrompt(entry)
     if (isTurn) turns += 1
     const turn = isTurn ? turns : undefined
     rows.push({

@@ -243,7 +243,7 @@ const itemsOf = (body: string): Array<SnapshotItem> => {
       .slice(line.length)
       .replace(/^\s*\n/, "")
       .trimStart()
-    if (/^[\p{L}\p{N}_ ()',.-]+:$/u.test(line) && rest.startsWith(`<${wordsTag} `)) label = line.slice(0, -1)
+    if (/^[\p{L}\p{N}_ ()',.?-]+:$/u.test(line) && rest.startsWith(`<${wordsTag} `)) label = line.slice(0, -1)
     else if (line.trim() !== "" && line.trim() !== nothing) items.push(readItem(keyOf(line), line.trimEnd()))
   }
   return items

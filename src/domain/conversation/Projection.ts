@@ -49,7 +49,7 @@ const misplacedNote = (part: Part, handle: Handle | undefined): Part => ({
 
 /** The notes before text of a summary or a program, which the protocol sends in the user's role. */
 export const foreignNotes = {
-  summary: `${runtimeMark} What follows was written by a model: a summary of what was said before.`,
+  summary: `${runtimeMark} What follows is a summary of what was said before, not the user's words.`,
   program: `${runtimeMark} What follows was put here by a program, not by the user.`
 }
 

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { actionsOf } from "../actions/Actions.ts"
 import { isCommand } from "../actions/AgentTools.ts"
 import { answerText } from "../actions/ToolResults.ts"
-import { isCall, isMedia, isResponse, isText, type Part, Role } from "../content/Content.ts"
+import { isCall, isResponse, type Part, Role } from "../content/Content.ts"
 import {
   type Conversation,
   entries,
@@ -21,6 +21,7 @@ import {
 import type { SessionEvent } from "../session/Session.ts"
 import { relativePath } from "../text/WorkspacePath.ts"
 import { Cost, type Prices } from "../tokens/Prices.ts"
+import { isPrompt } from "../transcripts/voice/Voice.ts"
 import { type AppliedCompaction, Compaction, sizesOf } from "./Compactions.ts"
 import { LargePart, PartKind, partKindOf } from "./PartKind.ts"
 import { answersIn, recordedCost, RecordedUsage, summaryRequests, usageOf } from "./RecordedUse.ts"
@@ -54,7 +55,7 @@ export type RepeatedRead = typeof RepeatedRead.Type
 export const Inspection = Schema.Struct({
   /** Messages in the log, the environment message included. */
   messages: Schema.Natural,
-  /** Number of user messages that begin a turn. */
+  /** Number of the user's prompts. */
   turns: Schema.Natural,
   tokens: Schema.Struct({ all: Schema.Natural, view: Schema.Natural, environment: Schema.Natural }),
   roles: Schema.Array(Schema.Struct({ role: Role, messages: Schema.Natural, ...sums })),
@@ -93,12 +94,6 @@ export const Inspection = Schema.Struct({
   })
 })
 export type Inspection = typeof Inspection.Type
-
-/** Whether a message begins a turn, because the user wrote it. */
-export const opensTurn = (entry: Entry): boolean =>
-  entry.content.role === "user" &&
-  entry.author === undefined &&
-  entry.content.parts.some((part) => (isText(part) && part.text !== "") || isMedia(part))
 
 /** Facts about a conversation that its messages do not contain. */
 export interface InspectionContext {
@@ -215,7 +210,7 @@ export class MessageInspection {
     const answers = answersIn(log, sizes)
     const usage = usageOf(answers)
     const summaries = summaryRequests(about.events ?? [])
-    const starts = log.flatMap((entry, index) => (opensTurn(entry) ? [index] : []))
+    const starts = log.flatMap((entry, index) => (isPrompt(entry) ? [index] : []))
     const sums = tally.sums()
     return {
       messages: log.length,

@@ -13,7 +13,7 @@ export interface PlayedStrategy {
   readonly refused: number
   /** Compressions that changed something. */
   readonly compressions: number
-  /** Of the facts used again after a compression: those in the context, those a recall away, those lost. */
+  /** Of the names used again after a compression: those in the context, those a recall away, those lost. */
   readonly facts: {
     readonly used: number
     readonly inContext: number
@@ -62,7 +62,7 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
   return [
     others.length === 0
       ? `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${missing}.`
-      : `Of the facts that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${missing}.`
+      : `Of the names that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${missing}.`
   ]
 }
 

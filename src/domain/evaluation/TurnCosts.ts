@@ -5,9 +5,9 @@ import { printableLine } from "../text/InvisibleCharacters.ts"
 import { isTime } from "../text/Time.ts"
 import { builtInPrices, costOf, type Prices } from "../tokens/Prices.ts"
 import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
+import { isPrompt } from "../transcripts/voice/Voice.ts"
 import { cacheBreaks, type CacheBreak } from "./CacheBreaks.ts"
 import { countedTokens, viewSizes } from "./Compactions.ts"
-import { opensTurn } from "./Inspection.ts"
 import { answersIn } from "./RecordedUse.ts"
 
 /** What each turn of a conversation cost, and where the prompt cache broke, from the use that its messages record. */
@@ -54,10 +54,11 @@ export const turnCosts = (
   for (const entry of log) {
     if (entry.author === "environment") continue
     let open = turns.at(-1)
-    if (opensTurn(entry) || open === undefined) {
+    const isTurn = isPrompt(entry)
+    if (isTurn || open === undefined) {
       const text = entry.content.parts.find((part) => part.text !== undefined)?.text ?? ""
       open = {
-        turn: opensTurn(entry) ? (open?.turn ?? 0) + 1 : 0,
+        turn: isTurn ? (open?.turn ?? 0) + 1 : 0,
         entry: entry.id,
         title: printableLine(firstUnits(text.trim(), titleUnits)),
         messages: 0,

@@ -27,10 +27,10 @@ const sessionLocator = Layer.effect(
   Effect.gen(function* () {
     const context = yield* Effect.context<FileSystem.FileSystem | Path.Path | SessionFiles>()
     return Effect.fnUntraced(function* (name: string) {
-      const [{ layer }, { sessionPath }] = yield* Effect.promise(() =>
+      const [{ layer }, { locateSession }] = yield* Effect.promise(() =>
         Promise.all([import("./LiveAgentSessions.ts"), import("../../services/transcripts/ChooseSession.ts")])
       )
-      return yield* sessionPath(name).pipe(Effect.provide(Layer.fresh(layer)), Effect.provideContext(context))
+      return yield* locateSession(name).pipe(Effect.provide(Layer.fresh(layer)), Effect.provideContext(context))
     })
   })
 )

@@ -48,7 +48,10 @@ const tests: ServiceTests<SessionBacking, SessionBacking["Service"]> = {
     yield* backing.create("s1", "head", all)
     for (const from of [1, 2, 16, 17, 40, 41]) {
       for (const to of [1, 2, 17, 18, 33, 40, 41, 60]) {
-        assert.deepStrictEqual(linesOf(yield* backing.read("s1", from, to)), all.slice(from - 1, Math.max(from, to) - 1))
+        assert.deepStrictEqual(
+          linesOf(yield* backing.read("s1", from, to)),
+          all.slice(from - 1, Math.max(from, to) - 1)
+        )
       }
     }
   },

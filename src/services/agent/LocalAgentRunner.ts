@@ -72,11 +72,13 @@ const attempt = Effect.fnUntraced(
     })
     const inTime = yield* completion.submitted
     if (inTime !== undefined) return yield* resultOf(agent, startedAt, undefined, inTime, yield* trace(agent))
-    const { end } = progress
+    const { end, turns } = progress
     if (!end.hasGrace) return yield* resultOf(agent, startedAt, end, undefined, yield* trace(agent))
     yield* chat
       .append([{ content: user(text(warning(end))), at: yield* Clock.currentTimeMillis, author: "program" }])
       .pipe(Effect.andThen(runOnce(agent, "", agent.lastTools, grace)), Effect.ignore)
+    // "After 4 turns" would contradict the limit of 3.
+    if (end.reason === "MAX_TURNS") progress.turns = turns
     return yield* resultOf(agent, startedAt, end, yield* completion.submitted, yield* trace(agent))
   },
   (work, { working }) => working.withPermit(work)

@@ -73,9 +73,7 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
     : transcriptError(name, 0, "no such file or session", "UnknownSession")
 })
 
-/** Returns the path of the session with this path, id or beginning of an id. */
-export const sessionPath = Effect.fn("ChooseSession.sessionPath")(function* (name: string) {
-  const list = yield* listSessions()
-  const { path } = yield* chooseSession(name, list)
-  return path
-})
+/** Returns the session of this machine with this path, id or beginning of an id. */
+export const locateSession = Effect.fn("ChooseSession.locateSession")((name: string) =>
+  Effect.flatMap(listSessions(), (list) => chooseSession(name, list))
+)

@@ -90,7 +90,7 @@ Figures
   actions that need what was before          4
     grounded in the context               25 %
     or one recall away                    75 %
-  facts used again after a compression       4
+  names used again after a compression       4
     still in the context                  25 %
     behind a handle                       50 %
     lost                                  25 %

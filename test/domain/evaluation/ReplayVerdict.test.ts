@@ -42,7 +42,7 @@ const rows: ReadonlyArray<
     [one, other],
     [
       "`palimpsest` costs least in a window of 64,000 tokens: $3.83, 20 % less than `pi` ($4.80).",
-      "Of the facts that the agent used again, 92 % of 332 are still in the context with `pi`, 85 % of 377 with `palimpsest`; the others are one recall away."
+      "Of the names that the agent used again, 92 % of 332 are still in the context with `pi`, 85 % of 377 with `palimpsest`; the others are one recall away."
     ]
   ],
   [
@@ -53,7 +53,7 @@ const rows: ReadonlyArray<
     ],
     [
       "`palimpsest` sends least in a window of 64,000 tokens: 3,041,713 tokens, 36 % less than `pi` (4,775,948 tokens).",
-      "Of the facts that the agent used again, 50 % of 100 are still in the context with `palimpsest`, 40 % of 100 with `pi`; lost are 20 with `palimpsest`, 30 with `pi`.",
+      "Of the names that the agent used again, 50 % of 100 are still in the context with `palimpsest`, 40 % of 100 with `pi`; lost are 20 with `palimpsest`, 30 with `pi`.",
       "Messages that no request could hold: 2 with `palimpsest`; take a larger window."
     ]
   ],

@@ -126,7 +126,7 @@ const expectedFacts = {
   "claude .jsonl": {
     folder: "/home/marco/projects/spotter",
     title: "create the beads",
-    prompts: 1,
+    prompts: 2,
     prompt: 564_356,
     requests: 17
   },

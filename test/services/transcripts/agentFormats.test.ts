@@ -169,7 +169,7 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, program, records, shel
     assert.deepInclude(facts, {
       session,
       folder,
-      title: agent === "opencode" ? undefined : "When is high water?",
+      title: "When is high water?",
       model: "claude-opus-4-6",
       startedAt: timeOf(0),
       updatedAt: timeOf(6),
@@ -195,8 +195,7 @@ describe.each(agents)("%s", (agent, { countsWritten, odd, program, records, shel
     assert.deepStrictEqual(saidIn(after).slice(0, 6), saidInTalk)
     assert.strictEqual(transcript.steps.filter(({ _tag }) => _tag === "Compaction").length, 1)
     const { facts, requests } = scanned(agent, after)
-    // opencode's request for a compaction is a message in the user's role.
-    assert.strictEqual(facts.prompts, agent === "opencode" ? 4 : 3)
+    assert.strictEqual(facts.prompts, 3)
     if (agent === "opencode") return
     assert.deepStrictEqual(
       requests.map(({ changes }) => changes),

@@ -7,7 +7,7 @@ import type { Model } from "../../../services/model/Model.ts"
 import type { Environment } from "../../../services/platform/Environment.ts"
 import type { AgentHost } from "../../../services/runtime/AgentHost.ts"
 import type { RuntimePlatform } from "../../../services/runtime/RuntimePlatform.ts"
-import type { OpenSession } from "../../../services/runtime/SessionOpening.ts"
+import type { OpenHandlers, OpenSession } from "../../../services/runtime/SessionOpening.ts"
 import type { SessionFiles } from "../../../services/session/SessionFiles.ts"
 import type { SessionStore } from "../../../services/session/SessionStore.ts"
 import type { BlobFolder, TempStore } from "../../../services/session/TempStore.ts"
@@ -16,6 +16,7 @@ import type { ChatTerminal } from "../../../services/terminal/ChatTerminal.ts"
 import type { TokenCounter } from "../../../services/tokens/TokenCounter.ts"
 import type { Transcripts } from "../../../services/transcripts/Transcripts.ts"
 import * as Output from "../../output/Output.ts"
+import { noticeLine } from "../../output/RuntimeText.ts"
 import { headingOf } from "../../output/SessionTable.ts"
 
 /** Recorded answers that replace a model. */
@@ -102,6 +103,13 @@ export const make = Effect.fnUntraced(function* (
     cost: yield* Ref.make(0)
   }
 })
+
+/** What is said while a session opens, on the terminal of the chat. */
+export const openHandlers = (terminal: ChatTerminal["Service"]) =>
+  ({
+    notify: (notice) => terminal.note(noticeLine(notice)),
+    progress: (label, work) => terminal.during(label, () => work)
+  }) satisfies OpenHandlers
 
 /** Shows a line beside the answers. */
 export const say = ({ terminal }: ChatSession, line: string): Effect.Effect<void> => terminal.note(printableLine(line))

@@ -1,7 +1,8 @@
 import { Effect, Option, Ref } from "effect"
 import { findSession } from "../../../services/runtime/SessionOpening.ts"
+import { resumableName } from "../../flags/ImportedSession.ts"
 import { orExit } from "../../output/RuntimeText.ts"
-import { type NextSession, say } from "./ChatSession.ts"
+import { type NextSession, openHandlers, say } from "./ChatSession.ts"
 import { chooseSession } from "./SessionPicker.ts"
 import { listSessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
@@ -21,7 +22,7 @@ export const resume: SlashCommand = {
       yield* Ref.set(session.prefill, "/resume ")
       return undefined
     }
-    const { holder, id } = yield* orExit(findSession(name))
+    const { holder, id } = yield* orExit(findSession(yield* resumableName(name, openHandlers(session.terminal))))
     if (id === session.id) {
       yield* say(session, "You are already in this session.")
       return undefined

@@ -17,15 +17,23 @@ const argumentText = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n\s*([^\n]*)\n[^]*?(?:\n\s*
 /** A longer command is clipped at the end of a word. */
 const maxChars = 200
 
-/** Returns a command on one line, without its here-documents and filters of its output, such as `| tail -20`. */
-const wholeLine = (command: string): string => {
+/** Returns a command on one line, without its here-documents. */
+const oneLine = (command: string): string =>
   // A here-document is input; what it says stands in the file or the commit that it became.
-  const own = command.replace(argumentText, "$2…").replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
-  return withoutView(own.replace(/\s+/g, " ").trim())
-}
+  command
+    .replace(argumentText, "$2…")
+    .replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
+    .replace(/\s+/g, " ")
+    .trim()
+
+/** Returns a command on one line, without filters of its output, such as `| tail -20`. */
+const wholeLine = (command: string): string => withoutView(oneLine(command))
 
 const clippedCommand = (line: string): string =>
   line.length <= maxChars ? line : `${firstUnits(line, maxChars).replace(/\s+\S*$/, "")}…`
+
+/** Returns a command as it ran: on one line, with the filters of its output, clipped. */
+export const ranLine = (command: string): string => clippedCommand(oneLine(command))
 
 /** Returns a command as a snapshot shows it: on one line, clipped. */
 export const commandLine = (command: string): string => clippedCommand(wholeLine(command))

@@ -19,7 +19,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, commandLine } from "./CommandLines.ts"
+import { commandItems, commandLine, ranLine } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
 
@@ -117,7 +117,7 @@ const actionText = (action: Action, failed: boolean): string => {
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${commandLine(action.command)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
+      return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
     case "Search":
       return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
@@ -129,7 +129,7 @@ const actionText = (action: Action, failed: boolean): string => {
 
 const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall): string =>
   isRefused === true
-    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${commandLine(action.command)}` : ""}`
+    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
     : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed)}`
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
@@ -268,7 +268,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
     const summaryTexts = summaries.map(({ entry, handle, line }) =>
       statement(
         `summary ${entry}`,
-        `an earlier summary, written by a model (${ofEntry(entry, handle)}): ${endsOf(line, Math.floor(share("summary") * 3))}`
+        `an earlier summary (${ofEntry(entry, handle)}): ${endsOf(line, Math.floor(share("summary") * 3))}`
       )
     )
     const knowledge = [

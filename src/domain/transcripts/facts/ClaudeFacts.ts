@@ -1,6 +1,7 @@
 import { titleOf } from "../../session/SessionHead.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
 import type { Json } from "../JsonRecord.ts"
+import { isBareCommand } from "../PromptTitle.ts"
 import {
   type CacheChange,
   addChange,
@@ -9,8 +10,7 @@ import {
   addPrompt,
   addRequest,
   noteTime,
-  type ScanState,
-  wordsOf
+  type ScanState
 } from "./ScanState.ts"
 
 /** The facts of a session of Claude Code. */
@@ -42,6 +42,31 @@ const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | und
   })
 }
 
+const separator = "\u0000"
+
+/** Follows the messages that wait while the agent works. One that is removed was sent; one that is dequeued has a record that follows. */
+const scanQueue = (
+  state: ScanState,
+  { content, operation }: Extract<ClaudeRecord, { readonly _tag: "Queued" }>
+): void => {
+  const { last } = state
+  const words = typeof content === "string" ? content.trim() : undefined
+  const waiting = last.queue === undefined ? [] : last.queue.split(separator)
+  if (operation === "enqueue" && words !== undefined) waiting.push(words)
+  else if (operation === "popAll") waiting.length = 0
+  else {
+    const [sent] = waiting.splice(words === undefined ? 0 : Math.max(0, waiting.indexOf(words)), 1)
+    if (operation === "remove" && sent !== undefined && !isBareCommand(sent) && addPrompt(state, sent))
+      last[`sent ${sent}`] = sent
+  }
+  if (waiting.length === 0) delete last.queue
+  else last.queue = waiting.join(separator)
+}
+
+/** Whether a message was counted when it left the queue. */
+const isFromQueue = ({ last }: ScanState, content: unknown): boolean =>
+  typeof content === "string" && last[`sent ${content.trim()}`] !== undefined
+
 const scan = (state: ScanState, record: ClaudeRecord): void => {
   const { facts, last } = state
   noteTime(state, record.at)
@@ -62,10 +87,12 @@ const scan = (state: ScanState, record: ClaudeRecord): void => {
     const change = Object.hasOwn(attachmentChanges, record.name) ? attachmentChanges[record.name] : undefined
     if (change !== undefined) addChange(state, change, thread)
   }
+  if (record._tag === "Queued") scanQueue(state, record)
+  if (record._tag === "Sent" && record.isProgram !== true && thread === undefined && !isFromQueue(state, record.prompt))
+    addPrompt(state, record.prompt)
   if (record._tag === "Message" && record.role === "user" && thread === undefined) {
-    const words = record.kind === "message" ? wordsOf(record.content) : ""
-    addPrompt(state, words)
-    if (words !== "" && last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid) {
+    const isPrompt = record.kind === "message" && addPrompt(state, record.content)
+    if (isPrompt && last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid) {
       addChange(state, "rewind")
     }
   }

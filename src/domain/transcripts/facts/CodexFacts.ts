@@ -1,6 +1,6 @@
 import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
 import type { Json } from "../JsonRecord.ts"
-import { addChange, noteValue, noUsage, addPrompt, addRequest, noteTime, type ScanState, wordsOf } from "./ScanState.ts"
+import { addChange, noteValue, noUsage, addPrompt, addRequest, noteTime, type ScanState } from "./ScanState.ts"
 
 /** The facts of a session of Codex. */
 
@@ -30,7 +30,8 @@ const scan = (state: ScanState, record: CodexRecord): void => {
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
       facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
-      return addPrompt(state, wordsOf(record.item.content))
+      addPrompt(state, record.item.content)
+      return
     case "Compacted":
       return addChange(state, "compaction")
     case "RolledBack":

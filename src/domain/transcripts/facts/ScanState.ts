@@ -1,7 +1,9 @@
+import type { Part } from "../../content/Content.ts"
+import { blockMedia } from "../../content/MediaBlocks.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson } from "../JsonRecord.ts"
+import { isJson, textAt } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
-import { firstWords } from "../voice/Voice.ts"
+import { isPrompt } from "../voice/Voice.ts"
 
 /** What lists and accounts need of a session, gathered record by record. */
 
@@ -42,7 +44,7 @@ export interface SessionFacts {
   /** Milliseconds since 1970. */
   readonly startedAt?: number | undefined
   readonly updatedAt?: number | undefined
-  /** Messages that the user typed. */
+  /** Prompts of the user, those that were taken back included. */
   readonly prompts: number
 }
 
@@ -59,15 +61,15 @@ export interface ScanState {
 /** The state before the first record. */
 export const newScan = (): ScanState => ({ facts: { prompts: 0 }, requests: [], changes: {}, last: {} })
 
-/** Returns the user's first words in a content that is a text or a list of parts. */
-export const wordsOf = (content: unknown): string => {
-  if (typeof content === "string") return firstWords(content)
-  if (!Array.isArray(content)) return isJson(content) ? wordsOf(content.parts) : ""
-  for (const part of content) {
-    const words = typeof part === "string" ? wordsOf(part) : isJson(part) ? wordsOf(part.text) : ""
-    if (words !== "") return words
-  }
-  return ""
+/** Returns the texts and media of a content that is a text or a list of parts. */
+const partsOf = (content: unknown): ReadonlyArray<Part> => {
+  if (typeof content === "string") return [{ text: content }]
+  if (!Array.isArray(content)) return isJson(content) ? partsOf(content.parts) : []
+  return content.flatMap((part: unknown): Part | ReadonlyArray<Part> => {
+    if (typeof part === "string") return [{ text: part }]
+    const text = isJson(part) ? textAt(part, "text") : undefined
+    return text === undefined ? (blockMedia(part) ?? []) : [{ text }]
+  })
 }
 
 /** The usage of a request whose counts are invalid. */
@@ -80,12 +82,14 @@ export const noteTime = ({ facts }: ScanState, at: number | undefined): void => 
   facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
 }
 
-/** Notes a message of the user. */
-export const addPrompt = ({ facts }: ScanState, words: string): void => {
-  const title = promptTitle(words)
-  if (title === "") return
+/** Notes a message in the user's role. Returns whether it is a prompt. */
+export const addPrompt = ({ facts }: ScanState, content: unknown): boolean => {
+  const parts = partsOf(content)
+  if (!isPrompt({ content: { role: "user", parts } })) return false
   facts.prompts += 1
-  if (facts.title === undefined || isBareCommand(facts.title)) facts.title = title
+  const title = parts.map(({ text = "" }) => promptTitle(text)).find((one) => one !== "")
+  if (title !== undefined && (facts.title === undefined || isBareCommand(facts.title))) facts.title = title
+  return true
 }
 
 const mainThread = ""

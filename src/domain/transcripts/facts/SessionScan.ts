@@ -4,11 +4,11 @@ import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
-import { decodeOpencode } from "../opencode/Record.ts"
+import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi } from "../pi/Record.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { scanCodex } from "./CodexFacts.ts"
-import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, type ScanState, wordsOf } from "./ScanState.ts"
+import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, type ScanState } from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -30,7 +30,7 @@ const scanGemini = (state: ScanState, json: Json): void => {
     case "Rewound":
       return addChange(state, "rewind")
     case "Message": {
-      if (record.role === "user") return addPrompt(state, wordsOf(record.content))
+      if (record.role === "user") return void addPrompt(state, record.content)
       const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
       return addRequest(state, { id, at, model, usage })
     }
@@ -58,7 +58,7 @@ const scanPi = (state: ScanState, json: Json): void => {
     case "LevelChanged":
       return noteValue(state, "level", record.level, "thinking")
     case "Message": {
-      if (record.by === "user") return addPrompt(state, wordsOf(record.content))
+      if (record.by === "user") return void addPrompt(state, record.content)
       if (record.by !== "model") return
       const { at = 0, beganAt = at, isFree, model = "unknown", usage = noUsage } = record
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
@@ -74,7 +74,7 @@ const scanOwnEntry = (state: ScanState, entry: unknown): void => {
   if (!isJson(entry) || !isJson(entry.content)) return
   const at = typeof entry.at === "number" ? entry.at : undefined
   noteTime(state, at)
-  if (entry.content.role === "user" && entry.author === undefined) addPrompt(state, wordsOf(entry.content.parts))
+  if (entry.content.role === "user" && entry.author === undefined) addPrompt(state, entry.content.parts)
   const usage = ownUsage(entry.usage)
   const { facts, last } = state
   // What was imported was paid in the session that it comes from, and what a recording answered was paid when it was made.
@@ -114,16 +114,23 @@ const scanOwn = (state: ScanState, record: Json): void => {
 
 const scanOpencode = (state: ScanState, json: Json): void => {
   const record = decodeOpencode(json)
-  const { facts } = state
+  const { facts, last } = state
   if (record._tag === "Session") {
     facts.session ??= record.id
     facts.folder ??= record.folder
     facts.title = titleOf(record.title ?? "") || facts.title
     facts.parent = record.parent ?? facts.parent
   }
+  if (record._tag === "Part") {
+    const part = decodePart(record.data)
+    const asking = `asking ${record.message}`
+    if (last[asking] === undefined || part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
+    if (addPrompt(state, [part.piece.part])) delete last[asking]
+  }
   if (record._tag !== "Message") return
   noteTime(state, record.at)
-  if (record.role === "user") facts.prompts += 1
+  // What it says stands in rows that follow.
+  if (record.role === "user") last[`asking ${record.id}`] = record.id
   if (record.role !== "assistant") return
   const { at = 0, id, model = "unknown", usage = noUsage } = record
   addRequest(state, { id, at, model, usage })

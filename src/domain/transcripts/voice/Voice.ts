@@ -1,4 +1,4 @@
-import { isResponse, isText, type Part } from "../../content/Content.ts"
+import { isMedia, isResponse, isText, type Part } from "../../content/Content.ts"
 import { responseText } from "../../content/MediaBlocks.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { userReply } from "./ResultVoice.ts"
@@ -318,6 +318,16 @@ export const authorOf = (parts: ReadonlyArray<Part>): Author | undefined => {
   const voices = voicesOf({ content: { role: "user", parts: [...parts] } }).flat()
   const isUsers = voices.some(({ isCommand, speaker }) => speaker === "user" || isCommand === true)
   return voices.length === 0 || isUsers ? undefined : "program"
+}
+
+/** Whether a message is a prompt: the user begins a turn with words, which may be those after a command, or with media. */
+export const isPrompt = (message: Pick<Draft, "author" | "content">): boolean => {
+  const { author, content } = message
+  if (content.role !== "user" || author !== undefined) return false
+  const voices = voicesOf(message)
+  return content.parts.some(
+    (part, at) => isMedia(part) || (isText(part) && (voices[at] ?? []).some(({ speaker }) => speaker === "user"))
+  )
 }
 
 /** Returns the user's first words in a text in the user's role; none in the record of a command. */

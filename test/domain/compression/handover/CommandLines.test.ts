@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { CommandRun } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
 import { cost } from "../../../../src/domain/compression/handover/Budget.ts"
-import { commandItems } from "../../../../src/domain/compression/handover/CommandLines.ts"
+import { commandItems, commandLine, ranLine } from "../../../../src/domain/compression/handover/CommandLines.ts"
 import { Handle } from "../../../../src/domain/content/Handle.ts"
 import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
@@ -32,6 +32,13 @@ const lines = (list: ReturnType<typeof listed>, budget = 1_000) =>
       .slice(1)
       .map((line) => line.trim())
   )
+
+describe("a command", () => {
+  it("stands as it ran where it is the last action, and without filters of its output in the list", () => {
+    const command = "npm run build 2>&1 |\n  head -5"
+    assert.deepStrictEqual([ranLine(command), commandLine(command)], ["npm run build 2>&1 | head -5", "npm run build"])
+  })
+})
 
 describe("the list of commands", () => {
   it("begins with open failures and what was published; a failure that a success ended is no state", () => {

@@ -19,14 +19,17 @@ const spanOf = (text: string, index: number): Span => ({
 })
 
 describe("an answer to a question", () => {
-  const asked = (text: string, index: number): Span => ({ ...spanOf(text, index), question: "Which rig: a/b?" })
+  const asked = (text: string, index: number): Span => ({
+    ...spanOf(text, index),
+    question: "Which rig: a/b? This is one app"
+  })
   it("is shown with its question, and is not the latest request", () => {
     const spans = [spanOf("Set up the linters.", 0), spanOf("Be quick.", 1), asked("No rig", 2)]
     const shown = (budget: number) => showMessages(spans, spans[0])(budget).items.map(({ text }) => text.split(":")[0])
     assert.deepStrictEqual(shown(1_000), [
       "original request",
       "latest request",
-      "answer to the question Which rig a b (e5)"
+      "answer to the question Which rig a b? (e5)"
     ])
   })
 })

@@ -8,8 +8,11 @@ import type { AgentName } from "../../../../src/domain/transcripts/AgentFolders.
 import { type CacheChange, newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
 import { searchedTexts, speakerOf } from "../../../../src/domain/transcripts/SessionSearch.ts"
+import { isPrompt } from "../../../../src/domain/transcripts/voice/Voice.ts"
 import { root } from "../../../support/paths.ts"
+import { drafts } from "../../../support/reading.ts"
 import { sessionText } from "../../../support/sessions.ts"
+import { readText } from "../../../support/transcripts.ts"
 
 /** The requests of records, as `cost` counts them. */
 const requestsOf = (agent: AgentName, records: ReadonlyArray<unknown>) => {
@@ -17,6 +20,45 @@ const requestsOf = (agent: AgentName, records: ReadonlyArray<unknown>) => {
   for (const record of records) scanRecord(state, agent, record)
   return state.requests
 }
+
+describe("prompts", () => {
+  it("are as many in a list as in the conversation: none for a bare command, one for its arguments, an image or a queued message", () => {
+    const said: ReadonlyArray<unknown> = [
+      "When is high water?",
+      "<command-name>/model</command-name>\n<command-message>model</command-message>\n<command-args></command-args>",
+      "<local-command-stdout>Set model</local-command-stdout>",
+      "<command-message>review</command-message>\n<command-name>/review</command-name>\n<command-args>the parser</command-args>",
+      "[Request interrupted by user]",
+      [{ type: "image", source: { type: "base64", media_type: "image/png", data: "aGFsbG8=" } }]
+    ]
+    const at = (second: number) => ({ timestamp: `2026-01-01T00:00:0${second}Z`, sessionId: "s" })
+    const records = [
+      ...said.map((content, index) => ({
+        type: "user",
+        uuid: `u${index}`,
+        parentUuid: index === 0 ? null : `u${index - 1}`,
+        ...at(index),
+        message: { role: "user", content }
+      })),
+      ...["and low water?"].flatMap((content) => [
+        { type: "queue-operation", operation: "enqueue", ...at(7), content },
+        { type: "queue-operation", operation: "remove", ...at(8) }
+      ]),
+      {
+        type: "assistant",
+        uuid: "a",
+        parentUuid: "u5",
+        ...at(9),
+        message: { id: "m", role: "assistant", content: [{ type: "text", text: "At three." }] }
+      }
+    ]
+    const state = newScan()
+    for (const record of records) scanRecord(state, "claude", record)
+    const read = drafts(readText(records.map((record) => `${JSON.stringify(record)}\n`).join("")))
+    assert.strictEqual(read.filter(isPrompt).length, 4)
+    assert.strictEqual(state.facts.prompts, 4)
+  })
+})
 
 describe("the sums that an agent records itself", () => {
   it("Codex: the last total of tokens is the sum of the requests", () => {

@@ -110,7 +110,7 @@ describe("a document for opencode", () => {
       said("user", [{ text: "And tomorrow?" }])
     )
     const [first, second] = result.steps
-    assert.match(JSON.stringify(first), /written by a model.*They asked about tides/)
+    assert.match(JSON.stringify(first), /a summary of what was said before.*They asked about tides/)
     assert.include(JSON.stringify(second), "And tomorrow?")
     assert.isTrue(result.document.messages[0]?.parts.every(({ synthetic }) => synthetic === true))
   })
