@@ -1,6 +1,6 @@
-import { Effect, Redacted } from "effect"
+import { Effect, Redacted, Schedule } from "effect"
 import { spawn } from "node:child_process"
-import { mkdtemp } from "node:fs/promises"
+import { mkdtemp, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -53,7 +53,7 @@ const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) 
       })
   )
   const started: { readonly url: string; readonly token: string } = JSON.parse(line)
-  return { ...started, child, ended }
+  return { ...started, child, ended, home }
 })
 
 needs("Chromium")("the page", () => {
@@ -104,10 +104,28 @@ needs("Chromium")("the page", () => {
   })
 })
 
-it.live("a server goes on when its terminal is closed", function* () {
-  const { child, ended, url } = yield* serving([])
+it.live("a server goes on when its terminal is closed, and reads the tokens of the settings again", function* () {
+  const { child, ended, home, token: made, url } = yield* serving([])
   child.kill("SIGHUP")
   assert.strictEqual((yield* Effect.promise(() => fetch(new URL("/health", url)))).status, 200)
+  const statusOf = (token: string) =>
+    Effect.promise(() => fetch(new URL("/v1/sessions", url), { headers: { authorization: `Bearer ${token}` } })).pipe(
+      Effect.map(({ status }) => status)
+    )
+  const until = (status: number) =>
+    Effect.repeat(statusOf("new"), { until: (now) => now === status, schedule: Schedule.spaced("50 millis") })
+  const settings = (text: string) => Effect.promise(() => writeFile(path.join(home, "settings.json"), text))
+  const hash = yield* hashOf(Redacted.make("new"))
+  assert.strictEqual(yield* statusOf("new"), 401)
+  yield* settings(JSON.stringify({ serve: { tokens: [{ tenant: "acme", hash }] } }))
+  yield* until(200)
+  // Settings that cannot be read revoke nothing.
+  yield* settings("{")
+  yield* Effect.sleep("1500 millis")
+  assert.strictEqual(yield* statusOf("new"), 200)
+  yield* settings("{}")
+  yield* until(401)
+  assert.strictEqual(yield* statusOf(made), 200)
   child.kill("SIGTERM")
   assert.strictEqual(yield* Effect.promise(() => ended), 143)
 })

@@ -1,19 +1,13 @@
 import { Config, Effect, type Layer, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
-import {
-  isTenantName,
-  localTenant,
-  type ServeSettings,
-  type TokenSetting,
-  ServedGateway
-} from "../../domain/serve/ServeSettings.ts"
+import { isTenantName, localTenant, type ServeSettings, ServedGateway } from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { serverTokens } from "../flags/ServerTokens.ts"
+import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
@@ -27,7 +21,7 @@ export interface ServeOptions {
   readonly host: string
   readonly port: number
   readonly settings: ServeSettings
-  readonly tokens: ReadonlyArray<TokenSetting>
+  readonly tokens: ServerTokens["tokens"]
   readonly version: string
   readonly page: { readonly html: string; readonly policy: string }
   readonly reference: typeof ReferencePage.render
@@ -176,7 +170,7 @@ export const serve = <E extends { readonly message: string }, R>(
         settings,
         store,
         gateway,
-        tokens: input.runner ? [] : tokens,
+        tokens: input.runner ? Effect.succeed([]) : tokens,
         version,
         page: yield* ServePage.render,
         reference: ReferencePage.render

@@ -35,7 +35,8 @@ export type ServeStore =
 /** Options of a server. */
 export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "bodyBytes"> {
   readonly settings: ServeSettings
-  readonly tokens: ReadonlyArray<TokenSetting>
+  /** Reads the valid tokens; read again while the server runs. */
+  readonly tokens: Effect.Effect<ReadonlyArray<TokenSetting>, { readonly message: string }>
   /** The model of new sessions; absent: that of the settings. */
   readonly model?: string | undefined
   readonly store?: ServeStore | undefined

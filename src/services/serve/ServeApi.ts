@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import {
   HttpApi,
   HttpApiEndpoint,
@@ -112,10 +112,11 @@ export type CompressionDone = typeof CompressionDone.Type
 /** The result of an undo or redo. */
 export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
 
-/** The sender of a request. */
-export class Caller extends Context.Service<Caller, { readonly tenant: string }>()(
-  "palimpsest/services/serve/Caller"
-) {}
+/** The sender of a request. `revoked` waits until its token is valid no longer. */
+export class Caller extends Context.Service<
+  Caller,
+  { readonly tenant: string; readonly revoked: Effect.Effect<void> }
+>()("palimpsest/services/serve/Caller") {}
 
 /** Accepts requests with a valid token, up to the tenant's limit of requests. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Caller }>()(

@@ -1,4 +1,4 @@
-import { Effect, Layer, Metric, Semaphore } from "effect"
+import { Effect, Layer, Metric, Semaphore, Stream } from "effect"
 import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
 import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -53,6 +53,9 @@ const sessions = HttpApiBuilder.group(
           (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
         ).pipe(Effect.andThen(work(tenant)))
       )
+    /** The same for a stream of events, which ends when the token of the request is revoked. */
+    const watched = <A, E, R>(work: (tenant: string) => Effect.Effect<Stream.Stream<A>, E, R>) =>
+      Effect.flatMap(Caller, ({ revoked }) => Effect.map(streamed(work), Stream.interruptWhen(revoked)))
     return handlers.handleAll({
       list: ({ query }) =>
         of((tenant) =>
@@ -70,10 +73,10 @@ const sessions = HttpApiBuilder.group(
       remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
       fork: ({ params, payload }) => of((tenant) => served.fork(tenant, params.id, payload)),
       send: ({ headers, params, payload }) =>
-        streamed((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
+        watched((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
       turn: ({ headers, params }) =>
-        streamed((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
-      events: ({ headers, params }) => streamed((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
+        watched((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
+      events: ({ headers, params }) => watched((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
       cancel: ({ params }) =>
         of((tenant) => Effect.map(served.cancel(tenant, params.id), (cancelled) => ({ cancelled }))),
       compress: ({ params, payload }) => of((tenant) => served.compress(tenant, params.id, payload)),
@@ -146,7 +149,7 @@ const authorization = Layer.effect(
         const request = yield* HttpServerRequest.HttpServerRequest
         // The handler gets the same text, or the same failure.
         if (isLarge(request.headers)) yield* receivingOf(tenant).withPermit(Effect.exit(request.text))
-        return yield* Effect.provideService(work, Caller, { tenant })
+        return yield* Effect.provideService(work, Caller, { tenant, revoked: tokens.revoked(credential) })
       })
     })
   })

@@ -616,6 +616,36 @@ describe("the limit of sessions", () => {
   })
 })
 
+describe("a token that is revoked", () => {
+  it.live("is refused within a second, and its streams end; those of others go on", function* () {
+    const revoked = new Set<string>()
+    const { ask } = yield* startServer({ home: newHome(), revoked })
+    const statusOf = (token: string) => Effect.promise(async () => (await ask("GET", "/v1/sessions", { token })).status)
+    const abort = new AbortController()
+    const watching = Effect.fnUntraced(function* (token: string) {
+      yield* Effect.promise(() => ask("POST", "/v1/sessions", { token, body: { id: "one" } }))
+      return yield* Effect.promise(() => ask("GET", `${one}/events`, { token, signal: abort.signal }))
+    })
+    const [mine, theirs] = [yield* watching(tokens.acme), yield* watching(tokens.zeta)]
+    let isOver = false
+    const others = theirs.text().then(
+      () => (isOver = true),
+      () => {}
+    )
+    revoked.add("acme")
+    yield* Effect.promise(() => mine.text())
+    assert.deepStrictEqual([yield* statusOf(tokens.acme), yield* statusOf(tokens.zeta)], [401, 200])
+    assert.isFalse(isOver)
+    revoked.delete("acme")
+    yield* Effect.repeat(statusOf(tokens.acme), {
+      until: (status) => status === 200,
+      schedule: Schedule.spaced("50 millis")
+    })
+    abort.abort()
+    yield* Effect.promise(() => others)
+  })
+})
+
 describe("the tools of served sessions", () => {
   const played = Effect.fnUntraced(function* (settings: ServeSettings) {
     const folder = newHome()
