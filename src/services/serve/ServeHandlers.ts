@@ -7,6 +7,7 @@ import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { ApiTokens } from "./ApiTokens.ts"
+import { RequestRecord } from "./RequestRecord.ts"
 import { Authorization, Caller, RequestCheck, ServeApi, versioned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
@@ -137,13 +138,16 @@ const authorization = Layer.effect(
       return semaphore
     }
     return Authorization.of({
-      bearer: Effect.fnUntraced(function* (work, { credential }) {
+      bearer: Effect.fnUntraced(function* (work, { credential, endpoint }) {
         const tenant = yield* tokens.tenantOf(credential)
+        const record = yield* RequestRecord
+        record.route = endpoint.path
         if (tenant === undefined) {
           return yield* new Unauthorized({
             message: "the header Authorization must be Bearer and a valid token of this server"
           })
         }
+        record.tenant = tenant
         yield* limiter.request(tenant)
         yield* Metric.update(requestsServed, 1)
         const request = yield* HttpServerRequest.HttpServerRequest
