@@ -366,6 +366,88 @@ describe("bad input", () => {
   })
 })
 
+describe("the refusals of each endpoint", () => {
+  interface Operation {
+    readonly method: string
+    readonly place: string
+    readonly statuses: ReadonlyArray<string>
+    readonly hasBody: boolean
+    readonly isOpen: boolean
+  }
+  const operations = Effect.map(
+    json<{ readonly paths: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, object>>>>>> }>(
+      async () => (await Effect.runPromise(started)).ask("GET", "/openapi.json")
+    ),
+    ({ paths }) =>
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { requestBody, responses = {}, security }]): Operation => ({
+          method: method.toUpperCase(),
+          place: path.replace("{message}", "m1").replace("{handle}", "h_aaaaaaaaaaaa"),
+          statuses: Object.keys(responses),
+          hasBody: requestBody !== undefined,
+          isOpen: JSON.stringify(security) === "[]"
+        }))
+      )
+  )
+
+  /** Asks, and checks the form of the refusal and that it is documented. */
+  const refused = Effect.fnUntraced(function* (
+    { method, place, statuses }: Operation,
+    status: number,
+    server: Effect.Success<ReturnType<typeof startServer>>,
+    { id = "none", ...options }: Parameters<typeof server.ask>[2] & { readonly id?: string } = {}
+  ) {
+    const name = `${method} ${place}: ${status}`
+    const response = yield* Effect.promise(() => server.ask(method, place.replace("{id}", id), options))
+    const text = yield* Effect.promise(() => response.text())
+    assert.strictEqual(response.status, status, `${name}, ${text}`)
+    const { _tag, message }: Record<string, unknown> = JSON.parse(text)
+    assert.isString(_tag, name)
+    assert.isString(message, name)
+    assert.include(statuses, String(status), name)
+    if (status === 429 || status === 503) assert.isAbove(Number(response.headers.get("retry-after")), 0, name)
+  })
+
+  const bodies: Readonly<Record<string, object>> = { messages: { text: "x" }, fork: {}, compress: {} }
+  const bodyOf = ({ hasBody, method, place }: Operation): { readonly body?: object } =>
+    hasBody ? { body: method === "PATCH" ? { title: "x" } : (bodies[place.split("/").at(-1) ?? ""] ?? {}) } : {}
+  const withQuery = (one: Operation) =>
+    one.place.endsWith("/recall") ? { ...one, place: `${one.place}?pattern=x` } : one
+
+  it.live("have the form and the status of the document", function* () {
+    const server = yield* started
+    for (const one of yield* operations) {
+      if (one.isOpen) continue
+      yield* refused(one, 401, server, { ...bodyOf(one), token: "wrong" })
+      if (one.place === "/metrics") yield* refused(one, 404, server)
+      if (one.place.includes("{id}")) {
+        yield* refused(one, 400, server, { ...bodyOf(one), id: "a%20b" })
+        yield* refused(withQuery(one), 404, server, bodyOf(one))
+      }
+      if (one.hasBody) {
+        yield* refused(one, 400, server, { body: "[" })
+        yield* refused(one, 413, server, { body: { text: "x".repeat(200_000) } })
+        yield* refused(one, 415, server, { body: "<a/>", headers: { "content-type": "text/xml" } })
+      }
+    }
+  })
+
+  it.live("above a limit, and where the store fails, too", function* () {
+    const limited = yield* startServer({ home: newHome(), settings: { limits: { requests: 1 } } })
+    yield* Effect.promise(() => limited.ask("GET", "/v1/sessions"))
+    yield* Effect.promise(() => limited.ask("GET", "/v1/sessions", { token: tokens.local }))
+    const broken = newHome()
+    const failing = yield* startServer({ home: broken })
+    // A file in the place of the folder of the tenants.
+    writeFileSync(join(broken, "tenants"), "")
+    for (const one of yield* operations) {
+      if (one.isOpen) continue
+      yield* refused(one, 429, limited, bodyOf(one))
+      if (one.place !== "/metrics") yield* refused(withQuery(one), 502, failing, bodyOf(one))
+    }
+  })
+})
+
 describe("streams", () => {
   it.live("a client that disconnects finds its turn again, from the event after the last one", function* () {
     const { ask } = yield* started
