@@ -1,6 +1,6 @@
 import { Effect, Redacted, Schedule } from "effect"
-import { spawn } from "node:child_process"
-import { mkdtemp, writeFile } from "node:fs/promises"
+import { execFile, spawn } from "node:child_process"
+import { mkdtemp, readFile, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -20,8 +20,13 @@ const steps = Array.from({ length: 60 }, (_, step) => `It goes on. Step ${step} 
 const answer = `**Well.** <img src=x onerror="document.title='hacked'">\n${steps}`
 
 /** Starts the program with the answer of its model, and waits until it takes requests. It ends with the scope. */
-const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>, args: ReadonlyArray<string> = []) {
+const serving = Effect.fnUntraced(function* (
+  answered: ReturnType<typeof says>,
+  args: ReadonlyArray<string> = [],
+  settings = "{}"
+) {
   const home = yield* folder
+  yield* Effect.promise(() => writeFile(path.join(home, "settings.json"), settings))
   const fake = yield* FakeGemini.make(({ method }) =>
     method === "streamGenerateContent" ? answered : FakeGemini.tokens(100)
   )
@@ -185,6 +190,30 @@ it.live("a log in JSON has one line for each request, and no words and no tokens
   )
   for (const { duration } of requests) assert.isAtLeast(Number(duration), 0)
   for (const secret of [word, token]) assert.notInclude(errors(), secret)
+})
+
+it.live("the container of the manual starts, and says when it is ready", function* () {
+  const manual = yield* Effect.promise(() => readFile(path.join(import.meta.dirname, "../../docs/serve.md"), "utf8"))
+  const words: ReadonlyArray<string> = JSON.parse(/^CMD (\[.*\])$/m.exec(manual)?.[1] ?? "[]")
+  const check = /^HEALTHCHECK CMD (.*)$/m.exec(manual)?.[1] ?? ""
+  assert.deepStrictEqual(words.slice(0, 2), ["palimpsest", "serve"])
+  const hash = yield* hashOf(Redacted.make("a token"))
+  const { child, ended, url } = yield* serving(
+    [],
+    words.slice(2),
+    JSON.stringify({ serve: { tokens: [{ tenant: "acme", hash }] } })
+  )
+  const healthy = (port: string) =>
+    Effect.promise(
+      () =>
+        new Promise<boolean>((resolve) => {
+          execFile("sh", ["-c", check.replace("4400", port)], (error) => resolve(error === null))
+        })
+    )
+  assert.isTrue(yield* healthy(new URL(url).port))
+  child.kill("SIGTERM")
+  assert.strictEqual(yield* Effect.promise(() => ended), 143)
+  assert.isFalse(yield* healthy(new URL(url).port))
 })
 
 it.live("an address that other machines reach needs tokens in the settings, which the command makes", function* () {

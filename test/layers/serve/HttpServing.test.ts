@@ -646,8 +646,9 @@ describe("a server whose user has windows and prices of models", () => {
       JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
     )
     const { ask } = yield* startServer({ home: own })
+    const metrics = Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text())
     const counters = Effect.map(
-      Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text()),
+      metrics,
       (text) => (name: string) => Number(new RegExp(`^palimpsest_${name}[^\\n]* ([\\d.]+)$`, "m").exec(text)?.[1] ?? 0)
     )
     const before = yield* counters
@@ -656,6 +657,7 @@ describe("a server whose user has windows and prices of models", () => {
       await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
     })
     const after = yield* counters
+    for (const [, name = ""] of (yield* metrics).matchAll(/^# TYPE (\S+) counter$/gm)) assert.match(name, /_total$/)
     for (const name of ["running_turns", "open_streams"]) assert.strictEqual(after(name), before(name), name)
     assert.strictEqual(after(`turns_total\\{status="answered"\\}`), before(`turns_total\\{status="answered"\\}`) + 1)
     interface Read {
