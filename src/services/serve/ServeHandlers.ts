@@ -35,12 +35,24 @@ const defaultChars = 2_000
 const defaultSearchTokens = 4_000
 const defaultRows = 100
 
+/** Returns the semaphore of a tenant. */
+const tenantSemaphores = (permits: number) => {
+  const made = new Map<string, Semaphore.Semaphore>()
+  return (tenant: string) => {
+    const semaphore = made.get(tenant) ?? Semaphore.makeUnsafe(permits)
+    made.set(tenant, semaphore)
+    return semaphore
+  }
+}
+
 const sessions = HttpApiBuilder.group(
   ServeApi,
   "sessions",
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
+    // Sessions are counted before one more is stored, so they are stored one after the other.
+    const storing = tenantSemaphores(1)
     const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
       Effect.flatMap(Caller, ({ tenant }) => work(tenant))
     /**
@@ -63,7 +75,7 @@ const sessions = HttpApiBuilder.group(
           served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
         ),
       rename: ({ params, payload }) => of((tenant) => served.rename(tenant, params.id, payload.title)),
-      create: ({ payload }) => of((tenant) => served.create(tenant, payload)),
+      create: ({ payload }) => of((tenant) => storing(tenant).withPermit(served.create(tenant, payload))),
       read: ({ params, query }) =>
         of((tenant) =>
           served.read(tenant, params.id, {
@@ -72,7 +84,8 @@ const sessions = HttpApiBuilder.group(
           })
         ),
       remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
-      fork: ({ params, payload }) => of((tenant) => served.fork(tenant, params.id, payload)),
+      fork: ({ params, payload }) =>
+        of((tenant) => storing(tenant).withPermit(served.fork(tenant, params.id, payload))),
       send: ({ headers, params, payload }) =>
         watched((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
       turn: ({ headers, params }) =>
@@ -131,12 +144,7 @@ const authorization = Layer.effect(
   Effect.gen(function* () {
     const tokens = yield* ApiTokens
     const limiter = yield* TenantLimiter
-    const receiving = new Map<string, Semaphore.Semaphore>()
-    const receivingOf = (tenant: string) => {
-      const semaphore = receiving.get(tenant) ?? Semaphore.makeUnsafe(maxLargeBodies)
-      receiving.set(tenant, semaphore)
-      return semaphore
-    }
+    const receiving = tenantSemaphores(maxLargeBodies)
     return Authorization.of({
       bearer: Effect.fnUntraced(function* (work, { credential, endpoint }) {
         const tenant = yield* tokens.tenantOf(credential)
@@ -152,7 +160,7 @@ const authorization = Layer.effect(
         yield* Metric.update(requestsServed, 1)
         const request = yield* HttpServerRequest.HttpServerRequest
         // The handler gets the same text, or the same failure.
-        if (isLarge(request.headers)) yield* receivingOf(tenant).withPermit(Effect.exit(request.text))
+        if (isLarge(request.headers)) yield* receiving(tenant).withPermit(Effect.exit(request.text))
         return yield* Effect.provideService(work, Caller, { tenant, revoked: tokens.revoked(credential) })
       })
     })

@@ -697,6 +697,10 @@ describe("the limit of sessions", () => {
     assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
     yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
     assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
+    for (const id of ["s4", "s5", "s6"]) yield* Effect.promise(() => ask("DELETE", `/v1/sessions/${id}`))
+    const ids = Array.from({ length: 8 }, (_, at) => `t${at}`)
+    const atOnce = yield* Effect.forEach(ids, create, { concurrency: "unbounded" })
+    assert.deepStrictEqual(atOnce.sort(), [201, 201, 201, 429, 429, 429, 429, 429])
   })
 })
 
