@@ -58,17 +58,17 @@ const minWordChars = 3
 const maxGroupDigits = 3
 
 /**
+ * `hasMark`: the word begins or ends with a character that may belong to the sentence. `isComposite`: it may be several words, as
+ * `path:12`.
+ */
+type Visit = (word: string, at: number, hasMark: boolean, isComposite: boolean) => void
+
+/**
  * Calls `visit` with each word of a text, in order, and its place in characters. Left out are ordinary words (`word`, `Word`) and
  * those of fewer than 3 characters, which are never anchors. The letter of a spelled-out escape (`\\n`) does not begin a word.
  * A path of Windows is one word, with single backslashes.
- * `hasMark`: it begins or ends with a character that may belong to the sentence. `isComposite`: it may be several words, as
- * `path:12`.
  */
-export const eachWord = (
-  text: string,
-  visit: (word: string, at: number, hasMark: boolean, isComposite: boolean) => void
-): void => {
-  const { length } = text
+export const eachWord = (text: string, visit: Visit): void => {
   const isWindows = hasWindowsPaths(text)
   const hasPaths = isWindows || text.includes(":/")
   let at = 0
@@ -80,16 +80,12 @@ export const eachWord = (
     at = path.end
     return true
   }
-  while (at < length) {
+  while (at < text.length) {
     const code = text.charCodeAt(at)
     const first = code < 128 ? (classes[code] ?? 0) : 0
     if ((code === backslash || (hasPaths && text.charCodeAt(at + 1) === colon)) && visitPath(at)) continue
-    if ((first & begins) === 0) {
+    if ((first & begins) === 0 || (at > 0 && text.charCodeAt(at - 1) === backslash)) {
       at = (code === escape ? endOf(terminalEscape, text, at + 1) : undefined) ?? at + 1
-      continue
-    }
-    if (at > 0 && text.charCodeAt(at - 1) === backslash) {
-      at += 1
       continue
     }
     const start = at
@@ -100,7 +96,7 @@ export const eachWord = (
     let last = first
     const read = { all: 0, common: 0xff }
     const word = { all: 0, common: 0xff }
-    for (; next < length; next += 1) {
+    for (; next < text.length; next += 1) {
       follower = text.charCodeAt(next)
       const own = follower < 128 ? (classes[follower] ?? 0) : 0
       if ((own & continues) === 0) break
@@ -113,13 +109,12 @@ export const eachWord = (
       end = next + 1
     }
     if (follower === backslash && visitPath(start)) continue
-    if (follower === comma && (first & read.common & isDigit) !== 0 && next - start <= maxGroupDigits) {
-      const whole = endOf(grouped, text, start)
-      if (whole !== undefined) {
-        at = whole
-        visit(text.slice(start, whole), start, false, false)
-        continue
-      }
+    const isGroup = follower === comma && (first & read.common & isDigit) !== 0 && next - start <= maxGroupDigits
+    const whole = isGroup ? endOf(grouped, text, start) : undefined
+    if (whole !== undefined) {
+      at = whole
+      visit(text.slice(start, whole), start, false, false)
+      continue
     }
     if (follower === exclamation) {
       at = next + 1
@@ -128,7 +123,7 @@ export const eachWord = (
     }
     at = end
     const isOrdinary = (first & (isLower | isUpper)) !== 0 && (word.common & isLower) !== 0
-    if (isOrdinary || end - start < minWordChars) continue
-    visit(text.slice(start, end), start, ((first | last) & isMark) !== 0, (word.all & isSeparator) !== 0)
+    if (!isOrdinary && end - start >= minWordChars)
+      visit(text.slice(start, end), start, ((first | last) & isMark) !== 0, (word.all & isSeparator) !== 0)
   }
 }

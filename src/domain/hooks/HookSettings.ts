@@ -184,67 +184,58 @@ const mended = (
   return [{ command, type, ...Object.fromEntries(kept) }, wrong]
 }
 
+/** Notes what is wrong with a part, which gives no hooks. */
+type LeaveOut = (path: string, fault: HookFault) => ReadonlyArray<never>
+
+/** A hook without what its place in the settings says of it. */
+type OwnHook = Pick<CommandHook, "command" | "description" | "env" | "name" | "timeout">
+
+const commandHook = (value: unknown, where: string, leaveOut: LeaveOut): ReadonlyArray<OwnHook> => {
+  const [kept, wrong] = Predicate.isObject(value) ? mended(value) : [value, []]
+  const decoded = decodeCommand(kept)
+  if (Result.isFailure(decoded) || decoded.success.command.trim() === "") return leaveOut(where, commandFault(value))
+  for (const key of wrong) leaveOut(`${where}.${key}`, { _tag: "WrongKind" })
+  const { command, description, env = {}, name, timeout } = decoded.success
+  return [{ command, name: name?.trim() === "" ? undefined : name, description, timeout, env }]
+}
+
+const groupHooks = (
+  group: unknown,
+  where: string,
+  leaveOut: LeaveOut
+): ReadonlyArray<Omit<CommandHook, "event" | "source">> => {
+  if (!Predicate.isObject(group)) return leaveOut(where, { _tag: "NoObject" })
+  const { hooks: commands, matcher, sequential } = group
+  if (!isList(commands)) return leaveOut(`${where}.hooks`, { _tag: "NoList" })
+  // Without its matcher the hook would run for events it was not meant for.
+  if (matcher !== undefined && typeof matcher !== "string") return leaveOut(where, { _tag: "NoTextMatcher" })
+  const checked = checkedPattern(matcher ?? "")
+  if (Result.isFailure(checked)) return leaveOut(where, { _tag: "BadMatcher", detail: checked.failure })
+  if (sequential !== undefined && typeof sequential !== "boolean") {
+    leaveOut(`${where}.sequential`, { _tag: "NoBoolean" })
+  }
+  return commands
+    .flatMap((value, index) => commandHook(value, `${where}.hooks[${index}]`, leaveOut))
+    .map((hook) => ({ matcher, sequential: sequential === true, ...hook }))
+}
+
 /**
  * Reads the hooks of one level of settings. Invalid entries are left out with a problem and do not affect the others.
  */
 export const hooksOf = (settings: HooksSettings, source: HookSource): ReadHooks => {
   const hooks: Array<CommandHook> = []
   const problems: Array<HookProblem> = []
-  const leaveOut = (path: string, fault: HookFault) => void problems.push({ _tag: "LeftOut", path, fault })
+  const leaveOut: LeaveOut = (path, fault) => {
+    problems.push({ _tag: "LeftOut", path, fault })
+    return []
+  }
   for (const [event, groups] of Object.entries(settings)) {
     if (!isEventName(event)) {
       problems.push(configKeys.includes(event) ? { _tag: "Misplaced", key: event } : { _tag: "UnknownEvent", event })
-      continue
-    }
-    if (!isList(groups)) {
-      leaveOut(`hooks.${event}`, { _tag: "NoList" })
-      continue
-    }
-    for (const [at, group] of groups.entries()) {
-      const where = `hooks.${event}[${at}]`
-      if (!Predicate.isObject(group)) {
-        leaveOut(where, { _tag: "NoObject" })
-        continue
-      }
-      const { hooks: commands, matcher, sequential } = group
-      if (!isList(commands)) {
-        leaveOut(`${where}.hooks`, { _tag: "NoList" })
-        continue
-      }
-      // Without its matcher the hook would run for events it was not meant for.
-      if (matcher !== undefined && typeof matcher !== "string") {
-        leaveOut(where, { _tag: "NoTextMatcher" })
-        continue
-      }
-      const checked = checkedPattern(matcher ?? "")
-      if (Result.isFailure(checked)) {
-        leaveOut(where, { _tag: "BadMatcher", detail: checked.failure })
-        continue
-      }
-      if (sequential !== undefined && typeof sequential !== "boolean") {
-        leaveOut(`${where}.sequential`, { _tag: "NoBoolean" })
-      }
-      for (const [index, value] of commands.entries()) {
-        const here = `${where}.hooks[${index}]`
-        const [kept, wrong] = Predicate.isObject(value) ? mended(value) : [value, []]
-        const decoded = decodeCommand(kept)
-        if (Result.isFailure(decoded) || decoded.success.command.trim() === "") {
-          leaveOut(here, commandFault(value))
-          continue
-        }
-        for (const key of wrong) leaveOut(`${here}.${key}`, { _tag: "WrongKind" })
-        const { command, description, env = {}, name, timeout } = decoded.success
-        hooks.push({
-          source,
-          event,
-          matcher,
-          sequential: sequential === true,
-          command,
-          name: name?.trim() === "" ? undefined : name,
-          description,
-          timeout,
-          env
-        })
+    } else if (!isList(groups)) leaveOut(`hooks.${event}`, { _tag: "NoList" })
+    else {
+      for (const [at, group] of groups.entries()) {
+        for (const hook of groupHooks(group, `hooks.${event}[${at}]`, leaveOut)) hooks.push({ source, event, ...hook })
       }
     }
   }

@@ -234,6 +234,30 @@ const untold = ({ environment }: Session): Session["environment"] =>
 const isWritten = ({ calls = [], unusable = [] }: typeof Compressed.Type): boolean =>
   calls.some(({ model }) => !unusable.includes(model) && !unusable.includes(defaultModelName))
 
+const afterCompression = (session: Session, event: typeof Compressed.Type): Session => {
+  const { conversation } = session
+  const next = Conversation.compressed(conversation, event.patch)
+  return {
+    ...session,
+    environment: untold(session),
+    conversation: next,
+    ranges: dropped(session, event.dropped, event.patch),
+    memory: remember(withUnusable(session.memory, event.unusable, isWritten(event)), {
+      status: event.status,
+      forced: event.trigger === "manual",
+      before: Conversation.viewTokens(conversation),
+      tokens: Conversation.viewTokens(next)
+    })
+  }
+}
+
+const failureMemory = ({ conversation, memory }: Session, event: typeof CompressionFailed.Type): FailureMemory =>
+  remember(withUnusable(memory, event.unusable, false), {
+    ...event,
+    tokens: Conversation.viewTokens(conversation),
+    waits: event.strategy === undefined || waitsForGrowth(event.strategy)
+  })
+
 /** The session after one more event. */
 export const applyEvent = (session: Session, event: SessionEvent): Session => {
   const { conversation } = session
@@ -255,30 +279,10 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       return { ...session, model: event.model, memory: afterModelSwitch(session.memory) }
     case "Pinned":
       return { ...session, pins: PersistentList.append(session.pins, event.pin, 0) }
-    case "Compressed": {
-      const next = Conversation.compressed(conversation, event.patch)
-      return {
-        ...session,
-        environment: untold(session),
-        conversation: next,
-        ranges: dropped(session, event.dropped, event.patch),
-        memory: remember(withUnusable(session.memory, event.unusable, isWritten(event)), {
-          status: event.status,
-          forced: event.trigger === "manual",
-          before: Conversation.viewTokens(conversation),
-          tokens: Conversation.viewTokens(next)
-        })
-      }
-    }
+    case "Compressed":
+      return afterCompression(session, event)
     case "CompressionFailed":
-      return {
-        ...session,
-        memory: remember(withUnusable(session.memory, event.unusable, false), {
-          ...event,
-          tokens: Conversation.viewTokens(conversation),
-          waits: event.strategy === undefined || waitsForGrowth(event.strategy)
-        })
-      }
+      return { ...session, memory: failureMemory(session, event) }
     case "Prepared":
       return { ...session, memory: withUnusable(session.memory, [], true) }
     case "Masked":

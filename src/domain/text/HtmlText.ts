@@ -188,6 +188,76 @@ const cutAt = (html: string, at: number, end: number): number => {
 /** The cost of a tag, in characters of scanning. */
 const tagCost = 300
 
+/** Writes the elements of a page. */
+class Elements {
+  readonly page = new Page()
+  /** The element being skipped, and the number of open elements of that name. */
+  left: { readonly name: string; depth: number } | undefined
+  #preformatted = 0
+  readonly #links: Array<string | undefined> = []
+  readonly #html: string
+  readonly #base: string
+
+  constructor(html: string, base: string) {
+    this.#html = html
+    this.#base = base
+  }
+
+  text(words: string): void {
+    if (this.#preformatted > 0) this.page.addLines(words)
+    else this.page.add(words)
+  }
+
+  /** Takes what begins with the `<` at `at`. Returns the offset after it. */
+  markup(at: number): number {
+    const after = afterMarkup(this.#html, at)
+    if (after !== undefined) return after
+    const tag = tagAt(this.#html, at)
+    if (tag === undefined) {
+      if (this.left === undefined) this.page.add("<")
+      return at + 1
+    }
+    const { attributes, closes, end, name } = tag
+    const isEmpty = voidElements.has(name) || attributes.endsWith("/")
+    if (this.left !== undefined) {
+      if (name === this.left.name && !isEmpty) this.left.depth += closes ? -1 : 1
+      if (this.left.depth === 0) this.left = undefined
+      return end
+    }
+    if (!closes && !isEmpty && (skippedElements.has(name) || (!optionalEnd.has(name) && isHidden(attributes)))) {
+      this.left = { name, depth: 1 }
+      // Scripts and styles contain no tags.
+      if (name !== "script" && name !== "style") return end
+      const over = this.#html.slice(end).search(new RegExp(`</${name}`, "i"))
+      return over < 0 ? this.#html.length : end + over
+    }
+    this.#shown(tag)
+    return end
+  }
+
+  #shown({ attributes, closes, name }: Tag): void {
+    const { page } = this
+    if (blockElements.has(name)) page.newLine(spacedBlocks.has(name) ? 2 : 1)
+    if (name === "pre") this.#preformatted = Math.max(0, this.#preformatted + (closes ? -1 : 1))
+    if (name === "td" || name === "th") page.add(closes ? " " : " | ")
+    if (name === "a" && closes) {
+      const href = this.#links.pop()
+      if (href !== undefined) page.add(` (${href})`)
+    }
+    if (closes) return
+    if (name === "li") page.add("- ")
+    if (/^h[1-6]$/.test(name)) page.add(`${"#".repeat(Number(name.slice(1)))} `)
+    if (name === "img") {
+      const alt = attribute(attributes, "alt")?.trim()
+      if (alt !== undefined && alt !== "") page.add(`[${alt}]`)
+    }
+    if (name === "a") {
+      const href = attribute(attributes, "href")
+      this.#links.push(href === undefined || href.startsWith("#") ? undefined : absolute(href, this.#base))
+    }
+  }
+}
+
 /**
  * Extracts the text of a page: its title, then the visible text block by block, with link addresses and with marks for headings
  * and list items.
@@ -196,74 +266,24 @@ const tagCost = 300
  * gives some text, in time linear in its length. The text may end soon after `maxChars` characters.
  */
 export function* htmlText(html: string, base: string, maxChars = Infinity): SlicedWork<string> {
-  const page = new Page()
-  const title = titleOf(html)
-  if (title !== "") page.addLines(title)
+  const elements = new Elements(html, base)
+  const { page } = elements
+  page.addLines(titleOf(html))
   page.newLine(2)
   let at = 0
-  /** The element being skipped, and the number of open elements of that name. */
-  let left: { readonly name: string; depth: number } | undefined
-  let preformatted = 0
-  const links: Array<string | undefined> = []
   while (at < html.length && page.length <= maxChars) {
     const next = html.indexOf("<", at)
     const end = next < 0 ? html.length : next
-    const to = left === undefined ? end : at
+    const to = elements.left === undefined ? end : at
     while (at < to && page.length <= maxChars) {
       const cut = cutAt(html, at, to)
-      const text = decoded(html.slice(at, cut))
-      if (preformatted > 0) page.addLines(text)
-      else page.add(text)
+      elements.text(decoded(html.slice(at, cut)))
       yield (cut - at) * 10
       at = cut
     }
     yield tagCost
     if (next < 0) break
-    const after = afterMarkup(html, next)
-    if (after !== undefined) {
-      at = after
-      continue
-    }
-    const tag = tagAt(html, next)
-    if (tag === undefined) {
-      if (left === undefined) page.add("<")
-      at = next + 1
-      continue
-    }
-    at = tag.end
-    const { attributes, closes, name } = tag
-    const isEmpty = voidElements.has(name) || attributes.endsWith("/")
-    if (left !== undefined) {
-      if (name === left.name && !isEmpty) left.depth += closes ? -1 : 1
-      if (left.depth === 0) left = undefined
-      continue
-    }
-    if (!closes && !isEmpty && (skippedElements.has(name) || (!optionalEnd.has(name) && isHidden(attributes)))) {
-      // Scripts and styles contain no tags.
-      const raw = name === "script" || name === "style"
-      const over = raw ? html.slice(at).search(new RegExp(`</${name}`, "i")) : -1
-      if (raw) at = over < 0 ? html.length : at + over
-      left = { name, depth: 1 }
-      continue
-    }
-    if (blockElements.has(name)) page.newLine(spacedBlocks.has(name) ? 2 : 1)
-    if (name === "pre") preformatted = Math.max(0, preformatted + (closes ? -1 : 1))
-    if (name === "td" || name === "th") page.add(closes ? " " : " | ")
-    if (!closes && name === "li") page.add("- ")
-    if (!closes && /^h[1-6]$/.test(name)) page.add(`${"#".repeat(Number(name.slice(1)))} `)
-    if (name === "img" && !closes) {
-      const alt = attribute(attributes, "alt")?.trim()
-      if (alt !== undefined && alt !== "") page.add(`[${alt}]`)
-    }
-    if (name === "a") {
-      if (!closes) {
-        const href = attribute(attributes, "href")
-        links.push(href === undefined || href.startsWith("#") ? undefined : absolute(href, base))
-      } else {
-        const href = links.pop()
-        if (href !== undefined) page.add(` (${href})`)
-      }
-    }
+    at = elements.markup(next)
   }
   return page.toString()
 }

@@ -48,8 +48,11 @@ const cellsOf = (line: string): ReadonlyArray<string> =>
     .slice(0, maxCells)
     .map((cell) => cell.trim().replaceAll("\\|", "|"))
 
+/** A line: the depth of its quotation, and the rest. */
+type Line = readonly [quote: number, rest: string]
+
 /** Takes the marks of quotations off a line. */
-const unquoted = (line: string): readonly [quote: number, rest: string] => {
+const unquoted = (line: string): Line => {
   let quote = 0
   let at = 0
   while (quote < maxDepth) {
@@ -59,6 +62,41 @@ const unquoted = (line: string): readonly [quote: number, rest: string] => {
     quote += 1
   }
   return [quote, line.slice(at)]
+}
+
+/** Returns the block that a line is by itself. */
+const blockIn = (quote: number, line: string): MarkdownBlock | undefined => {
+  const [, hashes = "", title = ""] = heading.exec(line) ?? []
+  if (hashes !== "") return { _tag: "Heading", quote, level: hashes.length, text: title }
+  if (rule.test(line)) return { _tag: "Rule", quote }
+  const [, indent = "", marker = "", done, text = ""] = item.exec(line) ?? []
+  if (marker === "") return undefined
+  return {
+    _tag: "Item",
+    quote,
+    depth: Math.min(maxDepth, Math.floor(indent.replaceAll("\t", "    ").length / 2)),
+    marker: /\d/.test(marker) ? marker : "•",
+    done: done === undefined ? undefined : done !== " ",
+    text
+  }
+}
+
+/** Returns the lines of code from `at` on, up to the fence that closes them. */
+const codeFrom = (lines: ReadonlyArray<Line>, at: number, ticks: string): ReadonlyArray<string> => {
+  const code: Array<string> = []
+  for (let next = at; next < lines.length; next += 1) {
+    const inner = lines[next]?.[1] ?? ""
+    if (inner.trim().startsWith(ticks) && /^[`~]+$/.test(inner.trim())) break
+    code.push(inner)
+  }
+  return code
+}
+
+/** Returns the rows of a table from `at` on. */
+const rowsFrom = (lines: ReadonlyArray<Line>, at: number): ReadonlyArray<ReadonlyArray<string>> => {
+  const rows: Array<ReadonlyArray<string>> = []
+  for (let next = at; lines[next]?.[1].includes("|") === true; next += 1) rows.push(cellsOf(lines[next]?.[1] ?? ""))
+  return rows
 }
 
 /** Returns the blocks of a text. */
@@ -77,59 +115,24 @@ export const markdownBlocks = (text: string): ReadonlyArray<MarkdownBlock> => {
     openQuote = quote
     if (line.trim() === "") continue
     const [, ticks = "", language = ""] = fence.exec(line) ?? []
+    const own = ticks === "" ? blockIn(quote, line) : undefined
+    const previous = blocks.at(-1)
     if (ticks !== "") {
       close()
-      const code: Array<string> = []
-      for (at += 1; at < lines.length; at += 1) {
-        const [, inner] = lines[at] ?? [0, ""]
-        if (inner.trim().startsWith(ticks) && /^[`~]+$/.test(inner.trim())) break
-        code.push(inner)
-      }
+      const code = codeFrom(lines, at + 1, ticks)
       blocks.push({ _tag: "Code", quote, language, text: code.join("\n") })
-      continue
-    }
-    const [, hashes = "", title = ""] = heading.exec(line) ?? []
-    if (hashes !== "") {
+      at += code.length + 1
+    } else if (own !== undefined) {
       close()
-      blocks.push({ _tag: "Heading", quote, level: hashes.length, text: title })
-      continue
-    }
-    if (rule.test(line)) {
-      close()
-      blocks.push({ _tag: "Rule", quote })
-      continue
-    }
-    const [, indent = "", marker = "", done, body = ""] = item.exec(line) ?? []
-    if (marker !== "") {
-      close()
-      blocks.push({
-        _tag: "Item",
-        quote,
-        depth: Math.min(maxDepth, Math.floor(indent.replaceAll("\t", "    ").length / 2)),
-        marker: /\d/.test(marker) ? marker : "•",
-        done: done === undefined ? undefined : done !== " ",
-        text: body
-      })
-      continue
-    }
-    if (open.length === 0 && line.includes("|") && divider.test(lines[at + 1]?.[1] ?? "")) {
-      const rows: Array<ReadonlyArray<string>> = []
-      let last = at + 1
-      while (lines[last + 1]?.[1].includes("|") === true) {
-        last += 1
-        rows.push(cellsOf(lines[last]?.[1] ?? ""))
-      }
+      blocks.push(own)
+    } else if (open.length === 0 && line.includes("|") && divider.test(lines[at + 1]?.[1] ?? "")) {
+      const rows = rowsFrom(lines, at + 2)
       blocks.push({ _tag: "Table", quote, head: cellsOf(line), rows })
-      at = last
-      continue
-    }
-    const previous = blocks.at(-1)
-    // A line below an item, indented, belongs to it.
-    if (open.length === 0 && previous?._tag === "Item" && /^\s/.test(line) && lines[at - 1]?.[1].trim() !== "") {
+      at += rows.length + 1
+    } else if (open.length === 0 && previous?._tag === "Item" && /^\s/.test(line) && lines[at - 1]?.[1].trim() !== "") {
+      // A line below an item, indented, belongs to it.
       blocks[blocks.length - 1] = { ...previous, text: `${previous.text}\n${line.trim()}` }
-      continue
-    }
-    open.push(line)
+    } else open.push(line)
   }
   close()
   return blocks

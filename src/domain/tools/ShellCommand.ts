@@ -190,118 +190,141 @@ interface SimpleCommand {
   readonly operator: string
 }
 
-/** Splits a line into commands using only its tokens, so that a wrongly built tree changes nothing. */
-const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<SimpleCommand> | undefined => {
-  const commands: Array<SimpleCommand> = []
-  let words: Array<Word> = []
-  let reads: Array<string> = []
-  let parts: Array<WordPart> = []
-  let redirect: { readonly operator: string; readonly end: number } | undefined
-  let descriptor: { readonly text: string; readonly end: number } | undefined
-  let hasRedirect = false
-  let previous = ""
-  let at = 0
+/**
+ * Splits a line into commands using only its tokens, so that a wrongly built tree changes nothing. The methods return false where a
+ * shell may read the line differently.
+ */
+class CommandSplitter {
+  readonly commands: Array<SimpleCommand> = []
+  private readonly line: string
+  private words: Array<Word> = []
+  private reads: Array<string> = []
+  private parts: Array<WordPart> = []
+  /** The operator of a redirection whose file is still missing. */
+  private redirect: string | undefined
+  /** The number before a redirection. */
+  private descriptor: string | undefined
+  private hasRedirect = false
+  private previous = ""
+  private at = 0
 
-  const endWord = (): boolean => {
-    if (parts.length === 0) return true
-    const word = wordOf(parts)
-    const isOneBare = parts.length === 1 && parts[0]?.isBare === true
-    parts = []
-    if (word === undefined || isSpecial(word)) return false
-    if (redirect === undefined) {
-      words.push(word)
-      return true
-    }
-    const { operator } = redirect
-    redirect = undefined
-    hasRedirect = true
-    if (operator === "<") {
-      if (word.pattern !== undefined || word.isHome === true || word.text === "" || word.text === "/dev/null")
-        return false
-      reads.push(word.text)
-      return true
-    }
-    // Compared as written: bash reads quoted ones differently.
-    return isOneBare && (operator === ">&" ? /^[12]$/.test(word.text) : word.text === "/dev/null")
-  }
-  const endCommand = (operator: string): boolean => {
-    if (!endWord() || redirect !== undefined || descriptor !== undefined) return false
-    if (words.length === 0) {
-      if (hasRedirect) return false
-      // Where a command is missing, only line breaks are allowed, or the end of the line after a `;`.
-      if (operator === "\n") return true
-      return operator === "" && (previous === ";" || previous === "\n")
-    }
-    commands.push({ words, reads, isPiped: previous === "|", operator })
-    words = []
-    reads = []
-    hasRedirect = false
-    previous = operator
-    return true
+  constructor(line: string) {
+    this.line = line
   }
 
-  for (const { end, start, type } of leaves) {
-    // A line continuation: all shells drop both characters. Between blanks that changes nothing.
-    const gap = line.slice(at, start).replace(/(?<=[ \t])\\\n|\\\n(?=[ \t])/g, "")
-    if (start < at || end <= start || /[^ \t\n]/.test(gap)) return undefined
-    const raw = line.slice(start, end)
-    if (gap !== "") {
-      if (descriptor !== undefined) return undefined
-      if (redirect === undefined || parts.length > 0) {
-        if (!endWord()) return undefined
-      } else if (redirect.operator === ">&") return undefined
-      if (gap.includes("\n") && !endCommand("\n")) return undefined
-    }
-    at = end
+  take({ end, start, type }: Leaf): boolean {
+    if (start < this.at || end <= start || !this.gap(start)) return false
+    this.at = end
+    const raw = this.line.slice(start, end)
     switch (type) {
       case "&&":
       case "||":
       case "|":
       case ";":
-        if (raw !== type || !endCommand(type)) return undefined
-        break
+        return raw === type && this.endCommand(type)
       case "<":
       case ">":
       case ">>":
       case ">&":
-        // Digits before it would name a file descriptor.
-        if (
-          raw !== type ||
-          (descriptor === undefined && gap === "" && /(?:^|[\s;&|<>])\d+$/.test(line.slice(0, start)))
-        ) {
-          return undefined
-        }
-        if (!endWord() || redirect !== undefined) return undefined
-        if (type === "<" && descriptor !== undefined && descriptor.text !== "0") return undefined
-        descriptor = undefined
-        redirect = { operator: type, end }
-        break
+        return raw === type && this.beginRedirect(type, start)
       case "file_descriptor":
-        if (!/^[012]$/.test(raw) || parts.length > 0 || !/^$|[\s;&|]/.test(line.slice(Math.max(0, start - 1), start))) {
-          return undefined
-        }
-        descriptor = { text: raw, end }
-        break
+        return this.takeDescriptor(raw, start)
       case "comment":
-        if (!/^#[^\n]*$/.test(raw) || !/^$|[\s;]/.test(line.slice(Math.max(0, start - 1), start))) return undefined
-        if (!/^(?:\n|$)/.test(line.slice(end, end + 1)) || !endWord()) return undefined
-        break
+        return this.comment(raw, start)
       case "word":
       case "number":
       case "string":
-      case "raw_string": {
-        const part = wordPartOf(raw)
-        if (part === undefined || descriptor !== undefined) return undefined
-        if (part.isBare && swallowed.test(line.slice(end - 1, end + 1))) return undefined
-        parts.push(part)
-        break
-      }
+      case "raw_string":
+        return this.wordPart(raw)
       default:
-        return undefined
+        return false
     }
   }
-  if (/[^ \t\n]/.test(line.slice(at))) return undefined
-  return endCommand("") && commands.length > 0 ? commands : undefined
+
+  end(): boolean {
+    return !/[^ \t\n]/.test(this.line.slice(this.at)) && this.endCommand("") && this.commands.length > 0
+  }
+
+  private gap(start: number): boolean {
+    // A line continuation: all shells drop both characters. Between blanks that changes nothing.
+    const gap = this.line.slice(this.at, start).replace(/(?<=[ \t])\\\n|\\\n(?=[ \t])/g, "")
+    if (gap === "") return true
+    if (/[^ \t\n]/.test(gap) || this.descriptor !== undefined) return false
+    if (this.redirect === ">&" && this.parts.length === 0) return false
+    return this.endWord() && (!gap.includes("\n") || this.endCommand("\n"))
+  }
+
+  private wordPart(raw: string): boolean {
+    const part = wordPartOf(raw)
+    if (part === undefined || this.descriptor !== undefined) return false
+    if (part.isBare && swallowed.test(this.line.slice(this.at - 1, this.at + 1))) return false
+    this.parts.push(part)
+    return true
+  }
+
+  private endWord(): boolean {
+    const { parts, redirect } = this
+    if (parts.length === 0) return true
+    this.parts = []
+    const word = wordOf(parts)
+    if (word === undefined || isSpecial(word)) return false
+    if (redirect !== undefined) return this.endRedirect(redirect, word, parts)
+    this.words.push(word)
+    return true
+  }
+
+  private takeDescriptor(raw: string, start: number): boolean {
+    this.descriptor = raw
+    return /^[012]$/.test(raw) && this.parts.length === 0 && /^$|[\s;&|]/.test(this.line.charAt(start - 1))
+  }
+
+  private beginRedirect(operator: string, start: number): boolean {
+    const { descriptor } = this
+    // Digits before it would name a file descriptor.
+    if (descriptor === undefined && /(?:^|[\s;&|<>])\d+$/.test(this.line.slice(0, start))) return false
+    if (!this.endWord() || this.redirect !== undefined) return false
+    this.descriptor = undefined
+    this.redirect = operator
+    return operator !== "<" || descriptor === undefined || descriptor === "0"
+  }
+
+  private endRedirect(operator: string, word: Word, parts: ReadonlyArray<WordPart>): boolean {
+    this.redirect = undefined
+    this.hasRedirect = true
+    if (operator === "<") {
+      this.reads.push(word.text)
+      return word.pattern === undefined && word.isHome !== true && word.text !== "" && word.text !== "/dev/null"
+    }
+    // Compared as written: bash reads quoted ones differently.
+    if (parts.length > 1 || parts[0]?.isBare !== true) return false
+    return operator === ">&" ? /^[12]$/.test(word.text) : word.text === "/dev/null"
+  }
+
+  private comment(raw: string, start: number): boolean {
+    if (!/^#[^\n]*$/.test(raw) || !/^$|[\s;]/.test(this.line.charAt(start - 1))) return false
+    return /^(?:\n|$)/.test(this.line.charAt(this.at)) && this.endWord()
+  }
+
+  private endCommand(operator: string): boolean {
+    if (!this.endWord() || this.redirect !== undefined || this.descriptor !== undefined) return false
+    const { hasRedirect, previous, reads, words } = this
+    if (words.length === 0) {
+      if (hasRedirect) return false
+      // Where a command is missing, only line breaks are allowed, or the end of the line after a `;`.
+      return operator === "\n" || (operator === "" && (previous === ";" || previous === "\n"))
+    }
+    this.commands.push({ words, reads, isPiped: previous === "|", operator })
+    this.words = []
+    this.reads = []
+    this.hasRedirect = false
+    this.previous = operator
+    return true
+  }
+}
+
+const commandsOf = (line: string, leaves: ReadonlyArray<Leaf>): ReadonlyArray<SimpleCommand> | undefined => {
+  const splitter = new CommandSplitter(line)
+  return leaves.every((leaf) => splitter.take(leaf)) && splitter.end() ? splitter.commands : undefined
 }
 
 const plainWord = /^[\w./:,@%+=-]+$/
@@ -473,11 +496,7 @@ export const analyzeCommand = (line: string, tree: SyntaxNode): ShellCommand | u
     folder = target.text
     rest = simple.slice(1)
     // `cd a && ls; rm x`: if the folder is missing, the command after `;` would run outside it.
-    if (rest.some(({ operator }) => operator === ";" || operator === "\n" || operator === "||")) {
-      const last = rest.at(-1)
-      const isAfter = rest.slice(0, -1).some(({ operator }) => operator !== "&&" && operator !== "|")
-      if (isAfter || last === undefined) return undefined
-    }
+    if (rest.slice(0, -1).some(({ operator }) => operator !== "&&" && operator !== "|")) return undefined
     if (rest.length === 0) commands.set("cd", { name: "cd", effects: "reads" })
   }
   for (const command of rest) {

@@ -245,6 +245,32 @@ const read = ({ sql }: SessionTables, session: string, from: number, to: number)
       }))
   )
 
+const lastCheckpoint = ({ sql }: SessionTables, session: string) =>
+  Effect.map(
+    sql<{ last: number | null }>`SELECT MAX(sequence) AS last FROM palimpsest_lines
+      WHERE session = ${session} AND is_checkpoint = 1`,
+    ([row]) => row?.last ?? undefined
+  )
+
+const rename = Effect.fnUntraced(function* (tables: SessionTables, id: string, title: string | undefined) {
+  const renamed = yield* tables.sql`UPDATE palimpsest_sessions SET title = ${title ?? null}
+    WHERE session = ${keyOf(tables, id)} RETURNING id`
+  if (renamed.length === 0) return yield* sessionError(new SessionNotFound({ id }))
+})
+
+const getBlob = ({ sql }: SessionTables, session: string, hash: string) =>
+  Effect.map(
+    sql<{ bytes: Uint8Array }>`SELECT bytes FROM palimpsest_blobs WHERE session = ${session} AND hash = ${hash}`,
+    ([row]) => row?.bytes
+  )
+
+const findBlobs = ({ sql }: SessionTables, session: string, prefix: string) =>
+  Effect.map(
+    sql<{ hash: string }>`SELECT hash FROM palimpsest_blobs
+      WHERE session = ${session} AND SUBSTR(hash, 1, ${prefix.length}) = ${prefix} ${sql.literal(prefix === "" ? "" : "LIMIT 2")}`,
+    (rows) => rows.map(({ hash }) => hash).filter(isHash)
+  )
+
 const openTables = Effect.fnUntraced(function* ({
   tenant = ""
 }: SqlSessionOptions): Effect.fn.Return<SessionTables, SessionStoreError, SqlClient.SqlClient | Scope.Scope> {
@@ -306,23 +332,10 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
       ),
     checkWritable: (id) => writes(id)(Effect.void),
     read: (id, from, to) => withSqlErrors("read")(retried(read(tables, key(id), from, to))),
-    lastCheckpoint: (id) =>
-      sql<{ last: number | null }>`SELECT MAX(sequence) AS last FROM palimpsest_lines
-        WHERE session = ${key(id)} AND is_checkpoint = 1`.pipe(
-        Effect.map(([row]) => row?.last ?? undefined),
-        retried,
-        withSqlErrors("read")
-      ),
+    lastCheckpoint: (id) => withSqlErrors("read")(retried(lastCheckpoint(tables, key(id)))),
     ids: withSqlErrors("list")(retried(ids(tables))),
     list: (id) => withSqlErrors("list")(retried(list(tables, id))),
-    rename: (id, title) =>
-      sql`UPDATE palimpsest_sessions SET title = ${title ?? null} WHERE session = ${key(id)} RETURNING id`.pipe(
-        Effect.flatMap((rows) =>
-          rows.length === 0 ? Effect.fail(sessionError(new SessionNotFound({ id }))) : Effect.void
-        ),
-        writes(id),
-        withSqlErrors("rename")
-      ),
+    rename: (id, title) => rename(tables, id, title).pipe(writes(id), withSqlErrors("rename")),
     remove: (id) => remove(tables, id).pipe(writes(id), withSqlErrors("remove")),
     putBlob: (id, hash, bytes) =>
       sql`INSERT INTO palimpsest_blobs ${sql.insert({ session: key(id), hash, bytes })} ON CONFLICT DO NOTHING`.pipe(
@@ -331,21 +344,8 @@ const makeBacking = Effect.fnUntraced(function* (options: SqlSessionOptions) {
         writes(id),
         withSqlErrors("append")
       ),
-    getBlob: (id, hash) =>
-      sql<{
-        bytes: Uint8Array
-      }>`SELECT bytes FROM palimpsest_blobs WHERE session = ${key(id)} AND hash = ${hash}`.pipe(
-        Effect.map(([row]) => row?.bytes),
-        retried,
-        withSqlErrors("read")
-      ),
-    findBlobs: (id, prefix) =>
-      sql<{ hash: string }>`SELECT hash FROM palimpsest_blobs
-        WHERE session = ${key(id)} AND SUBSTR(hash, 1, ${prefix.length}) = ${prefix} ${sql.literal(prefix === "" ? "" : "LIMIT 2")}`.pipe(
-        Effect.map((rows) => rows.map(({ hash }) => hash).filter(isHash)),
-        retried,
-        withSqlErrors("read")
-      )
+    getBlob: (id, hash) => withSqlErrors("read")(retried(getBlob(tables, key(id), hash))),
+    findBlobs: (id, prefix) => withSqlErrors("read")(retried(findBlobs(tables, key(id), prefix)))
   })
 })
 

@@ -193,6 +193,44 @@ const start = (file: string) => {
   return child
 }
 
+type Unreadable = (reason: string) => Effect.Effect<never, TranscriptError>
+
+/** Asks a question, and takes the rows of its answer. */
+const answered = (
+  child: ReturnType<typeof start>,
+  question: DatabaseQuestion,
+  visit: (row: Json) => void,
+  unreadable: Unreadable
+): Effect.Effect<void, TranscriptError> =>
+  Effect.callback((resume) => {
+    const splitter = new LineSplitter()
+    const leave = () => {
+      child.stdout.off("data", onData)
+      child.off("close", onClose)
+    }
+    const settle = (result: Effect.Effect<void, TranscriptError>) => {
+      leave()
+      resume(result)
+    }
+    const onLine = (line: Uint8Array) => {
+      const reply = parsedOrUndefined(decode(line).text)
+      if (isJson(reply) && isJson(reply.row)) visit(reply.row)
+      else settle(isJson(reply) && reply.end === true ? Effect.void : unreadable(reasonIn(reply)))
+    }
+    const onData = (chunk: Uint8Array) => {
+      try {
+        splitter.push(chunk).forEach(onLine)
+      } catch (error) {
+        settle(Effect.die(error))
+      }
+    }
+    const onClose = () => settle(unreadable(lost))
+    child.stdout.on("data", onData)
+    child.on("close", onClose)
+    child.stdin.write(`${JSON.stringify(question)}\n`)
+    return Effect.sync(leave)
+  })
+
 /** Opens a database for reading. The process that reads it starts here and ends with the scope. */
 export const open = Effect.fn("ForeignDatabase.open")(function* (
   file: string
@@ -205,7 +243,7 @@ export const open = Effect.fn("ForeignDatabase.open")(function* (
     catch: (error) => transcriptError(file, 0, `cannot be opened (${String(error)})`)
   })
   if (problem !== undefined) return yield* transcriptError(file, 0, problem)
-  const unreadable = (reason: string) => Effect.fail(transcriptError(file, 0, `cannot be read (${reason})`))
+  const unreadable: Unreadable = (reason) => Effect.fail(transcriptError(file, 0, `cannot be read (${reason})`))
   const child = yield* Effect.acquireRelease(
     Effect.try({ try: () => start(file), catch: errorText }).pipe(Effect.catch(unreadable)),
     (started) => Effect.sync(() => started.kill("SIGKILL"))
@@ -219,38 +257,11 @@ export const open = Effect.fn("ForeignDatabase.open")(function* (
   }
   child.on("error", (error) => end(error.message))
   child.on("close", () => end(lost))
-  const answered = (question: DatabaseQuestion, visit: (row: Json) => void) =>
-    Effect.callback<void, TranscriptError>((resume) => {
-      const splitter = new LineSplitter()
-      const leave = () => {
-        child.stdout.off("data", onData)
-        child.off("close", onClose)
-      }
-      const settle = (result: Effect.Effect<void, TranscriptError>) => {
-        leave()
-        resume(result)
-      }
-      const onLine = (line: Uint8Array) => {
-        const reply = parsedOrUndefined(decode(line).text)
-        if (isJson(reply) && isJson(reply.row)) visit(reply.row)
-        else settle(isJson(reply) && reply.end === true ? Effect.void : unreadable(reasonIn(reply)))
-      }
-      const onData = (chunk: Uint8Array) => {
-        try {
-          splitter.push(chunk).forEach(onLine)
-        } catch (error) {
-          settle(Effect.die(error))
-        }
-      }
-      const onClose = () => settle(unreadable(lost))
-      child.stdout.on("data", onData)
-      child.on("close", onClose)
-      child.stdin.write(`${JSON.stringify(question)}\n`)
-      return Effect.sync(leave)
-    })
   return {
     ask: (question, visit) =>
-      Effect.suspend(() => (ended === undefined ? answered(question, visit) : unreadable(ended))).pipe(
+      Effect.suspend(() =>
+        ended === undefined ? answered(child, question, visit, unreadable) : unreadable(ended)
+      ).pipe(
         Effect.timeoutOrElse({
           duration: `${maxSeconds} seconds`,
           orElse: () =>

@@ -324,31 +324,19 @@ export const begin = Effect.fnUntraced(function* (
   const inherited = yield* inheritedBy(parent, task)
   const completion = yield* CompleteTask.make(definition.output)
   const nestedWork = yield* Ref.make<ReadonlyArray<RecallSource>>([])
-  const tools = [
-    ...(yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork), nested, task)),
-    recall(
-      chat,
-      Effect.map(Ref.get(nestedWork), (sources) => [...sources, ...inherited.sources])
-    ),
-    completion.tool
-  ]
+  const others = Effect.map(Ref.get(nestedWork), (sources) => [...sources, ...inherited.sources])
+  const given = yield* toolsFor(knownAgent, definition, asParent(parent, chat, id, nestedWork), nested, task)
+  const tools = [...given, recall(chat, others), completion.tool]
 
   const unstartable = ({ message: why }: { readonly message: string }) =>
     failure(`the agent ${definition.name} cannot start: ${why}`)
-  if (parent.rules !== undefined) {
-    const rules = yield* parent.rules(
-      model,
-      tools.map(({ name }) => name)
-    )
-    yield* Effect.mapError(chat.configure({ systemInstruction: instructionWith(rules) }), unstartable)
-  }
+  const names = tools.map(({ name }) => name)
+  const rules = parent.rules === undefined ? undefined : instructionWith(yield* parent.rules(model, names))
+  if (rules !== undefined) yield* Effect.mapError(chat.configure({ systemInstruction: rules }), unstartable)
   const guards = parent.guards === undefined ? {} : yield* parent.guards
-  yield* chat
-    .append([
-      { content: user(text(yield* surroundings(about.cwd, started))), at: started, author: "environment" },
-      ...inherited.messages
-    ])
-    .pipe(Effect.mapError(unstartable))
+  const around = user(text(yield* surroundings(about.cwd, started)))
+  const first: ReadonlyArray<Draft> = [{ content: around, at: started, author: "environment" }, ...inherited.messages]
+  yield* Effect.mapError(chat.append(first), unstartable)
   return {
     id,
     definition,

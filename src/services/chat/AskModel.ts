@@ -10,6 +10,7 @@ import {
 import { AnswerFault, type ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { isCall, isText, isThought, type Part, text } from "../../domain/content/Content.ts"
 import { type EntryId, sum } from "../../domain/conversation/Conversation.ts"
+import type { Hooked } from "../hooks/Hooked.ts"
 import * as ModelHooks from "../hooks/ModelHooks.ts"
 import { AnswerTooLargeError, Model, type ModelChunk, ModelError, type ModelRequest } from "../model/Model.ts"
 import { cleanError } from "../model/ModelSpans.ts"
@@ -118,6 +119,34 @@ export const askModel = Effect.fnUntraced(function* (
 
 type AskServices = Calibrations | Effect.Services<ReturnType<typeof hooksOf>> | Model | TokenCounter
 
+/** Takes an answer piece by piece, and emits its events. */
+class ReceivedAnswer {
+  arriving = new AnswerBuilder()
+  /** Whether anything answered, a hook too. */
+  isAnswered = false
+  private readonly id: EntryId
+  private readonly emit: Emit
+
+  constructor(id: EntryId, emit: Emit) {
+    this.id = id
+    this.emit = emit
+  }
+
+  take(chunk: ModelChunk): Effect.Effect<void, ModelError> {
+    const calls = this.arriving.push(chunk)
+    const { excess } = this.arriving
+    // Not retried: each retry could cost as much again.
+    if (excess !== undefined) return Effect.fail(new ModelError({ reason: new AnswerTooLargeError(excess) }))
+    return Effect.forEach(eventsOf(chunk, calls, this.id), this.emit, { discard: true })
+  }
+
+  /** Takes the whole answer of a hook. The pieces received before are void. */
+  takeWhole(words: string): Effect.Effect<void, ModelError> {
+    this.arriving = new AnswerBuilder()
+    return this.take({ parts: [text(words)], finishReason: "STOP" })
+  }
+}
+
 const attempt = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
@@ -127,53 +156,66 @@ const attempt = Effect.fnUntraced(function* (
   emit: Emit
 ): Effect.fn.Return<Attempt, ModelError, AskServices | Scope.Scope> {
   const { answer, contents, parts, tokens } = ready
-  const model = yield* Model
   const services = Context.pick(Calibrations, Model)(yield* Effect.context<Calibrations | Model>())
   const hooks = yield* hooksOf(chat, emit, chat.hookFailures)
-  let arriving = new AnswerBuilder()
-  const take = (chunk: ModelChunk) => {
-    const calls = arriving.push(chunk)
-    const { excess } = arriving
-    // Not retried: each retry could cost as much again.
-    if (excess !== undefined) return Effect.fail(new ModelError({ reason: new AnswerTooLargeError(excess) }))
-    return Effect.forEach(eventsOf(chunk, calls, answer), emit, { discard: true })
-  }
+  const received = new ReceivedAnswer(answer, emit)
   const own: ModelRequest = { model: context.model, contents, generation, systemInstruction, tools }
   const spare = Math.max(0, Math.floor(context.window.maxRequestTokens - tokens * hookSafetyFactor))
   chat.requests.isChangedByHooks = false
-  let isAnswered = false
-  yield* Effect.addFinalizer(() => (isAnswered ? Effect.void : ModelHooks.unanswered(hooks, own)))
+  yield* Effect.addFinalizer(() => (received.isAnswered ? Effect.void : ModelHooks.unanswered(hooks, own)))
   const passed = yield* ModelHooks.before(hooks, own, spare, (name) =>
     Effect.provideContext(fitsWindowOf(context.settings, name, parts()), services)
   )
   if (passed._tag !== "Passed") {
-    isAnswered = true
+    received.isAnswered = true
+    const words = passed._tag === "Blocked" ? passed.answer : undefined
+    if (words !== undefined) yield* received.takeWhole(words)
+    const { arriving } = received
     const answered = { arriving, isSame: false, model: context.model }
-    if (passed._tag === "Stopped" || passed.answer === undefined) {
-      return { answered, fault: undefined, detail: null, stopped: passed.why }
-    }
-    yield* take({ parts: [text(passed.answer)], finishReason: "STOP" })
-    return { answered, fault: arriving.fault(answersTools), detail: null, stopped: undefined }
+    return words === undefined
+      ? { answered, fault: undefined, detail: null, stopped: passed.why }
+      : { answered, fault: arriving.fault(answersTools), detail: null, stopped: undefined }
   }
   const { isSame, request } = passed
   chat.requests.isChangedByHooks = !isSame
-  const ending = yield* model.stream(request).pipe(
+  const { stopped, why } = yield* receive(hooks, request, received, emit)
+  const { arriving } = received
+  yield* refuseHugeCalls(context, ready, arriving)
+  const fault = arriving.fault(answersTools)
+  const { finishReason = "STOP" } = arriving
+  // Reports a finish reason that has no fault of its own.
+  const isReported = finishReason === "STOP" || fault?.startsWith(finishReason) === true
+  const selected = request.tools === tools ? {} : { selected: ModelHooks.declaredNames(request) }
+  return {
+    answered: { arriving, isSame, model: request.model, ...selected },
+    fault,
+    detail: why ?? (isReported ? null : finishReason),
+    stopped
+  }
+}, Effect.scoped)
+
+/** Receives the model's answer. Returns why a hook ended it, and why it is truncated. */
+const receive = Effect.fnUntraced(function* (
+  hooks: Hooked,
+  request: ModelRequest,
+  received: ReceivedAnswer,
+  emit: Emit
+): Effect.fn.Return<{ readonly stopped: string | undefined; readonly why: string | null }, ModelError, Model> {
+  const model = yield* Model
+  return yield* model.stream(request).pipe(
     Stream.mapError(cleanError(request)),
     Stream.mapEffect((chunk) => {
-      isAnswered = true
+      received.isAnswered = true
       return ModelHooks.after(hooks, request, chunk)
     }),
     Stream.takeUntil(({ _tag }) => _tag !== "Passed"),
     Stream.runFoldEffect(
       (): string | undefined => undefined,
       (stopped, verdict) => {
-        if (verdict._tag === "Passed") return Effect.as(take(verdict.chunk), stopped)
+        if (verdict._tag === "Passed") return Effect.as(received.take(verdict.chunk), stopped)
         if (verdict._tag === "Stopped" || verdict.answer === undefined) return Effect.succeed(verdict.why)
-        // A hook that answers in the model's place gives the whole answer, so the pieces received before are void.
-        arriving = new AnswerBuilder()
         const voided: ChatEvent = { _tag: "Retry", attempt: 2, delay: 0, reason: "hook", message: verdict.why }
-        const whole = { parts: [text(verdict.answer)], finishReason: "STOP" }
-        return Effect.as(Effect.andThen(emit(voided), take(whole)), stopped)
+        return Effect.as(Effect.andThen(emit(voided), received.takeWhole(verdict.answer)), stopped)
       }
     ),
     Effect.map((stopped) => ({ stopped, why: null })),
@@ -182,23 +224,7 @@ const attempt = Effect.fnUntraced(function* (
       Effect.succeed({ stopped: undefined, why })
     )
   )
-  yield* refuseHugeCalls(context, ready, arriving)
-  const fault = arriving.fault(answersTools)
-  const { finishReason = "STOP" } = arriving
-  // Reports a finish reason that has no fault of its own.
-  const isReported = finishReason === "STOP" || fault?.startsWith(finishReason) === true
-  return {
-    answered: {
-      arriving,
-      isSame,
-      model: request.model,
-      ...(request.tools === tools ? {} : { selected: ModelHooks.declaredNames(request) })
-    },
-    fault,
-    detail: ending.why ?? (isReported ? null : finishReason),
-    stopped: ending.stopped
-  }
-}, Effect.scoped)
+})
 
 /** Whether the window of another model certainly holds a request. */
 const fitsWindowOf = Effect.fnUntraced(function* (settings: ChatSettings, name: string, parts: ReadonlyArray<Part>) {

@@ -65,6 +65,20 @@ export interface ChatUsage {
   readonly preparation: "running" | "ready" | undefined
 }
 
+/** What a conversation uses from now on, whoever calls it. */
+const servicesOf = Effect.fnUntraced(function* ({ log }: ChatOptions) {
+  const context = yield* Effect.context<ChatServices>()
+  const services = Context.pick(
+    Calibrations,
+    Compression,
+    HookSystem,
+    Model,
+    TempStore,
+    TokenCounter
+  )(context).pipe(Context.add(Experiments, yield* Experiments), Context.add(ImageReducer, yield* ImageReducer))
+  return log.blobs === undefined ? services : Context.add(services, TempStore, log.blobs)
+})
+
 /**
  * A conversation with a model.
  *
@@ -177,18 +191,7 @@ export class Chat extends Context.Service<
     options: ChatOptions
   ): Effect.fn.Return<Chat["Service"], never, ChatServices | Scope.Scope> {
     const chat = yield* makeState(options, yield* Scope.Scope)
-    const services = Context.pick(
-      Calibrations,
-      Compression,
-      HookSystem,
-      Model,
-      TempStore,
-      TokenCounter
-    )(yield* Effect.context<ChatServices>()).pipe(
-      Context.add(Experiments, yield* Experiments),
-      Context.add(ImageReducer, yield* ImageReducer)
-    )
-    const context = options.log.blobs === undefined ? services : Context.add(services, TempStore, options.log.blobs)
+    const context = yield* servicesOf(options)
     const { started } = yield* Ref.get(chat.session)
     const spans = <A, E, R>(effect: Effect.Effect<A, E, R>) =>
       Effect.provideService(effect, SpanConversation, started?.session)

@@ -106,23 +106,25 @@ export const compress = Effect.fn("Chat.compress")(function* (chat: ChatState, o
 export const compressBefore = (chat: ChatState, policy: Policy, forced: boolean, turn: BeforeRequest) =>
   Effect.catchTag(compressWith(chat, policy, { forced }, turn), "PlanRefused", Effect.die)
 
+/** Reports notices to the turn, or to whoever asked for the compression. */
+const noticesTo =
+  ({ onNotice = () => Effect.void }: CompressOptions, turn: BeforeRequest | undefined): Emit =>
+  (event) => {
+    if (event._tag !== "Notice") return Effect.void
+    return turn === undefined ? onNotice(event.message) : turn.emit(event)
+  }
+
 const compressWith = Effect.fnUntraced(function* (
   chat: ChatState,
   policy: Policy,
   options: CompressOptions,
   turn?: BeforeRequest
 ) {
-  const { cancel, forced = true, onNotice } = options
+  const { cancel, forced = true } = options
   const { scale = 1, tokens: requestBefore } = yield* requestSize(chat, false)
   const trigger = triggerOf({ forced, mustFit: turn?.mustFit })
   const promptId = yield* promptIdOf(chat, trigger === "manual")
-  const hooks = yield* hooksOf(chat, (event) =>
-    event._tag !== "Notice"
-      ? Effect.void
-      : turn === undefined
-        ? (onNotice?.(event.message) ?? Effect.void)
-        : turn.emit(event)
-  )
+  const hooks = yield* hooksOf(chat, noticesTo(options, turn))
   const { focus, plan } = options
   if (options.policy !== undefined || focus !== undefined || plan !== undefined) {
     yield* endPreparation(chat, "another compression was asked for")
@@ -135,7 +137,7 @@ const compressWith = Effect.fnUntraced(function* (
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
   const sized = TokenCount.make(Math.round(strategy.countsByReport ? requestBefore * scale : requestBefore))
-  const cancelled: Made = { outcome: Cancelled.make({ before: sized }), dropped: undefined, isPrepared: false }
+  const cancelled: Made = { outcome: Cancelled.make({ before: sized }), isPrepared: false }
   const counted = yield* compression(
     conversation.version,
     Effect.gen(function* () {
@@ -193,13 +195,14 @@ const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
   policy: Policy,
   strategy: Strategy,
-  { forced = true, onNotice = () => Effect.void, plan }: CompressOptions,
+  options: CompressOptions,
   turn: BeforeRequest | undefined,
   promptId: string,
   hooks: Effect.Success<ReturnType<typeof hooksOf>>,
   maxTokens: number,
   scale: number
 ): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
+  const { forced = true, plan } = options
   const compression = yield* Compression
   const mustFit = turn?.mustFit ?? false
   const hookDecision = turn?.hookDecision ?? (yield* askHooks(chat, hooks, { forced, mustFit }))
@@ -221,7 +224,7 @@ const prepare = Effect.fnUntraced(function* (
   const result = yield* withOwnWindows(chat, carriedOut)
   const unusable = unusableIn(result, request.policy)
   const why = givenUpText(withUnusable(request.memory, unusable, false), unusable)
-  if (why !== undefined) yield* turn?.emit({ _tag: "Notice", source: "compression", message: why }) ?? onNotice(why)
+  if (why !== undefined) yield* noticesTo(options, turn)({ _tag: "Notice", source: "compression", message: why })
   const noted = { ...result, unusable }
   return { ...(yield* refuseInflated(conversation, policy.overhead, scale, noted)), isPrepared: false }
 })

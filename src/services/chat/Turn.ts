@@ -14,7 +14,7 @@ import type { ModelError } from "../model/Model.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendAnswer, appendMessage, attachedEntries, type Attachment } from "./AppendMessages.ts"
-import { askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
+import { type Answered, askModel, type InvalidAnswer, type StoppedByHook } from "./AskModel.ts"
 import { afterTurn, assembleRequest, ingestMessage } from "./AssembleRequest.ts"
 import { type ChatState, type Emit, hooksOf, type RequestContext } from "./ChatState.ts"
 import { type ChatBusy, commit } from "./Commit.ts"
@@ -90,36 +90,14 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   const answersTools = isSilent && last !== undefined && hasResponses(last)
   yield* assembleRequest(chat, context, emit)
   const work = Effect.gen(function* () {
-    const pending = isSilent
-      ? undefined
-      : yield* pendingMessage(
-          chat,
-          context,
-          { role: "user", parts: words },
-          { attached: [...news.attached, ...attached], author, messageId },
-          at
-        )
+    const options = { attached: [...news.attached, ...attached], author, messageId }
+    const pending = isSilent ? undefined : yield* pendingMessage(chat, context, words, options, at)
     return { pending, ...(yield* answer(chat, context, pending, answersTools, emit)) }
   })
   const done = yield* cancel === undefined ? work : Effect.raceFirst(work, Effect.as(cancel, undefined))
-  if (done === undefined) {
-    // Reports what was committed before the cancellation.
-    const { unreported } = chat
-    chat.unreported = undefined
-    if (unreported !== undefined) yield* emit(compressedEvent(unreported, limit))
-    yield* emit({ _tag: "UserCancelled" })
-    return
-  }
-  const { arriving, isSame, model, pending, ready, selected } = done
-  const entry = yield* Effect.uninterruptible(
-    Effect.gen(function* () {
-      const { opening, told } = news
-      if (opening !== undefined) yield* noteEnvironment(chat, news.known, opening, true)
-      const answered = yield* appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
-      if (told !== undefined && pending !== undefined) yield* noteEnvironment(chat, news.known, told, false)
-      return answered
-    })
-  )
+  if (done === undefined) return yield* reportCancelled(chat, limit, emit)
+  const { arriving, isSame, pending, ready, selected } = done
+  const entry = yield* commitAnswer(chat, news, pending, done)
   const { citations, finishReason = unspecifiedReason, usage } = arriving
   const isCounted = usage !== null && usage.prompt > 0 && isSame
   const cut = isCounted ? yield* learnCount(chat, context, ready, usage.prompt) : undefined
@@ -139,6 +117,27 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
     ...(selected === undefined ? {} : { tools: selected })
   })
 })
+
+/** Reports a cancelled turn, and what was committed before. */
+const reportCancelled = Effect.fnUntraced(function* (chat: ChatState, limit: TokenCount, emit: Emit) {
+  const { unreported } = chat
+  chat.unreported = undefined
+  if (unreported !== undefined) yield* emit(compressedEvent(unreported, limit))
+  yield* emit({ _tag: "UserCancelled" })
+})
+
+/** Commits an answer with its message, and what the model now knows of the environment. */
+const commitAnswer = Effect.fnUntraced(function* (
+  chat: ChatState,
+  { known, opening, told }: EnvironmentNews,
+  pending: PendingMessage | undefined,
+  { arriving, model }: Answered
+) {
+  if (opening !== undefined) yield* noteEnvironment(chat, known, opening, true)
+  const entry = yield* appendAnswer(chat, pending, draftOf(arriving, model, yield* Clock.currentTimeMillis))
+  if (told !== undefined && pending !== undefined) yield* noteEnvironment(chat, known, told, false)
+  return entry
+}, Effect.uninterruptible)
 
 /** What the model does not know of the environment yet: the message that opens its first request, or what changed since. */
 interface EnvironmentNews {
@@ -172,13 +171,14 @@ const noteEnvironment = Effect.fnUntraced(function* (
 const pendingMessage = Effect.fnUntraced(function* (
   chat: ChatState,
   context: RequestContext,
-  content: Content,
+  parts: ReadonlyArray<Part>,
   { attached = [], author, messageId }: SendOptions,
   at: number
 ) {
   const counter = yield* TokenCounter
-  const tokens = yield* counter.count(content.parts)
+  const tokens = yield* counter.count(parts)
   const entries = yield* attachedEntries(chat, attached, at)
+  const content: Content = { role: "user", parts }
   const pending: PendingMessage = { content, at, author, messageId, tokens, attached: entries }
   return yield* ingestMessage(chat, context, pending)
 })

@@ -1,6 +1,6 @@
 import { Cause, Clock, Duration, Effect, Exit, Fiber, Option, type PlatformError, type Scope, Stream } from "effect"
 import type { ChildProcessSpawner } from "effect/process"
-import { type HeadAndTail, headAndTail } from "../../domain/text/HeadAndTail.ts"
+import { HeadAndTail } from "../../domain/text/HeadAndTail.ts"
 
 /** The output of a process, of which a bounded part is kept. Grows while the process runs. */
 export interface ChildOutput {
@@ -22,8 +22,8 @@ const drainRounds = 10
 export const emptyOutput = (bytes: number): Effect.Effect<ChildOutput> =>
   Clock.clockWith((clock) =>
     Effect.sync(() => ({
-      out: headAndTail(bytes),
-      err: headAndTail(bytes),
+      out: new HeadAndTail(bytes),
+      err: new HeadAndTail(bytes),
       last: clock.currentTimeMillisUnsafe(),
       pieces: 0,
       pumps: Effect.void

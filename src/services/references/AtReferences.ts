@@ -173,6 +173,19 @@ const groupNotes = (
 
 const isRead = (result: ReadFile | AtNote | undefined): result is ReadFile => result !== undefined && "shown" in result
 
+/** Reads the files that are not too large. `places`: of those that could be read. */
+const readWithinSize = Effect.fnUntraced(function* (
+  wanted: ReadonlyArray<WantedFile>,
+  { bytes = maxFileBytes, lineLength = maxLineChars, lines = defaultMaxLines }: AtReferenceOptions
+) {
+  const { chosen, notes } = yield* withinSize(wanted, Math.min(bytes, maxFileBytes))
+  const results = yield* Effect.forEach(chosen, (file) => readFile(file, { lineLength, lines }), {
+    concurrency: readConcurrency
+  })
+  const places = new Set(chosen.flatMap(({ place }, i) => (isRead(results[i]) ? [place] : [])))
+  return { places, results, tooLarge: notes }
+})
+
 /**
  * Expands the references of a message.
  *
@@ -192,7 +205,6 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   const began = yield* Clock.currentTimeMillis
   const workspace = yield* Workspace
   const counter = yield* TokenCounter
-  const { lineLength = maxLineChars, lines = defaultMaxLines } = options
   const agentOf = (name: string) => readings(name).find((each) => options.agents?.includes(each.path) === true)?.path
   const agents = [...new Set([...references.keys()].flatMap((name) => agentOf(name) ?? []))]
   const all = [...references.values()].filter((each) => agentOf(each.path) === undefined)
@@ -200,18 +212,13 @@ export const expand = Effect.fn("AtReferences.expand")(function* (
   const listed = yield* listFiles(all, options)
   const counted = withinCount(listed.files)
   const fs = workspace.files(yield* FileSystem.FileSystem)
-  const { chosen, notes: tooLarge } = yield* withinSize(
-    counted,
-    Math.min(options.bytes ?? maxFileBytes, maxFileBytes)
-  ).pipe(Effect.provideService(FileSystem.FileSystem, fs))
-  const results = yield* Effect.forEach(chosen, (file) => readFile(file, { lineLength, lines }), {
-    concurrency: readConcurrency
-  }).pipe(Effect.provideService(FileSystem.FileSystem, fs))
+  const { places, results, tooLarge } = yield* readWithinSize(counted, options).pipe(
+    Effect.provideService(FileSystem.FileSystem, fs)
+  )
   const files = results.filter(isRead)
-  const read = new Set(chosen.flatMap(({ place }, i) => (isRead(results[i]) ? [place] : [])))
   const notes = uniqueNotes([
     ...listed.notes,
-    ...groupNotes(listed.groups, new Set(counted.map(({ place }) => place)), read),
+    ...groupNotes(listed.groups, new Set(counted.map(({ place }) => place)), places),
     ...tooLarge,
     ...results.flatMap((each) => (isRead(each) ? (each.note ?? []) : each))
   ])

@@ -233,61 +233,58 @@ interface Permissions {
   readonly plans: Plans["Service"] | undefined
 }
 
-const assemble = Effect.fnUntraced(function* (
-  session: HostSession,
-  options: HostOptions,
-  handlers: AgentHandlers,
-  { approval, nesting, plans }: Permissions
-): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
-  const { chat, files, id, settings } = session
-  const { notify } = handlers
+/** Where an agent works. */
+interface Place {
+  readonly workspace: Workspace["Service"]
+  readonly isTrusted: boolean
+  readonly memory: Memory["Service"]
+}
+
+const openPlace = Effect.fnUntraced(function* (
+  { files, id, settings }: HostSession,
+  { addDir = [] }: HostOptions,
+  plans: Plans["Service"] | undefined,
+  notify: Notify
+) {
   const platform = yield* RuntimePlatform
   const all = withDefaults(settings)
-
-  // The workspace and its trust.
-  const folders = { configured: all.includeDirectories, requested: options.addDir ?? [] }
-  const workspace = yield* openWorkspace(id, folders, plans, notify)
+  const workspace = yield* openWorkspace(id, { configured: all.includeDirectories, requested: addDir }, plans, notify)
   const { root } = workspace
-  const trusted = yield* isTrusted
-  const isRootTrusted = yield* trusted(root)
+  const isRootTrusted = yield* (yield* isTrusted)(root)
   const untrusted = isRootTrusted ? undefined : yield* untrustedNotice(root)
   if (untrusted !== undefined) yield* notify(untrusted)
   const added = workspace.folders.filter((folder) => folder !== root)
   const memory = yield* platform.memory({ root, added, settings: all, own: withDefaults(files.home) })
+  return { workspace, isTrusted: isRootTrusted, memory } satisfies Place
+})
 
-  // Hooks and telemetry.
-  yield* SessionObservers.addHooks(session, notify, trusted(root))
+/** Starts what watches the session: its hooks and telemetry. */
+const observe = Effect.fnUntraced(function* (session: HostSession, options: HostOptions, notify: Notify, root: string) {
+  yield* SessionObservers.addHooks(session, notify, (yield* isTrusted)(root))
   const telemetry = yield* SessionObservers.telemetry(session)
+  if (options.isPreview === true || options.isAgentProcess === true) {
+    return { telemetry, ...SessionObservers.unobserved }
+  }
   const source = startSource(options.isCleared === true, session.isNew)
-  const observed =
-    options.isPreview === true || options.isAgentProcess === true
-      ? SessionObservers.unobserved
-      : yield* SessionObservers.session(session.session, source, notify)
+  return { telemetry, ...(yield* SessionObservers.session(session.session, source, notify)) }
+})
 
-  // Memory, tools and context.
-  const equipment =
-    options.tools === false
-      ? AgentEquipment.noEquipment
-      : yield* AgentEquipment.make({
-          session,
-          handlers,
-          approval,
-          nesting,
-          workspace,
-          memory,
-          plans,
-          isTrusted: isRootTrusted
-        })
-  const { agents, commands, definitions, skills, tools } = equipment
-  const context = yield* AgentContext.make({
+const contextOf = Effect.fnUntraced(function* (
+  { chat, id, settings }: HostSession,
+  isInteractive: boolean,
+  { approval, plans }: Permissions,
+  place: Place,
+  { agents, skills, tools }: AgentEquipment.AgentEquipment
+) {
+  const platform = yield* RuntimePlatform
+  const { ide } = withDefaults(settings)
+  return yield* AgentContext.make({
+    ...place,
     chat,
     settings,
     approval,
-    workspace,
-    isTrusted: isRootTrusted,
-    interactive: handlers.ask !== undefined,
-    memory,
-    ide: all.ide.enabled ? yield* platform.ide(root, all.ide) : undefined,
+    interactive: isInteractive,
+    ide: ide.enabled ? yield* platform.ide(place.workspace.root, ide) : undefined,
     plans,
     agents: agents.tools.map(({ description, name }) => ({ name, description })),
     skills,
@@ -295,8 +292,27 @@ const assemble = Effect.fnUntraced(function* (
     platform: platform.platform,
     outputs: yield* outputsOf(id)
   })
+})
 
-  // The loop.
+const assemble = Effect.fnUntraced(function* (
+  session: HostSession,
+  options: HostOptions,
+  handlers: AgentHandlers,
+  permissions: Permissions
+): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
+  const { chat, id, settings } = session
+  const { confirmShortening, notify } = handlers
+  const isInteractive = handlers.ask !== undefined
+  const place = yield* openPlace(session, options, permissions.plans, notify)
+  const { memory, workspace } = place
+  const { leave, opening, telemetry } = yield* observe(session, options, notify, workspace.root)
+  const equipment =
+    options.tools === false
+      ? AgentEquipment.noEquipment
+      : yield* AgentEquipment.make({ session, handlers, ...permissions, ...place })
+  const { agents, commands, definitions, tools } = equipment
+  const context = yield* contextOf(session, isInteractive, permissions, place, equipment)
+
   const clearing = yield* Ref.make<Clearing>(undefined)
   const profile = yield* profileOf(session, handlers, equipment, context, clearing)
   yield* reportMemoryProblems(memory, notify)
@@ -305,24 +321,19 @@ const assemble = Effect.fnUntraced(function* (
   // The window's fill before the first message counts the tools, too.
   yield* Agent.equip(profile)
 
-  const run = yield* MessageSender.make({
-    profile,
-    approval,
-    context,
-    references: {
-      chat,
-      workspace,
-      files: all.files,
-      search: handlers.ask !== undefined,
-      agents: agents.tools.map(({ name }) => name),
-      confirmShortening: handlers.confirmShortening
-    },
-    opening: observed.opening
-  })
+  const references = {
+    chat,
+    workspace,
+    files: withDefaults(settings).files,
+    search: isInteractive,
+    agents: agents.tools.map(({ name }) => name),
+    confirmShortening
+  }
+  const run = yield* MessageSender.make({ profile, approval: permissions.approval, context, references, opening })
   return {
     agents,
     definitions,
-    approval,
+    approval: permissions.approval,
     tools,
     paths: yield* listedPaths(workspace),
     context,
@@ -330,7 +341,7 @@ const assemble = Effect.fnUntraced(function* (
     rewind: yield* FileRewind.make(chat, workspace),
     recent: telemetry.recent,
     clearing: Ref.getAndSet(clearing, undefined),
-    leave: observed.leave,
+    leave,
     run: (sent, sendOptions) => {
       const text = typeof sent === "string" ? sent : plainText({ role: "user", parts: sent })
       return telemetry.watch(id, text, run(sent, sendOptions))

@@ -70,18 +70,33 @@ const maxSums = 8
 
 /** Sums over the beginnings of the last list of parts: a request is the one before it and some more. Mutable. */
 class FeatureSums {
+  private readonly known = new WeakMap<Part, TextFeatures.Features>()
   private parts: ReadonlyArray<Part> = []
   private sums: ReadonlyArray<FeatureSum> = []
 
   /** The longest sum over a beginning of these parts. */
-  before(parts: ReadonlyArray<Part>): FeatureSum {
+  private before(parts: ReadonlyArray<Part>): FeatureSum {
     let same = 0
     while (same < parts.length && same < this.parts.length && parts[same] === this.parts[same]) same += 1
     return this.sums.findLast(({ count }) => count <= same) ?? nothing
   }
 
+  /** The sum over these parts. A part is read only once. */
+  *of(parts: ReadonlyArray<Part>): Work.SlicedWork<TextFeatures.Features> {
+    const { count, total } = this.before(parts)
+    const more: Array<TextFeatures.Features> = []
+    for (const part of parts.slice(count)) {
+      const features = this.known.get(part) ?? (yield* TextFeatures.partFeatures(part))
+      this.known.set(part, features)
+      more.push(features)
+    }
+    const all = TextFeatures.sumFeatures(more, total)
+    this.keep(parts, all)
+    return all
+  }
+
   /** Keeps the sum of all of these parts, and those that are still valid. */
-  keep(parts: ReadonlyArray<Part>, total: TextFeatures.Features): void {
+  private keep(parts: ReadonlyArray<Part>, total: TextFeatures.Features): void {
     const { count } = this.before(parts)
     // A prefix of a cached list does not replace it.
     const isBeginning = parts.length <= this.parts.length && parts.every((part, index) => part === this.parts[index])
@@ -91,6 +106,13 @@ class FeatureSums {
     this.sums = first === undefined ? [] : [first, ...rest.slice(1 - maxSums)]
   }
 }
+
+/** Whether a request is the one before it and more text, whose tokens the estimate knows well. */
+const isLonger = (before: ReadonlyArray<Part> | undefined, parts: ReadonlyArray<Part>): boolean =>
+  before !== undefined &&
+  before.length < parts.length &&
+  before.every((part, at) => part === parts[at]) &&
+  !parts.slice(before.length).some((part) => isMedia(part) || part.functionResponse?.parts !== undefined)
 
 /**
  * Makes calibrations that begin with `initial` and pass every change to `save`, one at a time: the model, its new calibration, and the observation as
@@ -106,67 +128,43 @@ export const make = (
 ): Effect.Effect<Calibrations["Service"]> =>
   Effect.gen(function* () {
     const turn = yield* Semaphore.make(1)
-    const cache = new WeakMap<Part, TextFeatures.Features>()
     const models = new Map(Object.entries(initial.models))
-
     const sums = new FeatureSums()
-    const featuresOf = Effect.fnUntraced(function* (parts: ReadonlyArray<Part>) {
-      let { count, total } = sums.before(parts)
-      const collected: Array<TextFeatures.Features> = []
-      for (; count < parts.length; count += 1) {
-        const part = parts[count]
-        if (part === undefined) break
-        const features = cache.get(part) ?? (yield* Work.run(TextFeatures.partFeatures(part)))
-        cache.set(part, features)
-        collected.push(features)
-      }
-      total = TextFeatures.sumFeatures(collected, total)
-      sums.keep(parts, total)
-      return total
-    })
     const of = (model: string) => models.get(model) ?? Calibration.uncalibrated
     /** By model: the parts of the last count, and whether a cut prompt was told. */
     const counted = new Map<string, ReadonlyArray<Part>>()
     const told = new Set<string>()
-    const isLonger = (model: string, parts: ReadonlyArray<Part>): boolean => {
-      const before = counted.get(model)
-      return (
-        before !== undefined &&
-        before.length < parts.length &&
-        before.every((part, at) => part === parts[at]) &&
-        !parts.slice(before.length).some((part) => isMedia(part) || part.functionResponse?.parts !== undefined)
-      )
+    const learn = (model: string, parts: ReadonlyArray<Part>, features: TextFeatures.Features, actual: number) => {
+      const isCut = Calibration.isCutCount(of(model), features, actual, isLonger(counted.get(model), parts))
+      counted.set(model, parts)
+      const next = (before: Calibration.Calibration) =>
+        isCut ? Calibration.doubted(before, features, actual) : Calibration.observe(before, features, actual)
+      const learned = next(of(model))
+      const isNew = isCut && !told.has(model)
+      if (isCut) told.add(model)
+      const cut: CutPrompt | undefined = isCut
+        ? { model, estimated: Math.round(TextFeatures.totalTokens(features)), counted: actual, isNew }
+        : undefined
+      // A count that is not plausible teaches nothing.
+      if (learned === of(model)) return Effect.succeed(cut)
+      models.set(model, learned)
+      return Effect.as(save(model, learned, next), cut)
     }
 
     return {
       upperBound: Effect.fn("Calibrations.upperBound")(function* (model, parts) {
-        return Calibration.upperBound(of(model), yield* featuresOf(parts))
+        return Calibration.upperBound(of(model), yield* Work.run(sums.of(parts)))
       }),
       expected: Effect.fn("Calibrations.expected")(function* (model, parts) {
         const learned = of(model)
-        return learned.observations === 0 ? undefined : Calibration.expected(learned, yield* featuresOf(parts()))
+        if (learned.observations === 0) return undefined
+        return Calibration.expected(learned, yield* Work.run(sums.of(parts())))
       }),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
-        const features = yield* featuresOf(parts)
-        return yield* turn.withPermits(1)(
-          Effect.uninterruptible(
-            Effect.suspend(() => {
-              const isCut = Calibration.isCutCount(of(model), features, actual, isLonger(model, parts))
-              counted.set(model, parts)
-              const learn = (before: Calibration.Calibration) =>
-                isCut ? Calibration.doubted(before, features, actual) : Calibration.observe(before, features, actual)
-              const learned = learn(of(model))
-              const isNew = isCut && !told.has(model)
-              if (isCut) told.add(model)
-              const cut: CutPrompt | undefined = isCut
-                ? { model, estimated: Math.round(TextFeatures.totalTokens(features)), counted: actual, isNew }
-                : undefined
-              // A count that is not plausible teaches nothing.
-              if (learned === of(model)) return Effect.succeed(cut)
-              models.set(model, learned)
-              return Effect.as(save(model, learned, learn), cut)
-            })
-          )
+        const features = yield* Work.run(sums.of(parts))
+        return yield* Effect.suspend(() => learn(model, parts, features, actual)).pipe(
+          Effect.uninterruptible,
+          turn.withPermit
         )
       })
     }

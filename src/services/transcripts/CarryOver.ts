@@ -43,6 +43,9 @@ export class SessionTooLarge extends Schema.TaggedError<SessionTooLarge>()("Sess
 
 const refused = (message: string): CarryOverError => new CarryOverError({ message })
 
+const orRefused = <A, R>(work: Effect.Effect<A, { readonly message: string }, R>) =>
+  Effect.mapError(work, ({ message }) => refused(message))
+
 /** What is written, and where. */
 export interface CarryOver {
   readonly loaded: Loaded
@@ -154,24 +157,16 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
     settings: { ...(yield* ChatDefaults), cwd: folder }
   })
   const outcome =
-    before <= below
-      ? undefined
-      : yield* Effect.mapError(chat.compress({ policy: rescuePolicy(below), forced: true }), ({ message }) =>
-          refused(message)
-        )
+    before <= below ? undefined : yield* orRefused(chat.compress({ policy: rescuePolicy(below), forced: true }))
   const after = yield* chat.session
   const status = outcome === undefined ? undefined : statusOf(outcome)
   if (viewTokens(after.conversation) > below) {
     return yield* new SessionTooLarge({ tokens: viewTokens(after.conversation), status: status ?? "NOOP" })
   }
   const held = carriedSession(after, agent, place)
-  yield* Effect.mapError(fs.makeDirectory(path.dirname(out), { recursive: true, mode: 0o700 }), ({ message }) =>
-    refused(message)
-  )
-  const unheld = yield* Effect.mapError(
-    Effect.scoped(Export.write(out, agent, yield* Ref.get(events), { held })),
-    ({ message }) => refused(message)
-  )
+  yield* orRefused(fs.makeDirectory(path.dirname(out), { recursive: true, mode: 0o700 }))
+  const written = Export.write(out, agent, yield* Ref.get(events), { held })
+  const unheld = yield* orRefused(Effect.scoped(written))
   const size = yield* Effect.orElseSucceed(
     Effect.map(fs.stat(out), ({ size }) => Number(size)),
     () => 0

@@ -66,10 +66,14 @@ const readBlob = Effect.fnUntraced(function* (
   )
 })
 
-const fetchSpilled = Effect.fnUntraced(function* (path: string, number: number, line: DecodedLine) {
+/** Returns the event of a line with its stored parts, and their characters. */
+const withSpilled = Effect.fnUntraced(function* (path: string, number: number, line: DecodedLine) {
   const texts = new Map<string, string>()
   for (const [key, note] of line.spilled) texts.set(key, yield* readBlob(path, number, note))
-  return texts
+  const event = restoreSpilled(line, texts)
+  if (Result.isFailure(event)) return yield* transcriptError(path, number, lineProblemText(event.failure))
+  const chars = [...texts.values()].reduce((total, { length }) => total + length, 0)
+  return { event: event.success, chars }
 })
 
 /** Reads the lines of a session log. `shortens`: of a log too long for memory, the texts are shortened. */
@@ -112,12 +116,10 @@ export const sessionLogLines = (path: string, lenient: boolean, shortens: boolea
         skipped.add("ignorable event")
         return undefined
       }
-      const texts = yield* fetchSpilled(path, number, decoded.success)
-      const event = restoreSpilled(decoded.success, texts)
-      if (Result.isFailure(event)) return yield* transcriptError(path, number, lineProblemText(event.failure))
-      const problem = checkNextEvent(logSoFar(session), event.success, lenient)
+      const { chars, event } = yield* withSpilled(path, number, decoded.success)
+      const problem = checkNextEvent(logSoFar(session), event, lenient)
       if (problem !== undefined) return lineProblem(number, problem)
-      add(event.success, text.length + [...texts.values()].reduce((total, { length }) => total + length, 0))
+      add(event, text.length + chars)
       return undefined
     }),
     end: Effect.suspend(() => {

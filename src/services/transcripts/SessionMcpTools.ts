@@ -90,12 +90,11 @@ const add = Effect.fnUntraced(function* <A>(options: {
   })
 })
 
-const list = ({ list }: SessionAnswers, others: boolean): Effect.Effect<string> =>
+const listed = ({ list }: SessionAnswers): Effect.Effect<string> =>
   Effect.map(list, (sessions) =>
     sessions.length === 0
       ? "no session was started in this folder"
       : sessions
-          .slice(0, others ? undefined : 1)
           .map(({ file, session, title }) =>
             [
               session ?? file.id,
@@ -106,6 +105,23 @@ const list = ({ list }: SessionAnswers, others: boolean): Effect.Effect<string> 
           )
           .join("\n")
   )
+
+const addResources = Effect.fnUntraced(function* ({ changes, snapshot }: SessionAnswers) {
+  yield* McpServer.registerResource({
+    uri: "palimpsest://session/snapshot",
+    name: "Handover of the current session",
+    description:
+      "The user's words, where the work stands, files, commands, lessons, and an index of names with handles",
+    mimeType: "text/plain",
+    content: Effect.catch(snapshot(defaultTokens, undefined), ({ message }) => Effect.succeed(message))
+  })
+  yield* McpServer.registerResource({
+    uri: "palimpsest://session/changes",
+    name: "What changed since the last compaction",
+    mimeType: "text/plain",
+    content: Effect.catch(changes(undefined, undefined), ({ message }) => Effect.succeed(message))
+  })
+})
 
 /** What the server tells a client about itself. */
 export const instructions =
@@ -162,22 +178,9 @@ export const layer = (answers: SessionAnswers, others: boolean): Layer.Layer<nev
           title: "Sessions of this folder",
           description: "Lists the newest sessions of this folder: id, agent, time and title, for the session argument.",
           schema: Schema.Struct({}),
-          run: () => list(answers, others)
+          run: () => listed(answers)
         })
       }
-      yield* McpServer.registerResource({
-        uri: "palimpsest://session/snapshot",
-        name: "Handover of the current session",
-        description:
-          "The user's words, where the work stands, files, commands, lessons, and an index of names with handles",
-        mimeType: "text/plain",
-        content: Effect.catch(answers.snapshot(defaultTokens, undefined), ({ message }) => Effect.succeed(message))
-      })
-      yield* McpServer.registerResource({
-        uri: "palimpsest://session/changes",
-        name: "What changed since the last compaction",
-        mimeType: "text/plain",
-        content: Effect.catch(answers.changes(undefined, undefined), ({ message }) => Effect.succeed(message))
-      })
+      yield* addResources(answers)
     })
   )

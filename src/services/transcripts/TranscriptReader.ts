@@ -66,6 +66,11 @@ const finish = Effect.fnUntraced(function* (
   return { events, session, skipped: read.skipped, long: undefined, transcript: read }
 })
 
+const isEmpty = ({ events, transcript }: ReadRecords): boolean => (transcript?.steps ?? events).length === 0
+
+const unknownFormat = (path: string, format: SourceFormat): TranscriptError =>
+  transcriptError(path, 0, `unknown format; none of its records is a message of the format ${format}`, "UnknownFormat")
+
 /** Takes the lines of another agent's file. */
 export const transcriptLines = (path: string, reader: LineReader): RecordLines => ({
   line: (value, text, number) => Effect.sync(() => reader.line(value, text, number)),
@@ -86,42 +91,36 @@ export const linesReader = (
   const skipped = new Skipped()
   let number = 0
   let values = 0
-  let torn: { readonly line: number; readonly message: string } | undefined
-
   /** Skips a broken line when reading leniently, else fails. */
-  const refuse = (message: string, kind = "broken line"): Effect.Effect<void, TranscriptError> => {
+  const refuse = (message: string, kind = "broken line"): Effect.Effect<undefined, TranscriptError> => {
     if (!lenient) return Effect.fail(transcriptError(path, number, message, "BrokenLine"))
     skipped.add(kind)
-    return Effect.void
+    return Effect.undefined
   }
 
-  const accept = Effect.fnUntraced(function* (bytes: Uint8Array, complete: boolean) {
+  /** Takes a line. Returns why it is not a whole record. */
+  const accept = Effect.fnUntraced(function* (bytes: Uint8Array) {
     number += 1
     if (bytes.length > maxLineBytes) return yield* transcriptError(path, number, lineTooLong)
     const text = lineText(bytes, number)
-    if (text.trim() === "") return
+    if (text.trim() === "") return undefined
     const value = parse(text, format)
-    if (Result.isFailure(value)) {
-      const { _tag, message } = value.failure
-      // An incomplete line is not JSON; one that is nested too deep is complete.
-      if (complete || _tag === "TooDeep") return yield* refuse(message)
-      torn = { line: number, message }
-      return
-    }
+    if (Result.isFailure(value)) return value.failure
     values += 1
     const found = formatOfRecord(value.success)
     if (found !== undefined && found !== format) {
       return yield* refuse(`a line of the format ${found} in a file of the format ${format}`, `${found} line`)
     }
     const problem = yield* lines.line(value.success, text, number)
-    if (problem !== undefined) return yield* refuse(problemText(problem))
+    return problem === undefined ? undefined : yield* refuse(problemText(problem))
   })
 
   return {
     push: Effect.fnUntraced(function* (chunk) {
       let done = 0
       for (const line of splitter.push(chunk)) {
-        yield* accept(line, true)
+        const broken = yield* accept(line)
+        if (broken !== undefined) yield* refuse(broken.message)
         done += line.length
         if (done > sliceBytes) {
           done = 0
@@ -131,16 +130,14 @@ export const linesReader = (
       if (splitter.pending > maxLineBytes) return yield* transcriptError(path, number + 1, lineTooLong)
     }),
     end: Effect.gen(function* () {
-      if (splitter.pending > 0) yield* accept(splitter.rest(), false)
+      const broken = splitter.pending > 0 ? yield* accept(splitter.rest()) : undefined
+      // An incomplete line is not JSON; one that is nested too deep is complete.
+      const torn = broken?._tag === "TooDeep" ? yield* refuse(broken.message) : broken
       // An incomplete record alone is not a conversation.
-      if (torn !== undefined && values === 0) return yield* transcriptError(path, torn.line, torn.message)
+      if (torn !== undefined && values === 0) return yield* transcriptError(path, number, torn.message)
       const read = yield* lines.end
-      const isEmpty = read.transcript === undefined ? read.events.length === 0 : read.transcript.steps.length === 0
-      if (isEmpty && Object.keys(skipped.counts).length > 0) {
-        const message = `unknown format; none of its records is a message of the format ${format}`
-        return yield* transcriptError(path, 0, message, "UnknownFormat")
-      }
-      return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn?.line }
+      if (isEmpty(read) && Object.keys(skipped.counts).length > 0) return yield* unknownFormat(path, format)
+      return { ...read, format, skipped: { ...read.skipped, ...skipped.counts }, torn: torn && number }
     })
   }
 }

@@ -37,6 +37,13 @@ const shown = (node: Node): TreeEntry =>
     ? { _tag: "File", name: node }
     : { _tag: "Folder", name: node.name, entries: node.isRead ? node.entries.map(shown) : undefined, more: node.more }
 
+/** A folder that is to be read. */
+interface Open {
+  readonly node: Folder
+  readonly place: string
+  readonly rules: (holds: ReadonlySet<string> | undefined) => Effect.Effect<FolderRules>
+}
+
 /** Folders first, each kind by name. */
 const byName = (one: FileSystem.DirectoryEntry, other: FileSystem.DirectoryEntry): number => {
   if (one.type === other.type) return one.name < other.name ? -1 : 1
@@ -59,12 +66,6 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
   const path = yield* Path.Path
   const maxEntries = limits.entries ?? defaultMaxEntries
   const top = emptyFolder(folder)
-
-  interface Open {
-    readonly node: Folder
-    readonly place: string
-    readonly rules: (holds: ReadonlySet<string> | undefined) => Effect.Effect<FolderRules>
-  }
 
   const readOne = Effect.fnUntraced(function* ({ node, place, rules: enter }: Open, left: number) {
     const all = yield* Effect.option(fs.readDirectoryEntries(place))

@@ -378,103 +378,144 @@ function* gatherEarlier(
   }
 }
 
+/** What the gathering of one part needs beside what was gathered. */
+interface Surroundings {
+  readonly entry: Entry
+  readonly index: number
+  /** The position of the part in its entry. */
+  readonly at: number
+  readonly answerOf: ReturnType<typeof answering>
+  /** By response: the file that it shows. */
+  readonly shownFiles: Map<Part, string>
+}
+
+/** Counts the names in what the user wrote in a part. */
+const countAsked = ({ requests, weights }: Gathering, { at, entry }: Surroundings): void => {
+  for (const span of requests.slice(-8)) {
+    if (span.entry === entry.id && span.part === at) countUse(weights, span.text, { amount: ranking.user })
+  }
+}
+
+/** Gathers what an agent said, thought or called. Returns the number of characters that were read. */
+const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): number => {
+  const { answerOf, at, entry, index, shownFiles } = around
+  const { weights } = state
+  let file: string | undefined
+  let read = 0
+  if (isCall(part)) {
+    countUse(weights, part.functionCall.name, { amount: 1 })
+    const answer = answerOf(index, at)
+    file = gatherCall(state, entry, index, part, answer)
+    if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
+  }
+  agentTexts(part, (text) => {
+    // A call aims at things by lines; longer texts are what it writes.
+    countUse(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
+    read += text.length
+  })
+  if (isText(part) && !isThought(part)) {
+    gatherWords(state, { entry: entry.id, text: part.text, handle: entry.handles[at] })
+  }
+  return read
+}
+
+/** Counts the names that a tool showed. Returns the number of characters that were read. */
+const countResult = (state: Gathering, part: Part, around: Surroundings): number => {
+  let read = 0
+  countAsked(state, around)
+  toolTexts(part, (text) => {
+    countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)), around.shownFiles.get(part))
+    read += Math.min(text.length, maxScannedChars)
+  })
+  return read
+}
+
+/** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
+const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {
+  const { author, content } = around.entry
+  if (content.role === "user" && isText(part) && author === undefined) {
+    countAsked(state, around)
+    return part.text.length
+  }
+  if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
+    return gatherAgentPart(state, part, around)
+  }
+  if (author === "program" && isText(part)) {
+    const shown = part.text.slice(0, maxScannedChars)
+    countUse(state.weights, shown, { amount: ranking.program })
+    return shown.length
+  }
+  return isResponse(part) && isScanned ? countResult(state, part, around) : 0
+}
+
+/** Gathers what a user asked for in an entry, what they settled and what they do not want. */
+const gatherRequests = (state: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
+  const entry = entries[index]
+  if (entry?.content.role !== "user" || entry.author !== undefined) return
+  gatherSettled(state, entries, index)
+  for (const span of requestSpans(entry)) {
+    state.requests.push(span)
+    state.constraints.push(...constraintsIn(span))
+  }
+}
+
+const noneGathered = (cwd: string | undefined): Gathering => ({
+  requests: [],
+  attachments: [],
+  constraints: [],
+  decisions: [],
+  settled: [],
+  summaries: [],
+  tasks: [],
+  lastWords: [],
+  recent: [],
+  declared: new Set(),
+  files: { cwd, files: new Map(), edits: [] },
+  commands: emptyCommands(),
+  todos: { list: undefined, items: new Map() },
+  issues: new Map(),
+  weights: { names: new Map(), now: 0 },
+  previous: undefined
+})
+
 /** Gathers evidence from entries, oldest first, without any secrets. */
 export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOptions = {}): SlicedWork<Evidence> {
   const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
   const { entries } = yield* redactedEntries(whole, secrets)
-  const weights: NameWeights = { names: new Map(), now: 0 }
-  const commands = emptyCommands()
-  const state: Gathering = {
-    requests: [],
-    attachments: [],
-    constraints: [],
-    decisions: [],
-    settled: [],
-    summaries: [],
-    tasks: [],
-    lastWords: [],
-    recent: [],
-    declared: new Set(),
-    files: { cwd, files: new Map(), edits: [] },
-    commands,
-    todos: { list: undefined, items: new Map() },
-    issues: new Map(),
-    weights,
-    previous: undefined
-  }
+  const state = noneGathered(cwd)
   yield* gatherEarlier(state, earlier, secrets)
   const answerOf = answering(entries)
-  /** By response: the file that it shows. */
   const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
   yield entries.length * 20
   for (const [index, entry] of entries.entries()) {
-    const { author, content, id } = entry
-    if (content.role === "user" && author === undefined) {
-      gatherSettled(state, entries, index)
-      for (const span of requestSpans(entry)) {
-        state.requests.push(span)
-        state.constraints.push(...constraintsIn(span))
-      }
-    }
-    for (const [at, part] of content.parts.entries()) {
-      weights.now += 1
-      let cost = 200
+    gatherRequests(state, entries, index)
+    for (const [at, part] of entry.content.parts.entries()) {
+      state.weights.now += 1
       const handle = entry.handles[at]
       for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
-        state.attachments.push({ entry: id, text: mediaText(media), handle })
+        state.attachments.push({ entry: entry.id, text: mediaText(media), handle })
       }
-      if (author === "summary" && isText(part)) {
-        gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, content.role, {
-          entry: id,
-          text: part.text,
-          handle
-        })
-        cost += part.text.length * 8
-      } else if (content.role === "user" && isText(part) && author === undefined) {
-        for (const span of state.requests.slice(-8)) {
-          if (span.entry === id && span.part === at) countUse(weights, span.text, { amount: ranking.user })
-        }
-        cost += part.text.length * 10
-      } else if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
-        let file: string | undefined
-        if (isCall(part)) {
-          countUse(weights, part.functionCall.name, { amount: 1 })
-          const answer = answerOf(index, at)
-          file = gatherCall(state, entry, index, part, answer)
-          if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)
-        }
-        agentTexts(part, (text) => {
-          // A call aims at things by lines; longer texts are what it writes.
-          countUse(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
-          cost += text.length * 8
-        })
-        if (isText(part) && !isThought(part)) gatherWords(state, { entry: id, text: part.text, handle })
-      } else if (author === "program" && isText(part)) {
-        countUse(weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
-        cost += Math.min(part.text.length, maxScannedChars) * 8
-      } else if (isResponse(part) && index >= scannedFrom) {
-        for (const span of state.requests.slice(-8)) {
-          if (span.entry === id && span.part === at) countUse(weights, span.text, { amount: ranking.user })
-        }
-        toolTexts(part, (text) => {
-          countShown(weights, withoutPosing(text.slice(0, maxScannedChars)), shownFiles.get(part))
-          cost += Math.min(text.length, maxScannedChars) * 8
-        })
+      const around = { entry, index, at, answerOf, shownFiles }
+      if (entry.author !== "summary" || !isText(part)) {
+        yield 200 + gatherPart(state, part, around, index >= scannedFrom) * 8
+        continue
       }
-      yield cost
+      const words = { entry: entry.id, text: part.text, handle }
+      gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)
+      yield 200 + part.text.length * 8
     }
   }
-  const anchors = weightsOf(weights)
+  const anchors = weightsOf(state.weights)
   yield anchors.size * 20
-  const { previous, summaries } = state
+  const { commands, files, issues, previous, summaries, todos } = state
   return {
     ...state,
     ...commands,
-    files: state.files.files,
-    edits: state.files.edits,
-    todos: state.todos.list,
-    issues: [...state.issues.values()],
+    files: files.files,
+    edits: files.edits,
+    todos: todos.list,
+    issues: [...issues.values()],
     anchors,
     previous: previous ?? (summaries.length > 0 ? emptySnapshot : undefined)
   }

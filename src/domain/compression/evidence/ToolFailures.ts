@@ -9,8 +9,11 @@ import { withoutPosing } from "./PosingText.ts"
 
 /** Whether a call failed, what it was about, and the lines that say why. */
 
-const telling =
-  /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|invalid|unexpected|refused|\bE[A-Z]{3,}\b/i
+const tellingWord =
+  /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|invalid|unexpected|refused/i
+/** The name of an error of the system, such as ENOENT. */
+const errorName = /\bE[A-Z]{3,}\b/
+const isTelling = (line: string): boolean => tellingWord.test(line) || errorName.test(line)
 
 /** Matches a line of serialised JSON: in one that several line ends are escaped in, they are line ends of the output. */
 const serialised = /^\s*[[{"].*\\n|(?:\\n.*){3}/
@@ -53,7 +56,7 @@ export const failureText = (answer: string): string => {
   if (reason !== undefined) return [refusalHeading, ...linesOf(reason).slice(0, 4)].join("\n")
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
-  const best = lines.filter((line) => telling.test(line)).slice(0, 3)
+  const best = lines.filter(isTelling).slice(0, 3)
   return (best.length > 0 ? best : lines.slice(0, 2)).join("\n")
 }
 

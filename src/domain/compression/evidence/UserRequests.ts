@@ -69,9 +69,13 @@ const addressing = /^\W*(?:always|avoid|keep|use)\b|\b(?:I|I'd|we|we'd|let'?s|us
 /** A sentence of at most this many words is taken for a rule, a longer one for a description. */
 const maxTerseWords = 12
 
+/** A question in which something is asked for, not whether something is so: "Could you make sure that …?" */
+const asking = /^(?:\W|and\b|but\b|also\b|so\b|then\b|ok\b)*(?:can|could|will|would) (?:you|we)\b|\bplease\b/i
+
 const isConstraining = (text: string): boolean =>
-  limiting.test(text) ||
-  (limitingOrTelling.test(text) && (addressing.test(text) || text.split(/\s+/).length <= maxTerseWords))
+  (!/[?\uFF1F]$/.test(text) || asking.test(text)) &&
+  (limiting.test(text) ||
+    (limitingOrTelling.test(text) && (addressing.test(text) || text.split(/\s+/).length <= maxTerseWords)))
 
 /** Matches a sentence. A full stop ends it only before white space, so `src/a.ts` stays whole. */
 export const sentence = /(?:[^\n.!?。！？]|[.!?]+(?![\s.!?]|$))+(?:[.!?]+(?=\s|$)|[。！？]+|\n|$)/g

@@ -247,6 +247,69 @@ interface IndexedSnapshot {
   readonly indexed: number
 }
 
+/** An index that is being written. */
+class IndexDraft {
+  readonly names: Array<IndexedName | undefined> = []
+  readonly shown: Set<string>
+  /** Tokens that are left. */
+  left: number
+  /** Characters that are left. */
+  room: number
+  private readonly places = new Map<string, number>()
+  private readonly files = new Set<string>()
+  /** Folders that a path of a group stands in: another one adds its last segment. */
+  private readonly parents = new Set<string>()
+
+  constructor(text: string, shown: ReadonlySet<string>, budget: number) {
+    this.shown = new Set(shown)
+    this.left = Math.min(budget - estimateText(text) - 32, budget * indexShare)
+    // Of the characters, the index has at most 40 %: two thirds of what stands before it.
+    this.room = text.length * (2 / 3) - 60
+  }
+
+  /** Names in a row share their rounding; the first of a file brings the file's name. */
+  cost(name: string, group: string | undefined) {
+    const parent = parentOf(name)
+    const own = this.parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
+    const heading = group === undefined || this.files.has(group) ? undefined : group
+    return {
+      tokens: estimateText(own) - 0.4 + (heading === undefined ? 0 : estimateText(heading) + 2),
+      chars: own.length + 1 + (heading === undefined ? 0 : heading.length + 6)
+    }
+  }
+
+  add(candidate: IndexedName, group: string | undefined, { chars, tokens }: ReturnType<IndexDraft["cost"]>): void {
+    const { name } = candidate
+    this.room -= chars
+    this.left -= tokens
+    let place = this.names.length
+    for (const other of namesShownBy(candidate)) {
+      // A folder is shown by a file in it, which takes its place.
+      place = Math.min(place, this.show(other, name) ?? place)
+    }
+    this.names[place] = { name, file: group }
+    this.places.set(name, place)
+    if (group !== undefined && !this.files.has(group)) {
+      this.files.add(group)
+      for (const other of namesIn(group)) this.show(other, undefined)
+    }
+    const parent = parentOf(name)
+    if (parent !== "") this.parents.add(`${group} ${parent}`)
+  }
+
+  /** Notes that a name is shown by another one, and returns the place that it had by itself. */
+  private show(other: string, by: string | undefined): number | undefined {
+    this.shown.add(other)
+    const at = other === by ? undefined : this.places.get(other)
+    if (at === undefined) return undefined
+    this.places.delete(other)
+    this.room += other.length + 1
+    this.left += estimateText(other) - 0.4
+    this.names[at] = undefined
+    return at
+  }
+}
+
 /** Adds the index: the best names that fit its share of the budget, without those that stay in the window (`inTail`). */
 function* withIndex(
   snapshot: Snapshot,
@@ -257,61 +320,24 @@ function* withIndex(
   const text = renderSnapshot(snapshot)
   yield text.length * 8
   const whole = writtenOut(text)
-  const inSnapshot = namesIn(whole)
-  let left = Math.min(budget - estimateText(text) - 32, budget * indexShare)
-  // Of the characters, the index has at most 40 %: two thirds of what stands before it.
-  let room = text.length * (2 / 3) - 60
-  const names: Array<IndexedName | undefined> = []
-  const places = new Map<string, number>()
-  const files = new Set<string>()
-  /** Folders that a path of a group stands in: another one adds its last segment. */
-  const parents = new Set<string>()
-  const shown = new Set(inSnapshot)
+  const index = new IndexDraft(text, namesIn(whole), budget)
   let misses = 0
-  /** Notes that a name is shown by another one, and returns the place that it had by itself. */
-  const show = (other: string, by: string | undefined): number | undefined => {
-    shown.add(other)
-    const at = other === by ? undefined : places.get(other)
-    if (at === undefined) return undefined
-    places.delete(other)
-    room += other.length + 1
-    left += estimateText(other) - 0.4
-    names[at] = undefined
-    return at
-  }
   for (const candidate of candidates) {
     const { file, name } = candidate
-    if (left < 3 || room < 8) break
-    if (shown.has(name) || inTail.has(name)) continue
+    if (index.left < 3 || index.room < 8) break
+    if (index.shown.has(name) || inTail.has(name)) continue
     // A file needs no line for its own name.
     const group = file === undefined || file === name ? undefined : shortest(file, whole)
-    // Names in a row share their rounding; the first of a file brings the file's name.
-    const parent = parentOf(name)
-    const own = parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
-    const tokens = estimateText(own) - 0.4 + (group === undefined || files.has(group) ? 0 : estimateText(group) + 2)
-    if (tokens > left) misses += 1
+    const cost = index.cost(name, group)
+    if (cost.tokens > index.left) misses += 1
     if (misses > maxMisfits) break
-    const chars = own.length + 1 + (group === undefined || files.has(group) ? 0 : group.length + 6)
-    if (tokens > left || chars > room) continue
-    room -= chars
-    left -= tokens
-    let place = names.length
-    for (const other of namesShownBy(candidate)) {
-      // A folder is shown by a file in it, which takes its place.
-      place = Math.min(place, show(other, name) ?? place)
-    }
-    names[place] = { name, file: group }
-    places.set(name, place)
-    if (group !== undefined && !files.has(group)) {
-      files.add(group)
-      for (const other of namesIn(group)) show(other, undefined)
-    }
-    if (parent !== "") parents.add(`${group} ${parent}`)
+    if (cost.tokens > index.left || cost.chars > index.room) continue
+    index.add(candidate, group, cost)
     yield 2_000
   }
   return shrunkIndex(
     snapshot,
-    names.filter((each) => each !== undefined),
+    index.names.filter((each) => each !== undefined),
     budget
   )
 }

@@ -176,6 +176,31 @@ interface UserLine {
   readonly words: string
 }
 
+const userLine = (line: Line): ReadonlyArray<UserLine> => {
+  const message = messageOf(line)
+  if (message?.role !== "user" || message.kind === "summary" || message.kind === "attachment") return []
+  const words = wordsIn(message.blocks)
+  return words === "" ? [] : [{ line, words }]
+}
+
+/** Makes the line of a queued message that none in the file holds. */
+const deliveredLine = ({ blocks, by, number }: Delivered, after: Line | undefined): Line => {
+  const uuid = `line ${number}`
+  return {
+    number,
+    uuid,
+    named: false,
+    parent: undefined,
+    logicalParent: undefined,
+    sidechain: after?.sidechain ?? false,
+    at: by.at,
+    session: undefined,
+    message: userMessage(blocks, uuid, writtenBy(blocks)),
+    boundary: undefined,
+    previous: after
+  }
+}
+
 /** Returns the line that holds a queued message, so that it needs no place of its own. */
 const lineOf = (
   { by, isTurn, words, ...queued }: Delivered,
@@ -220,13 +245,7 @@ function* deliver(
   const { delivered, waiting } = queue.settle(messages)
   if (delivered.length + waiting.length === 0) return 0
   const userLines = messages
-    .flatMap((line): ReadonlyArray<UserLine> => {
-      const message = messageOf(line)
-      const isUser =
-        message?.role === "user" && message.kind !== "summary" && message.kind !== "attachment" && !copies.has(line)
-      const words = isUser ? wordsIn(message.blocks) : ""
-      return words === "" ? [] : [{ line, words }]
-    })
+    .flatMap((line) => (copies.has(line) ? [] : userLine(line)))
     .sort((one, other) => byTime(one.line, other.line))
   const used = new Set<UserLine>()
   let records = 0
@@ -252,21 +271,8 @@ function* deliver(
       if (held.words === one.words) used.add(held)
       continue
     }
-    const uuid = `line ${one.number}`
-    const line: Line = {
-      number: one.number,
-      uuid,
-      named: false,
-      parent: undefined,
-      logicalParent: undefined,
-      sidechain: after?.sidechain ?? false,
-      at: one.by.at,
-      session: undefined,
-      message: userMessage(one.blocks, uuid, writtenBy(one.blocks)),
-      boundary: undefined,
-      previous: after
-    }
-    segments.splice(next < 0 ? segments.length : next, 0, { _tag: "Queued", by: one.by, lines: [line] })
+    const queued: ChainSegment = { _tag: "Queued", by: one.by, lines: [deliveredLine(one, after)] }
+    segments.splice(next < 0 ? segments.length : next, 0, queued)
   }
   // Older versions wrote no second record for a message that began the next turn.
   const isInLine = (queued: Queued) =>

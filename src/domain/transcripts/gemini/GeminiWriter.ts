@@ -102,6 +102,12 @@ const thoughtOf = (text: string) => {
   return subject === "" ? { subject: "", description: text } : { subject, description }
 }
 
+/** What Gemini CLI's records have no place for. */
+const modelMarks = ({ author, usage }: Draft): Marks => ({
+  ...(author === undefined ? {} : { author }),
+  ...(usage?.cacheWrite === undefined ? {} : { usage })
+})
+
 /** Content as the model gives it: a single text is written as such. */
 const contentOf = (parts: ReadonlyArray<Part>): unknown => {
   const [only] = parts
@@ -335,11 +341,7 @@ class Writing {
       ...about,
       ...toolCalls([...order, ...called.filter(({ answer }) => answer === undefined)])
     }
-    const marks: Marks = {
-      ...(stays ? { again: opening.id } : {}),
-      ...(draft.author === undefined ? {} : { author: draft.author }),
-      ...(draft.usage?.cacheWrite === undefined ? {} : { usage: draft.usage })
-    }
+    const marks: Marks = { ...(stays ? { again: opening.id } : {}), ...modelMarks(draft) }
     const messages = [
       ...(stays ? [] : [expected("model", draft.author, pieces)]),
       ...(answered.length === 0 ? [] : [expected("user", undefined, answered)])

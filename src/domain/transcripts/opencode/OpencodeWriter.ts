@@ -10,11 +10,11 @@ import {
 } from "../../content/Content.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
-import { nativeCalls, nothingInPlace, unheldKind } from "../CompactionLayout.ts"
+import { type NativeCalls, nativeCalls, nothingInPlace, unheldKind } from "../CompactionLayout.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
-import { VisibleMessages, type Writer } from "../Transcript.ts"
+import { type Transcript, VisibleMessages, type Writer } from "../Transcript.ts"
 import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
 
 /**
@@ -57,7 +57,125 @@ const toolPart = (call: Part, callID: string, result: Part | undefined, at: numb
 
 const isEmptyText = (part: Json): boolean => part.type === "text" && part.text === ""
 
-/** Writes one document, a line. Ids are made of the session's and of the time, in order, as opencode's are. */
+/** Returns the result of each call, by the call's id. */
+const resultsOf = (contents: ReadonlyArray<Content>, calls: NativeCalls): ReadonlyMap<string, Part> => {
+  const results = new Map<string, Part>()
+  for (const [item, { parts }] of contents.entries()) {
+    for (const [index, part] of parts.entries()) {
+      const call = isResponse(part) ? calls.get(placeKey({ item, part: index })) : undefined
+      if (call !== undefined) results.set(call.id, part)
+    }
+  }
+  return results
+}
+
+/** Makes ids of the session's and of the time, in order, as opencode's are. */
+const idsOf = (session: string, started: number) => {
+  const suffix = session.replaceAll(/[^0-9a-zA-Z]/g, "").slice(-14)
+  let made = 0
+  return (kind: "msg" | "prt"): string => {
+    made += 1
+    return `${kind}_${(BigInt(Math.floor(started)) * 4_096n + BigInt(made)).toString(16).slice(-12).padStart(12, "0")}${suffix}`
+  }
+}
+
+/** The messages that are written of the visible ones. */
+class Messages {
+  readonly written: Array<{ readonly info: Json; readonly parts: ReadonlyArray<Json> }> = []
+  readonly unheld = new Skipped()
+  title = ""
+  private lastQuestion: string | undefined
+  private readonly transcript: Transcript
+  private readonly sessionID: string
+  private readonly calls: NativeCalls
+  private readonly results: ReadonlyMap<string, Part>
+  private readonly idOf: ReturnType<typeof idsOf>
+
+  constructor(
+    transcript: Transcript,
+    sessionID: string,
+    started: number,
+    contents: ReadonlyArray<Content>,
+    calls: NativeCalls
+  ) {
+    this.transcript = transcript
+    this.sessionID = sessionID
+    this.calls = calls
+    this.results = resultsOf(contents, calls)
+    this.idOf = idsOf(sessionID, started)
+  }
+
+  user(draft: Draft, item: number, at: number): void {
+    const { author, content } = draft
+    const others = content.parts.filter((part, index) => {
+      if (isResponse(part) && part.functionResponse.parts !== undefined) this.unheld.add("media in results")
+      return !isResponse(part) || !this.calls.has(placeKey({ item, part: index }))
+    })
+    const parts = this.held("user", others, userPart)
+    if (parts.length === 0) return
+    if (author === undefined && (this.title === "" || isBareCommand(this.title))) {
+      const titles = others.flatMap(({ text = "" }) => promptTitle(text) || [])
+      this.title = titles.find((one) => !isBareCommand(one)) ?? this.title
+    }
+    const note = foreignNote(draft)
+    const all = note === undefined ? parts : [{ type: "text", text: note }, ...parts]
+    this.question(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)
+  }
+
+  model(draft: Draft, item: number, at: number): void {
+    if (this.lastQuestion === undefined) this.question([{ type: "text", text: nothingInPlace, synthetic: true }], at)
+    const parts = this.held("model", draft.content.parts, (part, index) => {
+      const call = this.calls.get(placeKey({ item, part: index }))
+      if (call !== undefined) return toolPart(part, call.id, this.results.get(call.id), at)
+      if (isThought(part)) return { type: "reasoning", text: part.text ?? "", time: { start: at, end: at } }
+      return isText(part) ? { type: "text", text: part.text } : undefined
+    })
+    if (parts.length === 0) return
+    const { cwd = "", model } = this.transcript
+    const info = {
+      role: "assistant",
+      parentID: this.lastQuestion,
+      mode: "build",
+      agent: "build",
+      path: { cwd, root: cwd },
+      cost: 0,
+      tokens: noTokens,
+      ...modelOf(draft.model ?? model),
+      time: { created: at, completed: at },
+      finish: draft.content.parts.some(isCall) ? "tool-calls" : "stop"
+    }
+    this.add(info, parts)
+  }
+
+  private question(parts: ReadonlyArray<Json>, at: number): void {
+    const info = { role: "user", time: { created: at }, agent: "build", model: modelOf(this.transcript.model) }
+    this.lastQuestion = this.add(info, parts)
+  }
+
+  private held(
+    role: Content["role"],
+    parts: ReadonlyArray<Part>,
+    made: (part: Part, index: number) => Json | undefined
+  ): ReadonlyArray<Json> {
+    return parts.flatMap((part, index) => {
+      const own = made(part, index)
+      if (own === undefined) this.unheld.add(unheldKind(role, part))
+      return own === undefined || isEmptyText(own) ? [] : [own]
+    })
+  }
+
+  private add(info: Json, parts: ReadonlyArray<Json>): string {
+    const { sessionID } = this
+    const messageID = this.idOf("msg")
+    this.written.push({
+      info: { id: messageID, sessionID, ...info },
+      parts: parts.map((part) => ({ id: this.idOf("prt"), sessionID, messageID, ...part }))
+    })
+    return messageID
+  }
+}
+
+/** Writes one document, a line. */
 export const writeOpencode: Writer = function* (transcript) {
   const session = transcript.session ?? "ses_palimpsest"
   const shown = new VisibleMessages()
@@ -68,104 +186,22 @@ export const writeOpencode: Writer = function* (transcript) {
   const { drafts } = shown
   const contents = drafts.map(({ content }) => content)
   const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(session))
-  const results = new Map<string, Part>()
-  for (const [item, { parts }] of contents.entries()) {
-    for (const [index, part] of parts.entries()) {
-      const call = isResponse(part) ? calls.get(placeKey({ item, part: index })) : undefined
-      if (call !== undefined) results.set(call.id, part)
-    }
-  }
-
   const time = clock(transcript.steps)
   const started = time.now
-  const unheld = new Skipped()
-  const directory = transcript.cwd ?? ""
-  const suffix = session.replaceAll(/[^0-9a-zA-Z]/g, "").slice(-14)
-  let made = 0
-  const idOf = (kind: "msg" | "prt"): string => {
-    made += 1
-    return `${kind}_${(BigInt(Math.floor(started)) * 4_096n + BigInt(made)).toString(16).slice(-12).padStart(12, "0")}${suffix}`
-  }
-  const messages: Array<{ readonly info: Json; readonly parts: ReadonlyArray<Json> }> = []
-  const add = (info: Json, parts: ReadonlyArray<Json>): string => {
-    const messageID = idOf("msg")
-    messages.push({
-      info: { id: messageID, sessionID: session, ...info },
-      parts: parts.map((part) => ({ id: idOf("prt"), sessionID: session, messageID, ...part }))
-    })
-    return messageID
-  }
-  let lastQuestion: string | undefined
-  let title = ""
-  const addUser = (parts: ReadonlyArray<Json>, at: number): void => {
-    lastQuestion = add({ role: "user", time: { created: at }, agent: "build", model: modelOf(transcript.model) }, parts)
-  }
-  const held = (
-    role: Content["role"],
-    parts: ReadonlyArray<Part>,
-    made: (part: Part, index: number) => Json | undefined
-  ): ReadonlyArray<Json> =>
-    parts.flatMap((part, index) => {
-      const own = made(part, index)
-      if (own === undefined) unheld.add(unheldKind(role, part))
-      return own === undefined || isEmptyText(own) ? [] : [own]
-    })
-
-  const user = (draft: Draft, item: number, at: number): void => {
-    const { author, content } = draft
-    const others = content.parts.filter((part, index) => {
-      if (isResponse(part) && part.functionResponse.parts !== undefined) unheld.add("media in results")
-      return !isResponse(part) || !calls.has(placeKey({ item, part: index }))
-    })
-    const parts = held("user", others, userPart)
-    if (parts.length === 0) return
-    if (author === undefined && (title === "" || isBareCommand(title))) {
-      title = others.flatMap(({ text = "" }) => promptTitle(text) || []).find((one) => !isBareCommand(one)) ?? title
-    }
-    const note = foreignNote(draft)
-    const all = note === undefined ? parts : [{ type: "text", text: note }, ...parts]
-    addUser(author === undefined ? all : all.map((part) => ({ ...part, synthetic: true })), at)
-  }
-  const model = (draft: Draft, item: number, at: number): void => {
-    if (lastQuestion === undefined) addUser([{ type: "text", text: nothingInPlace, synthetic: true }], at)
-    const own = held("model", draft.content.parts, (part, index) => {
-      const call = calls.get(placeKey({ item, part: index }))
-      if (call !== undefined) return toolPart(part, call.id, results.get(call.id), at)
-      if (isThought(part)) return { type: "reasoning", text: part.text ?? "", time: { start: at, end: at } }
-      return isText(part) ? { type: "text", text: part.text } : undefined
-    })
-    if (own.length === 0) return
-    const finish = draft.content.parts.some(isCall) ? "tool-calls" : "stop"
-    add(
-      {
-        role: "assistant",
-        parentID: lastQuestion,
-        mode: "build",
-        agent: "build",
-        path: { cwd: directory, root: directory },
-        cost: 0,
-        tokens: noTokens,
-        ...modelOf(draft.model ?? transcript.model),
-        time: { created: at, completed: at },
-        finish
-      },
-      own
-    )
-  }
+  const messages = new Messages(transcript, session, started, contents, calls)
   for (const [item, draft] of drafts.entries()) {
     yield 1_000
-    const at = time.at(draft)
-    if (draft.content.role === "model") model(draft, item, at)
-    else user(draft, item, at)
+    messages[draft.content.role](draft, item, time.at(draft))
   }
+  const { title, unheld, written } = messages
   const info = {
     id: session,
     slug: "palimpsest",
     projectID: "global",
-    directory,
+    directory: transcript.cwd ?? "",
     title: title === "" ? "Session carried over" : title,
     version,
     time: { created: started, updated: time.now }
   }
-  return { lines: [JSON.stringify({ info, messages })], unheld: unheld.counts }
+  return { lines: [JSON.stringify({ info, messages: written })], unheld: unheld.counts }
 }

@@ -4,7 +4,7 @@ import { requestSpans, type Span, witnessOf } from "../../../domain/compression/
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { shownText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
-import { type Part, text, withOutput } from "../../../domain/content/Content.ts"
+import { model, type Part, text, user, withOutput } from "../../../domain/content/Content.ts"
 import { type Handle, isHandle } from "../../../domain/content/Handle.ts"
 import {
   compressed,
@@ -13,12 +13,13 @@ import {
   type Entry,
   type EntryId,
   sequenceOf,
-  entryId,
   itemParts,
   type Patch,
-  view
+  view,
+  type ViewItem
 } from "../../../domain/conversation/Conversation.ts"
 import { indexedView } from "../../../domain/conversation/IndexedView.ts"
+import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import {
   countSecrets,
@@ -33,7 +34,7 @@ import {
 import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
 import { summarizeInOrder } from "../summary/ModelChain.ts"
@@ -42,6 +43,8 @@ import { snapshotFromHook, type VerifiedSnapshot } from "../summary/WrittenSnaps
 import {
   type CompressionResult,
   type CompressRequest,
+  failuresAsOutcomes,
+  summaryEntries,
   wasTriedWithoutResult,
   noop,
   redactedCalls
@@ -87,103 +90,86 @@ const carryOutBy = Effect.fn("Compression.attempt")(
     write: WriteSnapshot
   ): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
     const { conversation, policy } = request
-    const items = view(conversation)
     const shorten = yield* shortened(request, plan)
     const summarize = plan.steps.find((step) => step._tag === "Summarize")
     const layout = plan.steps.find((step) => step._tag === "Layout")
     if (summarize === undefined || layout === undefined) {
       return yield* conclude(request, plan, { insert: [], shorten }, undefined)
     }
-    const from = items.findIndex((item) => item.entry.id === summarize.from)
-    const to = items.findIndex((item) => item.entry.id === summarize.to)
-    const dropped = items.slice(from, to + 1).filter((item) => item.entry.author !== "environment")
-    const replaced = new Map(shorten.map((one) => [`${one.entry}:${one.part}`, one.replacement]))
-    const kept = items.slice(to + 1).map((item) =>
-      itemParts(item)
-        .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
-        .join("\n")
-    )
     const wasTried = wasTriedWithoutResult(request, summarize)
-    if (wasTried && !policy.ladder) {
-      return noop("already tried", plan.before)
-    }
-    const whole = dropped.map((item) => item.entry)
+    if (wasTried && !policy.ladder) return noop("already tried", plan.before)
+    // On rungs above the first, the model has already been tried.
+    const by = plan.rung === 0 ? policy.summarizer : "extractive"
+    const hasFailed = by === "model" && request.memory.failed && !request.forced
+    const items = view(conversation)
+    const dropped = droppedEntries(items, summarize)
     // A value that was identified as a secret by its name remains one after the name has left the window.
-    const log = entries(conversation)
-    const secretsOfAll = yield* Work.run(secretsOf(log.map(({ content }) => content)))
-    const telling = distinctiveSecrets(secretsOfAll)
-    const clean = yield* Work.run(redactedEntries(whole, secretsOfAll))
+    const everySecret = yield* Work.run(secretsOf(entries(conversation).map(({ content }) => content)))
+    const clean = yield* Work.run(redactedEntries(dropped, everySecret))
     const summaryRequest: SummaryRequest = {
-      entries: policy.redactSecrets === false ? whole : clean.entries,
-      kept,
-      budget: summarize.budget,
-      focus: policy.focus === undefined ? undefined : redact(policy.focus),
-      cwd: request.cwd,
-      messages: yield* Work.run(
-        messagesOf(log, summarize.to, policy.redactSecrets === false ? undefined : secretsOfAll)
-      ),
-      earlier: droppedEarlier(log, whole, summarize.to),
-      pins: pinsOf(plan, conversation, strongSecrets(telling)),
-      userWords: witnessOf(log, secretsOfAll),
-      secrets: secretsOfAll,
-      verify: summarize.verify,
-      // On rungs above the first, the model has already been tried.
-      by: plan.rung === 0 && !wasTried ? policy.summarizer : "extractive",
-      fallback: policy.ladder,
-      model: policy.model === undefined ? undefined : modelNames(policy.model)[0],
-      family: request.family,
-      digestBudget: policy.digestBudget,
-      promptId: request.promptId
+      ...(yield* backgroundOf(request, plan, summarize, dropped, everySecret)),
+      entries: policy.redactSecrets === false ? dropped : clean.entries,
+      kept: keptTexts(items, summarize.to, shorten),
+      by: wasTried || hasFailed ? "extractive" : by
     }
     const written = yield* summaryOf(request, plan, summaryRequest, write)
-    const summary = wasTried && written.by === "extractive" ? { ...written, degraded: triedBefore } : written
+    const why = wasTried ? triedBefore : (written.degraded ?? (hasFailed ? failedBefore : null))
+    const summary = { ...written, degraded: written.by === "extractive" ? why : written.degraded }
     if (summary.text.trim() === "") {
-      return {
-        outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }),
-        dropped: undefined
-      }
+      return { outcome: Domain.FailedEmptySummary.make({ before: plan.before, plan, calls: summary.calls }) }
     }
-    const range = yield* rangeHandle(whole)
+    const range = yield* rangeHandle(dropped)
     // No secret enters a snapshot, whether a model, a hook or code wrote it.
     const { secrets, text: snapshot } = yield* Work.run(redacting(summary.text))
-    const calls = yield* Work.run(redactedCalls(summary.calls, telling))
-    const insert: Array<Entry> = []
-    const messages: ReadonlyArray<{ readonly role: "user" | "model"; readonly text: string }> = [
-      {
-        role: "user",
-        text: `${opening(Domain.rangeText(whole[0], summarize.from, summarize.to), range, request.earlierRanges)}${snapshot}`
-      },
-      ...(layout.acknowledge ? [{ role: "model" as const, text: acknowledgement }] : [])
-    ]
-    for (const message of messages) {
-      const draft = { content: { role: message.role, parts: [text(message.text)] }, author: "summary" as const }
-      insert.push(yield* makeEntry(draft, entryId(conversation.next + insert.length), request.held))
-    }
+    const calls = yield* Work.run(redactedCalls(summary.calls, distinctiveSecrets(everySecret)))
+    const from = Domain.rangeText(dropped[0], summarize.from, summarize.to)
+    const words = user(text(`${opening(from, range, request.earlierRanges)}${snapshot}`))
+    const insert = yield* summaryEntries(request, layout.acknowledge ? [words, model(text(acknowledgement))] : [words])
     const patch: Patch = { drop: { from: summarize.from, to: summarize.to }, insert, shorten }
     const made = { ...summary, text: snapshot, calls, range, secrets: [...clean.secrets, ...secrets] }
     const concluded = yield* conclude(request, plan, patch, made)
     return summary.unusable === undefined ? concluded : { ...concluded, unusable: summary.unusable }
   },
-  (effect, _request, plan) =>
-    Effect.catchTags(effect, {
-      TokenCountError: (error) =>
-        Effect.succeed<CompressionResult>({
-          outcome: Domain.FailedTokenCountError.make({ before: plan.before, message: error.message }),
-          dropped: undefined
-        }),
-      SummarizerError: (error) =>
-        Effect.succeed<CompressionResult>({
-          outcome: Domain.FailedSummarizer.make({
-            before: plan.before,
-            plan,
-            reason: error.reason,
-            message: error.message,
-            calls: error.calls
-          }),
-          dropped: undefined
-        })
-    })
+  (effect, _request, plan) => failuresAsOutcomes(effect, plan)
 )
+
+/** Returns the texts after an entry as the view will show them. */
+const keptTexts = (items: ReadonlyArray<ViewItem>, to: EntryId, shorten: Patch["shorten"]): ReadonlyArray<string> => {
+  const replaced = new Map(shorten.map((one) => [`${one.entry}:${one.part}`, one.replacement]))
+  return items.slice(items.findIndex(({ entry }) => entry.id === to) + 1).map((item) =>
+    itemParts(item)
+      .map((part, at) => partText(replaced.get(`${item.entry.id}:${at}`) ?? part))
+      .join("\n")
+  )
+}
+
+/** Returns what a snapshot is written with besides the messages that it replaces. */
+const backgroundOf = Effect.fnUntraced(function* (
+  request: CompressRequest,
+  plan: Domain.Plan,
+  { budget, to, verify }: Extract<Domain.PlanStep, { _tag: "Summarize" }>,
+  dropped: ReadonlyArray<Entry>,
+  secrets: ReadonlyArray<Secret>
+) {
+  const { conversation, cwd, family, policy, promptId } = request
+  const log = entries(conversation)
+  return {
+    budget,
+    focus: policy.focus === undefined ? undefined : redact(policy.focus),
+    cwd,
+    messages: yield* Work.run(messagesOf(log, to, policy.redactSecrets === false ? undefined : secrets)),
+    earlier: droppedEarlier(log, dropped, to),
+    pins: pinsOf(plan, conversation, strongSecrets(distinctiveSecrets(secrets))),
+    userWords: witnessOf(log, secrets),
+    secrets,
+    verify,
+    fallback: policy.ladder,
+    model: policy.model === undefined ? undefined : modelNames(policy.model)[0],
+    family,
+    digestBudget: policy.digestBudget,
+    promptId
+  }
+})
 
 /**
  * Why code writes the snapshot instead of the model: an earlier summary was no smaller than what it replaced, and the user did
@@ -202,19 +188,6 @@ const triedBefore = {
 
 /** Returns the snapshot: a hook's for the first plan, else the summarizer's. Both are verified against the conversation. */
 const summaryOf = Effect.fnUntraced(function* (
-  request: CompressRequest,
-  plan: Domain.Plan,
-  summaryRequest: SummaryRequest,
-  write: WriteSnapshot
-): Effect.fn.Return<VerifiedSnapshot, SummarizerError, Summarizer> {
-  if (summaryRequest.by === "model" && request.memory.failed && !request.forced) {
-    const summary = yield* writeSummary(request, plan, { ...summaryRequest, by: "extractive" }, write)
-    return summary.by === "hook" ? summary : { ...summary, degraded: summary.degraded ?? failedBefore }
-  }
-  return yield* writeSummary(request, plan, summaryRequest, write)
-})
-
-const writeSummary = Effect.fnUntraced(function* (
   request: CompressRequest,
   { rung }: Domain.Plan,
   summaryRequest: SummaryRequest,
@@ -350,13 +323,12 @@ const conclude = Effect.fnUntraced(function* (
         plan,
         stubborn: unshrinkable(request.conversation, kept),
         calls: summary?.calls ?? []
-      }),
-      dropped: undefined
+      })
     }
   }
   const common = { before, after, plan, patch, degraded: summary?.degraded ?? null, calls: summary?.calls ?? [] }
   return summary === undefined
-    ? { outcome: Domain.ContentTruncated.make(common), dropped: undefined }
+    ? { outcome: Domain.ContentTruncated.make(common) }
     : {
         outcome: Domain.Compressed.make({
           ...common,

@@ -15,8 +15,6 @@ import type { Strategy } from "../../../domain/compression/Strategy.ts"
 import { isMedia, type Part } from "../../../domain/content/Content.ts"
 import {
   type Conversation,
-  entryId,
-  type Entry,
   itemParts,
   type Patch,
   view,
@@ -27,10 +25,10 @@ import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
-import { type CompressionResult, type CompressRequest, PlanRefused } from "./CompressRequest.ts"
+import { type CompressionResult, type CompressRequest, PlanRefused, summaryEntries } from "./CompressRequest.ts"
 import type { Assembled, RunnerServices, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 
 /**
@@ -102,15 +100,14 @@ const checking = <A, B, R, R2>(
 
 /** Rebuilds the patch of a strategy with correct ids, token counts and handles. */
 const remade = Effect.fnUntraced(function* (
-  { conversation, held }: Pick<CompressRequest, "conversation" | "held">,
+  request: Pick<CompressRequest, "conversation" | "held">,
   { drop, insert, shorten }: Patch
 ): Effect.fn.Return<Patch, TokenCountError, TokenCounter | TempStore> {
   const counter = yield* TokenCounter
-  const entries: Array<Entry> = []
-  for (const { content } of insert) {
-    const id = entryId(conversation.next + entries.length)
-    entries.push(yield* makeEntry({ content, author: "summary" }, id, held))
-  }
+  const entries = yield* summaryEntries(
+    request,
+    insert.map(({ content }) => content)
+  )
   const counted = yield* Effect.forEach(shorten, (one) =>
     Effect.map(counter.count([one.replacement]), ([tokens = 0]) => ({ ...one, tokens: TokenCount.make(tokens) }))
   )

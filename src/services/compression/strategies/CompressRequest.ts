@@ -1,15 +1,19 @@
-import { Schema } from "effect"
+import { Effect, Schema } from "effect"
 import {
   failedModelsOf,
+  FailedSummarizer,
+  FailedTokenCountError,
   Noop,
   type NoopReason,
   type Outcome,
+  type Plan,
   type SummaryCall
 } from "../../../domain/compression/Compression.ts"
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import type { Policy } from "../../../domain/compression/strategies/Policy.ts"
+import type { Content } from "../../../domain/content/Content.ts"
 import type { Handle } from "../../../domain/content/Handle.ts"
-import type { Conversation, Pin } from "../../../domain/conversation/Conversation.ts"
+import { type Conversation, entryId, type Pin } from "../../../domain/conversation/Conversation.ts"
 import {
   defaultModelName,
   type FailureMemory,
@@ -22,8 +26,9 @@ import type { HookOutcome } from "../../../domain/hooks/Hook.ts"
 import { redacting, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
 import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import type { HandleIndex } from "../../session/EntryBuilder.ts"
-import { contextLength } from "../summary/Summarizer.ts"
+import { type HandleIndex, makeEntry } from "../../session/EntryBuilder.ts"
+import type { TokenCountError } from "../../tokens/TokenCounter.ts"
+import { contextLength, type SummarizerError } from "../summary/Summarizer.ts"
 
 /** The input of a compression. */
 export interface CompressRequest {
@@ -52,10 +57,11 @@ export interface CompressRequest {
   readonly mustFit?: boolean | undefined
 }
 
-/** The outcome of a compression, and the handle that recalls everything it dropped. */
+/** The outcome of a compression. */
 export interface CompressionResult {
   readonly outcome: Outcome
-  readonly dropped: Handle | undefined
+  /** The handle that recalls everything it dropped. Absent: nothing. */
+  readonly dropped?: Handle | undefined
   /** The summarizing models that gave nothing usable. Absent: none. */
   readonly unusable?: ReadonlyArray<string> | undefined
 }
@@ -97,9 +103,33 @@ export const noop = (reason: NoopReason, before: number, detail?: string): Compr
     reason,
     before: TokenCount.make(before),
     ...(detail === undefined || detail.trim() === "" ? {} : { detail })
-  }),
-  dropped: undefined
+  })
 })
+
+/** Makes the messages that stand for what a compression drops. */
+export const summaryEntries = (
+  { conversation, held }: Pick<CompressRequest, "conversation" | "held">,
+  contents: ReadonlyArray<Content>
+) =>
+  Effect.forEach(contents, (content, index) =>
+    makeEntry({ content, author: "summary" }, entryId(conversation.next + index), held)
+  )
+
+/** Turns failures of the summarizer and of counting into outcomes. */
+export const failuresAsOutcomes = <R>(
+  effect: Effect.Effect<CompressionResult, SummarizerError | TokenCountError, R>,
+  plan: Plan
+): Effect.Effect<CompressionResult, never, R> => {
+  const { before } = plan
+  return Effect.catchTags(effect, {
+    TokenCountError: ({ message }) =>
+      Effect.succeed<CompressionResult>({ outcome: FailedTokenCountError.make({ before, message }) }),
+    SummarizerError: ({ calls, message, reason }) =>
+      Effect.succeed<CompressionResult>({
+        outcome: FailedSummarizer.make({ before, plan, reason, message, calls })
+      })
+  })
+}
 
 /** The plan was made for another state of the conversation or with other settings. A new plan is needed. */
 export class PlanRefused extends Schema.TaggedError<PlanRefused>()("PlanRefused", {

@@ -26,12 +26,12 @@ import { type Content, model, text, user } from "../../../domain/content/Content
 import {
   entries,
   type Entry,
-  entryId,
   itemParts,
   type Patch,
   view,
   type ViewItem
 } from "../../../domain/conversation/Conversation.ts"
+import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { redactedContents, redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import { encode } from "../../../domain/text/Bytes.ts"
 import {
@@ -44,13 +44,21 @@ import {
 } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
-import { makeEntry, rangeHandle } from "../../session/EntryBuilder.ts"
+import { rangeHandle } from "../../session/EntryBuilder.ts"
 import { TempStore } from "../../session/TempStore.ts"
 import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts"
 import { planStep } from "../summary/CompressionSteps.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
 import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
-import { redactedCalls, type CompressRequest, type CompressionResult, noop, PlanRefused } from "./CompressRequest.ts"
+import {
+  redactedCalls,
+  type CompressRequest,
+  type CompressionResult,
+  failuresAsOutcomes,
+  summaryEntries,
+  noop,
+  PlanRefused
+} from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import { stagedSummary } from "./StagedSummary.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"
@@ -182,85 +190,69 @@ const apiCount = Effect.fnUntraced(function* (
   })
 })
 
+/** Returns the answers without secrets: none enters a snapshot, whether a model, a hook or code wrote it. */
+function* cleanAnswers({ summary, verified }: Answers, secrets: ReadonlyArray<Secret>) {
+  const one = yield* redacting(summary)
+  const other = yield* redacting(verified)
+  const answers: Answers = {
+    summary: yield* withoutValues(one.text, secrets),
+    verified: yield* withoutValues(other.text, secrets)
+  }
+  return { answers, secrets: [...one.secrets, ...other.secrets] }
+}
+
 const summarised = Effect.fnUntraced(function* (
   request: CompressRequest,
   items: ReadonlyArray<ViewItem>,
   decision: Summarize,
   plan: Domain.Plan
 ): Effect.fn.Return<CompressionResult, SummarizerError | TokenCountError, Summarizer | TokenCounter | TempStore> {
+  const { conversation } = request
   const step = plan.steps.find((candidate) => candidate._tag === "Summarize")
-  const all = view(request.conversation)
-  const from = all.findIndex((item) => item.entry.id === step?.from)
-  const to = all.findIndex((item) => item.entry.id === step?.to)
-  const dropped = all.slice(from, to + 1).flatMap(({ entry }) => (entry.author === "environment" ? [] : [entry]))
+  if (step === undefined) return noop("nothing to compress", plan.before)
+  const dropped = droppedEntries(view(conversation), step)
   const { secrets } = yield* Work.run(redactedEntries(dropped))
   // A value that was identified as a secret by its name remains one after the name has left the window.
-  const everySecret = yield* Work.run(secretsOf(entries(request.conversation).map(({ content }) => content)))
-  const { answers: inputs, calls: made } = yield* answersTo(request, decision, dropped, everySecret)
-  // No secret enters a snapshot, whether a model, a hook or code wrote it.
-  const summary = yield* Work.run(redacting(inputs.summary))
-  const verified = yield* Work.run(redacting(inputs.verified))
+  const everySecret = yield* Work.run(secretsOf(entries(conversation).map(({ content }) => content)))
   const telling = distinctiveSecrets(everySecret)
-  const answers: Answers = {
-    summary: yield* Work.run(withoutValues(summary.text, telling)),
-    verified: yield* Work.run(withoutValues(verified.text, telling))
-  }
-  const calls = yield* Work.run(redactedCalls(made, telling))
-  const counted = yield* apiCount(request, decision, answers)
-  const conclusion = yield* Work.run(concluding(decision, answers, counted.tokens))
+  const made = yield* answersTo(request, decision, dropped, everySecret)
+  const clean = yield* Work.run(cleanAnswers(made.answers, telling))
+  const calls = yield* Work.run(redactedCalls(made.calls, telling))
+  const counted = yield* apiCount(request, decision, clean.answers)
+  const conclusion = yield* Work.run(concluding(decision, clean.answers, counted.tokens))
   const before = TokenCount.make(conclusion.before)
   if (!("summary" in conclusion)) {
-    return {
-      outcome:
-        conclusion.status === "COMPRESSION_FAILED_EMPTY_SUMMARY"
-          ? Domain.FailedEmptySummary.make({ before, plan, calls })
-          : Domain.FailedTokenCountError.make({ before, message: counted.problem, plan, calls }),
-      dropped: undefined
-    }
+    const outcome =
+      conclusion.status === "COMPRESSION_FAILED_EMPTY_SUMMARY"
+        ? Domain.FailedEmptySummary.make({ before, plan, calls })
+        : Domain.FailedTokenCountError.make({ before, message: counted.problem, plan, calls })
+    return { outcome }
   }
-  if (step === undefined) return noop("nothing to compress", conclusion.before)
   const after = TokenCount.make(conclusion.after)
+  const common = { before, after, plan, calls }
   if (conclusion.status === "COMPRESSION_FAILED_INFLATED_TOKEN_COUNT") {
-    return {
-      outcome: Domain.FailedInflatedTokenCount.make({
-        reason: "inflated",
-        before,
-        after,
-        plan,
-        stubborn: unshrinkable(request.conversation, new Set(items.slice(decision.split).map(({ entry }) => entry.id))),
-        calls
-      }),
-      dropped: undefined
-    }
+    const kept = new Set(items.slice(decision.split).map(({ entry }) => entry.id))
+    const stubborn = unshrinkable(conversation, kept)
+    return { outcome: Domain.FailedInflatedTokenCount.make({ ...common, reason: "inflated", stubborn }) }
   }
-  const { held } = request
-  const next = request.conversation.next
   // The original made the decision; quotes of the model that the user never wrote are marked as the model's.
-  const snapshot = asModelWrote(conclusion.summary, witnessOf(entries(request.conversation), everySecret))
-  const insert = [
-    yield* makeEntry({ content: user(text(snapshot)), author: "summary" }, entryId(next), held),
-    yield* makeEntry({ content: model(text(acknowledgement)), author: "summary" }, entryId(next + 1), held)
-  ]
+  const snapshot = asModelWrote(conclusion.summary, witnessOf(entries(conversation), everySecret))
+  const insert = yield* summaryEntries(request, [user(text(snapshot)), model(text(acknowledgement))])
   const shorten = yield* shortened(items, decision.truncation, decision.split)
-  const keptOut = [...secrets, ...summary.secrets, ...verified.secrets]
-  const patch: Patch = { drop: { from: step.from, to: step.to }, insert, shorten }
-  return {
-    outcome: Domain.Compressed.make({
-      before,
-      after,
-      plan,
-      patch,
-      degraded: null,
-      by: calls.length === 0 ? "extractive" : "model",
-      snapshot,
-      audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
-      calls,
-      doubts: { removed: [], unknown: [] },
-      ...(keptOut.length === 0 ? {} : { secrets: countSecrets(keptOut) })
-    }),
-    dropped: yield* rangeHandle(dropped)
-  }
+  const outcome = Domain.Compressed.make({
+    ...common,
+    patch: { drop: { from: step.from, to: step.to }, insert, shorten },
+    degraded: null,
+    by: calls.length === 0 ? "extractive" : "model",
+    snapshot,
+    audit: { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 },
+    doubts: { removed: [], unknown: [] },
+    ...keptOut([...secrets, ...clean.secrets])
+  })
+  return { outcome, dropped: yield* rangeHandle(dropped) }
 })
+
+const keptOut = (secrets: ReadonlyArray<Secret>) => (secrets.length === 0 ? {} : { secrets: countSecrets(secrets) })
 
 const onlyTruncated = Effect.fnUntraced(function* (
   items: ReadonlyArray<ViewItem>,
@@ -269,10 +261,7 @@ const onlyTruncated = Effect.fnUntraced(function* (
 ): Effect.fn.Return<CompressionResult, TokenCountError, TokenCounter> {
   const patch: Patch = { insert: [], shorten: yield* shortened(items, decision.truncation, 0) }
   const { after, before } = plan
-  return {
-    outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null, calls: [] }),
-    dropped: undefined
-  }
+  return { outcome: Domain.ContentTruncated.make({ before, after, plan, patch, degraded: null, calls: [] }) }
 })
 
 /**
@@ -328,20 +317,7 @@ const compress = Effect.fn("Compression.gemini")(function* (
     decision._tag === "ContentTruncated"
       ? onlyTruncated(items, decision, plan)
       : summarised(request, items, decision, plan)
-  return yield* work.pipe(
-    Effect.catchTags({
-      TokenCountError: ({ message }) =>
-        Effect.succeed<CompressionResult>({
-          outcome: Domain.FailedTokenCountError.make({ before: plan.before, message }),
-          dropped: undefined
-        }),
-      SummarizerError: ({ calls, message, reason }) =>
-        Effect.succeed<CompressionResult>({
-          outcome: Domain.FailedSummarizer.make({ before: plan.before, plan, reason, message, calls }),
-          dropped: undefined
-        })
-    })
-  )
+  return yield* failuresAsOutcomes(work, plan)
 })
 
 /** Decision and execution are one step, so a plan is compared with the current decision. */

@@ -1,7 +1,7 @@
-import { ByteSize, Effect, type FileSystem, Option, type Path, Schema } from "effect"
+import { ByteSize, Effect, type FileSystem, Option, type Path, type PlatformError, Schema } from "effect"
 import { diskErrorText } from "../../../domain/text/DiskErrors.ts"
 import { quotedPath } from "../../../domain/text/WorkspacePath.ts"
-import { textDisplay } from "../../../domain/tools/ToolResult.ts"
+import { textDisplay, type ToolResult } from "../../../domain/tools/ToolResult.ts"
 import { pathMatcher } from "../../../domain/workspace/PathGlob.ts"
 import { rulesOf } from "../../workspace/IgnoreRules.ts"
 import type { Workspace } from "../../workspace/Workspace.ts"
@@ -39,6 +39,34 @@ const byName = (one: Entry, other: Entry): number =>
 
 const concurrentStats = 16
 
+const failureOf = (error: PlatformError.PlatformError, shown: string): ToolFailure => {
+  switch (error.reason._tag) {
+    case "NotFound":
+      return new ToolFailure({ message: `there is no folder ${shown}`, type: "file_not_found" })
+    case "BadResource":
+      return new ToolFailure({
+        message: `${shown} is not a folder; read_file reads a file`,
+        type: "path_is_not_a_directory"
+      })
+    default:
+      return new ToolFailure({
+        message: `${shown} could not be listed: ${diskErrorText(error)}`,
+        type: "ls_execution_error"
+      })
+  }
+}
+
+const listingOf = (folder: string, entries: ReadonlyArray<Entry>, ignored: number): ToolResult<string> => {
+  const lines = entries.map(({ isFolder, name, note }) =>
+    isFolder ? `[DIR] ${quotedPath(name)}` : `${quotedPath(name)} (${note})`
+  )
+  const omitted = ignored === 0 ? "" : `(${ignored} ignored)`
+  return {
+    value: `Directory listing for ${quotedPath(folder)}:\n${lines.join("\n")}${omitted === "" ? "" : `\n\n${omitted}`}`,
+    display: textDisplay(`${lines.length} ${lines.length === 1 ? "entry" : "entries"} ${omitted}`.trimEnd())
+  }
+}
+
 /** The `list_directory` tool: lists one folder, folders first, files with their sizes. */
 export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path | Workspace> = Effect.gen(
   function* () {
@@ -69,21 +97,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
       run: Effect.fn("ListDirectory.run")(function* ({ dir_path, file_filtering_options, ignore = [] }) {
         const folder = yield* pathArgument(workspace, dir_path, "read")
         const shown = workspace.shown(folder)
-        const entries = yield* fs.readDirectoryEntries(folder).pipe(
-          Effect.mapError((error) =>
-            error.reason._tag === "NotFound"
-              ? new ToolFailure({ message: `there is no folder ${shown}`, type: "file_not_found" })
-              : error.reason._tag === "BadResource"
-                ? new ToolFailure({
-                    message: `${shown} is not a folder; read_file reads a file`,
-                    type: "path_is_not_a_directory"
-                  })
-                : new ToolFailure({
-                    message: `${shown} could not be listed: ${diskErrorText(error)}`,
-                    type: "ls_execution_error"
-                  })
-          )
-        )
+        const entries = yield* fs.readDirectoryEntries(folder).pipe(Effect.mapError((error) => failureOf(error, shown)))
         if (entries.length === 0)
           return { value: `Directory ${quotedPath(folder)} is empty.`, display: textDisplay("empty") }
         const rules = yield* rulesOf(folder, { ...choiceOf(file_filtering_options, limits), vendored: false }).pipe(
@@ -100,18 +114,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
         const kept = yield* Effect.filter(found, ({ isFolder, name }) =>
           Effect.as(rules.pause, !rules.ignores(name, isFolder))
         )
-        const listed = kept.sort(byName)
-        const ignored = found.length - listed.length
-        const lines = listed.map(({ isFolder, name, note }) =>
-          isFolder ? `[DIR] ${quotedPath(name)}` : `${quotedPath(name)} (${note})`
-        )
-        const count = ignored === 0 ? "" : `\n\n(${ignored} ignored)`
-        return {
-          value: `Directory listing for ${quotedPath(folder)}:\n${lines.join("\n")}${count}`,
-          display: textDisplay(
-            `${listed.length} ${listed.length === 1 ? "entry" : "entries"}${ignored === 0 ? "" : ` (${ignored} ignored)`}`
-          )
-        }
+        return listingOf(folder, kept.sort(byName), found.length - kept.length)
       })
     })
   }

@@ -1,7 +1,7 @@
 import { Clock, Duration, Effect, Exit, type FileSystem, Option, type PlatformError, Schema, Scope } from "effect"
 import { endText, outputText } from "../../../domain/agent/DecodedOutput.ts"
 import { redactHidden } from "../../../domain/text/ChildEnvironment.ts"
-import { headAndTail } from "../../../domain/text/HeadAndTail.ts"
+import { HeadAndTail } from "../../../domain/text/HeadAndTail.ts"
 import { analyzeCommand, coversOf, grantsOf } from "../../../domain/tools/ShellCommand.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { awaitOutput, signalOf } from "../../platform/ChildOutput.ts"
@@ -156,8 +156,8 @@ const resultOf = (state: State, running: RunningCommand, keptBytes = 0): ToolRes
         : `exit code ${state.code}`
       : `ended by ${state.signal}`)
   const display = textDisplay([lastLines(stdout), lastLines(stderr), how].filter((text) => text !== "").join("\n"))
-  running.out = headAndTail(keptBytes)
-  running.err = headAndTail(keptBytes)
+  running.out = new HeadAndTail(keptBytes)
+  running.err = new HeadAndTail(keptBytes)
   return { value: labelled(state, stdout, stderr), display }
 }
 

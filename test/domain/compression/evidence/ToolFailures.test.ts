@@ -17,6 +17,7 @@ describe("the lines that say why a call failed", () => {
       "Exit code 1\nerror: one\nerror: two\nwell\nerror: three\nerror: four",
       "error: one\nerror: two\nerror: three"
     ],
+    ["the name of a system's error, and no word like it", "every entire pass\nopen: ENOENT", "open: ENOENT"],
     ["the first two where none is telling", "one went\ntwo went\nthree went", "one went\ntwo went"],
     ["a Windows path", "cannot open C:\\new\\a.txt", "cannot open C:\\new\\a.txt"],
     ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."],

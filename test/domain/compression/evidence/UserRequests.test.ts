@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
+import { constraintsIn, requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
 import { model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { type Author, type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
@@ -39,4 +39,29 @@ describe("the question of an answer", () => {
       [[answer, question]]
     )
   })
+})
+
+describe("the constraints in a request", () => {
+  const constraints = (request: string) =>
+    requestSpans(entryOf(1, undefined, user(text(request)))).flatMap((span) =>
+      constraintsIn(span).map(({ end, start, text }) => {
+        assert.strictEqual(request.slice(start, end), text)
+        return text
+      })
+    )
+
+  it.each([
+    ["Fix it. Never touch src/legacy.", ["Never touch src/legacy."]],
+    ["Please keep the old names! Then go on.", ["Please keep the old names!"]],
+    ["Could you make sure that the tests pass?", ["Could you make sure that the tests pass?"]],
+    ["And can we keep a.ts as it is?", ["And can we keep a.ts as it is?"]],
+    ["That should have lines attribution or?", []],
+    ["question: doesn't git only know text files?", []],
+    ["\u5fc5\u987b\u8fd9\u6837\u5417\uff1f", []],
+    ["It always returns a number that stands for the amount of lines in a file of the project.", []],
+    ["Always return a number.", ["Always return a number."]],
+    ["You must do all of this:\nfirst this", []],
+    ["It said\n```\nyou must not\n```\nError: must be set\nerror: you must log in", []],
+    ["  at must (a.ts:1)\nError: value must be set", []]
+  ])("%s", (request, expected) => assert.deepStrictEqual(constraints(request), expected))
 })

@@ -9,7 +9,16 @@ import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 import type { PolicyOptions } from "../../PolicyOptions.ts"
 import { originalRequest } from "./OriginalRequest.ts"
 import { palimpsest } from "./Palimpsest.ts"
-import { outputsBeyond, rungAt, type Shortening, shortenings, shortenStep, shortenedToShare } from "./Shortening.ts"
+import {
+  type OutputsBeyond,
+  outputsBeyond,
+  type Rung,
+  rungAt,
+  type Shortening,
+  shortenings,
+  shortenStep,
+  shortenedToShare
+} from "./Shortening.ts"
 import { splitIndex } from "./Split.ts"
 
 /** Share of the threshold that a plan aims for, so that one or two turns fit before the next compression. */
@@ -56,6 +65,55 @@ const latestRequest = (view: IndexedView, from: number, to: number): Span | unde
 const savedBy = (shorter: ReadonlyArray<Shortening>): number =>
   shorter.reduce((sum, one) => sum + one.before - one.after, 0)
 
+/** What is decided on: the messages, and how far a plan may go. */
+interface Scope {
+  readonly view: IndexedView
+  readonly policy: PolicyOptions
+  readonly level: Rung
+  /** The outputs beyond their budget. */
+  readonly large: OutputsBeyond
+  /** From this index on, the model has answered nothing. */
+  readonly pending: number
+  /** The threshold is a wish and the window a limit: what the model has not answered yet gives way to the limit alone. */
+  readonly isGentle: boolean
+}
+
+/** The shortened outputs from an index on. `added`: tokens that the plan adds. */
+function* shorteningsFrom(
+  { isGentle, large, level, pending, policy, view }: Scope,
+  index: number,
+  added: number
+): SlicedWork<ReadonlyArray<Shortening>> {
+  const outputs = large.from(index)
+  if (!isGentle) return yield* shortenings(view, outputs, level)
+  const early = outputs.filter(({ item }) => item < pending)
+  const answered = yield* shortenings(view, early, level)
+  const room = policy.limit - policy.overhead - added - view.tokens(index) + savedBy(answered)
+  if (room >= 0) return answered
+  return [...answered, ...(yield* shortenedToShare(view, pending, -room, level))]
+}
+
+const shortenSteps = ({ level, view }: Scope, shorter: ReadonlyArray<Shortening>): ReadonlyArray<PlanStep> =>
+  shorter.flatMap((one) => shortenStep(view, one, level.form))
+
+/** What a snapshot of the messages between two indexes quotes. */
+const pinSteps = (
+  conversation: Conversation,
+  view: IndexedView,
+  from: number,
+  to: number,
+  pins: ReadonlyArray<Pin>
+): ReadonlyArray<PlanStep> => {
+  const original = originalRequest(conversation)
+  const latest = latestRequest(view, from, to)
+  const isSame = latest?.entry === original?.entry && latest?.start === original?.start
+  return [
+    ...(original === undefined ? [] : [pinOf(original, "original request")]),
+    ...(latest === undefined || isSame ? [] : [pinOf(latest, "latest request")]),
+    ...pins.map((pin) => pinOf(pin, "pinned by the user"))
+  ]
+}
+
 /** Decides whether and how a conversation is compressed. */
 export function* plan(conversation: Conversation, policy: PolicyOptions, options: PlanOptions): SlicedWork<Decision> {
   const view = yield* indexedView(conversation.view)
@@ -71,82 +129,44 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const level = rungAt(policy, options.rung)
   const window = policy.threshold < 1 ? policy.threshold * policy.limit : policy.limit
   const ceiling = Math.max(0, window * headroom - policy.overhead)
-  const toolBudget = Math.min(policy.toolBudget, ceiling * 0.5) * level.tools
-  const large = outputsBeyond(view, toolBudget)
+  const large = outputsBeyond(view, Math.min(policy.toolBudget, ceiling * 0.5) * level.tools)
   const pending = pendingFrom(view, start)
-  const maxSnapshotTokens = policy.snapshotBudget ?? Math.min(snapshotSize.maxTokens, ceiling * snapshotSize.ofCeiling)
-  const tailBudget = Math.min(
-    policy.preserve * level.preserve * large.total(start),
-    Math.max(0, ceiling - maxSnapshotTokens)
-  )
-  // The threshold is a wish and the window a limit: what the model has not answered yet gives way to the limit alone.
   const isGentle = options.rung === 0 || before <= policy.limit
+  const scope: Scope = { view, policy, level, large, pending, isGentle }
+
+  const { snapshotBudget } = policy
+  const maxSnapshot = snapshotBudget ?? Math.min(snapshotSize.maxTokens, ceiling * snapshotSize.ofCeiling)
+  const tail = Math.min(policy.preserve * level.preserve * large.total(start), Math.max(0, ceiling - maxSnapshot))
   const sizeAt = (index: number) => (isGentle && index >= pending ? view.tokens(index, index + 1) : large.size(index))
-  const split = yield* splitIndex(view, start, sizeAt, pending, tailBudget)
+  const split = yield* splitIndex(view, start, sizeAt, pending, tail)
   yield (view.length - split) * 40
-
-  /** The shortened outputs from an index on. `added`: tokens that the plan adds. */
-  function* shorteningsFrom(index: number, added: number): SlicedWork<Array<Shortening>> {
-    const outputs = large.from(index)
-    if (!isGentle) return yield* shortenings(view, outputs, level)
-    const answered = yield* shortenings(
-      view,
-      outputs.filter(({ item }) => item < pending),
-      level
-    )
-    const room = policy.limit - policy.overhead - added - view.tokens(index) + savedBy(answered)
-    if (room >= 0) return answered
-    return [...answered, ...(yield* shortenedToShare(view, pending, -room, level))]
-  }
-
   const first = split > start ? view.at(start) : undefined
   const last = split > start ? view.at(split - 1) : undefined
   if (first === undefined || last === undefined || (split - start <= 2 && isOnlySnapshot(view.slice(start, split)))) {
-    const everything = yield* shorteningsFrom(start, 0)
+    const everything = yield* shorteningsFrom(scope, start, 0)
     if (everything.length === 0) return { _tag: "Skip", reason: "nothing to compress", before }
-    return go(
-      conversation,
-      options,
-      everything.flatMap((one) => shortenStep(view, one, level.form)),
-      before,
-      before - savedBy(everything)
-    )
+    return go(conversation, options, shortenSteps(scope, everything), before, before - savedBy(everything))
   }
-  const budget = Math.round(
-    Math.min(
-      maxSnapshotTokens,
-      policy.snapshotBudget ?? Math.max(snapshotSize.minTokens, view.tokens(start, split) * snapshotSize.ofDropped)
-    )
-  )
-  const shorter = yield* shorteningsFrom(split, budget)
+
+  const ofDropped = Math.max(snapshotSize.minTokens, view.tokens(start, split) * snapshotSize.ofDropped)
+  const budget = Math.round(snapshotBudget ?? Math.min(maxSnapshot, ofDropped))
+  const shorter = yield* shorteningsFrom(scope, split, budget)
   const after = policy.overhead + view.tokens(split) - savedBy(shorter) + budget
   // What would gain enough are results that have to stay whole.
   if (before <= policy.limit && after >= before && large.from(pending).length > 0) {
     return { _tag: "Skip", reason: "nothing to compress", before }
   }
-  const steps: Array<PlanStep> = shorter.flatMap((one) => shortenStep(view, one, level.form))
-  steps.push({
-    _tag: "Summarize",
-    from: first.entry.id,
-    to: last.entry.id,
-    prompt: view.summaries(start, split) > 0 ? "merge" : "create",
-    verify: true,
-    budget: tokenCount(budget)
-  })
-  const original = originalRequest(conversation)
-  const latest = latestRequest(view, start, split)
-  if (original !== undefined) steps.push(pinOf(original, "original request"))
-  if (latest !== undefined && (latest.entry !== original?.entry || latest.start !== original.start))
-    steps.push(pinOf(latest, "latest request"))
-  const kept = view.slice(split)
-  const keptIds = new Set(kept.map((item) => item.entry.id))
-  for (const pin of options.pins ?? []) if (!keptIds.has(pin.entry)) steps.push(pinOf(pin, "pinned by the user"))
-  steps.push({
-    _tag: "Layout",
-    split: view.sent(0, split),
-    kept: kept.map((item) => item.entry.id),
-    acknowledge: kept[0]?.entry.content.role !== "model"
-  })
+  const prompt = view.summaries(start, split) > 0 ? "merge" : "create"
+  const kept = view.slice(split).map(({ entry }) => entry)
+  const keptIds = kept.map(({ id }) => id)
+  const isKept = new Set(keptIds)
+  const pins = (options.pins ?? []).filter(({ entry }) => !isKept.has(entry))
+  const steps: ReadonlyArray<PlanStep> = [
+    ...shortenSteps(scope, shorter),
+    { _tag: "Summarize", from: first.entry.id, to: last.entry.id, prompt, verify: true, budget: tokenCount(budget) },
+    ...pinSteps(conversation, view, start, split, pins),
+    { _tag: "Layout", split: view.sent(0, split), kept: keptIds, acknowledge: kept[0]?.content.role !== "model" }
+  ]
   return go(conversation, options, steps, before, after)
 }
 
