@@ -119,10 +119,14 @@ export type CompressionDone = typeof CompressionDone.Type
 /** The result of an undo or redo. */
 export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
 
-/** The sender of a request. `revoked` waits until its token is valid no longer. */
+/** The sender of a request. */
 export class Caller extends Context.Service<
   Caller,
-  { readonly tenant: string; readonly revoked: Effect.Effect<void> }
+  {
+    readonly tenant: string
+    /** Waits until the token of the request is revoked. */
+    readonly revoked: Effect.Effect<void>
+  }
 >()("palimpsest/services/serve/Caller") {}
 
 /** Accepts requests with a valid token, up to the tenant's limit of requests. */

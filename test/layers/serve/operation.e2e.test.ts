@@ -50,19 +50,21 @@ const restored = Effect.fnUntraced(function* (
   restore: Effect.Effect<unknown>
 ) {
   let asked = 0
-  let isOver = false
+  const over = new AbortController()
   const before = yield* Effect.scoped(
     Effect.gen(function* () {
       const server = yield* start(() => `answer ${(asked += 1)}.`)
       const done: Array<readonly [session: string, id: string, answer: string]> = []
       const writing = sessions.map(async (session) => {
         await server.ask("POST", "/v1/sessions", { body: { id: session } })
-        for (let at = 0; !isOver; at += 1) done.push([session, `m${at}`, await answered(server, session, `m${at}`)])
+        for (let at = 0; !over.signal.aborted; at += 1) {
+          done.push([session, `m${at}`, await answered(server, session, `m${at}`)])
+        }
       })
       while (new Set(done.map(([session]) => session)).size < sessions.length) yield* Effect.sleep("20 millis")
       const acknowledged = [...done]
       yield* backUp
-      isOver = true
+      over.abort()
       yield* Effect.promise(() => Promise.all(writing))
       assert.isAbove(done.length, acknowledged.length)
       return acknowledged
