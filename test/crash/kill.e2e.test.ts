@@ -105,7 +105,11 @@ const letters = {
   Redone: "R",
   Branched: "B",
   Labelled: "L",
-  FileChanged: "D"
+  FileChanged: "D",
+  QuestionAsked: "?",
+  QuestionAnswered: "!",
+  CallBegan: ">",
+  CallEnded: "<"
 } as const
 
 /** What each operation writes: when it is done, and when it is not. */

@@ -1,8 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
+import { existsSync, readFileSync } from "node:fs"
+import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
 import { program } from "../cli/program.ts"
-import { says } from "../cli/scene.ts"
+import { results, says, textsOf } from "../cli/scene.ts"
+import { needs } from "../support/machine.ts"
+import { freePort, postgresServer } from "../support/postgres.ts"
 import { eventsOf } from "../support/server.ts"
 import { askProcess as ask, ended, newFolder, startProcess } from "../support/serverProcess.ts"
 
@@ -102,5 +106,134 @@ describe("a server that is killed", () => {
         })
       }),
     120_000
+  )
+
+  for (const store of ["sqlite", "files"]) {
+    it.live(
+      `asks its clients again, and takes each answer once, over ${store} (${kills} kills)`,
+      () =>
+        Effect.gen(function* () {
+          const { bundle } = yield* program
+          const home = newFolder()
+          const log = path.join(home, "ran.txt")
+          const fake = yield* FakeGemini.make((request) => {
+            if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
+            const told = results(request)
+            if (told.length > 0) return says(JSON.stringify(told))
+            const round =
+              textsOf(request)
+                .join("\n")
+                .match(/Round \d+/g)
+                ?.at(-1)
+                ?.slice(6) ?? ""
+            const call = (name: string, args: object) => ({ functionCall: { id: `${name}-${round}`, name, args } })
+            return FakeGemini.sse(
+              FakeGemini.response([
+                call("look_up", { round }),
+                call("run_shell_command", { command: `echo ${round} >> ran.txt` })
+              ])
+            )
+          })
+          yield* Effect.promise(async () => {
+            const args = ["--store", store, "--tools"]
+            const start = () => startProcess(bundle, { home, model: fake.url, args })
+            let server = await start()
+            const parameters = { type: "object", properties: { round: { type: "string" } } }
+            const tools = [{ name: "look_up", description: "Looks up", parameters }]
+            await ask(server, "POST", "", { id: "one", tools, approvals: {} })
+            /** Sends the message of a round, and answers what it asks, until the turn ends or the server does. */
+            const play = async (round: number) => {
+              const response = await ask(server, "POST", "/one/messages", { id: `m${round}`, text: `Round ${round}` })
+              let seen = ""
+              const answered = new Set<string>()
+              const decoder = new TextDecoder()
+              for await (const bytes of response.body ?? []) {
+                seen += decoder.decode(bytes, { stream: true })
+                for (const { event } of eventsOf(seen.slice(0, seen.lastIndexOf("\n\n") + 2))) {
+                  const call = "call" in event && typeof event.call === "string" ? event.call : ""
+                  if (event._tag !== "Question" || answered.has(call)) continue
+                  answered.add(call)
+                  const body = call.startsWith("look_up") ? { result: `found ${round}` } : { decision: "allow" }
+                  const place = `/one/calls/${call}`
+                  const { status } = await ask(server, "POST", place, body)
+                  // One that was acknowledged before is acknowledged again.
+                  assert.strictEqual(status, 204)
+                  const other = call.startsWith("look_up") ? { result: "other" } : { decision: "deny" }
+                  assert.strictEqual((await ask(server, "POST", place, other)).status, 409)
+                }
+              }
+              return eventsOf(seen).flatMap(({ event }) => (event._tag === "Content" ? [event.text ?? ""] : []))
+            }
+            for (let round = 0; round < kills; round += 1) {
+              const playing = play(round).catch((error: unknown) => {
+                if (error instanceof Error && error.name === "AssertionError") throw error
+              })
+              await new Promise((resolve) => setTimeout(resolve, Math.random() * 1_500))
+              await ended(server, "SIGKILL")
+              await playing
+              server = await start()
+              const words = (await play(round)).join("")
+              assert.include(words, `found ${round}`)
+              const ran = existsSync(log) ? readFileSync(log, "utf8").split("\n") : []
+              const times = ran.filter((line) => line === String(round)).length
+              // A call that was running is not carried out again.
+              assert.strictEqual(times === 1 || words.includes("the server stopped while this call"), true, words)
+              assert.isAtMost(times, 1)
+            }
+            await ended(server, "SIGKILL")
+          })
+        }),
+      60_000 + kills * 20_000
+    )
+  }
+})
+
+needs("PostgreSQL")("a runner that is killed while its turn waits", () => {
+  it.live(
+    "leaves the question to another runner, which takes the answer",
+    () =>
+      Effect.gen(function* () {
+        const { bundle } = yield* program
+        const database = yield* postgresServer
+        const fake = yield* FakeGemini.make((request) => {
+          if (request.method !== "streamGenerateContent") return FakeGemini.tokens(100)
+          const told = results(request)
+          if (told.length > 0) return says(JSON.stringify(told))
+          return FakeGemini.sse(FakeGemini.response([{ functionCall: { id: "c1", name: "look_up", args: {} } }]))
+        })
+        yield* Effect.promise(async () => {
+          const start = (...args: ReadonlyArray<string>) =>
+            startProcess(bundle, { home: newFolder(), model: fake.url, args: ["--store", database.url, ...args] })
+          const runner = async () => start("--runner", "--address", `127.0.0.1:${await Effect.runPromise(freePort)}`)
+          const front = await start("--front")
+          const first = await runner()
+          const tools = [{ name: "look_up", description: "Looks up", parameters: { type: "object" } }]
+          await ask(front, "POST", "", { id: "one", tools })
+          const response = await ask(front, "POST", "/one/messages", {
+            id: "m",
+            text: "Look.",
+            responseSchema: { type: "object" }
+          })
+          let seen = ""
+          let second: Awaited<ReturnType<typeof runner>> | undefined
+          const decoder = new TextDecoder()
+          for await (const bytes of response.body ?? []) {
+            seen += decoder.decode(bytes, { stream: true })
+            if (!seen.includes("event: Question") || second !== undefined) continue
+            second = await runner()
+            await ended(first, "SIGKILL")
+            const answered = await ask(front, "POST", "/one/calls/c1", { result: "found" })
+            assert.strictEqual(answered.status, 204, await answered.text())
+          }
+          const events = eventsOf(seen).map(({ event }) => event)
+          assert.strictEqual(events.filter(({ _tag }) => _tag === "Question").length, 1)
+          assert.strictEqual(events.at(-1)?._tag, "TurnEnded")
+          assert.include(events.flatMap(({ text = "" }) => text).join(""), "found")
+          assert.strictEqual((await ask(front, "POST", "/one/calls/c1", { result: "found" })).status, 204)
+          assert.strictEqual((await ask(front, "POST", "/one/calls/c1", { result: "other" })).status, 409)
+          await Promise.all([front, second].flatMap((one) => (one === undefined ? [] : [ended(one, "SIGKILL")])))
+        })
+      }),
+    240_000
   )
 })

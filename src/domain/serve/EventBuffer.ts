@@ -1,5 +1,6 @@
 import { Schema } from "effect"
 import { ChatEvent } from "../chat/ChatEvent.ts"
+import { CallQuestion } from "../session/CallQuestions.ts"
 
 /**
  * The latest events of a session, numbered, so that a broken stream can be resumed. Bounded: the oldest events are
@@ -16,6 +17,8 @@ export const SessionNews = Schema.TaggedUnion({
   TurnStarted: { text: Schema.String },
   /** The turn ended. `error`: why there is no answer. */
   TurnEnded: { status: TurnStatus, error: Schema.NullOr(Schema.String) },
+  /** The turn waits for a client's answer: to a call of the client's own tool, or whether a call may run. */
+  Question: CallQuestion.fields,
   /** Another request changed the conversation; read it again. */
   Changed: { by: Schema.Literals(["compress", "undo", "redo"]) },
   /** Events before this one are missing; read the session again. */

@@ -252,7 +252,8 @@ export const restoreSession = (checkpoint: Checkpoint, events: ReadonlyArray<Ses
     environment: checkpoint.environment,
     memory: checkpoint.memory,
     ranges: undefined,
-    changes: undefined
+    changes: undefined,
+    questions: undefined
   }
 }
 

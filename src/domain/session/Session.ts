@@ -17,6 +17,7 @@ import {
 import { droppedEntries, type DroppedRange, recallable, type Recallable } from "../conversation/Recall.ts"
 import * as PersistentList from "../text/PersistentList.ts"
 import { estimatorVersion, TokenCount, Usage } from "../tokens/Tokens.ts"
+import { CallBegan, CallEnded, QuestionAnswered, QuestionAsked, type QuestionEvent } from "./CallQuestions.ts"
 import { FileChanged, type RecordedChange } from "./ChangedFiles.ts"
 
 /** The events of a session, and the fold that makes a session of them. */
@@ -177,7 +178,11 @@ export const SessionEvent = Schema.Union([
   Redone,
   Branched,
   Labelled,
-  FileChanged
+  FileChanged,
+  QuestionAsked,
+  QuestionAnswered,
+  CallBegan,
+  CallEnded
 ])
 export type SessionEvent = typeof SessionEvent.Type
 
@@ -198,6 +203,8 @@ export interface Session {
   readonly ranges: PersistentList.PersistentList<DroppedRange>
   /** What tools and rewinds changed in files, oldest first. */
   readonly changes: PersistentList.PersistentList<RecordedChange>
+  /** What happened to questions that clients answer, oldest first. */
+  readonly questions: PersistentList.PersistentList<QuestionEvent>
 }
 
 /** The state before the first event. */
@@ -210,7 +217,8 @@ export const emptySession: Session = {
   conversation: Conversation.empty,
   memory: freshMemory,
   ranges: undefined,
-  changes: undefined
+  changes: undefined,
+  questions: undefined
 }
 
 /** Everything in a session that a handle can name. */
@@ -316,6 +324,11 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       const change = { after, before, by, path, position: conversation.next }
       return { ...session, changes: PersistentList.append(session.changes, change, 0) }
     }
+    case "QuestionAsked":
+    case "QuestionAnswered":
+    case "CallBegan":
+    case "CallEnded":
+      return { ...session, questions: PersistentList.append(session.questions, event, 0) }
   }
 }
 

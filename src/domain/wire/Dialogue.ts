@@ -12,6 +12,7 @@ import {
 import { mediaText, responseContent } from "../content/MediaBlocks.ts"
 import type { Dialect } from "./Dialect.ts"
 import { isCompaction, stateFor, type Target } from "./ModelState.ts"
+import type { ResponseSchema } from "./ResponseSchema.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 
 /**
@@ -34,6 +35,8 @@ export interface DialogueRequest {
   readonly topP?: number | undefined
   readonly topK?: number | undefined
   readonly thinkingBudget?: number | undefined
+  /** The JSON schema that the text of the answer has to fit. */
+  readonly responseSchema?: ResponseSchema | undefined
 }
 
 /** The result of a call. */

@@ -3,6 +3,7 @@ import { wellFormedJson } from "../text/JsonText.ts"
 import type { ValueAt } from "./Dialect.ts"
 import type { DialogueRequest } from "./Dialogue.ts"
 import type { Json } from "./MessageCodec.ts"
+import { isClosed } from "./ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 
 /** What requests have in common in the two dialects of OpenAI: Responses, and Chat Completions, which many other servers speak. */
@@ -57,6 +58,10 @@ export const declared = (
 /** Whether a client gets one answer at once, and its functions are not those that the API had before it had tools. */
 export const allowsTools = (valueAt: ValueAt): boolean =>
   (valueAt("n") ?? 1) === 1 && valueAt("functions") === undefined && valueAt("background") !== true
+
+/** The format of the answer: its name, its schema, and whether the API holds the answer to it. */
+export const formatOf = ({ responseSchema: schema }: DialogueRequest): Json | undefined =>
+  schema === undefined ? undefined : { name: "answer", schema, strict: isClosed(schema) }
 
 /** Forces a call, if the request asks for one. */
 export const choice = ({ mustCall, tools }: DialogueRequest): Json =>

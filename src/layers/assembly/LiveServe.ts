@@ -17,7 +17,9 @@ import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 import * as ClusterEngine from "../serve/ClusterEngine.ts"
+import * as FileSessionRecords from "../serve/FileSessionRecords.ts"
 import * as HttpServing from "../serve/HttpServing.ts"
+import * as SqlSessionRecords from "../serve/SqlSessionRecords.ts"
 import * as SqlSharedUsage from "../serve/SqlSharedUsage.ts"
 import * as SqlTurnJournal from "../serve/SqlTurnJournal.ts"
 import * as SqlSessionStore from "../session/SqlSessionStore.ts"
@@ -68,6 +70,9 @@ const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
     Effect.map(SessionStore, (store) => ({ ...store, open: (id: string) => store.open(id, { takeOver: true }) }))
   ).pipe(Layer.provide(SqlSessionStore.layer({ tenant })), Layer.provide(Layer.succeed(SqlClient.SqlClient, client)))
 
+const sqlRecords = (tenant: string, client: SqlClient.SqlClient) =>
+  Layer.provide(SqlSessionRecords.layer(tenant), Layer.succeed(SqlClient.SqlClient, client))
+
 /**
  * A runtime for each tenant. The tenant `local` works in the user's home folder and in the folder of the server. Every other
  * one has a home of its own, with its sessions, memory and trust, and gets only the user's settings and models.
@@ -98,7 +103,10 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
 
       const make = Effect.fnUntraced(function* (tenant: string) {
         const places = tenant === localTenant ? {} : yield* folders(tenant)
-        const stored = client === undefined ? Layer.empty : sqlStore(tenant, client)
+        const stored =
+          client === undefined
+            ? FileSessionRecords.layer(tenant === localTenant ? home : path.join(home, "tenants", tenant))
+            : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
         const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
           Layer.provideMerge(
             LiveRuntime.layer({
@@ -111,7 +119,17 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
         return yield* Layer.buildWithScope(runtime, scope)
       })
 
+      const unavailable = (tenant: string, cause: { readonly message: string }) =>
+        new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
+
       return TenantRuntimes.of({
+        clear: (tenant) =>
+          fs.remove(path.join(home, "tenants", tenant), { recursive: true, force: true }).pipe(
+            // Its services go on with empty folders.
+            Effect.andThen(folders(tenant)),
+            Effect.asVoid,
+            Effect.mapError((cause) => unavailable(tenant, cause))
+          ),
         of: (tenant) =>
           Effect.suspend(() => {
             const existing = made.get(tenant)
@@ -124,11 +142,7 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
                   : Effect.succeed(first)
               })
             )
-          }).pipe(
-            Effect.mapError(
-              (cause) => new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
-            )
-          )
+          }).pipe(Effect.mapError((cause) => unavailable(tenant, cause)))
       })
     })
   )

@@ -3,8 +3,9 @@ import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "
 import { model } from "../../domain/content/Content.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
-import { geminiContent } from "../../domain/wire/gemini/Request.ts"
+import { geminiContent, takesSchema } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
+import { instructionWith } from "../../domain/wire/ResponseSchema.ts"
 import {
   InvalidRequestError,
   type Model,
@@ -76,6 +77,13 @@ const extraBody = ({ contents, ...rest }: ModelRequest, target: Target): Record<
   contents: contents.map((content) => geminiContent(content, target)),
   ...restOf(rest)
 })
+
+/** The request with its schema in words, for a model that takes none beside tools. */
+const withToldSchema = (request: ModelRequest): ModelRequest => {
+  const { generation: { responseSchema, ...generation } = {}, model: name, systemInstruction, tools = [] } = request
+  if (responseSchema === undefined || takesSchema(name, tools.length > 0)) return request
+  return { ...request, generation, systemInstruction: instructionWith(systemInstruction, responseSchema) }
+}
 
 /** The SDK requires contents of its own type; `extraBody` replaces them. */
 const placeholder = [{ role: "user", parts: [{ text: "" }] }]
@@ -204,8 +212,8 @@ const make = (options: Options, send: Send): Model["Service"] => {
     descriptions: new Map()
   }
   return modelOf(client, "gcp.gemini", {
-    generate: (request) => generate(client, request),
-    stream: (request) => stream(client, request),
+    generate: (request) => generate(client, withToldSchema(request)),
+    stream: (request) => stream(client, withToldSchema(request)),
     countTokens: (request) => countTokens(client, request).pipe(countSpan("gcp.gemini", request)),
     describe: (name) => describe(client, name)
   })

@@ -33,8 +33,13 @@ const copyOf = ({ bytes }: Block, used: number): Block => {
 /** The fields of a body besides its contents. */
 type Rest = Omit<ModelRequest, "contents" | "model">
 
-const generationConfig = ({ thinkingBudget, ...rest }: NonNullable<ModelRequest["generation"]> = {}) => ({
+const generationConfig = ({
+  responseSchema,
+  thinkingBudget,
+  ...rest
+}: NonNullable<ModelRequest["generation"]> = {}) => ({
   ...rest,
+  ...(responseSchema === undefined ? {} : { responseMimeType: "application/json", responseJsonSchema: responseSchema }),
   ...(thinkingBudget === undefined ? {} : { thinkingConfig: { thinkingBudget } })
 })
 

@@ -2,6 +2,7 @@ import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { eventId, ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
+import { entityId } from "../../services/serve/SessionEntity.ts"
 import { type Journal, TurnJournal } from "../../services/serve/TurnJournal.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { DatabaseError } from "./ClusterEngine.ts"
@@ -132,9 +133,20 @@ const lastId = Effect.fnUntraced(
   Effect.orElseSucceed(() => null)
 )
 
+/** The messages that the engine keeps for a session, and the steps of its compressions: they hold the words of users and of models. */
+const ofEngine = (sql: SqlClient.SqlClient, tenant: string, id: string) => {
+  const entity = entityId(tenant, id)
+  const own = sql`entity_id = ${entity} OR entity_id LIKE ${`${entity.replaceAll("_", "\\_")}/%`} ESCAPE '\\'`
+  return Effect.andThen(
+    sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${own})`,
+    sql`DELETE FROM cluster_messages WHERE ${own}`
+  )
+}
+
 const forget = (sql: SqlClient.SqlClient, tenant: string, id: string) =>
   sql`DELETE FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}`.pipe(
     Effect.andThen(sql`DELETE FROM palimpsest_turn_owners WHERE tenant = ${tenant} AND session = ${id}`),
+    Effect.andThen(ofEngine(sql, tenant, id)),
     Effect.ignore({ log: "Warn" })
   )
 

@@ -195,16 +195,19 @@ const list = Effect.fnUntraced(function* (tables: SessionTables, id: string | un
       AND l.sequence = (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = s.session)
     LEFT JOIN palimpsest_owners o ON o.id = s.owner
     WHERE ${where}`
-  return yield* Effect.forEach(rows, (row) =>
-    Effect.map(isHeld(tables, keyOf(tables, row.id), row), (alive): BackedRow => ({
-      id: row.id,
-      head: row.head,
-      title: row.title ?? undefined,
-      updatedAt: Number(row.at ?? 0),
-      bytes: Number(row.size ?? 0),
-      holder: alive ? { pid: Number(row.pid ?? 0), since: Number(row.owned_since ?? 0) } : undefined
-    }))
+  const owned = yield* Effect.filter(
+    rows.filter(({ owner }) => owner !== null),
+    (row) => isHeld(tables, keyOf(tables, row.id), row)
   )
+  const held = new Set(owned)
+  return rows.map((row): BackedRow => ({
+    id: row.id,
+    head: row.head,
+    title: row.title ?? undefined,
+    updatedAt: Number(row.at ?? 0),
+    bytes: Number(row.size ?? 0),
+    holder: held.has(row) ? { pid: Number(row.pid ?? 0), since: Number(row.owned_since ?? 0) } : undefined
+  }))
 })
 
 const remove = Effect.fnUntraced(function* (tables: SessionTables, id: string) {

@@ -115,7 +115,11 @@ const kind = Arbitrary.schema(
     "Branched",
     "Branched",
     "Labelled",
-    "FileChanged"
+    "FileChanged",
+    "QuestionAsked",
+    "QuestionAnswered",
+    "CallBegan",
+    "CallEnded"
   ])
 )
 
@@ -197,6 +201,21 @@ const eventOf = ({ kind, numbers, parts }: EventSeed, session: Session): Session
       const before = first < 5 ? null : { hash: hash(first), size: first, mode: 0o644 }
       const after = second < 2 ? null : hash(second)
       return { _tag: kind, at, path: `/work/${second}.txt`, before, after, by: "tool", ignorable: true }
+    }
+    case "QuestionAsked": {
+      const detail = second < 5 ? null : `detail ${second}`
+      const question = { call: `c${first}`, kind: "tool", name: "f", args: { n: second }, title: "f", detail } as const
+      return { _tag: kind, at, entry: named(second), question: { ...question, deadline: at + first }, ignorable: true }
+    }
+    case "QuestionAnswered": {
+      const answer = second < 3 ? null : second < 6 ? { result: [second] } : { decision: "allow" as const }
+      return { _tag: kind, at, entry: named(second), call: `c${first}`, answer, ignorable: true }
+    }
+    case "CallBegan":
+      return { _tag: kind, at, entry: named(second), call: `c${first}`, ignorable: true }
+    case "CallEnded": {
+      const response = { output: `output ${second}` }
+      return { _tag: kind, at, entry: named(second), call: `c${first}`, status: "success", response, ignorable: true }
     }
     case "ModelSwitched":
       return { _tag: kind, at, model: `model ${first}` }

@@ -1,4 +1,5 @@
 import { Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
+import { selectTools } from "../../domain/agent/AgentDefinition.ts"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import type { TurnEnd } from "../../domain/agent/TurnEnd.ts"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
@@ -45,7 +46,8 @@ export const run = (
         if (event._tag !== "Notice") isReported = isTurnFailure(event)
         return Effect.asVoid(Queue.offer(queue, event))
       }
-      return runLoop(profile, typeof input === "string" ? [text(input)] : input, options, emit).pipe(
+      const equipped = withTools(profile, options)
+      return runLoop(equipped, typeof input === "string" ? [text(input)] : input, options, emit).pipe(
         // A failure between two turns has no event yet.
         Effect.tapError((error) => (isReported ? Effect.void : emit(failureEvent(error)))),
         Effect.andThen(Queue.end(queue))
@@ -53,6 +55,16 @@ export const run = (
     },
     { bufferSize: 256, strategy: "suspend" }
   )
+
+/** The agent with the tools of one run. */
+const withTools = (profile: Profile, { selects, tools = [] }: RunOptions): Profile => {
+  if (tools.length === 0 && selects === undefined) return profile
+  const names = new Set(tools.map(({ name }) => name))
+  return {
+    ...profile,
+    tools: [...selectTools(selects, profile.tools).filter(({ name }) => !names.has(name)), ...tools]
+  }
+}
 
 const isTurnFailure = ({ _tag }: ChatEvent): boolean =>
   _tag === "Error" || _tag === "InvalidStream" || _tag === "ContextWindowWillOverflow" || _tag === "HookStopped"
@@ -66,6 +78,8 @@ const runLoop = Effect.fn("Agent.run")(
   ): Effect.fn.Return<void, TurnError, Approval | Scope.Scope> {
     const { chat, loops, route } = profile
     const run = yield* begin(profile, input, options, emit)
+    const { lasting } = options
+    const open = lasting === undefined ? [] : yield* callsOf(chat)
     yield* Effect.addFinalizer(() => closeAgent(run))
     // A message from a program is not a user prompt.
     const isPrompt = run.author === undefined && !isSilent(input)
@@ -73,13 +87,21 @@ const runLoop = Effect.fn("Agent.run")(
     if (yield* endIfStopped(run)) return
 
     yield* equip(profile)
-    const model = route === undefined ? undefined : yield* run.bounds.unlessStopped(route(input))
+    const model = options.model ?? (route === undefined ? undefined : yield* run.bounds.unlessStopped(route(input)))
     if (model !== (yield* chat.settings).routed) yield* reconfigure(chat, { routed: model })
     if (loops !== undefined) yield* loops.reset
+    // A message takes the place of what an earlier run left open; without one, the run goes on with it.
+    if (open.length > 0 && !isSilent(input)) yield* abandonCalls(profile)
+    else if (open.length > 0 && !(yield* takeUp(run, open))) return
     while (yield* step(run));
   },
   // However the run ends, every call gets an answer, even a call of the turn recorded last.
-  (work, profile) => Effect.onInterrupt(work, () => Effect.ignore(abandonCalls(profile))),
+  (work, profile, _input, { lasting }) =>
+    Effect.onInterrupt(work, () =>
+      Effect.flatMap(lasting?.staysOpen ?? Effect.succeed(false), (staysOpen) =>
+        staysOpen ? Effect.void : Effect.ignore(abandonCalls(profile))
+      )
+    ),
   // Runs of one conversation must not overlap: another run could come between a call and its answer.
   (work, profile) => exclusively(profile.chat, work),
   // The watchers for cancellation and time end with the run.
@@ -264,6 +286,19 @@ const clearConversation = Effect.fnUntraced(function* (
       : "a hook cleared the conversation"
   )
   if (onClear !== undefined) yield* onClear(next)
+})
+
+/** Answers the calls that an earlier run left open. Returns whether a turn follows. */
+const takeUp = Effect.fnUntraced(function* (
+  run: AgentRun,
+  calls: ReadonlyArray<PendingCall>
+): Effect.fn.Return<boolean, TurnError, Approval> {
+  const { lasting, profile } = run
+  const earlier = lasting === undefined ? [] : yield* lasting.earlier(calls, profile.tools)
+  const answers = yield* answerCalls(run, calls, undefined, earlier)
+  const halting = answers.find(({ stops }) => stops !== undefined)?.stops
+  if (halting !== undefined) yield* run.emit({ _tag: "HookStopped", message: halting, refused: false })
+  return halting === undefined && answers.every(({ result }) => result?.ends !== true)
 })
 
 /** Answers the calls of a turn. Returns whether another turn follows. */

@@ -10,6 +10,7 @@ import type { Tool } from "../tools/Tool.ts"
 import type { OutgoingMessage } from "./AgentConversation.ts"
 import type { LoopDetector } from "./LoopDetector.ts"
 import { type ConsumedLimits, type Limits, type RunBounds, watchBounds } from "./RunBounds.ts"
+import type { CallAnswer, PendingCall } from "./ToolAnswer.ts"
 
 /** What an agent is, and the state of one of its runs. */
 
@@ -69,6 +70,27 @@ export interface RunOptions {
   readonly messageId?: string | undefined
   /** Attachments of the message (`SendOptions`). */
   readonly attached?: ReadonlyArray<Attachment> | undefined
+  /** Tools of this run beside those of the agent. One of theirs with the same name is replaced. */
+  readonly tools?: ReadonlyArray<Tool> | undefined
+  /** Names and wildcards of the agent's tools that this run may use. Absent: all. */
+  readonly selects?: ReadonlyArray<string> | undefined
+  /** The model of this run. Absent: the one that the agent chooses. */
+  readonly model?: string | undefined
+  /** What happens to calls that a closed run leaves without a result. Absent: they are answered as not finished. */
+  readonly lasting?: LastingCalls | undefined
+}
+
+/** Calls that outlive the run that made them, because someone outside the program answers them. */
+export interface LastingCalls {
+  /** Whether the calls of the present answer stay open when the run is closed. The next run without a message takes them up. */
+  readonly staysOpen: Effect.Effect<boolean>
+  /** Keeps the answer of a call that changed something, while others of the same message have none. */
+  readonly ended: (call: PendingCall, answer: CallAnswer) => Effect.Effect<void>
+  /** The answers of open calls of an earlier run, in their order. Undefined: the call did not begin, and is carried out. */
+  readonly earlier: (
+    calls: ReadonlyArray<PendingCall>,
+    tools: ReadonlyArray<Tool>
+  ) => Effect.Effect<ReadonlyArray<CallAnswer | undefined>>
 }
 
 /** Receives the events of a run. It may make the run wait. */
@@ -85,6 +107,7 @@ export interface AgentRun {
   /** The text of the message that began the run. */
   readonly prompt: string
   readonly steering: RunOptions["steering"]
+  readonly lasting: RunOptions["lasting"]
   /** The position of the next message when the run began: the run kept something where it has moved. */
   readonly first: number
   /** Who wrote that message. */
@@ -109,7 +132,7 @@ export const noMessage: OutgoingMessage = { message: [], author: undefined, atta
 export const begin = Effect.fnUntraced(function* (
   profile: Profile,
   message: ReadonlyArray<Part>,
-  { attached = [], author, cancel, messageId, steering, waiting = (work) => work }: RunOptions,
+  { attached = [], author, cancel, lasting, messageId, steering, waiting = (work) => work }: RunOptions,
   emit: Emit
 ): Effect.fn.Return<AgentRun, never, Scope.Scope> {
   return {
@@ -120,6 +143,7 @@ export const begin = Effect.fnUntraced(function* (
     hooked: Hooked.make(profile.hooks, yield* placeOf(profile), emit),
     prompt: message.flatMap((part) => (part.text === undefined ? [] : [part.text])).join("\n"),
     steering,
+    lasting,
     first: (yield* profile.chat.conversation).next,
     author,
     used: { turns: 0, tokens: 0, cost: 0 },

@@ -6,7 +6,7 @@ import type { TurnError } from "../chat/Turn.ts"
 import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
 import { append, callsOf, intentOf } from "./AgentConversation.ts"
-import type { AgentRun, Profile } from "./AgentRun.ts"
+import type { AgentRun, LastingCalls, Profile } from "./AgentRun.ts"
 import { stopText } from "./RunBounds.ts"
 import { type CallAnswer, type PendingCall, abandonedAnswer, stoppedReason } from "./ToolAnswer.ts"
 import { type ToolRunOptions, maxParallelCalls, runToolCall } from "./ToolCall.ts"
@@ -49,14 +49,15 @@ const measured = (waiting: ToolRunOptions["waiting"]): Pick<ToolRunOptions, "wai
 }
 
 /**
- * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Calls that only read run
+ * Runs the calls of one answer and fills `answers` with one answer per call, in their order. Those with an answer already do not run. Calls that only read run
  * in parallel; a call that changes something runs alone, after all calls before it. However the run ends, `answers`
  * holds the finished work.
  */
 const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
   calls: ReadonlyArray<PendingCall>,
   answers: Array<CallAnswer | undefined>,
-  options: Omit<ToolRunOptions, "gate" | "waited">
+  options: Omit<ToolRunOptions, "gate" | "waited">,
+  ended: LastingCalls["ended"]
 ): Effect.fn.Return<void, never, Approval> {
   const { emit, tools } = options
   const whole = { ...options, gate: yield* Semaphore.make(maxParallelCalls) }
@@ -68,11 +69,14 @@ const runToolCalls = Effect.fn("AnswerCalls.runToolCalls")(function* (
     const startedAt = yield* Clock.currentTimeMillis
     const { waited, waiting } = measured(options.waiting)
     const answer =
-      stops === undefined
+      answers[index] ??
+      (stops === undefined
         ? yield* runToolCall(asking, { ...whole, waited, waiting }, (partial) => {
             answers[index] = partial
           })
-        : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined)
+        : abandonedAnswer(`a hook stopped the run: ${stops}`, undefined))
+    const isReading = tools.find(({ name }) => name === asking.call.name)?.kind === "read"
+    if (answers[index] === undefined && calls.length > 1 && !isReading) yield* ended(asking, answer)
     answers[index] = answer
     stops ??= answer.stops
     const { response, result, status } = answer
@@ -115,19 +119,23 @@ const record = Effect.fnUntraced(function* (
   yield* append(chat, [{ parts, ...(summaries.size === 0 ? {} : { instead }) }])
 })
 
-/** Runs the calls and records their results. An interrupted run records what was done. `selected`: the only tools that may be called. */
+/**
+ * Runs the calls and records their results. An interrupted run records what was done, unless its calls stay open. `selected`: the only tools that
+ * may be called; `earlier`: the answers that are known already.
+ */
 export const answerCalls = Effect.fnUntraced(function* (
-  { bounds, emit, hooked, profile, prompt, scope }: AgentRun,
+  { bounds, emit, hooked, lasting, profile, prompt, scope }: AgentRun,
   calls: ReadonlyArray<PendingCall>,
-  selected: ReadonlyArray<string> | undefined
+  selected: ReadonlyArray<string> | undefined,
+  earlier: ReadonlyArray<CallAnswer | undefined> = []
 ): Effect.fn.Return<ReadonlyArray<CallAnswer>, TurnError, Approval> {
   const { name, summarize } = profile
   const tools = selected === undefined ? profile.tools : profile.tools.filter((tool) => selected.includes(tool.name))
-  const answered: Array<CallAnswer | undefined> = calls.map(() => undefined)
+  const answered: Array<CallAnswer | undefined> = calls.map((_, index) => earlier[index])
   const summaries = new Map<number, string>()
   const stop = Effect.map(bounds.stopped, stopText)
   const work = Effect.gen(function* () {
-    yield* runToolCalls(calls, answered, {
+    const options = {
       tools,
       followUps: profile.tools,
       agent: name,
@@ -135,8 +143,9 @@ export const answerCalls = Effect.fnUntraced(function* (
       waiting: bounds.waiting,
       stop,
       hooked,
-      aside: (work) => Effect.asVoid(Effect.forkIn(work, scope))
-    })
+      aside: (work: Effect.Effect<unknown>) => Effect.asVoid(Effect.forkIn(work, scope))
+    }
+    yield* runToolCalls(calls, answered, options, lasting?.ended ?? (() => Effect.void))
     if (summarize === undefined) return
     const intent = yield* intentOf(profile.chat, prompt)
     const shortened = Effect.forEach(
@@ -156,6 +165,9 @@ export const answerCalls = Effect.fnUntraced(function* (
   return yield* Effect.uninterruptibleMask((restore) =>
     Effect.gen(function* () {
       const exit = yield* Effect.exit(restore(work))
+      if (Exit.isFailure(exit) && lasting !== undefined && (yield* lasting.staysOpen)) {
+        return yield* Effect.failCause(exit.cause)
+      }
       const answers = answered.map((answer) => answer ?? abandonedAnswer(stoppedReason, undefined))
       yield* record(profile, calls, answers, summaries)
       if (Exit.isFailure(exit)) return yield* Effect.failCause(exit.cause)

@@ -16,6 +16,7 @@ import {
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { recall } from "../../domain/conversation/Recall.ts"
 import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import type { QuestionEvent } from "../../domain/session/CallQuestions.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { type SessionTree, sessionTree } from "../../domain/session/SessionTree.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
@@ -165,6 +166,8 @@ export class Chat extends Context.Service<
      * Neither waits for a turn, and neither changes the conversation.
      */
     readonly keepFile: (change: FileChange) => Effect.Effect<Effect.Effect<void, SessionStoreError>>
+    /** Records what happened to a question. Neither waits for a turn nor changes the conversation. */
+    readonly note: (event: QuestionEvent) => Effect.Effect<void, SessionStoreError>
     /** The blobs of the session, such as earlier versions of files (`Session.changes`). */
     readonly blobs: TempStore["Service"]
     /**
@@ -233,6 +236,7 @@ export class Chat extends Context.Service<
       branch: (options) => alone("going back", branch(chat, options)),
       label: (entry, words) => alone("a label", label(chat, entry, words)),
       keepFile: (change) => run(keepFile(chat, change)),
+      note: (event) => commit(chat, event),
       blobs: Context.get(context, TempStore),
       pin: (words) => alone("a pin", pin(chat, words)),
       recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),

@@ -189,7 +189,9 @@ export const Generation = Schema.Struct({
   topP: Schema.optionalKey(Schema.Finite),
   topK: Schema.optionalKey(Schema.Finite),
   maxOutputTokens: Schema.optionalKey(Schema.Natural),
-  thinkingBudget: Schema.optionalKey(Schema.Int)
+  thinkingBudget: Schema.optionalKey(Schema.Int),
+  /** The JSON schema that the text of the answer has to fit. A model whose API takes none is told it in words. */
+  responseSchema: Schema.optionalKey(Schema.Record(Schema.String, Schema.Json))
 })
 export type Generation = typeof Generation.Type
 

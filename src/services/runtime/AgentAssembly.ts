@@ -271,6 +271,7 @@ const observe = Effect.fnUntraced(function* (session: HostSession, options: Host
 
 const contextOf = Effect.fnUntraced(function* (
   { chat, id, settings }: HostSession,
+  { instruction }: HostOptions,
   isInteractive: boolean,
   { approval, plans }: Permissions,
   place: Place,
@@ -283,6 +284,7 @@ const contextOf = Effect.fnUntraced(function* (
     chat,
     settings,
     approval,
+    instruction,
     interactive: isInteractive,
     ide: ide.enabled ? yield* platform.ide(place.workspace.root, ide) : undefined,
     plans,
@@ -302,7 +304,7 @@ const assemble = Effect.fnUntraced(function* (
 ): Effect.fn.Return<AgentHost, HostError, RuntimeServices | Scope.Scope> {
   const { chat, id, settings } = session
   const { confirmShortening, notify } = handlers
-  const isInteractive = handlers.ask !== undefined
+  const isInteractive = handlers.isInteractive ?? handlers.ask !== undefined
   const place = yield* openPlace(session, options, permissions.plans, notify)
   const { memory, workspace } = place
   const { leave, opening, telemetry } = yield* observe(session, options, notify, workspace.root)
@@ -311,7 +313,7 @@ const assemble = Effect.fnUntraced(function* (
       ? AgentEquipment.noEquipment
       : yield* AgentEquipment.make({ session, handlers, ...permissions, ...place })
   const { agents, commands, definitions, tools } = equipment
-  const context = yield* contextOf(session, isInteractive, permissions, place, equipment)
+  const context = yield* contextOf(session, options, isInteractive, permissions, place, equipment)
 
   const clearing = yield* Ref.make<Clearing>(undefined)
   const profile = yield* profileOf(session, handlers, equipment, context, clearing)

@@ -27,6 +27,8 @@ export interface AgentContextOptions {
   readonly workspace: Workspace["Service"]
   readonly isTrusted: boolean
   readonly interactive: boolean
+  /** `HostOptions.instruction`. */
+  readonly instruction: Effect.Effect<string | undefined> | undefined
   readonly memory: Memory["Service"]
   /** Undefined: the editor is not reported. */
   readonly ide: IdeContext["Service"] | undefined
@@ -70,6 +72,7 @@ export interface EditorUpdates {
 /** The inputs of the current system prompt, and the plan that the environment message names. */
 interface Built {
   readonly instruction: string | undefined
+  readonly own: string | undefined
   readonly plan: string | undefined
   readonly day: string | undefined
 }
@@ -87,7 +90,13 @@ interface State {
 
 const approvedPlan = ({ options: { plans } }: State) => (plans === undefined ? Effect.undefined : plans.approved)
 
-const buildPrompt = Effect.fnUntraced(function* (state: State) {
+const ownInstruction = ({ options }: State) => options.instruction ?? Effect.undefined
+
+const buildPrompt = Effect.fnUntraced(function* (
+  state: State
+): Effect.fn.Return<SystemPrompt.BuiltPrompt, SystemPrompt.SystemPromptError> {
+  const own = yield* ownInstruction(state)
+  if (own !== undefined) return { text: own, sections: [{ key: "systemMd", text: own }], notices: [] }
   const { defaulted, hooks, options } = state
   const { agents, approval, chat, interactive, isTrusted, memory, plans, skills, tools, workspace } = options
   const mode = yield* approval.mode
@@ -115,6 +124,8 @@ const environmentOf = (state: State): AgentContext["environment"] =>
     const { defaulted, ideUpdates, options } = state
     const { environment, prompt } = defaulted
     if (prompt.size === "none") return undefined
+    // Without tools, where the server works says nothing to a model with an instruction of its own.
+    if (options.tools.length === 0 && (yield* ownInstruction(state)) !== undefined) return undefined
     const { variables } = yield* Environment
     return yield* EnvironmentMessage.make({
       platform: options.platform,
@@ -131,7 +142,14 @@ const environmentOf = (state: State): AgentContext["environment"] =>
 const promptInputs = Effect.fnUntraced(function* (state: State) {
   const { approval, chat, memory } = state.options
   const { model } = yield* chat.settings
-  return JSON.stringify([isModern({ model }), yield* approval.mode, yield* memory.version, yield* approvedPlan(state)])
+  const own = yield* ownInstruction(state)
+  return JSON.stringify([
+    isModern({ model }),
+    yield* approval.mode,
+    yield* memory.version,
+    yield* approvedPlan(state),
+    ...(own === undefined ? [] : [own])
+  ])
 })
 
 const refresh = Effect.fnUntraced(function* (state: State) {
@@ -145,7 +163,8 @@ const refresh = Effect.fnUntraced(function* (state: State) {
   const prompt = yield* buildPrompt(state)
   const environment = environmentOf(state)
   // An approved plan is named in both, so both change together.
-  const isStale = before.instruction === undefined || before.plan !== plan || before.day !== today
+  const own = yield* ownInstruction(state)
+  const isStale = before.instruction === undefined || before.plan !== plan || before.day !== today || before.own !== own
   yield* chat
     .configure({
       systemInstruction: prompt.text === "" ? undefined : prompt.text,
@@ -158,7 +177,7 @@ const refresh = Effect.fnUntraced(function* (state: State) {
       ...(isStale ? { environment: yield* environment } : {})
     })
     .pipe(
-      Effect.andThen(Ref.set(built, { instruction, plan, day: today })),
+      Effect.andThen(Ref.set(built, { instruction, own, plan, day: today })),
       // The next turn tries again.
       Effect.catchTags({ ChatBusy: () => Effect.void, InvalidOption: Effect.die, SessionStoreError: () => Effect.void })
     )
@@ -187,7 +206,7 @@ export const make = Effect.fn("AgentContext.make")(function* (
     hooks: yield* HookSystem,
     ideUpdates: ide === undefined ? undefined : yield* Effect.provideService(makeUpdates, IdeContext, ide),
     isGit: yield* Effect.cached(Effect.provideContext(EnvironmentMessage.isGit(workspace.root), platform)),
-    built: yield* Ref.make<Built>({ instruction: undefined, plan: undefined, day: undefined })
+    built: yield* Ref.make<Built>({ instruction: undefined, own: undefined, plan: undefined, day: undefined })
   }
   return {
     memory,

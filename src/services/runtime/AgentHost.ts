@@ -37,6 +37,8 @@ export interface HostOptions {
   readonly approve?: ApprovalMode | undefined
   /** False: the agent has no tools and only answers. */
   readonly tools?: boolean | undefined
+  /** What takes the place of the system prompt, looked up before each message. Undefined: nothing does. */
+  readonly instruction?: Effect.Effect<string | undefined> | undefined
   /** Folders beside the working folder that tools may use; each has to exist. */
   readonly addDir?: ReadonlyArray<string> | undefined
   /** The session takes the place of another one that was cleared; hooks get that as its source. */
@@ -53,6 +55,8 @@ export interface AgentHandlers {
   readonly notify: Notify
   /** Decides about a call that needs approval. Absent: such calls are denied. */
   readonly ask?: ApprovalOptions["ask"]
+  /** Whether the system prompt speaks of a user who sees each step. Default: where `ask` is given. */
+  readonly isInteractive?: boolean | undefined
   /** Answers a question of the model. Absent: the model has no tool to ask with. */
   readonly answer?: ((question: UserQuestion) => Effect.Effect<string, Closed>) | undefined
   /** Asks whether referenced files that do not fit are sent shortened. `sizes` lists what does not fit. Absent: they are. */
@@ -62,7 +66,10 @@ export interface AgentHandlers {
 }
 
 /** Options of one message. */
-export interface SendOptions extends Pick<RunOptions, "author" | "cancel" | "messageId" | "steering"> {
+export interface SendOptions extends Pick<
+  RunOptions,
+  "author" | "cancel" | "lasting" | "messageId" | "model" | "selects" | "steering" | "tools"
+> {
   /** The start of the message that the user typed: only there `@` references count. Absent: all of it. */
   readonly typed?: string | undefined
 }

@@ -20,6 +20,8 @@ import { TurnJournal } from "./TurnJournal.ts"
  * The sessions of a cluster, as seen by a front. A front reads the store itself, and sends every request that needs
  * an open session to the runner that has it. A message is acknowledged when it is stored. When its runner dies,
  * another runner answers it, and the client's stream continues.
+ *
+ * One file: sending a message, watching its turn and joining the streams of several runners are one thing to a client.
  */
 
 /** Options of a front. */
@@ -61,6 +63,9 @@ type Client = ReturnType<Front["clientOf"]>
 const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(entityId(tenant, id))
 
 const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
+
+const shown = ({ stored }: Front, tenant: string, summary: SessionSummary) =>
+  StoredSessions.withMetadata(stored, tenant, rowOf(summary))
 
 /** Asks the runner of an existing session. Waits while no runner has the session. */
 const ask = <A, E extends { readonly _tag: string }>(
@@ -175,14 +180,19 @@ const accepted = Effect.fnUntraced(function* (
   front: Front,
   session: Client,
   message: string,
-  { media, text }: MessageToSend,
+  { media, options, text }: MessageToSend,
   release: Effect.Effect<void>
 ) {
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
   // answer.
-  const payload = { message, text, ...(media === undefined ? {} : { media }) }
+  const payload = {
+    message,
+    text,
+    ...(media === undefined ? {} : { media }),
+    ...(options === undefined ? {} : { options })
+  }
   const work = session.Send(payload, { discard: true }).pipe(
     Effect.mapError(away),
     Effect.onExit((exit) => Deferred.done(stored, exit)),
@@ -335,7 +345,7 @@ const fork = Effect.fnUntraced(function* (
   const copied = yield* StoredSessions.copy(front.stored, tenant, id, options)
   const { at } = options
   if (at !== undefined) yield* ask(front, tenant, copied, (session) => session.Branch({ at }))
-  return rowOf(yield* StoredSessions.existing(front.stored, tenant, copied))
+  return yield* shown(front, tenant, yield* StoredSessions.existing(front.stored, tenant, copied))
 })
 
 const compress = Effect.fnUntraced(function* (
@@ -387,12 +397,16 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       (tenant, id) => (journal === undefined ? Effect.succeed(null) : journal.last(tenant, id))
     ),
     create: (tenant, created) =>
-      Effect.andThen(accepting(front), Effect.map(StoredSessions.create(stored, tenant, created), rowOf)),
+      Effect.andThen(
+        accepting(front),
+        Effect.flatMap(StoredSessions.create(stored, tenant, created), (summary) => shown(front, tenant, summary))
+      ),
     remove: (tenant, id) => remove(front, tenant, id),
     fork: (tenant, id, copied) => fork(front, tenant, id, copied),
     send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
     turn: (tenant, id, message, lastId) => turn(front, tenant, id, message, lastId),
     events: (tenant, id, lastId) => events(front, tenant, id, lastId),
+    answer: (tenant, id, call, answer) => ask(front, tenant, id, (session) => session.Answer({ call, answer })),
     cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
     compress: (tenant, id, options) => compress(front, tenant, id, options),
     plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),
@@ -401,6 +415,18 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       ask(front, tenant, id, (session) => session.Recall({ handle, selection })),
     search: (tenant, id, pattern, maxTokens) =>
       ask(front, tenant, id, (session) => session.Search({ pattern, maxTokens })),
+    exportAll: (tenant) => StoredSessions.exportAll(stored, tenant),
+    removeAll: (tenant) =>
+      StoredSessions.removeAll(
+        stored,
+        tenant,
+        (id) =>
+          Effect.andThen(
+            ask(front, tenant, id, (session) => session.Cancel()),
+            ask(front, tenant, id, (session) => session.Close())
+          ),
+        (id) => journal?.forget(tenant, id) ?? Effect.void
+      ),
     branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at })),
     isBusy: () => Effect.succeed(false),
     close: () => Effect.void,

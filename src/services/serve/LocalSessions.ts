@@ -33,6 +33,9 @@ const row = (state: State, tenant: string, summary: SessionSummary) => {
   return StoredSessions.rowOf(summary, session?.running?.message ?? null, session !== undefined)
 }
 
+const shown = (state: State, tenant: string, summary: SessionSummary) =>
+  StoredSessions.withMetadata(state.stored, tenant, row(state, tenant, summary))
+
 const cancel = (state: State, tenant: string, id: string) =>
   Effect.flatMap(StoredSessions.existing(state.stored, tenant, id), () =>
     Effect.suspend(() => {
@@ -92,7 +95,7 @@ const fork = Effect.fnUntraced(function* (
   const copied = yield* StoredSessions.copy(state.stored, tenant, id, options)
   const { at } = options
   if (at !== undefined) yield* branchTo(state, tenant, copied, at)
-  return row(state, tenant, yield* StoredSessions.existing(state.stored, tenant, copied))
+  return yield* shown(state, tenant, yield* StoredSessions.existing(state.stored, tenant, copied))
 })
 
 const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
@@ -190,7 +193,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     create: (tenant, created) =>
       Effect.andThen(
         accepting(state),
-        Effect.map(StoredSessions.create(stored, tenant, created), (summary) => row(state, tenant, summary))
+        Effect.flatMap(StoredSessions.create(stored, tenant, created), (summary) => shown(state, tenant, summary))
       ),
     remove: (tenant, id) => remove(state, tenant, id),
     fork: (tenant, id, copied) => fork(state, tenant, id, copied),
@@ -201,6 +204,8 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
         StoredSessions.existing(stored, tenant, id),
         streamed(state, tenant, id, (session) => session.stream(lastId))
       ),
+    answer: (tenant, id, call, answer) =>
+      within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),
     cancel: (tenant, id) => cancel(state, tenant, id),
     compress: (tenant, id, options) => compress(state, tenant, id, options),
     plan: (tenant, id) =>
@@ -210,6 +215,11 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     turnBack: (tenant, id, by) => turnBack(state, tenant, id, by),
     recall: (tenant, id, handle, selection) => recall(state, tenant, id, handle, selection),
     search: (tenant, id, pattern, maxTokens) => search(state, tenant, id, pattern, maxTokens),
+    exportAll: (tenant) => StoredSessions.exportAll(stored, tenant),
+    removeAll: (tenant) =>
+      StoredSessions.removeAll(stored, tenant, (id) =>
+        Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))
+      ),
     branch: (tenant, id, at) => branchTo(state, tenant, id, at),
     isBusy: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.running !== undefined),
     close: (tenant, id) => close(state, tenant, id),

@@ -9,6 +9,7 @@ import { type ServeError, Unavailable } from "./ServeErrors.ts"
 import { openSessions } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { TurnJournal } from "./TurnJournal.ts"
+import { TurnQuestions } from "./TurnQuestions.ts"
 
 /**
  * The open sessions of this process. A session is opened when a request first needs it, and closed a minute after the
@@ -46,6 +47,7 @@ export const keyOf = (tenant: string, id: string) => `${tenant} ${id}`
 const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
   const { journal, opened, settings, stored } = state
   const [tenant = "", id = ""] = key.split(" ")
+  const questions = new TurnQuestions()
   const agent = yield* StoredSessions.inTenant(
     stored,
     tenant,
@@ -53,7 +55,12 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
       session: { _tag: "Named", name: id },
       tools: settings.tools === true,
       approve: settings.approve ?? "none",
-      handlers: { notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`) }
+      instruction: Effect.sync(() => opened.get(key)?.instruction),
+      handlers: {
+        notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`),
+        ask: questions.approve,
+        isInteractive: false
+      }
     })
   ).pipe(
     Effect.catchTags({
@@ -67,10 +74,12 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
       WorkspaceFolderError: openError
     })
   )
+  questions.attach(agent.chat)
   const name = (yield* StoredSessions.newId).slice(-12)
   const session = new OpenedSession(
     id,
     agent,
+    questions,
     name,
     journal === undefined
       ? undefined

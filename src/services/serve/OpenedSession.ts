@@ -1,9 +1,11 @@
 import { Deferred, Effect, type Fiber, Option, Semaphore, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { EventBuffer, type ServedEvent, type TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import type { CallQuestion } from "../../domain/session/CallQuestions.ts"
 import type { AssembledAgent } from "../runtime/Runtime.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import type { JournaledTurn } from "./TurnJournal.ts"
+import type { TurnQuestions } from "./TurnQuestions.ts"
 
 /** An open session of this process, its running turn, and the streams of its events. */
 
@@ -57,6 +59,10 @@ const makeTurn = (
 export class OpenedSession {
   readonly id: string
   readonly agent: AssembledAgent
+  /** What its turn asks the clients. */
+  readonly questions: TurnQuestions
+  /** The system instruction of its turn. Undefined: the server's own. */
+  instruction: string | undefined
   readonly events: EventBuffer
   /** Completed when the session is deleted or the server stops, which ends the streams. */
   readonly closing = Deferred.makeUnsafe<void>()
@@ -78,11 +84,13 @@ export class OpenedSession {
   constructor(
     id: string,
     agent: AssembledAgent,
+    questions: TurnQuestions,
     name: string,
     journal?: { readonly save: Save; readonly last: JournaledTurn | undefined }
   ) {
     this.id = id
     this.agent = agent
+    this.questions = questions
     this.save = journal?.save
     const { last } = journal ?? {}
     this.events = new EventBuffer(last?.name ?? name, last?.events)
@@ -179,6 +187,12 @@ export class OpenedSession {
   eventsOf({ message, start }: ServedTurn): ReadonlyArray<ServedEvent["event"]> {
     const { events } = this.events.after(start - 1, Infinity)
     return events.flatMap((one) => (one.message === message ? [one.event] : []))
+  }
+
+  /** Shows a question of a turn to the clients, unless they have it from the process that began the turn. */
+  askClients(turn: ServedTurn, question: CallQuestion): void {
+    const isShown = this.eventsOf(turn).some((event) => event._tag === "Question" && event.call === question.call)
+    if (!isShown) this.publish({ message: turn.message, event: { _tag: "Question", ...question } })
   }
 
   /** Ends a turn. */

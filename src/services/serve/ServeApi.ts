@@ -14,7 +14,10 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { isBinary, textOf } from "../../domain/serve/MessageFiles.ts"
 import { LedgerTotals, SessionLedger, ShownMessage } from "../../domain/serve/SessionLedger.ts"
+import { Metadata, RecordChange, SessionRecord, TurnOptions } from "../../domain/serve/SessionRecord.ts"
+import { CallQuestion, ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { BadRequest, bodyErrors, errors, NotFound, TooMany, Unauthorized, Unavailable } from "./ServeErrors.ts"
@@ -47,16 +50,26 @@ export const SessionRow = Schema.Struct({
   isHeld: Schema.Boolean,
   /** Why it cannot be opened. */
   problem: Schema.NullOr(Schema.String),
+  metadata: Metadata,
   /** Its totals, if requested. */
   totals: Schema.optionalKey(LedgerTotals)
 })
 export type SessionRow = typeof SessionRow.Type
 
-/** An image, a sound or a document of a message, as base64. The body of a request bounds its size. */
+/** An image, a sound, a document or a file of text of a message, as base64. The body of a request bounds its size. */
 export const MessageMedia = Schema.Struct({
-  mimeType: Schema.String.check(Schema.isPattern(/^(?:image|audio|video)\/[\w.+-]{1,60}$|^application\/pdf$/)),
-  data: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+={0,2}$/))
-})
+  mimeType: Schema.String.check(
+    Schema.isPattern(/^(?:image|audio|video|text)\/[\w.+-]{1,60}$|^application\/(?:pdf|json|xml|yaml|toml)$/)
+  ),
+  data: Schema.String.check(Schema.isPattern(/^[A-Za-z0-9+/]+={0,2}$/)),
+  name: Schema.optionalKey(Schema.String.check(Schema.isPattern(/^[^\p{C}/\\]{1,120}$/u))).annotate({
+    description: "The name of the file"
+  })
+}).check(
+  Schema.makeFilter((media) => isBinary(media) || textOf(media) !== undefined, {
+    expected: "a file of text in UTF-8"
+  })
+)
 export type MessageMedia = typeof MessageMedia.Type
 
 /** A page of a list of sessions. */
@@ -80,7 +93,11 @@ export const SessionView = Schema.Struct({
    * The id of the event after which the stream continues these messages: the last one before a running turn, else the
    * last one.
    */
-  lastEvent: Schema.NullOr(Schema.String)
+  lastEvent: Schema.NullOr(Schema.String),
+  /** What clients set for it. */
+  record: SessionRecord,
+  /** The questions of the turn that wait for an answer. */
+  questions: Schema.Array(CallQuestion)
 })
 export type SessionView = typeof SessionView.Type
 
@@ -165,7 +182,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       payload: Schema.Struct({
         id: Schema.optionalKey(Id),
         title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
-        model: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200)))
+        ...SessionRecord.fields
       }),
       success: SessionRow.pipe(HttpApiSchema.status(201)),
       error: bodyErrors
@@ -176,12 +193,20 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       success: SessionView,
       error: errors
     }).annotateMerge(described("Read a session: its sums and its last messages")),
-    HttpApiEndpoint.patch("rename", "/:id", {
+    HttpApiEndpoint.patch("change", "/:id", {
       params: session,
-      payload: Schema.Struct({ title: Schema.String.check(Schema.isMaxLength(200)) }),
+      payload: Schema.Struct({
+        title: Schema.optionalKey(Schema.String.check(Schema.isMaxLength(200))),
+        ...RecordChange.fields
+      }),
       success: SessionRow,
       error: bodyErrors
-    }).annotateMerge(described("Give a session a title; an empty one removes it")),
+    }).annotateMerge(
+      described(
+        "Change a session: its title, its tools, and how its turns are answered",
+        "An empty title and null remove what was set. The turn that runs goes on with what it began with."
+      )
+    ),
     HttpApiEndpoint.delete("remove", "/:id", {
       params: session,
       success: HttpApiSchema.NoContent,
@@ -200,14 +225,15 @@ const SessionsGroup = HttpApiGroup.make("sessions")
         id: Schema.optionalKey(Id),
         text: Text.check(Schema.isMinLength(1)),
         media: Schema.optionalKey(Schema.Array(MessageMedia).check(Schema.isMaxLength(maxMedia))),
-        onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"]))
+        onDisconnect: Schema.optionalKey(Schema.Literals(["continue", "cancel"])),
+        ...TurnOptions.fields
       }),
       success: Events,
       error: bodyErrors
     }).annotateMerge(
       described(
         "Send a message and stream its turn",
-        "The message with the same id sent again is not answered again: the stream is that of its turn."
+        "The message with the same id sent again is not answered again: the stream is that of its turn. What the message says about its turn replaces what the session says."
       )
     ),
     HttpApiEndpoint.get("turn", "/:id/messages/:message/events", {
@@ -222,6 +248,17 @@ const SessionsGroup = HttpApiGroup.make("sessions")
       success: Events,
       error: errors
     }).annotateMerge(described("Stream everything that happens to a session")),
+    HttpApiEndpoint.post("answer", "/:id/calls/:call", {
+      params: { id: Id, call: Schema.String.check(Schema.isMaxLength(1_024)) },
+      payload: ClientAnswer,
+      success: HttpApiSchema.NoContent,
+      error: bodyErrors
+    }).annotateMerge(
+      described(
+        "Answer a question of the turn",
+        "`result` or `error` for a call of the client's own tool, `decision` for a call that needs approval. The answer is stored before it is acknowledged; the same one again changes nothing."
+      )
+    ),
     HttpApiEndpoint.post("cancel", "/:id/cancel", {
       params: session,
       success: Schema.Struct({ cancelled: Schema.Boolean }),
@@ -284,6 +321,33 @@ const SessionsGroup = HttpApiGroup.make("sessions")
   .prefix("/v1/sessions")
   .annotateMerge(OpenApi.annotations({ title: "Sessions", description: "Sessions, their messages and their streams" }))
 
+/** Everything of a tenant at once. */
+const TenantGroup = HttpApiGroup.make("tenant")
+  .add(
+    HttpApiEndpoint.get("exportAll", "/export", {
+      success: HttpApiSchema.StreamUint8Array({ contentType: "application/x-ndjson" }),
+      error: errors
+    }).annotateMerge(
+      described(
+        "Export all sessions",
+        'A stream of JSON lines: for each session `{"_tag": "Session", "id", "title", "record"}`, then the lines of its export in the format palimpsest.'
+      )
+    ),
+    HttpApiEndpoint.delete("removeAll", "/tenant", {
+      success: Schema.Struct({ sessions: Schema.Natural }),
+      error: errors
+    }).annotateMerge(
+      described(
+        "Delete everything of the tenant",
+        "Cancels its turns, and deletes its sessions, with everything recallable from them, its memory and its folder of the server. Not for the tenant local."
+      )
+    )
+  )
+  .middleware(RequestCheck)
+  .middleware(Authorization)
+  .prefix("/v1")
+  .annotateMerge(OpenApi.annotations({ title: "Tenant", description: "All data of the tenant" }))
+
 /** What supervisors ask. */
 const ServerGroup = HttpApiGroup.make("server", { topLevel: true })
   .add(
@@ -307,6 +371,7 @@ const ServerGroup = HttpApiGroup.make("server", { topLevel: true })
 /** The API. */
 export const ServeApi = HttpApi.make("palimpsest")
   .add(SessionsGroup)
+  .add(TenantGroup)
   .add(ServerGroup)
   .annotate(HttpApi.AdditionalSchemas, [DocumentedEvent])
   .annotateMerge(

@@ -74,7 +74,7 @@ const sessions = HttpApiBuilder.group(
         of((tenant) =>
           served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
         ),
-      rename: ({ params, payload }) => of((tenant) => served.rename(tenant, params.id, payload.title)),
+      change: ({ params, payload }) => of((tenant) => served.change(tenant, params.id, payload)),
       create: ({ payload }) => of((tenant) => storing(tenant).withPermit(served.create(tenant, payload))),
       read: ({ params, query }) =>
         of((tenant) =>
@@ -87,10 +87,14 @@ const sessions = HttpApiBuilder.group(
       fork: ({ params, payload }) =>
         of((tenant) => storing(tenant).withPermit(served.fork(tenant, params.id, payload))),
       send: ({ headers, params, payload }) =>
-        watched((tenant) => served.send(tenant, params.id, payload, headers["last-event-id"])),
+        watched((tenant) => {
+          const { id, media, onDisconnect, text, ...options } = payload
+          return served.send(tenant, params.id, { id, media, onDisconnect, text, options }, headers["last-event-id"])
+        }),
       turn: ({ headers, params }) =>
         watched((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
       events: ({ headers, params }) => watched((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
+      answer: ({ params, payload }) => of((tenant) => served.answer(tenant, params.id, params.call, payload)),
       cancel: ({ params }) =>
         of((tenant) => Effect.map(served.cancel(tenant, params.id), (cancelled) => ({ cancelled }))),
       compress: ({ params, payload }) => of((tenant) => served.compress(tenant, params.id, payload)),
@@ -103,6 +107,25 @@ const sessions = HttpApiBuilder.group(
       ledger: ({ params }) => of((tenant) => served.ledger(tenant, params.id)),
       export: ({ params, query }) =>
         streamed((tenant) => served.exported(tenant, params.id, query.format ?? "palimpsest"))
+    })
+  })
+)
+
+const tenants = HttpApiBuilder.group(
+  ServeApi,
+  "tenant",
+  Effect.fn(function* (handlers) {
+    const served = yield* ServedSessions
+    const limiter = yield* TenantLimiter
+    return handlers.handleAll({
+      exportAll: () =>
+        Effect.flatMap(Caller, ({ tenant }) =>
+          Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release).pipe(
+            Effect.andThen(served.exportAll(tenant))
+          )
+        ),
+      removeAll: () =>
+        Effect.flatMap(Caller, ({ tenant }) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
     })
   })
 )
@@ -185,6 +208,6 @@ const requestCheck = HttpApiMiddleware.layerSchemaErrorTransform(RequestCheck, (
 /** The API with its handlers and checks. */
 export const routes = (version: string) =>
   HttpApiBuilder.layer(versioned(version), { openapiPath: "/openapi.json" }).pipe(
-    Layer.provide([sessions, server(version)]),
+    Layer.provide([sessions, tenants, server(version)]),
     Layer.provide([authorization, requestCheck])
   )

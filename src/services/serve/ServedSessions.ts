@@ -6,6 +6,8 @@ import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import type { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import type { OnDisconnect } from "../../domain/serve/ServeSettings.ts"
 import type { SessionLedger } from "../../domain/serve/SessionLedger.ts"
+import type { RecordChange, SessionRecord, TurnOptions } from "../../domain/serve/SessionRecord.ts"
+import type { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import type { CompressionDone, MessageMedia, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
 import type { ServeError } from "./ServeErrors.ts"
@@ -17,6 +19,8 @@ export interface MessageToSend {
   readonly text: string
   readonly media?: ReadonlyArray<MessageMedia> | undefined
   readonly onDisconnect?: OnDisconnect | undefined
+  /** What replaces the options of the session for this turn. */
+  readonly options?: TurnOptions | undefined
   /** Another process has accepted it under the limits of the tenant. */
   readonly isAccepted?: boolean | undefined
 }
@@ -41,12 +45,16 @@ export class ServedSessions extends Context.Service<
   {
     /** Lists sessions, most recently written first. */
     readonly list: (tenant: string, options: ListOptions) => Effect.Effect<SessionPage, ServeError>
-    /** Gives a session a title; an empty one removes it. */
-    readonly rename: (tenant: string, id: string, title: string) => Effect.Effect<SessionRow, ServeError>
+    /** Gives a session a title, which an empty one removes, and changes its record. */
+    readonly change: (
+      tenant: string,
+      id: string,
+      change: RecordChange & { readonly title?: string | undefined }
+    ) => Effect.Effect<SessionRow, ServeError>
     /** Stores a new session. Fails with `TooMany` at the limit of the tenant. */
     readonly create: (
       tenant: string,
-      options: {
+      options: SessionRecord & {
         readonly id?: string | undefined
         readonly title?: string | undefined
         readonly model?: string | undefined
@@ -89,6 +97,8 @@ export class ServedSessions extends Context.Service<
       id: string,
       lastId: string | undefined
     ) => Effect.Effect<Stream.Stream<StreamEvent>, ServeError, Scope.Scope>
+    /** Takes a client's answer to a question of the turn. The same answer again changes nothing. */
+    readonly answer: (tenant: string, id: string, call: string, answer: ClientAnswer) => Effect.Effect<void, ServeError>
     /** Cancels the running turn, and waits for its end. Returns false when none is running. */
     readonly cancel: (tenant: string, id: string) => Effect.Effect<boolean, ServeError>
     /** Compresses a session. `force`: even below the threshold (default true). */
@@ -128,6 +138,10 @@ export class ServedSessions extends Context.Service<
     readonly ledger: (tenant: string, id: string) => Effect.Effect<SessionLedger, ServeError>
     /** Returns a session in a format, large outputs included. */
     readonly exported: (tenant: string, id: string, format: FormatName) => Effect.Effect<string, ServeError>
+    /** Streams everything of a tenant as JSON lines. */
+    readonly exportAll: (tenant: string) => Effect.Effect<Stream.Stream<Uint8Array, ServeError>, ServeError>
+    /** Deletes everything of a tenant. Returns the number of its sessions. */
+    readonly removeAll: (tenant: string) => Effect.Effect<number, ServeError>
     /** Goes back to a message, as the chat's /tree does. */
     readonly branch: (tenant: string, id: string, at: EntryId) => Effect.Effect<void, ServeError>
     /** Whether a turn is running in this process. */

@@ -7,6 +7,9 @@ import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
 import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import { TurnOptions } from "../../domain/serve/SessionRecord.ts"
+import { ClientAnswer } from "../../domain/session/CallQuestions.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
 import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
@@ -34,7 +37,12 @@ const Event = Schema.Struct({ id: Schema.optionalKey(Schema.String), event: Sche
  * twice, it is answered once, and when the runner dies, another one answers it.
  */
 const Send = Rpc.make("Send", {
-  payload: { message: Schema.String, text: Schema.String, media: Schema.optionalKey(Schema.Array(MessageMedia)) },
+  payload: {
+    message: Schema.String,
+    text: Schema.String,
+    media: Schema.optionalKey(Schema.Array(MessageMedia)),
+    options: Schema.optionalKey(fromJson(TurnOptions))
+  },
   primaryKey: ({ message }) => message,
   success: TurnEnd
 })
@@ -52,6 +60,8 @@ const Watch = Rpc.make("Watch", {
   stream: true
 }).annotate(ClusterSchema.InterruptOnTermination, true)
 
+/** Answers a question of the turn. The answer is sent as JSON, as it has no tag; it is in the log of the session when this returns. */
+const Answer = Rpc.make("Answer", { payload: { call: Schema.String, answer: fromJson(ClientAnswer) }, error })
 const Cancel = Rpc.make("Cancel", { success: Schema.Boolean, error })
 /** Compresses. Stored like `Send`, under the id of the request. */
 const Compress = Rpc.make("Compress", {
@@ -88,6 +98,7 @@ const Close = Rpc.make("Close", { error })
 export const SessionEntity = Entity.make("palimpsest/Session", [
   Send,
   Watch,
+  Answer,
   Cancel,
   Compress,
   Plan,
@@ -115,12 +126,14 @@ export const handlers = SessionEntity.toLayer(
     const answered = Effect.fnUntraced(function* (
       message: string,
       text: string,
-      media: ReadonlyArray<MessageMedia> | undefined
+      media: ReadonlyArray<MessageMedia> | undefined,
+      options: TurnOptions | undefined
     ) {
       const stream = yield* local.send(tenant, id, {
         id: message,
         text,
         media,
+        options,
         onDisconnect: "continue",
         isAccepted: true
       })
@@ -137,8 +150,8 @@ export const handlers = SessionEntity.toLayer(
     const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
-      Send: ({ payload: { media, message, text } }) =>
-        answered(message, text, media).pipe(
+      Send: ({ payload: { media, message, options, text } }) =>
+        answered(message, text, media, options).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
           // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
@@ -160,6 +173,7 @@ export const handlers = SessionEntity.toLayer(
             ? local.events(tenant, id, lastId ?? undefined)
             : local.turn(tenant, id, message, lastId ?? undefined)
         ).pipe(Stream.scoped, Rpc.fork),
+      Answer: ({ payload: { answer, call } }) => Rpc.fork(local.answer(tenant, id, call, answer)),
       Cancel: () => Rpc.fork(local.cancel(tenant, id)),
       Compress: ({ payload: { focus, force, request } }) =>
         Rpc.fork(

@@ -1,7 +1,9 @@
 import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
+import { filePart } from "../../domain/serve/MessageFiles.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
+import { reconfigure } from "../chat/Chat.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
@@ -11,16 +13,14 @@ import type { MessageToSend } from "./ServedSessions.ts"
 import { Conflict } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
+import { type TurnSettings, turnSettings } from "./TurnSettings.ts"
 
 /**
  * The turns of open sessions. A message begins a turn, joins the running one, or continues one that another process
  * began.
  */
 
-const partsOf = ({ media = [], text }: MessageToSend): ReadonlyArray<Part> => [
-  { text },
-  ...media.map((inlineData) => ({ inlineData }))
-]
+const partsOf = ({ media = [], text }: MessageToSend): ReadonlyArray<Part> => [{ text }, ...media.map(filePart)]
 
 const runTurn = Effect.fnUntraced(function* (
   state: OpenSessions,
@@ -29,11 +29,23 @@ const runTurn = Effect.fnUntraced(function* (
   turn: ServedTurn,
   parts: ReadonlyArray<Part>,
   resumed: ResumedAnswer,
+  settings: TurnSettings,
   release: Effect.Effect<void>
 ) {
   const { journal, opened, sessions, stepsOf } = state
   let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
-  const work = session.agent.send(parts, { cancel: Deferred.await(turn.cancel), messageId: turn.message }).pipe(
+  const { agent, questions } = session
+  const options = {
+    cancel: Deferred.await(turn.cancel),
+    messageId: turn.message,
+    tools: questions.tools,
+    lasting: questions.lasting,
+    selects: settings.selects,
+    model: settings.model
+  }
+  session.instruction = settings.instruction
+  const configured = reconfigure(agent.chat, { generation: settings.generation })
+  const work = Stream.unwrap(Effect.as(configured, agent.send(parts, options))).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
       end = turnStatus(end, event)
@@ -128,6 +140,8 @@ export const send = Effect.fnUntraced(function* (
       // Another server has begun the turn: this one continues it, whatever was used since.
       const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
       if (!isBegun) yield* limiter.checkTokens(tenant)
+      const record = yield* StoredSessions.recordOf(state.stored, tenant, id)
+      const settings = yield* turnSettings(state.stored, tenant, session, { ...record, ...message.options })
       const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
       const { running } = session
       if (running !== undefined) {
@@ -139,6 +153,7 @@ export const send = Effect.fnUntraced(function* (
       }
       // No other request runs between the check of `running` and this.
       const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
+      session.questions.begin(record, whole, (question) => session.askClients(turn, question))
       yield* Metric.modify(runningTurns, 1)
       // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
       // added again.
@@ -150,6 +165,7 @@ export const send = Effect.fnUntraced(function* (
         turn,
         recorded === undefined ? partsOf(message) : [{ text: "" }],
         resumed,
+        settings,
         release
       )
       turn.fiber = yield* FiberSet.run(

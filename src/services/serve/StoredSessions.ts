@@ -1,7 +1,8 @@
-import { Clock, Effect, Option, Schedule } from "effect"
+import { Clock, Effect, Option, Schedule, Stream } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
+import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
   ledgerOf,
@@ -10,19 +11,23 @@ import {
   ledgerTotals,
   shownMessages
 } from "../../domain/serve/SessionLedger.ts"
+import { changed, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
-import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
+import { SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
 import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { BadRequest, NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { SessionRecords } from "./SessionRecords.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
+import { openQuestions } from "./TurnQuestions.ts"
 
 /** The stored sessions of tenants: what can be read and written without opening a conversation. */
 
@@ -31,11 +36,14 @@ export const newId = SecureRandom.SecureRandom.use((random) => random.uuidV7()).
   Effect.provide(SecureRandom.layerWebCrypto)
 )
 
+/** A session as its summary shows it. */
+type Row = Omit<SessionRow, "metadata">
+
 /**
  * Returns a session as a list shows it. `running`: the message that is being answered here; `isOpen`: whether it is
  * open here.
  */
-export const rowOf = (summary: SessionSummary, running: string | null, isOpen: boolean): SessionRow => ({
+export const rowOf = (summary: SessionSummary, running: string | null, isOpen: boolean): Row => ({
   id: summary.id,
   title: summary.title ?? null,
   firstPrompt: summary.firstPrompt ?? null,
@@ -102,6 +110,24 @@ const load = (stored: StoredSessions, tenant: string, id: string) =>
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
 
+const records = <A>(
+  stored: StoredSessions,
+  tenant: string,
+  use: (records: SessionRecords["Service"]) => Effect.Effect<A, SessionStoreError>
+): Effect.Effect<A, ServeError> =>
+  inTenant(stored, tenant, SessionRecords.use(use)).pipe(Effect.catchTag("SessionStoreError", storeError))
+
+/** Returns what a client set for a session. */
+export const recordOf = (
+  stored: StoredSessions,
+  tenant: string,
+  id: string
+): Effect.Effect<SessionRecord, ServeError> =>
+  Effect.map(
+    records(stored, tenant, ({ get }) => get([id])),
+    (found) => found.get(id) ?? {}
+  )
+
 /** Returns a message of a stored session with its answers; undefined when the session does not hold it. */
 export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
   Effect.map(load(stored, tenant, id), ({ session }) => answerTo(session, message))
@@ -161,11 +187,7 @@ const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: s
 export const create = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
-  options: {
-    readonly id?: string | undefined
-    readonly title?: string | undefined
-    readonly model?: string | undefined
-  }
+  options: Parameters<ServedSessions["Service"]["create"]>[1]
 ) {
   yield* checkRoom(stored, tenant)
   const id = options.id ?? (yield* newId)
@@ -177,8 +199,12 @@ export const create = Effect.fnUntraced(function* (
     Effect.catchTag("SettingsError", internal)
   )
   const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
+  const { id: _id, model: _model, title, ...record } = options
+  // Set first: the session is never without it. One of another session with this id is gone.
+  if ((yield* Effect.option(existing(stored, tenant, id)))._tag === "None") {
+    yield* records(stored, tenant, ({ set }) => set(id, record))
+  }
   yield* store(stored, tenant, ({ add }) => add([started]))
-  const { title } = options
   if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
   return yield* existing(stored, tenant, id)
 })
@@ -200,13 +226,21 @@ export const copy = Effect.fnUntraced(function* (
   }
   const copied = options.id ?? (yield* newId)
   const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
+  const record = yield* recordOf(stored, tenant, id)
   yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
+  yield* records(stored, tenant, ({ set }) => set(copied, record))
   return copied
 })
 
-/** The place of a session in a list: later ones come first. */
-const placeOf = ({ id, updatedAt }: SessionSummary): string =>
-  `${String(Math.floor(updatedAt)).padStart(15, "0")}-${id}`
+/** The place of a session in a list. */
+type Place = Pick<SessionSummary, "id" | "updatedAt">
+
+/** Later sessions come first. */
+const inOrder = (one: Place, other: Place): number =>
+  Math.floor(other.updatedAt) - Math.floor(one.updatedAt) || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0)
+
+const cursorOf = ({ id, updatedAt }: Place): string => `${String(Math.floor(updatedAt)).padStart(15, "0")}-${id}`
+const placeIn = (cursor: string): Place => ({ updatedAt: Number(cursor.slice(0, 15)), id: cursor.slice(16) })
 
 /**
  * Reads stored sessions. `row`: a session as a list shows it; `lastEvent`: the event after which its stream
@@ -214,48 +248,64 @@ const placeOf = ({ id, updatedAt }: SessionSummary): string =>
  */
 export const reading = (
   stored: StoredSessions,
-  row: (tenant: string, summary: SessionSummary) => SessionRow,
+  row: (tenant: string, summary: SessionSummary) => Row,
   lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
-): Pick<ServedSessions["Service"], "exported" | "ledger" | "list" | "read" | "rename"> => ({
+): Pick<ServedSessions["Service"], "change" | "exported" | "ledger" | "list" | "read"> => ({
   list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
-    const words = search.toLowerCase().split(/\s+/)
+    const words = search
+      .toLowerCase()
+      .split(/\s+/)
+      .filter((word) => word !== "")
+    const isFound = ({ firstPrompt = "", id, title = "" }: SessionSummary) => {
+      if (words.length === 0) return true
+      const text = `${title}\n${firstPrompt}\n${id}`.toLowerCase()
+      return words.every((word) => text.includes(word))
+    }
+    const last = cursor === undefined ? undefined : placeIn(cursor)
     const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
-      .filter(({ firstPrompt = "", id, title = "" }) => {
-        const text = `${title}\n${firstPrompt}\n${id}`.toLowerCase()
-        return words.every((word) => text.includes(word))
-      })
-      .map((summary) => ({ summary, place: placeOf(summary) }))
-      .filter(({ place }) => cursor === undefined || place < cursor)
-      .sort((one, other) => (one.place < other.place ? 1 : -1))
+      .filter((summary) => (last === undefined || inOrder(last, summary) < 0) && isFound(summary))
+      .sort(inOrder)
     const shown = all.slice(0, limit)
     const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
+    const ids = shown.map(({ id }) => id)
+    const kept = yield* records(stored, tenant, ({ get }) => get(ids))
     const rows = yield* Effect.forEach(
       shown,
-      Effect.fnUntraced(function* ({ summary }, index) {
-        const plain = row(tenant, summary)
+      Effect.fnUntraced(function* (summary, index) {
+        const plain = { ...row(tenant, summary), metadata: kept.get(summary.id)?.metadata ?? {} }
         if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
         const sums = yield* Effect.option(totals(stored, tenant, summary, settings))
         return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
       })
     )
     const more = all.length - shown.length
-    return { sessions: rows, more, next: more === 0 ? null : (shown.at(-1)?.place ?? null) }
+    const end = shown.at(-1)
+    return { sessions: rows, more, next: more === 0 || end === undefined ? null : cursorOf(end) }
   }),
-  rename: Effect.fnUntraced(function* (tenant, id, title) {
-    yield* store(stored, tenant, ({ rename }) => rename(id, title))
-    return row(tenant, yield* store(stored, tenant, ({ summary }) => summary(id)))
+  change: Effect.fnUntraced(function* (tenant, id, { title, ...change }) {
+    if (title === undefined) yield* existing(stored, tenant, id)
+    else yield* store(stored, tenant, ({ rename }) => rename(id, title))
+    if (Object.keys(change).length > 0) {
+      const record = changed(yield* recordOf(stored, tenant, id), change)
+      yield* records(stored, tenant, ({ set }) => set(id, record))
+    }
+    return yield* withMetadata(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
   }),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
     // Read before the messages: a turn that ends in between is then in the stream, if not in the messages.
     const last = yield* lastEvent(tenant, id)
     const { events, session } = yield* load(stored, tenant, id)
     const shown = shownMessages(session, messages, chars)
+    const record = yield* recordOf(stored, tenant, id)
     return {
       ...row(tenant, yield* existing(stored, tenant, id)),
+      metadata: record.metadata ?? {},
       totals: ledgerTotals(session, events, yield* ledgerSettings(stored, tenant)),
       messages: shown,
       earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-      lastEvent: last
+      lastEvent: last,
+      record,
+      questions: openQuestions(session)
     }
   }),
   ledger: Effect.fnUntraced(function* (tenant, id) {
@@ -268,14 +318,79 @@ export const reading = (
     )
 })
 
+/** Adds to a row what the session's record has for it. */
+export const withMetadata = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
+  Effect.map(recordOf(stored, tenant, row.id), ({ metadata = {} }) => ({ ...row, metadata }))
+
+/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out. */
+export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
+  const ids = yield* store(stored, tenant, ({ list }) => list)
+  const exported = Effect.fnUntraced(function* (id: string) {
+    const { title } = yield* existing(stored, tenant, id)
+    const head = { _tag: "Session", id, title: title ?? null, record: yield* recordOf(stored, tenant, id) }
+    const { events } = yield* load(stored, tenant, id)
+    const lines = yield* TranscriptExport.lines("palimpsest", events)
+    return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
+  })
+  return Stream.fromIterable(ids).pipe(
+    Stream.mapEffect((id) => Effect.catchTag(exported(id), "NotFound", () => Effect.succeed(new Uint8Array()))),
+    Stream.filter((bytes) => bytes.length > 0)
+  )
+})
+
+/** How often a deletion looks for sessions that were begun while it ran. */
+const maxRounds = 5
+
+/** Deletes everything of a tenant. `close`: ends the turn of a session, and closes it; `forget`: deletes what the engine has of it. */
+export const removeAll = Effect.fnUntraced(function* (
+  stored: StoredSessions,
+  tenant: string,
+  close: (id: string) => Effect.Effect<void, ServeError>,
+  forget: (id: string) => Effect.Effect<void> = () => Effect.void
+) {
+  if (tenant === localTenant) {
+    return yield* new BadRequest({ message: "the tenant local is the user of this machine; delete its sessions" })
+  }
+  let count = 0
+  for (let round = 0; round < maxRounds; round += 1) {
+    const ids = yield* store(stored, tenant, ({ list }) => list)
+    if (ids.length === 0) break
+    for (const id of ids) {
+      yield* Effect.catchTag(close(id), "NotFound", () => Effect.void)
+      yield* inTenant(
+        stored,
+        tenant,
+        SessionStore.use((sessions) => sessions.remove(id))
+      ).pipe(
+        untilFree(40),
+        Effect.catchTag("SessionStoreError", storeError),
+        Effect.catchTag("NotFound", () => Effect.void)
+      )
+      yield* records(stored, tenant, (kept) => kept.remove(id))
+      yield* forget(id)
+      count += 1
+    }
+  }
+  yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
+  for (const key of stored.totals.keys()) if (key.startsWith(`${tenant} `)) stored.totals.delete(key)
+  return count
+})
+
+/** Tries again while another has a session open that is about to close it. */
+const untilFree =
+  (attempts: number) =>
+  <A, E extends { readonly _tag: string }, R>(work: Effect.Effect<A, E | SessionStoreError, R>) =>
+    Effect.retry(work, {
+      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
+      while: (error) => error instanceof SessionStoreError && error.reason._tag === "SessionLocked"
+    })
+
 /**
  * Deletes a session. While its lock is held, tries again up to `attempts` times: streams that are reading the session
  * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
   inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
-    Effect.retry({
-      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
-      while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
-    })
+    untilFree(attempts),
+    Effect.andThen(records(stored, tenant, (kept) => kept.remove(id)))
   )

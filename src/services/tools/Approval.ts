@@ -25,6 +25,8 @@ import type { Question } from "./Tool.ts"
 export interface ApprovalQuestion extends Question {
   /** The agent that makes the call. */
   readonly agent: string
+  /** The id of the call, unique within the conversation of its agent. */
+  readonly call?: string | undefined
   readonly tool: string
   readonly kind: ToolKind
   /** The call on one line. */

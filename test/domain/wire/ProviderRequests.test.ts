@@ -7,6 +7,7 @@ import { chatBody } from "../../../src/domain/wire/chat/Request.ts"
 import { dialects as everyDialect } from "../../../src/domain/wire/Dialect.ts"
 import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
+import { takesSchema } from "../../../src/domain/wire/gemini/Request.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
@@ -77,7 +78,10 @@ const Options = Schema.Struct({
   tools: Schema.Literals([0, 1, 2])
 })
 type Extra = Partial<
-  Pick<Anthropic.AnthropicRequest, "model" | "mustCall" | "temperature" | "thinkingBudget" | "tools" | "topP">
+  Pick<
+    Anthropic.AnthropicRequest,
+    "model" | "mustCall" | "responseSchema" | "systemInstruction" | "temperature" | "thinkingBudget" | "tools" | "topP"
+  >
 >
 const extraOf = ({ tools, ...options }: typeof Options.Type): Extra => ({
   ...options,
@@ -433,6 +437,47 @@ describe("requests", () => {
       assert.deepStrictEqual(body["tool_choice"], isForced ? { type: "any" } : undefined, name)
       assert.strictEqual(JSON.stringify(body["system"]).includes("Answer with a call of one of the tools"), !isForced)
     }
+  })
+
+  it("a schema of the answer goes to the API where it takes one, else into the instruction", () => {
+    const closed = {
+      type: "object",
+      properties: { a: { type: "string" } },
+      required: ["a"],
+      additionalProperties: false
+    }
+    const open = { type: "object", properties: { a: { anyOf: [closed, { type: "object" }] } }, required: ["a"] }
+    const asked = [user(text("q"))]
+    for (const [responseSchema, strict] of [
+      [closed, true],
+      [open, false],
+      [{ ...closed, required: [] }, false]
+    ] as const) {
+      const format = { name: "answer", schema: responseSchema, strict }
+      assert.deepStrictEqual(responses(asked, { responseSchema })["text"], {
+        format: { type: "json_schema", ...format }
+      })
+      const wanted = { type: "json_schema", json_schema: format }
+      assert.deepStrictEqual(chat(asked, { responseSchema })["response_format"], wanted)
+    }
+    for (const [name, isTaken] of [
+      ["claude-opus-4-20250514", false],
+      ["claude-opus-4-1", false],
+      ["claude-3-7-sonnet-latest", false],
+      ["claude-fable-5", false],
+      ["claude-haiku-4-5-20251001", true],
+      ["claude-sonnet-5", true]
+    ] as const) {
+      const body = anthropic(asked, { model: name, responseSchema: closed, systemInstruction: "Be brief." })
+      const config = { format: { type: "json_schema", schema: closed } }
+      assert.deepStrictEqual(body["output_config"], isTaken ? config : undefined, name)
+      assert.strictEqual(JSON.stringify(body["system"]).includes("fits this JSON schema"), !isTaken, name)
+      assert.include(JSON.stringify(body["system"]), "Be brief.")
+    }
+    assert.deepStrictEqual(
+      [takesSchema("gemini-2.5-pro", true), takesSchema("gemini-2.5-pro", false), takesSchema("gemini-3-pro", true)],
+      [false, true, true]
+    )
   })
 
   it("OpenAI's models that think take no sampling", () => {

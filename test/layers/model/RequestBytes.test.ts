@@ -99,4 +99,16 @@ describe("the bytes of a request", () => {
     assert.deepStrictEqual(json(pieces), { contents: settled, generationConfig: {} })
     assert.isBelow(pieces.length, 20)
   })
+
+  it("ask for an answer that fits a schema", () => {
+    const generation = { temperature: 0, responseSchema: { type: "object" } }
+    const body = json(bodyOf({ model: "m", contents: [user(text("q"))], generation }, target))
+    assert.deepInclude(body, {
+      generationConfig: {
+        temperature: 0,
+        responseMimeType: "application/json",
+        responseJsonSchema: { type: "object" }
+      }
+    })
+  })
 })

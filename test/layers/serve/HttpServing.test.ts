@@ -410,7 +410,16 @@ describe("the refusals of each endpoint", () => {
 
   const bodies: Readonly<Record<string, object>> = { messages: { text: "x" }, fork: {}, compress: {} }
   const bodyOf = ({ hasBody, method, place }: Operation): { readonly body?: object } =>
-    hasBody ? { body: method === "PATCH" ? { title: "x" } : (bodies[place.split("/").at(-1) ?? ""] ?? {}) } : {}
+    hasBody
+      ? {
+          body:
+            method === "PATCH"
+              ? { title: "x" }
+              : place.includes("/calls/")
+                ? { result: "x" }
+                : (bodies[place.split("/").at(-1) ?? ""] ?? {})
+        }
+      : {}
   const withQuery = (one: Operation) =>
     one.place.endsWith("/recall") ? { ...one, place: `${one.place}?pattern=x` } : one
 
@@ -484,7 +493,7 @@ describe("streams", () => {
         await answer.text()
         return answer.status
       })
-    assert.strictEqual(yield* status({ mimeType: "text/html", data: "AAAA" }), 400)
+    assert.strictEqual(yield* status({ mimeType: "application/zip", data: "AAAA" }), 400)
     assert.strictEqual(yield* status({ mimeType: "image/png", data: "no base64" }), 400)
   })
 

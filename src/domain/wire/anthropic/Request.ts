@@ -3,6 +3,7 @@ import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import { isCompaction, stateFor, type Target } from "../ModelState.ts"
+import { instructionWith } from "../ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 import { cacheMark } from "./CacheMarks.ts"
 
@@ -82,6 +83,8 @@ const canThink = (messages: ReadonlyArray<Message>): boolean => {
 const takesBudget = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[015])?(?:-\d{8}|-latest|$))/
 /** Models that take sampling parameters, one of temperature and top_p. */
 const takesSampling = /claude-(?:3|(?:opus|sonnet|haiku)-4(?:-[0156])?(?:-\d{8}|-latest|$))/
+/** Models whose answer the API holds to a schema: all since 4.5 of these families. */
+const takesFormat = /claude-(?:opus|sonnet|haiku)-(?:4-[5-9]|[5-9])(?:-|$)/
 /** The smallest budget that the API accepts. */
 const minBudget = 1_024
 
@@ -141,7 +144,10 @@ export const declaredTool = ({ description, name, parameters }: ToolDeclaration)
 
 /** Returns the part of a request that is counted, and the messages without cache marks. */
 const prepared = (request: AnthropicRequest, names: ToolNames) => {
-  const { contents, model, mustCall, systemInstruction = "", tools } = request
+  const { contents, model, mustCall, responseSchema, tools } = request
+  const { systemInstruction: own = "" } = request
+  const isToldFormat = responseSchema !== undefined && !takesFormat.test(model)
+  const systemInstruction = isToldFormat ? instructionWith(own, responseSchema) : own
   const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
@@ -185,7 +191,7 @@ export const countBody = (request: AnthropicRequest, names: ToolNames): Block =>
 
 /** The body of a request for a streamed answer. */
 export const requestBody = (request: AnthropicRequest, names: ToolNames): Block => {
-  const { maxOutputTokens, model, mustCall, tools } = request
+  const { maxOutputTokens, model, mustCall, responseSchema, tools } = request
   const { body, messages } = prepared(request, names)
   const thinking = thinkingOptions(request, messages)
   return {
@@ -193,6 +199,9 @@ export const requestBody = (request: AnthropicRequest, names: ToolNames): Block 
     max_tokens: maxOutputTokens,
     stream: true,
     ...(mustCall === true && tools.length > 0 && !bindsThinking.test(model) ? { tool_choice: { type: "any" } } : {}),
+    ...(responseSchema === undefined || !takesFormat.test(model)
+      ? {}
+      : { output_config: { format: { type: "json_schema", schema: responseSchema } } }),
     ...("thinking" in thinking ? {} : samplingOptions(request)),
     ...thinking
   }

@@ -2,7 +2,7 @@ import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, noWords } from "../Dialogue.ts"
 import { isJson, type Json } from "../MessageCodec.ts"
-import { argumentsOf, choice, declared, effortOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
+import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests to servers of Chat Completions. */
@@ -69,6 +69,7 @@ export const chatBody = (request: DialogueRequest, names: ToolNames, isOpenAi: b
   const { contents, maxOutputTokens, model, server } = request
   const system = systemOf(request)
   const effort = effortOf(request)
+  const format = formatOf(request)
   return {
     model,
     messages: [
@@ -80,6 +81,7 @@ export const chatBody = (request: DialogueRequest, names: ToolNames, isOpenAi: b
     stream_options: { include_usage: true },
     ...(effort === undefined ? {} : { reasoning_effort: effort }),
     ...(maxOutputTokens === undefined ? {} : { [isOpenAi ? "max_completion_tokens" : "max_tokens"]: maxOutputTokens }),
+    ...(format === undefined ? {} : { response_format: { type: "json_schema", json_schema: format } }),
     ...sampling(request),
     ...choice(request)
   }

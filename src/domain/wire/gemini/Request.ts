@@ -33,6 +33,9 @@ const withMediaBeside = (content: Content): Content => {
   return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? [])] }
 }
 
+/** Whether a model takes a schema for its answer. Those before Gemini 3 refuse one beside tools. */
+export const takesSchema = (model: string, hasTools: boolean): boolean => !hasTools || !/gemini-[12]\b/.test(model)
+
 /** A content as a model of the Gemini API takes it: without the states of other models, and with a signature at its first call. */
 export const geminiContent = (content: Content, target: Target): Content => {
   const wire = wireContent(content)

@@ -2,7 +2,17 @@ import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
 import type { Json } from "../MessageCodec.ts"
-import { argumentsOf, choice, declared, effortOf, sampling, sendable, systemOf, thinks } from "../OpenAiRequest.ts"
+import {
+  argumentsOf,
+  choice,
+  declared,
+  effortOf,
+  formatOf,
+  sampling,
+  sendable,
+  systemOf,
+  thinks
+} from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
 /** Requests to OpenAI's Responses API. */
@@ -59,6 +69,7 @@ export const responsesBody = (request: DialogueRequest, names: ToolNames): Json 
   const { contents, maxOutputTokens, model, server } = request
   const instructions = systemOf(request)
   const effort = effortOf(request)
+  const format = formatOf(request)
   return {
     model,
     ...(instructions === undefined ? {} : { instructions }),
@@ -70,6 +81,7 @@ export const responsesBody = (request: DialogueRequest, names: ToolNames): Json 
     ...(effort === undefined ? {} : { reasoning: { effort } }),
     // The API refuses fewer.
     ...(maxOutputTokens === undefined ? {} : { max_output_tokens: Math.max(16, maxOutputTokens) }),
+    ...(format === undefined ? {} : { text: { format: { type: "json_schema", ...format } } }),
     ...sampling(request),
     ...choice(request)
   }

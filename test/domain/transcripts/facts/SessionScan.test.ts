@@ -173,7 +173,11 @@ describe("what happened since the request before", () => {
     Redone: undefined,
     Branched: "rewind",
     Labelled: undefined,
-    FileChanged: undefined
+    FileChanged: undefined,
+    QuestionAsked: undefined,
+    QuestionAnswered: undefined,
+    CallBegan: undefined,
+    CallEnded: undefined
   }
   it.each(Object.entries(ofEvents))("our own log: %s", (_tag, change) => {
     const requests = requestsOf("palimpsest", [answer("e1"), { _tag, at: 2 }, answer("e2")])

@@ -1,0 +1,56 @@
+import { Effect, Layer, Option, Schedule, Schema } from "effect"
+import { SqlClient } from "effect/sql"
+import { SessionRecord } from "../../domain/serve/SessionRecord.ts"
+import { fromJson } from "../../domain/text/JsonText.ts"
+import { SessionRecords } from "../../services/serve/SessionRecords.ts"
+import { databaseError } from "../session/SqlSessionBacking.ts"
+
+/** What clients set for sessions, in a table of the database. */
+
+const encode = Schema.encodeSync(fromJson(SessionRecord))
+const decode = Schema.decodeUnknownOption(fromJson(SessionRecord))
+
+/** The records of a tenant. Of two servers that make the table at the same time, one fails, and finds it at its next attempt. */
+export const layer = (tenant: string) =>
+  Layer.effect(
+    SessionRecords,
+    Effect.gen(function* () {
+      const sql = yield* SqlClient.SqlClient
+      const inDatabase = (operation: string) =>
+        Effect.mapError((error: Parameters<typeof databaseError>[1]) => databaseError(operation, error))
+      yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_session_records (
+        tenant TEXT NOT NULL,
+        session TEXT NOT NULL,
+        record TEXT NOT NULL,
+        PRIMARY KEY (tenant, session)
+      )`.pipe(Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 3 }), inDatabase("open the database"))
+      return SessionRecords.of({
+        get: (ids) =>
+          ids.length === 0
+            ? Effect.succeed(new Map())
+            : sql<{ readonly session: string; readonly record: string }>`SELECT session, record
+                FROM palimpsest_session_records WHERE tenant = ${tenant} AND ${sql.in("session", ids)}`.pipe(
+                Effect.map(
+                  (rows) =>
+                    new Map(
+                      rows.flatMap(({ record, session }) =>
+                        Option.toArray(Option.map(decode(record), (decoded) => [session, decoded] as const))
+                      )
+                    )
+                ),
+                inDatabase("read")
+              ),
+        set: (id, record) =>
+          sql`INSERT INTO palimpsest_session_records ${sql.insert({ tenant, session: id, record: encode(record) })}
+            ON CONFLICT (tenant, session) DO UPDATE SET record = excluded.record`.pipe(
+            Effect.asVoid,
+            inDatabase("append")
+          ),
+        remove: (id) =>
+          sql`DELETE FROM palimpsest_session_records WHERE tenant = ${tenant} AND session = ${id}`.pipe(
+            Effect.asVoid,
+            inDatabase("remove")
+          )
+      })
+    })
+  )

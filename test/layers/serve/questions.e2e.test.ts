@@ -1,0 +1,412 @@
+import { Effect } from "effect"
+import { existsSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
+import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
+import type { ModelRequest } from "../../../src/services/model/Model.ts"
+import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/** Questions of a turn that clients answer: calls of their own tools, and calls that need approval. The same over every store. */
+
+const stores = [{ _tag: "Files" }, { _tag: "Sqlite" }] as const
+type Server = Effect.Success<ReturnType<typeof startServer>>
+
+const one = "/v1/sessions/one"
+const lookUp = {
+  name: "look_up_order",
+  description: "Looks up an order",
+  parameters: { type: "object", properties: { order: { type: "string" } }, required: ["order"] }
+}
+
+/** Calls of one answer. */
+type Calls = ReadonlyArray<readonly [name: string, args: object, id: string]>
+
+const calls = (...made: Calls) => ({
+  content: {
+    role: "model" as const,
+    parts: made.map(([name, args, id]) => ({ functionCall: { name, args, id } }))
+  },
+  finishReason: "STOP",
+  usage: null
+})
+
+/** The results of the calls in a request, by the ids of their calls. */
+const resultsIn = ({ contents }: ModelRequest) =>
+  Object.fromEntries(
+    contents.flatMap(({ parts }) =>
+      parts.flatMap(({ functionResponse }) =>
+        functionResponse === undefined
+          ? []
+          : [[functionResponse.id ?? functionResponse.name, functionResponse.response]]
+      )
+    )
+  )
+
+/** Answers with these calls, and then with the results that came back, as JSON. */
+const calling =
+  (...made: Calls): Answers =>
+  (request) => {
+    const results = resultsIn(request)
+    return Object.keys(results).length === 0 ? calls(...made) : JSON.stringify(results)
+  }
+
+const serving = <A>(
+  options: {
+    readonly home: string
+    readonly store: (typeof stores)[number]
+    readonly answers: Answers
+    readonly settings?: ServeSettings
+  },
+  use: (server: Server) => Promise<A>
+) => Effect.scoped(Effect.flatMap(startServer(options), (server) => Effect.promise(() => use(server))))
+
+/** A stream that is read until an event comes; the rest stays to be read. */
+const reading = (response: Response) => {
+  const decoder = new TextDecoder()
+  const bytes = response.body?.[Symbol.asyncIterator]()
+  let text = ""
+  const events = () => eventsOf(text)
+  const until = async (tag: string, count = 1) => {
+    for (;;) {
+      const found = events().filter(({ event }) => event._tag === tag)
+      if (found.length >= count) return found
+      const next = await bytes?.next()
+      if (next === undefined || next.done === true) throw new Error(`no ${tag} in: ${text}`)
+      text += decoder.decode(next.value, { stream: true })
+    }
+  }
+  return { events, until }
+}
+
+const fieldsOf = (found: ReturnType<typeof eventsOf>[number] | undefined): Readonly<Record<string, unknown>> => ({
+  ...found?.event
+})
+
+const said = (events: ReturnType<typeof eventsOf>) =>
+  events.flatMap(({ event }) => (event._tag === "Content" ? [event.text ?? ""] : [])).join("")
+
+const open = async ({ ask }: Server): Promise<ReadonlyArray<{ readonly call: string; readonly kind: string }>> =>
+  JSON.parse(await (await ask("GET", one)).text()).questions
+
+const status = async (asking: Promise<Response>) => (await asking).status
+
+const create = ({ ask }: Server, body: object) => ask("POST", "/v1/sessions", { body: { id: "one", ...body } })
+const send = async ({ ask }: Server, id = "m1", text = "Where is order 7?") =>
+  reading(await ask("POST", `${one}/messages`, { body: { id, text } }))
+const answer = ({ ask }: Server, call: string, body: unknown) => status(ask("POST", `${one}/calls/${call}`, { body }))
+
+for (const store of stores) {
+  describe(`questions over ${store._tag}`, () => {
+    it.live("a call of the client's tool waits for the client, whose answer counts once", function* () {
+      const shown: Array<ModelRequest["tools"]> = []
+      const answers: Answers = (request, index) => {
+        shown.push(request.tools)
+        const script = calling(["look_up_order", { order: "7" }, "c1"])
+        return typeof script === "function" ? script(request, index) : "none"
+      }
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        assert.strictEqual((await create(server, { tools: [lookUp] })).status, 201)
+        const stream = await send(server)
+        const [question] = await stream.until("Question")
+        assert.deepInclude(fieldsOf(question), {
+          call: "c1",
+          kind: "tool",
+          name: "look_up_order",
+          args: { order: "7" },
+          detail: null
+        })
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c1"]
+        )
+        assert.include(JSON.stringify(shown[0]), `"look_up_order","description":"Looks up an order"`)
+        const result = { result: { state: "on its way", days: 2 } }
+        assert.strictEqual(await answer(server, "c9", result), 404)
+        assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 400)
+        assert.strictEqual(await answer(server, "c1", { other: 1 }), 400)
+        assert.strictEqual(await answer(server, "c1", result), 204)
+        await stream.until("TurnEnded")
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: result.result }))
+        assert.strictEqual(await answer(server, "c1", { result: { days: 2, state: "on its way" } }), 204)
+        assert.strictEqual(await answer(server, "c1", { result: { state: "lost" } }), 409)
+        assert.strictEqual(await answer(server, "c1", { error: "none" }), 409)
+        assert.deepStrictEqual(await open(server), [])
+        assert.strictEqual(shown.length, 2)
+      })
+    })
+
+    it.live("several calls wait at the same time, and an error is told to the model", function* () {
+      const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const stream = await send(server)
+        await stream.until("Question", 2)
+        assert.strictEqual(await answer(server, "c2", { error: "there is no order 8" }), 204)
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c1"]
+        )
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        await stream.until("TurnEnded")
+        assert.strictEqual(
+          said(stream.events()),
+          JSON.stringify({ c1: { output: "sent" }, c2: { error: "there is no order 8" } })
+        )
+      })
+    })
+
+    it.live("at the deadline the model is told that nobody answered", function* () {
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, { tools: [{ ...lookUp, deadline: 300 }] })
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.include(said(stream.events()), "nobody answered look_up_order within 300ms")
+        assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
+        assert.deepStrictEqual(await open(server), [])
+      })
+    })
+
+    it.live("a cancelled turn takes no answer", function* () {
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const stream = await send(server)
+        await stream.until("Question")
+        await server.ask("POST", `${one}/cancel`)
+        const [end] = await stream.until("TurnEnded")
+        assert.deepInclude(fieldsOf(end), { status: "cancelled" })
+        assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
+      })
+    })
+
+    it.live("tools change between turns, and null removes them", function* () {
+      const names: Array<string> = []
+      const answers: Answers = ({ tools = [] }) => {
+        names.push(
+          JSON.stringify(tools)
+            .match(/"name":"\w+"/g)
+            ?.join() ?? "none"
+        )
+        return "answered"
+      }
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, {})
+        await (await send(server, "m1")).until("TurnEnded")
+        const change = (body: object) => status(server.ask("PATCH", one, { body }))
+        assert.strictEqual(await change({ tools: [lookUp] }), 200)
+        await (await send(server, "m2")).until("TurnEnded")
+        assert.strictEqual(await change({ title: "Orders" }), 200)
+        await (await send(server, "m3")).until("TurnEnded")
+        assert.strictEqual(await change({ tools: null }), 200)
+        await (await send(server, "m4")).until("TurnEnded")
+        assert.deepStrictEqual(names, ["none", `"name":"look_up_order"`, `"name":"look_up_order"`, "none"])
+        for (const tools of [
+          [lookUp, lookUp],
+          [{ ...lookUp, name: "a b" }],
+          [{ ...lookUp, parameters: { type: "string" } }]
+        ])
+          assert.strictEqual(await change({ tools }), 400)
+      })
+    })
+
+    it.live("an open question is asked again after a restart, and an answered one is not", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
+      const settings = { drainSeconds: 0 }
+      const deadline = yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const stream = await send(server)
+        const questions = await stream.until("Question", 2)
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        return questions.map(fieldsOf).find(({ call }) => call === "c2")?.["deadline"]
+      })
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        assert.strictEqual(await answer(server, "c1", { result: "lost" }), 409)
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c2"]
+        )
+        const stream = await send(server)
+        const questions = await stream.until("Question", store._tag === "Files" ? 1 : 2)
+        assert.deepInclude(fieldsOf(questions.at(-1)), { call: "c2" })
+        assert.strictEqual(fieldsOf(questions.at(-1))["deadline"], deadline)
+        assert.strictEqual(await answer(server, "c2", { result: "packed" }), 204)
+        await stream.until("TurnEnded")
+        const tags = stream.events().map(({ event }) => event._tag)
+        assert.strictEqual(tags.filter((tag) => tag === "TurnStarted").length, 1)
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" }, c2: { output: "packed" } }))
+      })
+    })
+
+    it.live("an answer is taken while nobody works on the turn, also after its tool was removed", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      const settings = { drainSeconds: 0 }
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("Question")
+      })
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await server.ask("PATCH", one, { body: { tools: null } })
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
+      })
+    })
+
+    it.live("a new message gives up the question of a turn that was stopped", function* () {
+      if (store._tag !== "Files") return
+      const home = newHome()
+      const script = calling(["look_up_order", { order: "7" }, "c1"])
+      const settings = { drainSeconds: 0 }
+      yield* serving({ home, store, answers: script, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("Question")
+      })
+      const answers: Answers = (request) => JSON.stringify(resultsIn(request))
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        const stream = await send(server, "m2", "Never mind.")
+        await stream.until("TurnEnded")
+        assert.include(said(stream.events()), "Operation Cancelled")
+        assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
+      })
+    })
+  })
+
+  describe(`approvals over ${store._tag}`, () => {
+    const write = (file: string, id: string) => ["write_file", { file_path: file, content: "hello" }, id] as const
+    const settings = { tools: true, drainSeconds: 0, tenants: {} }
+
+    const desk = (home: string, deadline?: number) => ({
+      file: join(home, "tenants", "acme", "work", "note.txt"),
+      body: { approvals: deadline === undefined ? {} : { deadline } }
+    })
+
+    it.live("an allowed call runs, a denied one does not, and the reason goes to the model", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, body)
+        const stream = await send(server)
+        const [question] = await stream.until("Question")
+        assert.deepInclude(fieldsOf(question), { call: "c1", kind: "approval", name: "write_file" })
+        assert.include(JSON.stringify(question?.event), "hello")
+        assert.isFalse(existsSync(file))
+        assert.strictEqual(await answer(server, "c1", { result: 1 }), 400)
+        assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
+        await stream.until("Question", 2)
+        assert.strictEqual(await answer(server, "c2", { decision: "deny", reason: "one note is enough" }), 204)
+        await stream.until("TurnEnded")
+        assert.isTrue(existsSync(file))
+        assert.isFalse(existsSync(`${file}.other`))
+        assert.include(said(stream.events()), "one note is enough")
+        assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 409)
+      })
+    })
+
+    it.live("without approvals, and at the deadline, a call is denied", function* () {
+      const home = newHome()
+      const { body, file } = desk(home, 200)
+      const answers = calling(write(file, "c1"))
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, {})
+        const first = await send(server)
+        await first.until("TurnEnded")
+        assert.notInclude(
+          first.events().map(({ event }) => event._tag),
+          "Question"
+        )
+        await server.ask("DELETE", one)
+        await create(server, body)
+        const second = await send(server)
+        await second.until("TurnEnded")
+        assert.include(said(second.events()), "nobody answered")
+        assert.isFalse(existsSync(file))
+      })
+    })
+
+    it.live(
+      "an approved call that was running is not carried out again, and the next one is still asked about",
+      function* () {
+        const home = newHome()
+        const { body, file } = desk(home)
+        const shell = ["run_shell_command", { command: `echo run >> ${file}; sleep 30` }, "c1"] as const
+        const answers = calling(shell, write(`${file}.other`, "c2"))
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          await create(server, body)
+          const stream = await send(server)
+          await stream.until("Question")
+          assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
+          await stream.until("ToolCallStarted")
+          while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20))
+        })
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          const stream = await send(server)
+          await stream.until("Question", store._tag === "Files" ? 1 : 2)
+          assert.deepStrictEqual(
+            (await open(server)).map(({ call }) => call),
+            ["c2"]
+          )
+          assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
+          await stream.until("TurnEnded")
+          assert.include(said(stream.events()), "the server stopped while this call may have been running")
+          assert.strictEqual(readFileSync(file, "utf8"), "run\n")
+          assert.isTrue(existsSync(`${file}.other`))
+        })
+      }
+    )
+
+    it.live("a call that ended before a restart keeps its result, and does not run again", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const shell = ["run_shell_command", { command: `echo run >> ${file}; echo done` }, "c1"] as const
+      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
+      const free = { ...settings, approve: "all" as const }
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        await create(server, { ...body, tools: [lookUp] })
+        await (await send(server)).until("Question")
+      })
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        assert.strictEqual(await answer(server, "c2", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.include(said(stream.events()), "done")
+        assert.include(said(stream.events()), "sent")
+        assert.strictEqual(readFileSync(file, "utf8"), "run\n")
+      })
+    })
+
+    it.live("a question is open again after a restart, and its call runs once", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, body)
+        await (await send(server)).until("Question")
+      })
+      assert.isFalse(existsSync(file))
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
+        const stream = await send(server)
+        await stream.until("Question", store._tag === "Files" ? 1 : 2)
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c2"]
+        )
+        assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
+        await stream.until("TurnEnded")
+        assert.isTrue(existsSync(file) && existsSync(`${file}.other`))
+        const ends = stream.events().filter(({ event }) => event._tag === "ToolCallResponse")
+        assert.deepStrictEqual(
+          ends.map(({ event }) => JSON.stringify(event).match(/"status":"\w+"/)?.[0]),
+          [`"status":"success"`, `"status":"success"`]
+        )
+      })
+    })
+  })
+}

@@ -1,0 +1,151 @@
+import { Effect } from "effect"
+import { readdirSync, readFileSync } from "node:fs"
+import { join } from "node:path"
+import { DatabaseSync } from "node:sqlite"
+import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
+import { newHome, startServer, tokens } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/** Sessions as records of a product: metadata, lists, and everything of a tenant, exported and deleted. The same over every store. */
+
+/** Everything that is stored below a folder: files as they are, and the rows of databases. */
+const storedBelow = (folder: string): string =>
+  readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ name, parentPath }) => {
+      const file = join(parentPath, name)
+      if (/\.db-(?:wal|shm)$/.test(name)) return ""
+      return name.endsWith(".db") ? rowsOf(file) : `${file}\n${readFileSync(file, "latin1")}`
+    })
+    .join("\n")
+
+const rowsOf = (file: string): string => {
+  const database = new DatabaseSync(file, { readOnly: true })
+  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
+  const text = tables.flatMap(({ name }) => {
+    const all = database.prepare(`SELECT * FROM "${String(name)}"`)
+    all.setReadBigInts(true)
+    return all.all().map((row) =>
+      Object.values(row)
+        .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value)))
+        .join(" ")
+    )
+  })
+  database.close()
+  return text.join("\n")
+}
+
+interface Row {
+  readonly id: string
+  readonly title: string | null
+  readonly metadata: Readonly<Record<string, string>>
+}
+
+for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
+  describe(`records over ${store._tag}`, () => {
+    const serving = (
+      answers: Answers,
+      use: (server: Effect.Success<ReturnType<typeof startServer>>, home: string) => Promise<void>
+    ) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const home = newHome()
+          const server = yield* startServer({ home, store, answers, settings: { drainSeconds: 0 } })
+          yield* Effect.promise(() => use(server, home))
+        })
+      )
+    const json = async (asking: Promise<Response>) => JSON.parse(await (await asking).text())
+
+    it.live("metadata are in lists, change and are removed, and go along with a fork", function* () {
+      yield* serving(["answered"], async ({ ask }) => {
+        const metadata = { customer: "7", "order.state": "open" }
+        const created: Row = await json(ask("POST", "/v1/sessions", { body: { id: "one", title: "Tea", metadata } }))
+        assert.deepStrictEqual(created.metadata, metadata)
+        await (await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })).text()
+        const forked: Row = await json(ask("POST", "/v1/sessions/one/fork", { body: { id: "two" } }))
+        assert.deepStrictEqual(forked.metadata, metadata)
+        const change = async (body: object): Promise<Row> => json(ask("PATCH", "/v1/sessions/one", { body }))
+        assert.deepInclude(await change({ metadata: { customer: "8" } }), { title: "Tea", metadata: { customer: "8" } })
+        assert.deepStrictEqual((await change({ title: "Coffee" })).metadata, { customer: "8" })
+        const rows: ReadonlyArray<Row> = (await json(ask("GET", "/v1/sessions"))).sessions
+        const listed = Object.fromEntries(rows.map((row) => [row.id, row.metadata]))
+        assert.deepStrictEqual(listed, { one: { customer: "8" }, two: metadata })
+        assert.deepStrictEqual((await change({ metadata: null })).metadata, {})
+        const many = Object.fromEntries(Array.from({ length: 17 }, (_, at) => [`k${at}`, "v"]))
+        for (const bad of [many, { "a b": "x" }, { a: "x".repeat(513) }, { a: 1 }]) {
+          assert.strictEqual((await ask("PATCH", "/v1/sessions/one", { body: { metadata: bad } })).status, 400)
+        }
+      })
+    })
+
+    it.live("an export has every session of the tenant, and no other's", function* () {
+      yield* serving(
+        () => "the answer",
+        async ({ ask }) => {
+          for (const id of ["one", "two"]) {
+            await ask("POST", "/v1/sessions", { body: { id, title: `Title ${id}`, metadata: { of: id } } })
+            await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: `words of ${id}` } })).text()
+          }
+          await ask("POST", "/v1/sessions", { body: { id: "theirs" }, token: tokens.zeta })
+          const response = await ask("GET", "/v1/export")
+          assert.strictEqual(response.headers.get("content-type"), "application/x-ndjson")
+          const lines = (await response.text())
+            .trimEnd()
+            .split("\n")
+            .map((line): Readonly<Record<string, unknown>> => JSON.parse(line))
+          const heads = lines.filter(({ _tag }) => _tag === "Session")
+          assert.deepStrictEqual(heads.map(({ id }) => id).sort(), ["one", "two"])
+          assert.deepInclude(
+            heads.find(({ id }) => id === "two"),
+            { title: "Title two", record: { metadata: { of: "two" } } }
+          )
+          const text = JSON.stringify(lines)
+          for (const words of ["words of one", "words of two", "the answer"]) assert.include(text, words)
+          assert.strictEqual(lines.filter(({ _tag }) => _tag === "Started").length, 2)
+          assert.notInclude(text, "theirs")
+          const one = await (await ask("GET", "/v1/sessions/one/export")).text()
+          assert.include(lines.map((line) => JSON.stringify(line)).join("\n"), one.split("\n")[1] ?? "none")
+        }
+      )
+    })
+
+    it.live("a deleted tenant leaves no word behind, also of a turn that runs", function* () {
+      const word = "ZANZIBAR"
+      const other = "MOGADISHU"
+      const answers: Answers = ({ contents }) => {
+        const asked = JSON.stringify(contents.at(-1))
+        if (asked.includes("hang")) return { _tag: "Hang" }
+        if (!asked.includes("look")) return `Of ${asked.includes(other) ? other : word}.`
+        const functionCall = { name: "look_up", args: { of: word }, id: "c1" }
+        return { content: { role: "model", parts: [{ functionCall }] }, finishReason: "STOP", usage: null }
+      }
+      const large = Buffer.from(`${word} and more. `.repeat(2_000)).toString("base64")
+      yield* serving(answers, async ({ ask }, home) => {
+        const tools = [{ name: "look_up", description: `Looks up ${word}`, parameters: { type: "object" } }]
+        const made = { title: `About ${word}`, metadata: { of: word }, instruction: word, tools }
+        for (const id of ["one", "a_b", "axb"]) await ask("POST", "/v1/sessions", { body: { id, ...made } })
+        const media = [{ mimeType: "text/plain", name: `${word}.txt`, data: large }]
+        const send = (id: string, body: object, token: string = tokens.acme) =>
+          ask("POST", `/v1/sessions/${id}/messages`, { body, token })
+        await (await send("one", { id: "m1", text: word, media })).text()
+        await (await ask("POST", "/v1/sessions/one/compress", { body: {} })).text()
+        const waiting = await send("a_b", { text: `look up ${word}` })
+        const hanging = await send("axb", { text: `hang with ${word}` })
+        await ask("POST", "/v1/sessions", { body: { id: "one", title: other }, token: tokens.zeta })
+        await (await send("one", { text: other }, tokens.zeta)).text()
+        assert.include(storedBelow(home), word)
+        assert.strictEqual((await ask("DELETE", "/v1/tenant", { token: tokens.local })).status, 400)
+        assert.deepStrictEqual(await json(ask("DELETE", "/v1/tenant")), { sessions: 3 })
+        await Promise.all([waiting.body?.cancel(), hanging.body?.cancel()])
+        assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
+        const left = storedBelow(home)
+        assert.notInclude(left, word)
+        assert.include(left, other)
+        assert.include(await (await ask("GET", "/v1/sessions/one", { token: tokens.zeta })).text(), other)
+        // The tenant may begin again.
+        assert.strictEqual((await ask("POST", "/v1/sessions", { body: { id: "one" } })).status, 201)
+        assert.include(await (await send("one", { id: "m1", text: "anew" })).text(), "TurnEnded")
+      })
+    })
+  })
+}

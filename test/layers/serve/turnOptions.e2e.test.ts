@@ -1,0 +1,131 @@
+import { Effect } from "effect"
+import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
+import type { ModelRequest } from "../../../src/services/model/Model.ts"
+import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/** How turns are answered: instruction, agent, model, parameters, schema and files. The same over every store. */
+
+const one = "/v1/sessions/one"
+const schema = {
+  type: "object",
+  properties: { mood: { type: "string" } },
+  required: ["mood"],
+  additionalProperties: false
+}
+const base64 = (text: string) => Buffer.from(text).toString("base64")
+
+for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
+  describe(`the options of a turn over ${store._tag}`, () => {
+    /** Runs requests against a server, and returns what its model was asked. */
+    const serving = (use: (ask: Effect.Success<ReturnType<typeof startServer>>["ask"]) => Promise<void>) =>
+      Effect.scoped(
+        Effect.gen(function* () {
+          const asked: Array<ModelRequest> = []
+          const answers: Answers = (request) => {
+            asked.push(request)
+            return `{"mood": "calm"}`
+          }
+          const { ask } = yield* startServer({ home: newHome(), store, answers })
+          yield* Effect.promise(() => use(ask))
+          return asked
+        })
+      )
+    const send = async (ask: Parameters<Parameters<typeof serving>[0]>[0], id: string, body: object = {}) => {
+      const response = await ask("POST", `${one}/messages`, { body: { id, text: "Hello", ...body } })
+      const text = await response.text()
+      const last = eventsOf(text).at(-1)?.event._tag
+      return { status: response.status, text, last }
+    }
+
+    it.live("a message's options replace those of its session, for its turn", function* () {
+      const asked = yield* serving(async (ask) => {
+        const session = { instruction: "You sell tea.", model: "gemini-2.5-pro", generation: { temperature: 0.5 } }
+        assert.strictEqual((await ask("POST", "/v1/sessions", { body: { id: "one", ...session } })).status, 201)
+        assert.strictEqual((await send(ask, "m1")).last, "TurnEnded")
+        const options = {
+          instruction: "You sell coffee.",
+          model: "gemini-2.5-flash",
+          generation: { maxOutputTokens: 50 },
+          responseSchema: schema
+        }
+        await send(ask, "m2", options)
+        await send(ask, "m3")
+        await ask("PATCH", one, { body: { instruction: null, model: "gemini-3-pro", generation: null } })
+        await send(ask, "m4")
+      })
+      assert.deepStrictEqual(
+        asked.map(({ generation, model }) => [model, generation]),
+        [
+          ["gemini-2.5-pro", { temperature: 0.5 }],
+          ["gemini-2.5-flash", { maxOutputTokens: 50, responseSchema: schema }],
+          ["gemini-2.5-pro", { temperature: 0.5 }],
+          ["gemini-3-pro", undefined]
+        ]
+      )
+      assert.deepStrictEqual(
+        asked.slice(0, 3).map(({ systemInstruction }) => systemInstruction),
+        ["You sell tea.", "You sell coffee.", "You sell tea."]
+      )
+      assert.notInclude(asked[3]?.systemInstruction ?? "", "You sell")
+      assert.notInclude(JSON.stringify(asked[0]?.contents), "session_context")
+    })
+
+    it.live("an agent gives its instruction, model and parameters; an unknown one is refused", function* () {
+      const asked = yield* serving(async (ask) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        const refused = await send(ask, "m1", { agent: "nobody" })
+        assert.strictEqual(refused.status, 400, refused.text)
+        assert.include(refused.text, "generalist")
+        assert.strictEqual((await send(ask, "m2", { agent: "generalist" })).last, "TurnEnded")
+        await send(ask, "m3", { agent: "generalist", generation: { temperature: 0.1 } })
+      })
+      assert.strictEqual(asked.length, 2)
+      assert.isDefined(asked[0]?.generation?.topP)
+      assert.strictEqual(asked[1]?.generation?.temperature, 0.1)
+      assert.strictEqual(asked[0]?.systemInstruction, asked[1]?.systemInstruction)
+    })
+
+    it.live("files of text go along by their names, large ones as blobs", function* () {
+      const long = `the end of ${"a long file. ".repeat(2_000)}`
+      const asked = yield* serving(async (ask) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        const media = [
+          { mimeType: "text/csv", name: "orders.csv", data: base64("id,state\n7,\u00fcberf\u00e4llig") },
+          { mimeType: "application/json", data: base64(`{"a":1}`) },
+          { mimeType: "text/plain", name: "long.txt", data: base64(long) }
+        ]
+        assert.strictEqual((await send(ask, "m1", { media })).last, "TurnEnded")
+        const exported = await (await ask("GET", `${one}/export`)).text()
+        assert.include(exported, "a long file. a long file.")
+        const binary = { mimeType: "text/plain", data: Buffer.from([0xff, 0xfe, 0]).toString("base64") }
+        assert.strictEqual((await send(ask, "m2", { media: [binary] })).status, 400)
+        for (const name of ["a/b", "a\nb", ""])
+          assert.strictEqual((await send(ask, "m2", { media: [{ ...media[0], name }] })).status, 400)
+      })
+      const texts = asked[0]?.contents.at(-1)?.parts.map(({ text }) => text)
+      assert.deepStrictEqual(texts?.slice(0, 3), [
+        "Hello",
+        "[file orders.csv]\nid,state\n7,\u00fcberf\u00e4llig",
+        `[file application/json]\n{"a":1}`
+      ])
+      assert.strictEqual(texts?.[3], `[file long.txt]\n${long}`)
+    })
+
+    it.live("what cannot be an option is refused", function* () {
+      yield* serving(async (ask) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        for (const body of [
+          { generation: { temperature: 3 } },
+          { generation: { maxOutputTokens: 0 } },
+          { model: "" },
+          { responseSchema: "none" },
+          { responseSchema: { description: "x".repeat(40_000) } },
+          { agent: "../x" },
+          { instruction: 7 }
+        ])
+          assert.strictEqual((await send(ask, "m1", body)).status, 400, JSON.stringify(body))
+      })
+    })
+  })
+}
