@@ -1,6 +1,6 @@
-import { Effect, Redacted } from "effect"
-import { spawn } from "node:child_process"
-import { mkdtemp } from "node:fs/promises"
+import { Effect, Redacted, Schedule } from "effect"
+import { execFile, spawn } from "node:child_process"
+import { mkdtemp, readFile, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -20,15 +20,20 @@ const steps = Array.from({ length: 60 }, (_, step) => `It goes on. Step ${step} 
 const answer = `**Well.** <img src=x onerror="document.title='hacked'">\n${steps}`
 
 /** Starts the program with the answer of its model, and waits until it takes requests. It ends with the scope. */
-const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) {
+const serving = Effect.fnUntraced(function* (
+  answered: ReturnType<typeof says>,
+  args: ReadonlyArray<string> = [],
+  settings = "{}"
+) {
   const home = yield* folder
+  yield* Effect.promise(() => writeFile(path.join(home, "settings.json"), settings))
   const fake = yield* FakeGemini.make(({ method }) =>
     method === "streamGenerateContent" ? answered : FakeGemini.tokens(100)
   )
   const { bundle } = yield* program
   const child = yield* Effect.acquireRelease(
     Effect.sync(() =>
-      spawn(process.execPath, [bundle, "serve", "--port", "0", "--json"], {
+      spawn(process.execPath, [bundle, "serve", "--port", "0", "--json", ...args], {
         cwd: home,
         env: {
           PATH: process.env["PATH"] ?? "",
@@ -40,7 +45,9 @@ const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) 
     ),
     (running) => Effect.sync(() => running.kill("SIGKILL"))
   )
-  const ended = new Promise<number | null>((resolve) => child.on("exit", resolve))
+  const ended = new Promise<number | null>((resolve) => child.on("close", resolve))
+  let errors = ""
+  child.stderr.on("data", (data) => (errors += String(data)))
   const line = yield* Effect.promise(
     () =>
       new Promise<string>((resolve) => {
@@ -53,7 +60,7 @@ const serving = Effect.fnUntraced(function* (answered: ReturnType<typeof says>) 
       })
   )
   const started: { readonly url: string; readonly token: string } = JSON.parse(line)
-  return { ...started, child, ended }
+  return { ...started, child, ended, errors: () => errors, home }
 })
 
 needs("Chromium")("the page", () => {
@@ -104,12 +111,109 @@ needs("Chromium")("the page", () => {
   })
 })
 
-it.live("a server goes on when its terminal is closed", function* () {
-  const { child, ended, url } = yield* serving([])
+it.live("a server goes on when its terminal is closed, and reads the tokens of the settings again", function* () {
+  const { child, ended, home, token: made, url } = yield* serving([])
   child.kill("SIGHUP")
   assert.strictEqual((yield* Effect.promise(() => fetch(new URL("/health", url)))).status, 200)
+  const statusOf = (token: string) =>
+    Effect.promise(() => fetch(new URL("/v1/sessions", url), { headers: { authorization: `Bearer ${token}` } })).pipe(
+      Effect.map(({ status }) => status)
+    )
+  const until = (status: number) =>
+    Effect.repeat(statusOf("new"), { until: (now) => now === status, schedule: Schedule.spaced("50 millis") })
+  const settings = (text: string) => Effect.promise(() => writeFile(path.join(home, "settings.json"), text))
+  const hash = yield* hashOf(Redacted.make("new"))
+  assert.strictEqual(yield* statusOf("new"), 401)
+  yield* settings(JSON.stringify({ serve: { tokens: [{ tenant: "acme", hash }] } }))
+  yield* until(200)
+  // Settings that cannot be read revoke nothing.
+  yield* settings("{")
+  yield* Effect.sleep("1500 millis")
+  assert.strictEqual(yield* statusOf("new"), 200)
+  yield* settings("{}")
+  yield* until(401)
+  assert.strictEqual(yield* statusOf(made), 200)
   child.kill("SIGTERM")
   assert.strictEqual(yield* Effect.promise(() => ended), 143)
+})
+
+it.live("a log in JSON has one line for each request, and no words and no tokens", function* () {
+  const word = "xylophone"
+  const { child, ended, errors, token, url } = yield* serving(says(`The ${word}.`), ["--log-format", "json"])
+  const ask = (method: string, place: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+    Effect.promise(async () => {
+      const response = await fetch(new URL(place, url), {
+        method,
+        headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) })
+      })
+      await response.text()
+      return response.headers.get("x-request-id")
+    })
+  const made = yield* ask("POST", "/v1/sessions", { id: "one", title: word })
+  const ids = [
+    made,
+    yield* ask("POST", "/v1/sessions/one/messages", { text: `Where is my ${word}?` }, { "x-request-id": "mine-1" }),
+    yield* ask("GET", `/v1/sessions?search=${word}`),
+    yield* ask("GET", `/v1/sessions/one/recall?pattern=${word}`),
+    yield* ask("GET", `/v1/${word}`, undefined, { "x-request-id": `not ${word}` }),
+    yield* ask("GET", "/v1/sessions", undefined, { authorization: `Bearer ${word}` })
+  ]
+  child.kill("SIGTERM")
+  yield* Effect.promise(() => ended)
+  const lines: ReadonlyArray<Readonly<Record<string, unknown>>> = errors()
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line))
+  for (const { level, message, time } of lines) {
+    assert.isFinite(Date.parse(String(time)))
+    assert.isString(level)
+    assert.isString(message)
+  }
+  const requests = lines.filter(({ message }) => message === "request")
+  assert.strictEqual(ids[1], "mine-1")
+  assert.deepStrictEqual(
+    requests.map(({ request }) => request),
+    ids
+  )
+  const messages = "/v1/sessions/:id/messages"
+  assert.deepStrictEqual(
+    requests.map(({ method, route, status, tenant }) => [tenant, method, route, status]),
+    [
+      ["local", "POST", "/v1/sessions", 201],
+      ["local", "POST", messages, 200],
+      ["local", "GET", "/v1/sessions", 200],
+      ["local", "GET", "/v1/sessions/:id/recall", 200],
+      [null, "GET", null, 404],
+      [null, "GET", "/v1/sessions", 401]
+    ]
+  )
+  for (const { duration } of requests) assert.isAtLeast(Number(duration), 0)
+  for (const secret of [word, token]) assert.notInclude(errors(), secret)
+})
+
+it.live("the container of the manual starts, and says when it is ready", function* () {
+  const manual = yield* Effect.promise(() => readFile(path.join(import.meta.dirname, "../../docs/serve.md"), "utf8"))
+  const words: ReadonlyArray<string> = JSON.parse(/^CMD (\[.*\])$/m.exec(manual)?.[1] ?? "[]")
+  const check = /^HEALTHCHECK CMD (.*)$/m.exec(manual)?.[1] ?? ""
+  assert.deepStrictEqual(words.slice(0, 2), ["palimpsest", "serve"])
+  const hash = yield* hashOf(Redacted.make("a token"))
+  const { child, ended, url } = yield* serving(
+    [],
+    words.slice(2),
+    JSON.stringify({ serve: { tokens: [{ tenant: "acme", hash }] } })
+  )
+  const healthy = (port: string) =>
+    Effect.promise(
+      () =>
+        new Promise<boolean>((resolve) => {
+          execFile("sh", ["-c", check.replace("4400", port)], (error) => resolve(error === null))
+        })
+    )
+  assert.isTrue(yield* healthy(new URL(url).port))
+  child.kill("SIGTERM")
+  assert.strictEqual(yield* Effect.promise(() => ended), 143)
+  assert.isFalse(yield* healthy(new URL(url).port))
 })
 
 it.live("an address that other machines reach needs tokens in the settings, which the command makes", function* () {

@@ -171,7 +171,7 @@ export const makeGateway = Effect.fnUntraced(function* (
     Layer.mergeAll(
       gatewayLayer(all, held),
       isInMemory(provider) ? Upstream.layer(maxHeldBytes, connector) : Upstream.layer(maxHeldBytes),
-      ApiTokens.layer([metricsToken.setting]),
+      ApiTokens.layer(Effect.succeed([metricsToken.setting])),
       TenantLimiter.layer(limitsOfKeys({ budgets, ...(tenants === undefined ? {} : { tenants }) }))
     )
   )

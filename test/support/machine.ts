@@ -117,6 +117,8 @@ const table = {
     programs: ["initdb", ...[18, 17, 16, 15, 14].map((version) => `/usr/lib/postgresql/${version}/bin/initdb`)],
     get: "apt-get install postgresql"
   },
+  systemd: { programs: ["systemd-analyze"], get: "apt-get install systemd" },
+  "SQLite's shell": { programs: ["sqlite3"], get: `${install} sqlite3` },
   root: { programs: ["chown"], get: "run the tests as root", works: isRoot },
   "a user who is not root": { programs: ["chmod"], get: "run the tests as another user", works: () => !isRoot() },
   Linux: { programs: ["/proc/self/exe"], get: "run the tests on Linux" }

@@ -25,6 +25,8 @@ export interface ServerOptions {
   readonly answers?: ScriptedModel.Answers
   readonly store?: LiveServe.ServeStore
   readonly gateway?: LiveServe.LiveServeOptions["gateway"]
+  /** Tenants whose tokens are revoked. */
+  readonly revoked?: ReadonlySet<string>
 }
 
 /** Starts a server; it ends with the scope. Returns its address and a function that asks it as a tenant. */
@@ -32,6 +34,7 @@ export const startServer = Effect.fnUntraced(function* ({
   answers = () => "an answer",
   gateway,
   home,
+  revoked = new Set(),
   settings = {},
   store = { _tag: "Files" }
 }: ServerOptions) {
@@ -45,7 +48,7 @@ export const startServer = Effect.fnUntraced(function* ({
       settings,
       store,
       gateway,
-      tokens: hashed,
+      tokens: Effect.sync(() => hashed.filter(({ tenant }) => !revoked.has(tenant))),
       version: "0",
       page: { html: "<p>page</p>", policy: "default-src 'none'" },
       reference: ReferencePage.render

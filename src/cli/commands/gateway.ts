@@ -3,13 +3,12 @@ import { Command, Flag } from "effect/cli"
 import { clients, clientSetup } from "../../domain/gateway/ClientSetup.ts"
 import { defaultThreshold } from "../../domain/gateway/GatewayLimits.ts"
 import { type Provider, providers } from "../../domain/gateway/Route.ts"
-import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { GatewayStoreError } from "../../services/gateway/GatewayStore.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { type GatewaySetup, gatewaySetup } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { serverTokens } from "../flags/ServerTokens.ts"
+import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, failed } from "../output/ExitError.ts"
@@ -23,7 +22,7 @@ export interface GatewayCommandOptions extends GatewaySetup {
   readonly port: number
   readonly drainSeconds: number
   readonly page: ServedPage
-  readonly metricsTokens: ReadonlyArray<TokenSetting>
+  readonly metricsTokens: ServerTokens["tokens"]
 }
 
 /** The output of `--json`, once the gateway takes requests. */

@@ -1,22 +1,17 @@
-import { Config, Effect, type Layer, Redacted, Schema, type Stdio } from "effect"
+import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
-import {
-  isTenantName,
-  localTenant,
-  type ServeSettings,
-  type TokenSetting,
-  ServedGateway
-} from "../../domain/serve/ServeSettings.ts"
+import { isTenantName, localTenant, type ServeSettings, ServedGateway } from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
 import * as ListenAddress from "../flags/ListenAddress.ts"
-import { serverTokens } from "../flags/ServerTokens.ts"
+import { type ServerTokens, serverTokens } from "../flags/ServerTokens.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { userSettings } from "../flags/UserSettings.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import * as JsonLog from "../output/JsonLog.ts"
 import * as Output from "../output/Output.ts"
 import { version } from "../output/Version.ts"
 import * as ReferencePage from "../page/ReferencePage.ts"
@@ -27,8 +22,10 @@ export interface ServeOptions {
   readonly host: string
   readonly port: number
   readonly settings: ServeSettings
-  readonly tokens: ReadonlyArray<TokenSetting>
+  readonly tokens: ServerTokens["tokens"]
   readonly version: string
+  /** Whether the log gets a line for each request. */
+  readonly logRequests: boolean
   readonly page: { readonly html: string; readonly policy: string }
   readonly reference: typeof ReferencePage.render
   readonly model?: string | undefined
@@ -90,6 +87,9 @@ const Started = Schema.Struct({
 
 const defaultDrainSeconds = 20
 
+/** The forms of the log. */
+const logFormats = ["text", "json"] as const
+
 /** The output of `--new-token` with `--json`. */
 const NewToken = Schema.Struct({ token: Schema.String, tenant: Schema.String, hash: Schema.String })
 
@@ -143,6 +143,11 @@ export const serve = <E extends { readonly message: string }, R>(
         Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
         "Print a new API token for this tenant, with its hash for the settings, and exit"
       ),
+      logFormat: Input.withDefault(
+        Flag.Literals("log-format", logFormats),
+        "text",
+        "Write the log as text (default), or as JSON with one line a request"
+      ),
       json: Input.json
     },
     Effect.fn("cli.serve")(function* (input) {
@@ -164,6 +169,10 @@ export const serve = <E extends { readonly message: string }, R>(
         ...(input.approve === undefined ? {} : { approve: input.approve })
       }
       const { host, model, port } = input
+      const isLogJson = input.logFormat === "json"
+      const notify: (message: string) => Effect.Effect<void, never, Stdio.Stdio> = isLogJson
+        ? Effect.logInfo
+        : Output.notice
       const servedGateway = input.runner ? undefined : (input.gateway ?? own.gateway)
       const gateway =
         servedGateway === undefined
@@ -176,8 +185,9 @@ export const serve = <E extends { readonly message: string }, R>(
         settings,
         store,
         gateway,
-        tokens: input.runner ? [] : tokens,
+        tokens: input.runner ? Effect.succeed([]) : tokens,
         version,
+        logRequests: isLogJson,
         page: yield* ServePage.render,
         reference: ReferencePage.render
       }
@@ -186,25 +196,27 @@ export const serve = <E extends { readonly message: string }, R>(
         const listening = "port" in address ? address.port : port
         const url = ListenAddress.urlOf(host, listening)
         if (input.json) yield* Output.json(Started, { url, token: made })
-        yield* Output.notice(
-          made === null || input.runner
+        yield* notify(
+          // The log is no place for a token.
+          made === null || input.runner || isLogJson
             ? `listening on ${url}`
             : `listening; open ${url}/#token=${made} in a browser (Ctrl+C stops)`
         )
-        if (input.runner) yield* Output.notice("this process runs sessions; it answers /health and /ready only")
+        if (input.runner) yield* notify("this process runs sessions; it answers /health and /ready only")
         if (gateway !== undefined) {
-          yield* Output.notice(
+          yield* notify(
             `the gateway is at ${url}/gateway; "palimpsest gateway --print claude" prints how to point a client at it`
           )
         }
         if (settings.tools === true && settings.approve === "all") {
-          yield* Output.notice("every tenant's agents run any command as this user, without asking")
+          yield* notify("every tenant's agents run any command as this user, without asking")
         }
-        return yield* ListenAddress.untilStopped(settings.drainSeconds ?? defaultDrainSeconds)
+        return yield* ListenAddress.untilStopped(settings.drainSeconds ?? defaultDrainSeconds, notify)
       }).pipe(
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
-        Effect.catchIf(isDatabaseError, (error) => failed(error.message))
+        Effect.catchIf(isDatabaseError, (error) => failed(error.message)),
+        isLogJson ? Effect.provide(JsonLog.layer) : identity
       )
     })
   ).pipe(

@@ -43,10 +43,13 @@ export const urlOf = (host: string, port: number): string => `http://${host.incl
  * Waits until the user stops a server, and says what happens then: running requests get `drainSeconds` to end. A server goes on when its
  * terminal is closed.
  */
-export const untilStopped = (drainSeconds: number): Effect.Effect<never, never, Stdio.Stdio> =>
+export const untilStopped = (
+  drainSeconds: number,
+  notify: (message: string) => Effect.Effect<void, never, Stdio.Stdio> = Output.notice
+): Effect.Effect<never, never, Stdio.Stdio> =>
   Effect.suspend(() => {
     shutdown.graceMillis = drainSeconds * 1_000
     shutdown.ignoresHangup = true
-    const notice = `stopping; running requests get ${drainSeconds} s to end (a second Ctrl+C ends them now)`
-    return Effect.onInterrupt(Effect.never, () => Output.notice(notice))
+    const message = `stopping; running requests get ${drainSeconds} s to end (a second Ctrl+C ends them now)`
+    return Effect.onInterrupt(Effect.never, () => notify(message))
   })

@@ -18,7 +18,8 @@ export interface TenantUsage {
 /** The usage of a tenant that has used nothing. */
 export const unused: TenantUsage = { requests: { from: -Infinity, used: 0 }, tokens: { from: -Infinity, used: 0 } }
 
-const periods = { requests: 60_000, tokens: 86_400_000 } as const
+/** The length of each window, in milliseconds. */
+export const periods = { requests: 60_000, tokens: 86_400_000 } as const
 
 /** A limit that is reached, and the seconds until it is lifted. */
 export interface LimitReached {
@@ -37,15 +38,16 @@ export const used = (usage: TenantUsage, kind: keyof TenantUsage, amount: number
   return { ...usage, [kind]: { ...window, used: window.used + Math.max(0, amount) } }
 }
 
-/** Returns the limit that is reached. Undefined when none is. */
+/** Returns the limit that is reached. Undefined when none is. `isCounted`: the request that asks is in the usage already. */
 export const limitReached = (
   usage: TenantUsage,
   kind: keyof TenantUsage,
   limits: TenantLimits,
-  now: number
+  now: number,
+  isCounted = false
 ): LimitReached | undefined => {
   const window = current(usage[kind], kind, now)
-  if (window.used < limits[kind]) return undefined
+  if (window.used < limits[kind] + (isCounted ? 1 : 0)) return undefined
   return {
     limit: kind,
     maximum: limits[kind],

@@ -95,7 +95,7 @@ const upstream = ({ maxBodyBytes }: LiveGatewayOptions) =>
 type StandaloneGatewayOptions = LiveGatewayOptions &
   GatewayHttp.GatewayHttpOptions & {
     /** The tokens for its metrics. */
-    readonly metricsTokens: ReadonlyArray<TokenSetting>
+    readonly metricsTokens: Effect.Effect<ReadonlyArray<TokenSetting>, { readonly message: string }>
   }
 
 /** Runs the gateway until the layer ends. It stores its conversations where the sessions are. */

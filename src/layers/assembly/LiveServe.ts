@@ -20,6 +20,7 @@ import * as ClusterEngine from "../serve/ClusterEngine.ts"
 import * as FileSessionRecords from "../serve/FileSessionRecords.ts"
 import * as HttpServing from "../serve/HttpServing.ts"
 import * as SqlSessionRecords from "../serve/SqlSessionRecords.ts"
+import * as SqlSharedUsage from "../serve/SqlSharedUsage.ts"
 import * as SqlTurnJournal from "../serve/SqlTurnJournal.ts"
 import * as SqlSessionStore from "../session/SqlSessionStore.ts"
 import * as LiveGateway from "./LiveGateway.ts"
@@ -37,7 +38,8 @@ export type ServeStore =
 /** Options of a server. */
 export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "bodyBytes"> {
   readonly settings: ServeSettings
-  readonly tokens: ReadonlyArray<TokenSetting>
+  /** Reads the valid tokens; read again while the server runs. */
+  readonly tokens: Effect.Effect<ReadonlyArray<TokenSetting>, { readonly message: string }>
   /** The model of new sessions; absent: that of the settings. */
   readonly model?: string | undefined
   readonly store?: ServeStore | undefined
@@ -176,7 +178,12 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
         Layer.provideMerge(Layer.provide(engine, sql)),
         Layer.provide(SqlTurnJournal.layer),
         Layer.provide(sql),
-        Layer.provideMerge(tenantRuntimes(options, Context.get(client, SqlClient.SqlClient)))
+        Layer.provideMerge(tenantRuntimes(options, Context.get(client, SqlClient.SqlClient))),
+        Layer.provideMerge(
+          TenantLimiter.layer(options.settings).pipe(
+            Layer.provide(store._tag === "Sqlite" ? Layer.empty : Layer.provide(SqlSharedUsage.layer, sql))
+          )
+        )
       )
     })
   )
@@ -201,14 +208,14 @@ export const layer = (options: LiveServeOptions) => {
   const { settings, store = { _tag: "Files" } } = options
   const sessions =
     store._tag === "Files"
-      ? Layer.provideMerge(LocalSessions.layer(options), tenantRuntimes(options, undefined))
+      ? LocalSessions.layer(options).pipe(
+          Layer.provideMerge(tenantRuntimes(options, undefined)),
+          Layer.provideMerge(TenantLimiter.layer(settings))
+        )
       : clustered(options, store)
   const { gateway } = options
   return HttpServing.layer(
     { ...options, bodyBytes: settings.bodyBytes ?? defaultBodyBytes },
     gateway === undefined ? Layer.empty : gatewayRoutes(gateway, store)
-  ).pipe(
-    Layer.provideMerge(sessions),
-    Layer.provideMerge(Layer.merge(ApiTokens.layer(options.tokens), TenantLimiter.layer(settings)))
-  )
+  ).pipe(Layer.provideMerge(sessions), Layer.provideMerge(ApiTokens.layer(options.tokens)))
 }

@@ -9,6 +9,7 @@ import { versioned } from "../../services/serve/ServeApi.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as ServeHandlers from "../../services/serve/ServeHandlers.ts"
 import * as BoundedServer from "../platform/BoundedServer.ts"
+import { logged } from "./RequestLog.ts"
 
 /** Serves the API and the page over HTTP with Node. */
 
@@ -26,6 +27,8 @@ export interface HttpServingOptions {
   /** Maximum bytes of a request's body. */
   readonly bodyBytes: number
   readonly version: string
+  /** Whether the log gets a line for each request. Default: no. */
+  readonly logRequests?: boolean | undefined
   readonly page: Page
   /** Makes the page of the reference from the OpenAPI document. */
   readonly reference: (spec: OpenApi.OpenAPISpec) => Effect.Effect<Page>
@@ -84,7 +87,7 @@ const secured = (response: HttpServerResponse.HttpServerResponse): HttpServerRes
 }
 
 /** Makes every error a JSON object with an explanation. Internal errors are written to the log only. */
-const answers = (bodyBytes: number) =>
+const answers = ({ bodyBytes, logRequests = false }: HttpServingOptions) =>
   HttpRouter.middleware(
     (work) =>
       work.pipe(
@@ -98,7 +101,8 @@ const answers = (bodyBytes: number) =>
                   : Effect.succeed(response)
               )
         ),
-        Effect.map((response) => secured(explained(response)))
+        Effect.map((response) => secured(explained(response))),
+        (answered) => logged(answered, logRequests)
       ),
     { global: true }
   )
@@ -130,7 +134,7 @@ export const layer = <E = never, R = never>(options: HttpServingOptions, more: L
     Layer.provideMerge(
       HttpRouter.serve(
         Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference(options), more).pipe(
-          Layer.provide(answers(options.bodyBytes))
+          Layer.provide(answers(options))
         ),
         { disableLogger: true, disableListenLog: true }
       )

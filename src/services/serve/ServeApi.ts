@@ -1,4 +1,4 @@
-import { Context, Schema } from "effect"
+import { Context, type Effect, Schema } from "effect"
 import {
   HttpApi,
   HttpApiEndpoint,
@@ -101,12 +101,19 @@ export const SessionView = Schema.Struct({
 })
 export type SessionView = typeof SessionView.Type
 
+/** The name of the schema of an event's data in the OpenAPI document, whose streams refer to it. */
+const DocumentedEvent = ServedEvent.annotate({ identifier: "ServedEvent" })
+const EventJson = Schema.String.annotate({
+  contentMediaType: "application/json",
+  contentSchema: { $ref: "#/components/schemas/ServedEvent" }
+})
+
 /** An event of a stream. Clients send `id` back in the header `Last-Event-ID`. */
 export const StreamEvent = Schema.Struct({
   id: Schema.optionalKey(Schema.String),
   /** The tag of the event. */
   event: Schema.String,
-  data: fromJson(ServedEvent)
+  data: EventJson.pipe(Schema.decodeTo(fromJson(ServedEvent)))
 })
 export type StreamEvent = typeof StreamEvent.Type
 
@@ -130,9 +137,14 @@ export type CompressionDone = typeof CompressionDone.Type
 export const Turned = Schema.Struct({ done: Schema.Boolean, tokens: Schema.Natural })
 
 /** The sender of a request. */
-export class Caller extends Context.Service<Caller, { readonly tenant: string }>()(
-  "palimpsest/services/serve/Caller"
-) {}
+export class Caller extends Context.Service<
+  Caller,
+  {
+    readonly tenant: string
+    /** Waits until the token of the request is revoked. */
+    readonly revoked: Effect.Effect<void>
+  }
+>()("palimpsest/services/serve/Caller") {}
 
 /** Accepts requests with a valid token, up to the tenant's limit of requests. */
 export class Authorization extends HttpApiMiddleware.Service<Authorization, { provides: Caller }>()(
@@ -307,7 +319,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
   .middleware(RequestCheck)
   .middleware(Authorization)
   .prefix("/v1/sessions")
-  .annotateMerge(OpenApi.annotations({ title: "Sessions" }))
+  .annotateMerge(OpenApi.annotations({ title: "Sessions", description: "Sessions, their messages and their streams" }))
 
 /** Everything of a tenant at once. */
 const TenantGroup = HttpApiGroup.make("tenant")
@@ -334,33 +346,39 @@ const TenantGroup = HttpApiGroup.make("tenant")
   .middleware(RequestCheck)
   .middleware(Authorization)
   .prefix("/v1")
-  .annotateMerge(OpenApi.annotations({ title: "Tenant" }))
+  .annotateMerge(OpenApi.annotations({ title: "Tenant", description: "All data of the tenant" }))
 
 /** What supervisors ask. */
-const ServerGroup = HttpApiGroup.make("server", { topLevel: true }).add(
-  HttpApiEndpoint.get("health", "/health", {
-    success: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String })
-  }).annotateMerge(described("Whether the process lives")),
-  HttpApiEndpoint.get("ready", "/ready", {
-    success: Schema.Struct({ status: Schema.Literal("ready") }),
-    error: Unavailable
-  }).annotateMerge(described("Whether it takes requests: not while it stops")),
-  HttpApiEndpoint.get("metrics", "/metrics", {
-    success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" })),
-    error: NotFound
-  })
-    .middleware(Authorization)
-    .annotateMerge(described("Metrics for Prometheus", "Only with a token of the tenant local."))
-)
+const ServerGroup = HttpApiGroup.make("server", { topLevel: true })
+  .add(
+    HttpApiEndpoint.get("health", "/health", {
+      success: Schema.Struct({ status: Schema.Literal("ok"), version: Schema.String }),
+      error: BadRequest
+    }).annotateMerge(described("Whether the process lives")),
+    HttpApiEndpoint.get("ready", "/ready", {
+      success: Schema.Struct({ status: Schema.Literal("ready") }),
+      error: [BadRequest, Unavailable]
+    }).annotateMerge(described("Whether it takes requests: not while it stops")),
+    HttpApiEndpoint.get("metrics", "/metrics", {
+      success: Schema.String.pipe(HttpApiSchema.asText({ contentType: "text/plain; version=0.0.4; charset=utf-8" })),
+      error: NotFound
+    })
+      .middleware(Authorization)
+      .annotateMerge(described("Metrics for Prometheus", "Only with a token of the tenant local."))
+  )
+  .annotateMerge(OpenApi.annotations({ title: "Server", description: "The state of the server" }))
 
 /** The API. */
 export const ServeApi = HttpApi.make("palimpsest")
   .add(SessionsGroup)
   .add(TenantGroup)
   .add(ServerGroup)
+  .annotate(HttpApi.AdditionalSchemas, [DocumentedEvent])
   .annotateMerge(
     OpenApi.annotations({
       title: "palimpsest",
+      license: { name: "MIT", identifier: "MIT" },
+      servers: [{ url: "/" }],
       description:
         "Sessions of an agent whose conversations may be of any length: what leaves the window stays recallable."
     })

@@ -1,4 +1,4 @@
-import { Effect, Layer, Metric, Semaphore } from "effect"
+import { Effect, Layer, Metric, Semaphore, Stream } from "effect"
 import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
 import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -7,6 +7,7 @@ import type { Selection } from "../../domain/conversation/Excerpt.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { ApiTokens } from "./ApiTokens.ts"
+import { RequestRecord } from "./RequestRecord.ts"
 import { Authorization, Caller, RequestCheck, ServeApi, versioned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, NotFound, Unauthorized, Unavailable } from "./ServeErrors.ts"
@@ -34,12 +35,24 @@ const defaultChars = 2_000
 const defaultSearchTokens = 4_000
 const defaultRows = 100
 
+/** Returns the semaphore of a tenant. */
+const tenantSemaphores = (permits: number) => {
+  const made = new Map<string, Semaphore.Semaphore>()
+  return (tenant: string) => {
+    const semaphore = made.get(tenant) ?? Semaphore.makeUnsafe(permits)
+    made.set(tenant, semaphore)
+    return semaphore
+  }
+}
+
 const sessions = HttpApiBuilder.group(
   ServeApi,
   "sessions",
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
+    // Sessions are counted before one more is stored, so they are stored one after the other.
+    const storing = tenantSemaphores(1)
     const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
       Effect.flatMap(Caller, ({ tenant }) => work(tenant))
     /**
@@ -53,13 +66,16 @@ const sessions = HttpApiBuilder.group(
           (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
         ).pipe(Effect.andThen(work(tenant)))
       )
+    /** The same for a stream of events, which ends when the token of the request is revoked. */
+    const watched = <A, E, R>(work: (tenant: string) => Effect.Effect<Stream.Stream<A>, E, R>) =>
+      Effect.flatMap(Caller, ({ revoked }) => Effect.map(streamed(work), Stream.interruptWhen(revoked)))
     return handlers.handleAll({
       list: ({ query }) =>
         of((tenant) =>
           served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
         ),
       change: ({ params, payload }) => of((tenant) => served.change(tenant, params.id, payload)),
-      create: ({ payload }) => of((tenant) => served.create(tenant, payload)),
+      create: ({ payload }) => of((tenant) => storing(tenant).withPermit(served.create(tenant, payload))),
       read: ({ params, query }) =>
         of((tenant) =>
           served.read(tenant, params.id, {
@@ -68,15 +84,16 @@ const sessions = HttpApiBuilder.group(
           })
         ),
       remove: ({ params }) => of((tenant) => served.remove(tenant, params.id)),
-      fork: ({ params, payload }) => of((tenant) => served.fork(tenant, params.id, payload)),
+      fork: ({ params, payload }) =>
+        of((tenant) => storing(tenant).withPermit(served.fork(tenant, params.id, payload))),
       send: ({ headers, params, payload }) =>
-        streamed((tenant) => {
+        watched((tenant) => {
           const { id, media, onDisconnect, text, ...options } = payload
           return served.send(tenant, params.id, { id, media, onDisconnect, text, options }, headers["last-event-id"])
         }),
       turn: ({ headers, params }) =>
-        streamed((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
-      events: ({ headers, params }) => streamed((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
+        watched((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
+      events: ({ headers, params }) => watched((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
       answer: ({ params, payload }) => of((tenant) => served.answer(tenant, params.id, params.call, payload)),
       cancel: ({ params }) =>
         of((tenant) => Effect.map(served.cancel(tenant, params.id), (cancelled) => ({ cancelled }))),
@@ -150,26 +167,24 @@ const authorization = Layer.effect(
   Effect.gen(function* () {
     const tokens = yield* ApiTokens
     const limiter = yield* TenantLimiter
-    const receiving = new Map<string, Semaphore.Semaphore>()
-    const receivingOf = (tenant: string) => {
-      const semaphore = receiving.get(tenant) ?? Semaphore.makeUnsafe(maxLargeBodies)
-      receiving.set(tenant, semaphore)
-      return semaphore
-    }
+    const receiving = tenantSemaphores(maxLargeBodies)
     return Authorization.of({
-      bearer: Effect.fnUntraced(function* (work, { credential }) {
+      bearer: Effect.fnUntraced(function* (work, { credential, endpoint }) {
         const tenant = yield* tokens.tenantOf(credential)
+        const record = yield* RequestRecord
+        record.route = endpoint.path
         if (tenant === undefined) {
           return yield* new Unauthorized({
             message: "the header Authorization must be Bearer and a valid token of this server"
           })
         }
+        record.tenant = tenant
         yield* limiter.request(tenant)
         yield* Metric.update(requestsServed, 1)
         const request = yield* HttpServerRequest.HttpServerRequest
         // The handler gets the same text, or the same failure.
-        if (isLarge(request.headers)) yield* receivingOf(tenant).withPermit(Effect.exit(request.text))
-        return yield* Effect.provideService(work, Caller, { tenant })
+        if (isLarge(request.headers)) yield* receiving(tenant).withPermit(Effect.exit(request.text))
+        return yield* Effect.provideService(work, Caller, { tenant, revoked: tokens.revoked(credential) })
       })
     })
   })

@@ -1,19 +1,22 @@
-import { Clock, Context, Effect, Layer } from "effect"
+import { Clock, Context, Effect, Layer, Semaphore } from "effect"
 import { limitsOf, type ServeSettings, type TenantLimits } from "../../domain/serve/ServeSettings.ts"
 import { limitReached, type TenantUsage, unused, used } from "../../domain/serve/TenantUsage.ts"
 import { TooMany } from "./ServeErrors.ts"
+import { SharedUsage, type UsageOfAll } from "./SharedUsage.ts"
 
 /** What a tenant holds at the moment, and how often each. */
 interface Running {
-  readonly turns: Map<unknown, number>
-  readonly streams: Map<unknown, number>
+  readonly alone: Semaphore.Semaphore
+  readonly turns: Map<string, number>
+  readonly streams: Map<string, number>
 }
 
 /** Seconds after which a client tries again where a turn or a stream must end first. */
 const retryAfter = 5
 
 /**
- * Counts what tenants use, and rejects what exceeds their limits. The counts are in memory, so a restart resets them.
+ * Counts what tenants use, and rejects what exceeds their limits. The counts are in memory, so a restart resets them, but for those in
+ * `SharedUsage`.
  */
 export class TenantLimiter extends Context.Service<
   TenantLimiter,
@@ -38,57 +41,95 @@ export class TenantLimiter extends Context.Service<
     ) => Effect.Effect<Effect.Effect<void>, TooMany>
   }
 >()("palimpsest/services/serve/TenantLimiter") {
-  /** Provides the limits in the settings. */
-  static readonly layer = (settings: ServeSettings) => Layer.sync(TenantLimiter, () => make(settings))
+  /** Provides the limits in the settings. They hold over all servers that have the same `SharedUsage`. */
+  static readonly layer = (settings: ServeSettings) =>
+    Layer.effect(
+      TenantLimiter,
+      Effect.map(SharedUsage, (shared) => make(settings, shared))
+    )
 }
 
-const make = (settings: ServeSettings): TenantLimiter["Service"] => {
+const make = (settings: ServeSettings, shared: UsageOfAll | undefined): TenantLimiter["Service"] => {
   const usage = new Map<string, TenantUsage>()
   const running = new Map<string, Running>()
+  let streams = 0
   const usageOf = (tenant: string) => usage.get(tenant) ?? unused
   const limits = (tenant: string) => limitsOf(settings, tenant)
-  const check = Effect.fnUntraced(function* (tenant: string, kind: "requests" | "tokens") {
+  const runningOf = (tenant: string) => {
+    const all = running.get(tenant) ?? { alone: Semaphore.makeUnsafe(1), turns: new Map(), streams: new Map() }
+    running.set(tenant, all)
+    return all
+  }
+  const check = Effect.fnUntraced(function* (tenant: string, kind: keyof TenantUsage, isCounted = false) {
     const now = yield* Clock.currentTimeMillis
-    const reached = limitReached(usageOf(tenant), kind, limits(tenant), now)
-    if (reached === undefined) return now
+    const reached = limitReached(usageOf(tenant), kind, limits(tenant), now, isCounted)
+    if (reached === undefined) return
     const period = kind === "requests" ? "a minute" : "a day"
     return yield* new TooMany({
       message: `the limit of ${reached.maximum} ${kind} ${period} is reached; try again in ${reached.retryAfter} seconds`,
       retryAfter: reached.retryAfter
     })
   })
-  const count = (tenant: string, kind: "requests" | "tokens", amount: number, now: number) =>
-    void usage.set(tenant, used(usageOf(tenant), kind, amount, now))
+  const count = Effect.fnUntraced(function* (tenant: string, kind: keyof TenantUsage, amount: number) {
+    const all = yield* shared?.add(tenant, kind, amount) ?? Effect.undefined
+    const now = yield* Clock.currentTimeMillis
+    usage.set(
+      tenant,
+      all === undefined
+        ? used(usageOf(tenant), kind, amount, now)
+        : { ...usageOf(tenant), [kind]: { from: now - all.ageMillis, used: all.used } }
+    )
+  })
+  const take = Effect.fnUntraced(function* (
+    tenant: string,
+    what: "streams" | "turns",
+    name: string,
+    isAccepted: boolean
+  ) {
+    const held = runningOf(tenant)[what]
+    const limit = limits(tenant)[what]
+    const isFree = isAccepted || held.has(name) || held.size < limit
+    if (
+      !isFree ||
+      (yield* shared?.take(tenant, what, name, isAccepted ? undefined : limit) ?? Effect.succeed(true)) === false
+    ) {
+      const noun = what === "turns" ? "turns that run" : "event streams that are open"
+      return yield* new TooMany({
+        message: `the limit of ${limit} ${noun} at a time is reached; let one end first`,
+        retryAfter
+      })
+    }
+    held.set(name, (held.get(name) ?? 0) + 1)
+  })
+  const give = Effect.fnUntraced(function* (tenant: string, what: "streams" | "turns", name: string) {
+    const held = runningOf(tenant)[what]
+    const left = (held.get(name) ?? 1) - 1
+    if (left > 0) return void held.set(name, left)
+    held.delete(name)
+    if (shared !== undefined) yield* shared.give(tenant, what, name)
+  })
   return {
     limits,
-    request: (tenant) => Effect.map(check(tenant, "requests"), (now) => count(tenant, "requests", 1, now)),
-    checkTokens: (tenant) => Effect.asVoid(check(tenant, "tokens")),
-    tokens: (tenant, amount) => Effect.map(Clock.currentTimeMillis, (now) => count(tenant, "tokens", amount, now)),
-    take: (tenant, what, { isAccepted = false, name } = {}) =>
+    request: (tenant) =>
+      check(tenant, "requests").pipe(
+        Effect.andThen(count(tenant, "requests", 1)),
+        // Other servers may have counted some since.
+        Effect.andThen(check(tenant, "requests", true))
+      ),
+    checkTokens: (tenant) =>
+      Effect.andThen(shared === undefined ? Effect.void : count(tenant, "tokens", 0), check(tenant, "tokens")),
+    tokens: (tenant, amount) => count(tenant, "tokens", amount),
+    take: (tenant, what, { isAccepted = false, name = `stream ${(streams += 1)}` } = {}) =>
       Effect.suspend(() => {
-        const all = running.get(tenant) ?? { turns: new Map(), streams: new Map() }
-        running.set(tenant, all)
-        const held = all[what]
-        const key = name ?? Symbol(what)
-        const limit = limits(tenant)[what]
-        if (!isAccepted && !held.has(key) && held.size >= limit) {
-          const noun = what === "turns" ? "turns that run" : "event streams that are open"
-          return new TooMany({
-            message: `the limit of ${limit} ${noun} at a time is reached; let one end first`,
-            retryAfter
-          })
-        }
-        held.set(key, (held.get(key) ?? 0) + 1)
+        // One after the other, so that a name is not given back by one while another one takes it.
+        const { alone } = runningOf(tenant)
         let isHeld = true
-        return Effect.succeed(
-          Effect.sync(() => {
-            if (!isHeld) return
-            isHeld = false
-            const left = (held.get(key) ?? 1) - 1
-            if (left === 0) held.delete(key)
-            else held.set(key, left)
-          })
-        )
+        const release = Effect.suspend(() => {
+          if (!isHeld) return Effect.void
+          isHeld = false
+          return alone.withPermit(give(tenant, what, name))
+        })
+        return Effect.as(Effect.uninterruptible(alone.withPermit(take(tenant, what, name, isAccepted))), release)
       })
   }
 }

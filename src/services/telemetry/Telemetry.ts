@@ -28,9 +28,9 @@ export interface TelemetryOptions {
   readonly logs: boolean
 }
 
-const events = Metric.counter("palimpsest_events", { description: "What happened, by name", incremental: true })
-const tokens = Metric.counter("palimpsest_tokens", { description: "Tokens, by kind", incremental: true })
-const saved = Metric.counter("palimpsest_tokens_saved", {
+const events = Metric.counter("palimpsest_events_total", { description: "What happened, by name", incremental: true })
+const tokens = Metric.counter("palimpsest_tokens_by_kind_total", { description: "Tokens, by kind", incremental: true })
+const saved = Metric.counter("palimpsest_tokens_saved_total", {
   description: "Tokens that compressions saved",
   incremental: true
 })

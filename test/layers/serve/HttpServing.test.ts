@@ -366,6 +366,97 @@ describe("bad input", () => {
   })
 })
 
+describe("the refusals of each endpoint", () => {
+  interface Operation {
+    readonly method: string
+    readonly place: string
+    readonly statuses: ReadonlyArray<string>
+    readonly hasBody: boolean
+    readonly isOpen: boolean
+  }
+  const operations = Effect.map(
+    json<{ readonly paths: Readonly<Record<string, Readonly<Record<string, Readonly<Record<string, object>>>>>> }>(
+      async () => (await Effect.runPromise(started)).ask("GET", "/openapi.json")
+    ),
+    ({ paths }) =>
+      Object.entries(paths).flatMap(([path, methods]) =>
+        Object.entries(methods).map(([method, { requestBody, responses = {}, security }]): Operation => ({
+          method: method.toUpperCase(),
+          place: path.replace("{message}", "m1").replace("{handle}", "h_aaaaaaaaaaaa"),
+          statuses: Object.keys(responses),
+          hasBody: requestBody !== undefined,
+          isOpen: JSON.stringify(security) === "[]"
+        }))
+      )
+  )
+
+  /** Asks, and checks the form of the refusal and that it is documented. */
+  const refused = Effect.fnUntraced(function* (
+    { method, place, statuses }: Operation,
+    status: number,
+    server: Effect.Success<ReturnType<typeof startServer>>,
+    { id = "none", ...options }: Parameters<typeof server.ask>[2] & { readonly id?: string } = {}
+  ) {
+    const name = `${method} ${place}: ${status}`
+    const response = yield* Effect.promise(() => server.ask(method, place.replace("{id}", id), options))
+    const text = yield* Effect.promise(() => response.text())
+    assert.strictEqual(response.status, status, `${name}, ${text}`)
+    const { _tag, message }: Record<string, unknown> = JSON.parse(text)
+    assert.isString(_tag, name)
+    assert.isString(message, name)
+    assert.include(statuses, String(status), name)
+    if (status === 429 || status === 503) assert.isAbove(Number(response.headers.get("retry-after")), 0, name)
+  })
+
+  const bodies: Readonly<Record<string, object>> = { messages: { text: "x" }, fork: {}, compress: {} }
+  const bodyOf = ({ hasBody, method, place }: Operation): { readonly body?: object } =>
+    hasBody
+      ? {
+          body:
+            method === "PATCH"
+              ? { title: "x" }
+              : place.includes("/calls/")
+                ? { result: "x" }
+                : (bodies[place.split("/").at(-1) ?? ""] ?? {})
+        }
+      : {}
+  const withQuery = (one: Operation) =>
+    one.place.endsWith("/recall") ? { ...one, place: `${one.place}?pattern=x` } : one
+
+  it.live("have the form and the status of the document", function* () {
+    const server = yield* started
+    for (const one of yield* operations) {
+      if (one.isOpen) continue
+      yield* refused(one, 401, server, { ...bodyOf(one), token: "wrong" })
+      if (one.place === "/metrics") yield* refused(one, 404, server)
+      if (one.place.includes("{id}")) {
+        yield* refused(one, 400, server, { ...bodyOf(one), id: "a%20b" })
+        yield* refused(withQuery(one), 404, server, bodyOf(one))
+      }
+      if (one.hasBody) {
+        yield* refused(one, 400, server, { body: "[" })
+        yield* refused(one, 413, server, { body: { text: "x".repeat(200_000) } })
+        yield* refused(one, 415, server, { body: "<a/>", headers: { "content-type": "text/xml" } })
+      }
+    }
+  })
+
+  it.live("above a limit, and where the store fails, too", function* () {
+    const limited = yield* startServer({ home: newHome(), settings: { limits: { requests: 1 } } })
+    yield* Effect.promise(() => limited.ask("GET", "/v1/sessions"))
+    yield* Effect.promise(() => limited.ask("GET", "/v1/sessions", { token: tokens.local }))
+    const broken = newHome()
+    const failing = yield* startServer({ home: broken })
+    // A file in the place of the folder of the tenants.
+    writeFileSync(join(broken, "tenants"), "")
+    for (const one of yield* operations) {
+      if (one.isOpen) continue
+      yield* refused(one, 429, limited, bodyOf(one))
+      if (one.place !== "/metrics") yield* refused(withQuery(one), 502, failing, bodyOf(one))
+    }
+  })
+})
+
 describe("streams", () => {
   it.live("a client that disconnects finds its turn again, from the event after the last one", function* () {
     const { ask } = yield* started
@@ -564,8 +655,9 @@ describe("a server whose user has windows and prices of models", () => {
       JSON.stringify({ models: { "gemini-2.5-flash": { window: 50_000, price } } })
     )
     const { ask } = yield* startServer({ home: own })
+    const metrics = Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text())
     const counters = Effect.map(
-      Effect.promise(async () => (await ask("GET", "/metrics", { token: tokens.local })).text()),
+      metrics,
       (text) => (name: string) => Number(new RegExp(`^palimpsest_${name}[^\\n]* ([\\d.]+)$`, "m").exec(text)?.[1] ?? 0)
     )
     const before = yield* counters
@@ -574,6 +666,7 @@ describe("a server whose user has windows and prices of models", () => {
       await (await ask("POST", "/v1/sessions/one/messages", { body: { id: "m1", text: "hello" } })).text()
     })
     const after = yield* counters
+    for (const [, name = ""] of (yield* metrics).matchAll(/^# TYPE (\S+) counter$/gm)) assert.match(name, /_total$/)
     for (const name of ["running_turns", "open_streams"]) assert.strictEqual(after(name), before(name), name)
     assert.strictEqual(after(`turns_total\\{status="answered"\\}`), before(`turns_total\\{status="answered"\\}`) + 1)
     interface Read {
@@ -613,6 +706,40 @@ describe("the limit of sessions", () => {
     assert.deepStrictEqual(made, [...Array.from({ length: 11 }, () => 201), 429, 429])
     yield* Effect.promise(() => ask("DELETE", "/v1/sessions/s3"))
     assert.deepStrictEqual([yield* create("s12"), yield* create("s13")], [201, 429])
+    for (const id of ["s4", "s5", "s6"]) yield* Effect.promise(() => ask("DELETE", `/v1/sessions/${id}`))
+    const ids = Array.from({ length: 8 }, (_, at) => `t${at}`)
+    const atOnce = yield* Effect.forEach(ids, create, { concurrency: "unbounded" })
+    assert.deepStrictEqual(atOnce.sort(), [201, 201, 201, 429, 429, 429, 429, 429])
+  })
+})
+
+describe("a token that is revoked", () => {
+  it.live("is refused within a second, and its streams end; those of others go on", function* () {
+    const revoked = new Set<string>()
+    const { ask } = yield* startServer({ home: newHome(), revoked })
+    const statusOf = (token: string) => Effect.promise(async () => (await ask("GET", "/v1/sessions", { token })).status)
+    const abort = new AbortController()
+    const watching = Effect.fnUntraced(function* (token: string) {
+      yield* Effect.promise(() => ask("POST", "/v1/sessions", { token, body: { id: "one" } }))
+      return yield* Effect.promise(() => ask("GET", `${one}/events`, { token, signal: abort.signal }))
+    })
+    const [mine, theirs] = [yield* watching(tokens.acme), yield* watching(tokens.zeta)]
+    let isOver = false
+    const others = theirs.text().then(
+      () => (isOver = true),
+      () => {}
+    )
+    revoked.add("acme")
+    yield* Effect.promise(() => mine.text())
+    assert.deepStrictEqual([yield* statusOf(tokens.acme), yield* statusOf(tokens.zeta)], [401, 200])
+    assert.isFalse(isOver)
+    revoked.delete("acme")
+    yield* Effect.repeat(statusOf(tokens.acme), {
+      until: (status) => status === 200,
+      schedule: Schedule.spaced("50 millis")
+    })
+    abort.abort()
+    yield* Effect.promise(() => others)
   })
 })
 

@@ -172,5 +172,74 @@ describe.concurrent("the limits of a tenant", () => {
 
   needs("PostgreSQL")("on a database server", () => {
     for (const [name, start] of Object.entries(shared)) describe(`over ${name}`, () => cases(start))
+
+    describe("over two servers", () => {
+      /** Two servers that serve and run sessions. */
+      const two = Effect.fnUntraced(function* (
+        limits: ServeSettings["limits"],
+        answers: ScriptedModel.Answers = () => ""
+      ) {
+        const url = yield* database
+        const settings = { ...(limits === undefined ? {} : { limits }), drainSeconds: 0 }
+        const first = yield* over(postgresAt(url, yield* freePort))(settings, answers)
+        const second = yield* over(postgresAt(url, yield* freePort))(settings, answers)
+        return [first.ask, second.ask] as const
+      })
+      const statusOf = (ask: Ask) => Effect.promise(async () => (await ask("GET", "/v1/sessions")).status)
+
+      it.live("turns that run at the same time", function* () {
+        const asks = yield* two({ turns: 4 }, () => ScriptedModel.hang)
+        const ids = Array.from({ length: 12 }, (_, at) => `s${at}`)
+        yield* Effect.forEach(ids, (id) => create(asks[0], id))
+        const abort = new AbortController()
+        const responses = yield* Effect.forEach(
+          ids,
+          (id, at) => send(asks[at % 2 === 0 ? 0 : 1], id, "m1", abort.signal),
+          { concurrency: "unbounded" }
+        )
+        const statuses = responses.map(({ status }) => status).sort()
+        assert.deepStrictEqual(statuses, [200, 200, 200, 200, ...Array.from({ length: 8 }, () => 429)])
+        // A turn that has ended is free for the other server.
+        const running = ids[responses.findIndex(({ status }) => status === 200)] ?? ""
+        const refused = ids[responses.findIndex(({ status }) => status === 429)] ?? ""
+        yield* Effect.promise(() => asks[1]("POST", `/v1/sessions/${running}/cancel`))
+        yield* untilThere(Effect.map(send(asks[1], refused, "m1", abort.signal), ({ status }) => status === 200))
+        const next = ids[responses.findLastIndex(({ status }) => status === 429)] ?? ""
+        for (const ask of asks) assert.strictEqual((yield* send(ask, next, "m1")).status, 429)
+        abort.abort()
+      })
+
+      it.live("requests in a minute", function* () {
+        const asks = yield* two({ requests: 5 })
+        const statuses: Array<number> = []
+        for (let asked = 0; asked < 4; asked += 1) for (const ask of asks) statuses.push(yield* statusOf(ask))
+        assert.deepStrictEqual(statuses, [200, 200, 200, 200, 200, 429, 429, 429])
+      })
+
+      it.live("event streams", function* () {
+        const asks = yield* two({ streams: 2 })
+        yield* create(asks[0], "one")
+        const abort = new AbortController()
+        for (const ask of asks) assert.strictEqual((yield* watching(ask, abort.signal)).status, 200)
+        for (const ask of asks) assert.strictEqual((yield* watching(ask, abort.signal)).status, 429)
+        abort.abort()
+        yield* untilThere(Effect.map(watching(asks[0], AbortSignal.timeout(20_000)), ({ status }) => status === 200))
+      })
+
+      it.live("tokens in a day", function* () {
+        const answer = {
+          content: { role: "model", parts: [{ text: "an answer" }] },
+          finishReason: "STOP",
+          usage: { prompt: 60, answer: 30, thoughts: 10, cached: 0, total: 100 }
+        } as const
+        const [one, other] = yield* two({ tokens: 150 }, () => answer)
+        const outcomes: Array<string> = []
+        for (const [id, ask] of Object.entries({ a: one, b: other, c: one, d: other })) {
+          yield* create(one, id)
+          outcomes.push(yield* outcome(ask, id, "m1"))
+        }
+        assert.deepStrictEqual(outcomes, ["answered", "answered", "refused", "refused"])
+      })
+    })
   })
 })

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { TestClock } from "effect/testing"
 import type { TooMany } from "../../../src/services/serve/ServeErrors.ts"
+import { SharedUsage, type UsageOfAll } from "../../../src/services/serve/SharedUsage.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { assert, it, layer } from "../../support/vitest.ts"
 
@@ -58,4 +59,49 @@ layer(fresh)((it) => {
     yield* TestClock.adjust("23 hours")
     yield* limiter.checkTokens("acme")
   })
+})
+
+it.effect("what all servers use counts, and where that is unknown, what this one uses", function* () {
+  const log: Array<string> = []
+  let all: { readonly used: number; readonly ageMillis: number } | undefined = { used: 4, ageMillis: 20_000 }
+  let isFree = true
+  const shared: UsageOfAll = {
+    add: (_, kind, amount) => Effect.sync(() => (log.push(`${kind} ${amount}`), all)),
+    take: (_, what, name, limit) => Effect.sync(() => (log.push(`take ${what} ${name} ${limit}`), isFree)),
+    give: (_, what, name) => Effect.sync(() => void log.push(`give ${what} ${name}`))
+  }
+  const { checkTokens, request, take, tokens } = yield* TenantLimiter.pipe(
+    Effect.provide(fresh),
+    Effect.provideService(SharedUsage, shared)
+  )
+  // The fourth request of all, of three a minute that began 20 seconds ago.
+  const wait = "the limit of 3 requests a minute is reached; try again in 40 seconds (40)"
+  yield* TestClock.adjust("1 minute")
+  assert.strictEqual(yield* refused(request("acme")), wait)
+  // It is known now, and not asked again.
+  assert.strictEqual(yield* refused(request("acme")), wait)
+  all = { used: 100, ageMillis: 0 }
+  yield* tokens("acme", 7)
+  yield* Effect.flip(checkTokens("acme"))
+  all = undefined
+  yield* request("zeta")
+  const first = yield* take("acme", "turns", { name: "one" })
+  const second = yield* take("acme", "turns", { name: "one", isAccepted: true })
+  yield* first
+  yield* second
+  isFree = false
+  yield* refused(take("acme", "turns", { name: "other" }))
+  isFree = true
+  yield* Effect.asVoid(take("acme", "turns", { name: "other" }))
+  assert.deepStrictEqual(log, [
+    "requests 1",
+    "tokens 7",
+    "tokens 0",
+    "requests 1",
+    "take turns one 2",
+    "take turns one undefined",
+    "give turns one",
+    "take turns other 2",
+    "take turns other 2"
+  ])
 })
