@@ -18,6 +18,9 @@ import { SessionStore } from "../../../../src/services/session/SessionStore.ts"
 import { BlobFolder } from "../../../../src/services/session/TempStore.ts"
 import { Settings } from "../../../../src/services/settings/Settings.ts"
 import { Approval } from "../../../../src/services/tools/Approval.ts"
+import { SessionLocator } from "../../../../src/services/transcripts/SessionLocator.ts"
+import { TranscriptError } from "../../../../src/services/transcripts/TranscriptError.ts"
+import { Transcripts } from "../../../../src/services/transcripts/Transcripts.ts"
 import { brief } from "../../../support/brief.ts"
 import { facts, recorded } from "../../../support/chatTerminal.ts"
 import { countingBy } from "../../../support/scales.ts"
@@ -124,6 +127,10 @@ const services = Layer.mergeAll(
   Layer.succeed(RuntimePlatform, { platform: "linux" } as unknown as RuntimePlatform["Service"]),
   Layer.succeed(SessionFiles, { folder: "/s", of: (id) => `/s/${id}` }),
   Layer.succeed(BlobFolder, { at: () => MemoryTempStore.layer }),
+  Layer.succeed(SessionLocator, (id) =>
+    Effect.fail(new TranscriptError({ kind: "UnknownSession", path: id, line: 0, message: `no session ${id}` }))
+  ),
+  Layer.succeed(Transcripts, { load: () => Effect.die("no session of another agent is known") }),
   NodeServices.layer,
   MemoryFileSystem.layer({ [path.resolve("first-1-with-a-and-b.md")]: "" })
 )
