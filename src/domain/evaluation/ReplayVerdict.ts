@@ -61,7 +61,7 @@ const factsSentence = (played: ReadonlyArray<PlayedStrategy>): ReadonlyArray<str
         : `; lost are ${tested.map((one) => `${number(one.facts.lost)} with ${named(one)}`).join(", ")}`
   return [
     others.length === 0
-      ? `Of ${plural(used, "fact")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${missing}.`
+      ? `Of ${plural(used, "name")} that the agent used again, ${share(inContext, used)} are still in the context with ${named(best)}${missing}.`
       : `Of the names that the agent used again, ${stays(best)} are still in the context with ${named(best)}, ${rest}${missing}.`
   ]
 }

@@ -26,7 +26,7 @@ const rows: ReadonlyArray<
     [one],
     [
       "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
-      "Of 377 facts that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."
+      "Of 377 names that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."
     ]
   ],
   [
@@ -34,7 +34,7 @@ const rows: ReadonlyArray<
     [{ ...one, facts: facts(100, 100, 0) }],
     [
       "139 turns in a window of 64,000 tokens took 7 compressions with `palimpsest`: 3,041,713 tokens sent, $3.83.",
-      "Of 100 facts that the agent used again, 100 % are still in the context with `palimpsest`."
+      "Of 100 names that the agent used again, 100 % are still in the context with `palimpsest`."
     ]
   ],
   [
@@ -70,7 +70,7 @@ const rows: ReadonlyArray<
     [one, { ...one, strategy: "pi", facts: facts(0, 0) }],
     [
       "All strategies cost the same in a window of 64,000 tokens: $3.83.",
-      "Of 377 facts that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."
+      "Of 377 names that the agent used again, 85 % are still in the context with `palimpsest`; the others are one recall away."
     ]
   ]
 ]
