@@ -52,10 +52,11 @@ const scanQueue = (
   const { last } = state
   const words = typeof content === "string" ? content.trim() : undefined
   const waiting = last.queue === undefined ? [] : last.queue.split(separator)
-  if (operation === "enqueue" && words !== undefined) waiting.push(words)
+  if (operation === "enqueue") waiting.push(words ?? "")
   else if (operation === "popAll") waiting.length = 0
   else {
-    const [sent] = waiting.splice(words === undefined ? 0 : Math.max(0, waiting.indexOf(words)), 1)
+    const named = words === undefined ? 0 : waiting.indexOf(words)
+    const [sent] = named < 0 ? [] : waiting.splice(named, 1)
     if (operation === "remove" && sent !== undefined && !isBareCommand(sent) && addPrompt(state, sent))
       last[`sent ${sent}`] = sent
   }

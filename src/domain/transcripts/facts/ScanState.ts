@@ -61,10 +61,10 @@ export interface ScanState {
 /** The state before the first record. */
 export const newScan = (): ScanState => ({ facts: { prompts: 0 }, requests: [], changes: {}, last: {} })
 
-/** Returns the texts and media of a content that is a text or a list of parts. */
-const partsOf = (content: unknown): ReadonlyArray<Part> => {
+/** Returns the texts and media of a content that is a text, a part or a list of parts. */
+export const partsOf = (content: unknown): ReadonlyArray<Part> => {
   if (typeof content === "string") return [{ text: content }]
-  if (!Array.isArray(content)) return isJson(content) ? partsOf(content.parts) : []
+  if (!Array.isArray(content)) return isJson(content) ? partsOf(content.parts ?? [content]) : []
   return content.flatMap((part: unknown): Part | ReadonlyArray<Part> => {
     if (typeof part === "string") return [{ text: part }]
     const text = isJson(part) ? textAt(part, "text") : undefined

@@ -2,13 +2,15 @@ import { Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
+import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi } from "../pi/Record.ts"
+import { marksOf } from "../RecordLine.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { scanCodex } from "./CodexFacts.ts"
-import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, type ScanState } from "./ScanState.ts"
+import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, partsOf, type ScanState } from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -30,7 +32,12 @@ const scanGemini = (state: ScanState, json: Json): void => {
     case "Rewound":
       return addChange(state, "rewind")
     case "Message": {
-      if (record.role === "user") return void addPrompt(state, record.content)
+      if (record.role === "user") {
+        // Gemini CLI leaves commands out of the conversation.
+        const isLeftOut = marksOf(json).parts === undefined && leadingJunkNote(partsOf(record.content)) !== undefined
+        if (!isLeftOut) addPrompt(state, record.content)
+        return
+      }
       const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
       return addRequest(state, { id, at, model, usage })
     }

@@ -76,15 +76,15 @@ const readContent = ({ content }: Json, at: At): ReadonlyArray<Piece> | RecordPr
 }
 
 /** Returns the text of a message by Gemini CLI's rules, where a part that is not text counts as content. */
-const wordsOf = (pieces: ReadonlyArray<Piece>): string =>
-  pieces
-    .map(({ part }) => (isText(part) ? part.text : "[part]"))
+const wordsOf = (parts: ReadonlyArray<Part>): string =>
+  parts
+    .map((part) => (isText(part) ? part.text : "[part]"))
     .join("")
     .trim()
 
 /** Returns why Gemini CLI leaves a user message out of the conversation; undefined when it does not. */
-export const leadingJunkNote = (pieces: ReadonlyArray<Piece>): string | undefined => {
-  const words = wordsOf(pieces)
+export const leadingJunkNote = (parts: ReadonlyArray<Part>): string | undefined => {
+  const words = wordsOf(parts)
   if (words === "") return "blank message"
   return words.startsWith("/") || words.startsWith("?") ? "command" : undefined
 }
@@ -103,7 +103,7 @@ const readUser = (record: Json, text: string, at: At) => {
   if (isRecordProblem(exact)) return exact
   const native = readContent(record, at)
   if (isRecordProblem(native)) return native
-  const kind = exact === undefined ? leadingJunkNote(native) : undefined
+  const kind = exact === undefined ? leadingJunkNote(native.map(({ part }) => part)) : undefined
   if (kind !== undefined) return nothing(kind)
   const marks = readMarks(record)
   const authored = marks.author === undefined ? splitAuthorNote(native) : { author: undefined, pieces: native }

@@ -180,7 +180,7 @@ const knownKeys = ["text", "thought", "functionCall", "functionResponse", "inlin
 /** Returns why Gemini CLI leaves out a message in the user's role when it loads the session; undefined when it does not. */
 const leftOut = (parts: ReadonlyArray<Part>, author: Author | undefined): string | undefined => {
   if (author === "environment") return "environment message"
-  const kind = leadingJunkNote(parts.map((part) => ({ part, source: undefined })))
+  const kind = leadingJunkNote(parts)
   if (kind !== undefined) return kind
   const first = parts[0]?.text?.trimStart() ?? ""
   if (first.startsWith("<session_context>") || first.startsWith("<hook_context>")) return "context"

@@ -58,6 +58,34 @@ describe("prompts", () => {
     assert.strictEqual(read.filter(isPrompt).length, 4)
     assert.strictEqual(state.facts.prompts, 4)
   })
+
+  it("Claude Code: a record of the queue that names other words takes none from it", () => {
+    const at = (second: number) => ({ timestamp: `2026-01-01T00:00:0${second}Z`, sessionId: "s" })
+    const records = [
+      { type: "user", uuid: "u", parentUuid: null, ...at(1), message: { role: "user", content: "start" } },
+      { type: "queue-operation", operation: "enqueue", ...at(2), content: "and low water?" },
+      { type: "queue-operation", operation: "enqueue", ...at(3), content: [{ type: "text", text: "with a picture" }] },
+      { type: "queue-operation", operation: "remove", ...at(4), content: "of another session" }
+    ]
+    const state = newScan()
+    for (const record of records) scanRecord(state, "claude", record)
+    assert.strictEqual(state.facts.prompts, 1)
+    scanRecord(state, "claude", { type: "queue-operation", operation: "remove", ...at(5) })
+    assert.strictEqual(state.facts.prompts, 2)
+  })
+
+  it("Gemini CLI: commands are none, unless this program wrote them whole; a part without a list is one", () => {
+    const user = (content: unknown) => ({ id: "1", timestamp: "2026-01-01T00:00:01.000Z", type: "user", content })
+    const promptsIn = (record: unknown) => {
+      const state = newScan()
+      scanRecord(state, "gemini", record)
+      return state.facts.prompts
+    }
+    assert.strictEqual(promptsIn(user("/help me")), 0)
+    assert.strictEqual(promptsIn(user([{ text: "  ?" }])), 0)
+    assert.strictEqual(promptsIn({ ...user("/help me"), palimpsest: { parts: [{ text: "/help me" }] } }), 1)
+    assert.strictEqual(promptsIn(user({ text: "When is high water?" })), 1)
+  })
 })
 
 describe("the sums that an agent records itself", () => {
