@@ -200,7 +200,15 @@ describe("the sessions of other agents", () => {
     const { env } = yield* machine
     const copied = yield* run(["export", example, "-"], { env })
     assert.strictEqual(String(copied.stdout), readFileSync(example, "utf8"))
+    const own = String((yield* run(["sessions", "import", example], { env })).stdout).trim()
+    const opencode = path.join(env.HOME, "opencode.json")
+    const info = { id: "ses_1", role: "user", sessionID: "ses_1", time: { created: 1 } }
+    const said = { type: "text", text: "hello" }
+    writeFileSync(opencode, JSON.stringify({ info: { id: "ses_1" }, messages: [{ info, parts: [said] }] }))
+    const unsaid = yield* run(["export", opencode, "-"], { env })
+    assert.match(unsaid.stderr, /^palimpsest: standard output has no ending; add --to with one of the formats /)
     for (const args of [
+      ["export", own, "-"],
       ["export", example, "-", "--to", "pi"],
       ["compress", example, "--force", "--out", "-"]
     ]) {

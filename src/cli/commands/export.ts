@@ -61,9 +61,11 @@ const copyOthers = Effect.fnUntraced(function* (
 
 /** Returns the format to write: the given one, or that of the file's ending. */
 const formatOf = (file: string, to: FormatName | undefined) =>
-  Effect.fromResult(formatFor(file, to)).pipe(
-    Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${formatProblemText(problem)}`))
-  )
+  file === "-" && to === undefined
+    ? badInput(`standard output has no ending; add --to with one of the formats ${FormatName.literals.join(", ")}`)
+    : Effect.fromResult(formatFor(file, to)).pipe(
+        Effect.mapError((problem) => badInput(`${quotedPath(file)}: ${formatProblemText(problem)}`))
+      )
 
 /** Writes a conversation that is no session: in its own format where the file has that format's ending. */
 const writeOther = Effect.fnUntraced(function* (
@@ -139,18 +141,19 @@ export const exported = Command.make(
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
     const ending = (name: string) => /\.[^./\\]+$/.exec(name)?.[0]
     const isOther = isFile && to === undefined && (file === "-" || ending(file) === ending(session.path))
-    const format = isOther ? undefined : yield* formatOf(file, to)
+    const own = session.agent === "palimpsest" && file === "-" ? session.agent : undefined
+    const format = isOther ? undefined : yield* formatOf(file, to ?? own)
     if (all && file === "-") return yield* badInput("--all copies files: name FILE, not standard output")
     if (all && !isOther) {
       return yield* badInput(
         "--all copies files as they are: omit --to, and give FILE the ending of the session's file"
       )
     }
-    const own =
+    const count =
       format === undefined
         ? yield* copyFile(session.path, file, secrets)
         : yield* writeConversation(session, file, format, secrets)
-    const replaced = own + (all ? yield* copyOthers(session, file, secrets) : 0)
+    const replaced = count + (all ? yield* copyOthers(session, file, secrets) : 0)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)
   })
 ).pipe(
