@@ -136,6 +136,31 @@ for (const store of stores) {
       })
     })
 
+    it.live("what is nested too deep is refused as what it is", function* () {
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
+        const schema = (levels: number) => `{"type":"object","default":${nested(levels)}}`
+        const tools = (levels: number) =>
+          `{"tools":[{"name":"look_up_order","description":"","parameters":${schema(levels)}}]}`
+        await create(server, {})
+        const change = (body: string) => status(server.ask("PATCH", one, { body }))
+        for (const levels of [900, 100_000]) {
+          assert.strictEqual(await change(tools(levels)), 400)
+          assert.strictEqual(await change(`{"responseSchema":${schema(levels)}}`), 400)
+        }
+        assert.strictEqual(await change(tools(190)), 200)
+        const stream = await send(server)
+        await stream.until("Question")
+        const answerWith = (levels: number) =>
+          status(server.ask("POST", `${one}/calls/c1`, { body: `{"result":${nested(levels)}}` }))
+        for (const levels of [900, 100_000]) assert.strictEqual(await answerWith(levels), 400)
+        assert.strictEqual(await answerWith(490), 204)
+        const [end] = await stream.until("TurnEnded")
+        assert.deepInclude(fieldsOf(end), { status: "answered" })
+      })
+    })
+
     it.live("several calls wait at the same time, and an error is told to the model", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
       yield* serving({ home: newHome(), store, answers }, async (server) => {
