@@ -200,10 +200,10 @@ export const create = Effect.fnUntraced(function* (
   )
   const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
   const { id: _id, model: _model, title, ...record } = options
-  // Set first: the session is never without it. One of another session with this id is gone.
-  if ((yield* Effect.option(existing(stored, tenant, id)))._tag === "None") {
-    yield* records(stored, tenant, ({ set }) => set(id, record))
-  }
+  // Set first: the session is never without it. What a session left that had this id is replaced.
+  yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
+    records(stored, tenant, (kept) => kept.change(id, () => record))
+  )
   yield* store(stored, tenant, ({ add }) => add([started]))
   if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
   return yield* existing(stored, tenant, id)
@@ -228,7 +228,7 @@ export const copy = Effect.fnUntraced(function* (
   const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
   const record = yield* recordOf(stored, tenant, id)
   yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
-  yield* records(stored, tenant, ({ set }) => set(copied, record))
+  yield* records(stored, tenant, (kept) => kept.change(copied, () => record))
   return copied
 })
 
@@ -286,8 +286,7 @@ export const reading = (
     if (title === undefined) yield* existing(stored, tenant, id)
     else yield* store(stored, tenant, ({ rename }) => rename(id, title))
     if (Object.keys(change).length > 0) {
-      const record = changed(yield* recordOf(stored, tenant, id), change)
-      yield* records(stored, tenant, ({ set }) => set(id, record))
+      yield* records(stored, tenant, (kept) => kept.change(id, (record) => changed(record, change)))
     }
     return yield* withMetadata(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
   }),

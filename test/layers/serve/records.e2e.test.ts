@@ -56,6 +56,16 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       )
     const json = async (asking: Promise<Response>) => JSON.parse(await (await asking).text())
 
+    it.live("of two changes at the same time none is lost", function* () {
+      yield* serving([], async ({ ask }) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        const changes = [{ metadata: { customer: "7" } }, { instruction: "Be brief." }, { approvals: {} }]
+        await Promise.all(changes.map(async (body) => ask("PATCH", "/v1/sessions/one", { body })))
+        const { record } = await json(ask("GET", "/v1/sessions/one"))
+        assert.deepStrictEqual(record, Object.assign({}, ...changes))
+      })
+    })
+
     it.live("metadata are in lists, change and are removed, and go along with a fork", function* () {
       yield* serving(["answered"], async ({ ask }) => {
         const metadata = { customer: "7", "order.state": "open" }
