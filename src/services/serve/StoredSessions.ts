@@ -199,7 +199,7 @@ export const create = Effect.fnUntraced(function* (
     Effect.catchTag("SettingsError", internal)
   )
   const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
-  const { id: _id, model: _model, title, ...record } = options
+  const { id: _id, title, ...record } = options
   // Set first: the session is never without it. What a session left that had this id is replaced.
   yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
     records(stored, tenant, (kept) => kept.change(id, () => record))
