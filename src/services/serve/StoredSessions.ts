@@ -132,6 +132,10 @@ export const recordOf = (
 export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
   Effect.map(load(stored, tenant, id), ({ session }) => answerTo(session, message))
 
+/** Whether the turn of a session waits for a client. */
+export const isWaiting = (stored: StoredSessions, tenant: string, id: string) =>
+  Effect.map(load(stored, tenant, id), ({ session }) => openQuestions(session).length > 0)
+
 /** Returns what a compression did that this request asked for earlier; undefined if it was not carried out. */
 export const compressionBy = Effect.fnUntraced(function* (
   stored: StoredSessions,

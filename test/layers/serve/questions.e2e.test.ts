@@ -266,6 +266,23 @@ for (const store of stores) {
       })
     })
 
+    it.live("a stop does not wait for a turn that waits for its client", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      const began = yield* serving({ home, store, answers, settings: { drainSeconds: 60 } }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("Question")
+        return Date.now()
+      })
+      assert.isBelow(Date.now() - began, 10_000)
+      yield* serving({ home, store, answers, settings: { drainSeconds: 0 } }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
+      })
+    })
+
     it.live("an answer is taken while nobody works on the turn, also after its tool was removed", function* () {
       const home = newHome()
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
