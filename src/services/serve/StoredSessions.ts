@@ -378,7 +378,6 @@ export const removeAll = Effect.fnUntraced(function* (
         Effect.retry({ times: maxEnded, while: ({ _tag }) => _tag === "Conflict" }),
         Effect.catchTag("NotFound", () => Effect.void)
       )
-      yield* records(stored, tenant, (kept) => kept.remove(id))
       yield* forget(id)
       count += 1
     }
@@ -402,7 +401,4 @@ const untilFree =
  * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
-  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
-    untilFree(attempts),
-    Effect.andThen(records(stored, tenant, (kept) => kept.remove(id)))
-  )
+  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(untilFree(attempts))

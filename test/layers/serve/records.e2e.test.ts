@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { readdirSync, readFileSync, writeFileSync } from "node:fs"
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
@@ -139,6 +139,38 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
           three: undefined
         })
       })
+    })
+
+    it.live("what was set for a session goes with it, also when the settings retain it no more", function* () {
+      const home = newHome()
+      writeFileSync(join(home, "settings.json"), JSON.stringify({ sessionRetention: { maxCount: 1 } }))
+      for (const id of ["one", "two"]) {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { ask } = yield* startServer({ home, store, settings: { drainSeconds: 0 } })
+            yield* Effect.promise(async () => {
+              await ask("POST", "/v1/sessions", { body: { id, metadata: { of: `ZANZIBAR-${id}` } } })
+              await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } })).text()
+              const listed: ReadonlyArray<Row> = (await json(ask("GET", "/v1/sessions"))).sessions
+              assert.deepStrictEqual(
+                listed.map((row) => row.id),
+                [id]
+              )
+            })
+          })
+        )
+        // Days later.
+        if (store._tag === "Files") {
+          utimesSync(join(home, "tenants", "acme", "sessions", `${id}.jsonl`), 1, 1)
+        } else {
+          const database = new DatabaseSync(join(home, "serve.db"))
+          database.exec("UPDATE palimpsest_lines SET at = 1000")
+          database.close()
+        }
+      }
+      const left = storedBelow(home)
+      assert.include(left, "ZANZIBAR-two")
+      assert.notInclude(left, "ZANZIBAR-one")
     })
 
     it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
