@@ -181,6 +181,25 @@ for (const store of stores) {
       })
     })
 
+    it.live("two calls with the same id are two questions", function* () {
+      const asked: Array<ModelRequest> = []
+      const script = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c1"])
+      const answers: Answers = (request, index) => {
+        asked.push(request)
+        return typeof script === "function" ? script(request, index) : "none"
+      }
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const stream = await send(server)
+        const ids = (await stream.until("Question", 2)).map((question) => String(fieldsOf(question)["call"]))
+        assert.strictEqual(new Set(ids).size, 2)
+        for (const id of ids) assert.strictEqual(await answer(server, id, { result: `of ${id}` }), 204)
+        await stream.until("TurnEnded")
+        const told = JSON.stringify(asked[1]?.contents)
+        for (const id of ids) assert.include(told, `of ${id}`)
+      })
+    })
+
     it.live("at the deadline the model is told that nobody answered", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
       yield* serving({ home: newHome(), store, answers }, async (server) => {
