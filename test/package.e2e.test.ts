@@ -191,7 +191,7 @@ describe("the tarball", () => {
       assert.isBelow(size, 1_500_000)
       const names = [...files.keys()]
       const known =
-        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/)?[\w.-]+\.(?:ts|md|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
+        /^(?:dist\/lib\/(?:(?:api|domain|services|layers)\/.+|[a-z]+)\.(?:js|d\.ts|mjs|d\.mts)|docs\/(?:api\/.+\.md|[\w-]+\.(?:md|svg))|examples\/(?:library\/|cluster\/|product\/)?[\w.-]+\.(?:ts|md|html|jsonl|mjs|yaml)|README\.md|LICENSE|CHANGELOG\.md|package\.json)$/
       assert.deepStrictEqual(
         names.filter((name) => !known.test(name)),
         []

@@ -15,7 +15,7 @@ export type { CompressOptions } from "../services/chat/Compress.ts"
 export { NothingToAsk, type SendOptions, type TurnError } from "../services/chat/Turn.ts"
 export { Chats } from "../services/chat/Chats.ts"
 export { ChatDefaults, type ChatSettings, type ModelSettings, type TurnRetries } from "../services/chat/ChatSettings.ts"
-export { Activity, ChatEvent } from "../domain/chat/ChatEvent.ts"
+export { Activity, CallStatus, ChatEvent } from "../domain/chat/ChatEvent.ts"
 
 /** Opens the conversation of this key, which may be any text, until the scope closes. An unknown key begins a new one. */
 export const open = (key: string): Effect.Effect<Chat["Service"], SessionStoreError, Chats | Scope.Scope> =>

@@ -1,6 +1,7 @@
 /** Sessions: the append-only log of a conversation, its blobs, and the stores that keep them. */
 export { BadPattern } from "../services/platform/Patterns.ts"
 export { type Session, SessionEvent } from "../domain/session/Session.ts"
+export type { CallEnded, QuestionEvent } from "../domain/session/CallQuestions.ts"
 export { type NodeKind, type SessionTree, sessionTree, type TreeNode } from "../domain/session/SessionTree.ts"
 export {
   type BackedLine,

@@ -65,6 +65,7 @@ export class AnswerBuilder {
   finishReason: string | undefined
   usage: Usage | null = null
   private readonly quoted = new Set<string>()
+  private readonly ids = new Set<string>()
 
   /** Adds the next piece. Returns its calls, each with its index in the answer's parts. */
   push({ citations = [], finishReason, parts, usage }: Piece): ReadonlyArray<PlacedCall> {
@@ -81,19 +82,29 @@ export class AnswerBuilder {
         this.textRun.push(part.text)
       } else {
         this.close()
-        this.parts.push(part)
+        const call = isCall(part) ? this.identified(part.functionCall) : undefined
+        this.parts.push(call === undefined ? part : { ...part, functionCall: call })
         this.media += part.inlineData?.data?.length ?? 0
         if (isTooDeep(part)) this.isDeep = true
         else this.extras += extrasOf(part)
-        if (isCall(part)) {
-          const { id = "", name } = part.functionCall
+        if (call !== undefined) {
+          const { id = "", name } = call
           this.isNameLong ||= name.length > maxCallName || id.length > maxCallName
-          calls.push({ call: part.functionCall, part: this.parts.length - 1 })
+          calls.push({ call, part: this.parts.length - 1 })
         }
       }
     }
     this.calls += calls.length
     return calls
+  }
+
+  /** The call, without an id that names no call or two: results and questions would be taken for those of another call. */
+  private identified(call: FunctionCall): FunctionCall {
+    const { id, ...unnamed } = call
+    if (id === undefined) return call
+    if (id === "" || this.ids.has(id)) return unnamed
+    this.ids.add(id)
+    return call
   }
 
   /** The limit that the answer exceeds; undefined: none. */

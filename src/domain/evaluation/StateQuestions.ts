@@ -149,6 +149,9 @@ interface FailedCommand {
   readonly entry: EntryId
 }
 
+/** A here-document in the place of an argument: `-m "$(cat <<'EOF' …)"`. Nobody who tells of the command repeats the form. */
+const documentArgument = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n([^]*?)\n\s*\1\s*\)/g
+
 /** The state that a conversation reaches: reads its entries, oldest first, and asks about them. Paths are relative to the folders. */
 export class WorkState {
   private readonly entries: ReadonlyArray<Entry>
@@ -257,7 +260,7 @@ export class WorkState {
   }
 
   private commandSubject(command: string): string {
-    return withoutView(plain(command, this.folders))
+    return withoutView(plain(command.replace(documentArgument, "$2"), this.folders))
   }
 
   private pathSubject(path: string): string {

@@ -1,9 +1,12 @@
 import { Predicate, Schema } from "effect"
+import { isTooDeep } from "../text/JsonText.ts"
 
 /** What a client sets for a session beside its conversation. */
 
 /** Maximum length of the JSON of a tool's parameters, in characters. */
 const maxSchemaChars = 32_768
+/** Records, messages and requests to models hold schemas some levels deep. */
+const maxSchemaDepth = 200
 const maxTools = 64
 const maxMetadata = 16
 /** The longest time that a question waits: a week. */
@@ -13,8 +16,8 @@ export const defaultDeadline = 600_000
 
 /** A JSON schema. */
 export const JsonSchema = Schema.Record(Schema.String, Schema.Json).check(
-  Schema.makeFilter((schema) => JSON.stringify(schema).length <= maxSchemaChars, {
-    expected: `a JSON schema of at most ${maxSchemaChars} characters`
+  Schema.makeFilter((schema) => !isTooDeep(schema, maxSchemaDepth) && JSON.stringify(schema).length <= maxSchemaChars, {
+    expected: `a JSON schema of at most ${maxSchemaChars} characters and ${maxSchemaDepth} levels`
   })
 )
 

@@ -1,13 +1,23 @@
 import { Equal, Schema } from "effect"
 import { CallStatus } from "../chat/ChatEvent.ts"
 import { EntryId } from "../conversation/Conversation.ts"
+import { isTooDeep } from "../text/JsonText.ts"
 
 /** The questions of turns that clients answer: calls of the product's own tools, and calls that need approval. */
+
+/** Maximum nesting depth of a result: the log and requests to models hold it some levels deep. */
+const maxResultDepth = 500
 
 /** What a client answers. */
 export const ClientAnswer = Schema.Union([
   /** The result of a call of the client's own tool. */
-  Schema.Struct({ result: Schema.Json }),
+  Schema.Struct({
+    result: Schema.Json.check(
+      Schema.makeFilter((result) => !isTooDeep(result, maxResultDepth), {
+        expected: `a result of at most ${maxResultDepth} levels`
+      })
+    )
+  }),
   /** Why a call of the client's own tool has no result, in words for the model. */
   Schema.Struct({ error: Schema.String.check(Schema.isMinLength(1), Schema.isMaxLength(10_000)) }),
   /** Whether a call may run. `reason`: words for the model with a denial. */

@@ -43,11 +43,11 @@ export const isDeeper = (json: string, levels: number): boolean => firstBeyond(j
 
 const isNested = (value: unknown): value is object => typeof value === "object" && value !== null
 
-/** Returns whether a value that was parsed elsewhere is nested deeper than `maxDepth`. */
-export const isTooDeep = (value: unknown): boolean => {
+/** Returns whether a value that was parsed elsewhere is nested deeper than this many levels. */
+export const isTooDeep = (value: unknown, levels = maxDepth): boolean => {
   let level = [value].filter(isNested)
   for (let depth = 0; level.length > 0; depth += 1) {
-    if (depth === maxDepth) return true
+    if (depth === levels) return true
     level = level.flatMap((one) => Object.values(one).filter(isNested))
   }
   return false

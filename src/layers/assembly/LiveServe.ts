@@ -9,6 +9,7 @@ import * as LocalSessions from "../../services/serve/LocalSessions.ts"
 import { metered } from "../../services/serve/MeteredModel.ts"
 import { ServedSessions } from "../../services/serve/ServedSessions.ts"
 import * as SessionEntity from "../../services/serve/SessionEntity.ts"
+import { SessionRecords } from "../../services/serve/SessionRecords.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import { TenantRuntimes, TenantUnavailable } from "../../services/serve/TenantRuntimes.ts"
 import { SessionStore } from "../../services/session/SessionStore.ts"
@@ -73,6 +74,16 @@ const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
 const sqlRecords = (tenant: string, client: SqlClient.SqlClient) =>
   Layer.provide(SqlSessionRecords.layer(tenant), Layer.succeed(SqlClient.SqlClient, client))
 
+/** The sessions of a tenant with their records: whoever deletes a session, also because its time is over, deletes both. */
+const withRecords = Layer.effect(
+  SessionStore,
+  Effect.gen(function* () {
+    const store = yield* SessionStore
+    const records = yield* SessionRecords
+    return { ...store, remove: (id: string) => Effect.andThen(store.remove(id), records.remove(id)) }
+  })
+)
+
 /**
  * A runtime for each tenant. The tenant `local` works in the user's home folder and in the folder of the server. Every other
  * one has a home of its own, with its sessions, memory and trust, and gets only the user's settings and models.
@@ -107,7 +118,10 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
           client === undefined
             ? FileSessionRecords.layer(tenant === localTenant ? home : path.join(home, "tenants", tenant))
             : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
-        const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
+        const runtime = Layer.merge(
+          Layer.provideMerge(withRecords, stored),
+          Layer.succeed(Settings, readOnly(own))
+        ).pipe(
           Layer.provideMerge(
             LiveRuntime.layer({
               ...places,

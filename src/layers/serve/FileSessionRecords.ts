@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Layer, Option, Path, Schema } from "effect"
+import { Effect, FileSystem, Layer, Option, Path, Schema, Semaphore } from "effect"
 import { SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -21,6 +21,7 @@ export const layer = (home: string) =>
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
+      const changing = yield* Semaphore.make(1)
       const fileOf = (id: string) => path.join(home, "served", `${id}.json`)
       const read = (id: string) =>
         Effect.map(
@@ -33,8 +34,9 @@ export const layer = (home: string) =>
             Effect.map((records) => new Map(records.flat())),
             withSessionErrors("read")
           ),
-        set: (id, record) =>
-          AtomicFile.writePrivate(fileOf(id), encode(record)).pipe(
+        change: (id, to) =>
+          Effect.flatMap(read(id), ([found]) => AtomicFile.writePrivate(fileOf(id), encode(to(found?.[1] ?? {})))).pipe(
+            changing.withPermit,
             Effect.provideContext(platform),
             withSessionErrors("append", id)
           ),

@@ -3,6 +3,7 @@ import { SqlClient } from "effect/sql"
 import { SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { SessionRecords } from "../../services/serve/SessionRecords.ts"
+import { inTransaction } from "../platform/SqlTransaction.ts"
 import { databaseError } from "../session/SqlSessionBacking.ts"
 
 /** What clients set for sessions, in a table of the database. */
@@ -40,12 +41,16 @@ export const layer = (tenant: string) =>
                 ),
                 inDatabase("read")
               ),
-        set: (id, record) =>
-          sql`INSERT INTO palimpsest_session_records ${sql.insert({ tenant, session: id, record: encode(record) })}
-            ON CONFLICT (tenant, session) DO UPDATE SET record = excluded.record`.pipe(
-            Effect.asVoid,
-            inDatabase("append")
-          ),
+        change: (id, to) =>
+          Effect.gen(function* () {
+            // The row is locked until the end: another change waits, and sees this one.
+            const [row] = yield* sql<{ readonly record: string }>`INSERT INTO palimpsest_session_records AS kept
+              ${sql.insert({ tenant, session: id, record: "{}" })}
+              ON CONFLICT (tenant, session) DO UPDATE SET record = kept.record RETURNING record`
+            const record = encode(to(Option.getOrElse(decode(row?.record), () => ({}))))
+            yield* sql`UPDATE palimpsest_session_records SET record = ${record}
+              WHERE tenant = ${tenant} AND session = ${id}`
+          }).pipe((work) => inTransaction(sql, work), inDatabase("append")),
         remove: (id) =>
           sql`DELETE FROM palimpsest_session_records WHERE tenant = ${tenant} AND session = ${id}`.pipe(
             Effect.asVoid,

@@ -136,7 +136,8 @@ const lastId = Effect.fnUntraced(
 /** The messages that the engine keeps for a session, and the steps of its compressions: they hold the words of users and of models. */
 const ofEngine = (sql: SqlClient.SqlClient, tenant: string, id: string) => {
   const entity = entityId(tenant, id)
-  const own = sql`entity_id = ${entity} OR entity_id LIKE ${`${entity.replaceAll("_", "\\_")}/%`} ESCAPE '\\'`
+  // LIKE does not tell small from capital letters in SQLite.
+  const own = sql`entity_id = ${entity} OR SUBSTR(entity_id, 1, ${entity.length + 1}) = ${`${entity}/`}`
   return Effect.andThen(
     sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${own})`,
     sql`DELETE FROM cluster_messages WHERE ${own}`

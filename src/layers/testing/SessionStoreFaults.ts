@@ -105,7 +105,8 @@ const timePasses = Effect.forever(
 /** Maximum number of storage calls that `events` may take. */
 const maxCalls = 400
 
-interface Variant {
+/** A storage whose calls can fail. */
+export interface Variant {
   readonly name: string
   readonly make: Effect.Effect<FaultyStorage, unknown, Scope.Scope>
   /** Fails every n-th call only, for a storage that needs many calls to start. Default: 1. */

@@ -12,8 +12,8 @@ export class ApiTokens extends Context.Service<
   {
     /** Returns the tenant of a token. Undefined for an invalid one. Takes the same time for every token. */
     readonly tenantOf: (token: Redacted.Redacted) => Effect.Effect<string | undefined>
-    /** Waits until a valid token is revoked. */
-    readonly revoked: (token: Redacted.Redacted) => Effect.Effect<void>
+    /** Waits until a token is not one of this tenant any more. */
+    readonly revoked: (token: Redacted.Redacted, tenant: string) => Effect.Effect<void>
   }
 >()("palimpsest/services/serve/ApiTokens") {
   /** Provides the tokens that `read` returns. While it fails, the tokens that it returned before stay valid. */
@@ -52,9 +52,9 @@ const make = Effect.fnUntraced(function* <E extends { readonly message: string }
       const hash = yield* hashOf(token)
       return tenantIn(yield* SubscriptionRef.get(tokens), hash)
     }),
-    revoked: Effect.fnUntraced(function* (token) {
+    revoked: Effect.fnUntraced(function* (token, tenant) {
       const hash = yield* hashOf(token)
-      const gone = Stream.filter(SubscriptionRef.changes(tokens), (now) => tenantIn(now, hash) === undefined)
+      const gone = Stream.filter(SubscriptionRef.changes(tokens), (now) => tenantIn(now, hash) !== tenant)
       yield* Stream.runDrain(Stream.take(gone, 1))
     })
   })

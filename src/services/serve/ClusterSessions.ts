@@ -52,6 +52,8 @@ interface Front {
   readonly storage: MessageStorage.MessageStorage["Service"]
   /** The messages that runners are answering. */
   readonly sends: FiberSet.FiberSet
+  /** Their sessions. */
+  readonly answering: Set<{ readonly tenant: string; readonly id: string }>
   /** Completed when the streams should end because the server stops. */
   readonly closing: Deferred.Deferred<void>
   /** The server is stopping: it starts nothing new. */
@@ -178,11 +180,14 @@ const unseen = Effect.fnUntraced(function* (
  */
 const accepted = Effect.fnUntraced(function* (
   front: Front,
-  session: Client,
+  tenant: string,
+  id: string,
   message: string,
   { media, options, text }: MessageToSend,
   release: Effect.Effect<void>
 ) {
+  const session = client(front, tenant, id)
+  const of = { tenant, id }
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
@@ -199,8 +204,14 @@ const accepted = Effect.fnUntraced(function* (
     Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
     Effect.flatMap((end) => Deferred.succeed(ended, end)),
     Effect.ignore,
-    Effect.ensuring(release)
+    Effect.ensuring(
+      Effect.andThen(
+        Effect.sync(() => front.answering.delete(of)),
+        release
+      )
+    )
   )
+  front.answering.add(of)
   yield* FiberSet.run(front.sends, work)
   return { stored, ended }
 })
@@ -274,19 +285,20 @@ const send = Effect.fnUntraced(function* (
   if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
   const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
   if (!isAccepted) yield* limiter.checkTokens(tenant)
-  const session = client(front, tenant, id)
   const { ended, release, stored } = yield* Effect.uninterruptible(
     Effect.gen(function* () {
       const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
       // A message whose turn failed, or that the session does not hold any more, is answered again.
       if (request !== undefined && !isAccepted) yield* front.sharding.reset(request)
-      return { ...(yield* accepted(front, session, messageId, message, release)), release }
+      return { ...(yield* accepted(front, tenant, id, messageId, message, release)), release }
     })
   )
   yield* Deferred.await(stored)
   if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
     yield* Effect.addFinalizer(() =>
-      Effect.flatMap(Deferred.isDone(ended), (isDone) => (isDone ? Effect.void : Effect.ignore(session.Cancel())))
+      Effect.flatMap(Deferred.isDone(ended), (isDone) =>
+        isDone ? Effect.void : Effect.ignore(client(front, tenant, id).Cancel())
+      )
     )
   }
   const poll = Effect.flatMap(Deferred.poll(ended), (done) => Effect.transposeOption(done))
@@ -366,11 +378,22 @@ const compress = Effect.fnUntraced(function* (
   )
 })
 
+/** Whether no turn runs but those that wait for clients: whoever takes them up waits on. */
+const isQuiet = ({ answering, stored }: Front) =>
+  Effect.map(
+    Effect.forEach(answering, ({ id, tenant }) =>
+      Effect.orElseSucceed(StoredSessions.isWaiting(stored, tenant, id), () => false)
+    ),
+    (waiting) => waiting.every((each) => each)
+  )
+
 /** Waits for the running turns, up to the time in the settings, and ends the streams. */
 const drain = Effect.fnUntraced(function* (front: Front) {
   front.isDraining = true
-  if ((yield* FiberSet.size(front.sends)) > 0) {
-    yield* Effect.timeoutOption(FiberSet.awaitEmpty(front.sends), `${front.settings.drainSeconds ?? 20} seconds`)
+  if (front.answering.size > 0) {
+    yield* Effect.repeat(isQuiet(front), { schedule: Schedule.spaced("250 millis"), until: (quiet) => quiet }).pipe(
+      Effect.timeoutOption(`${front.settings.drainSeconds ?? 20} seconds`)
+    )
     // Gives the streams a moment to send their end.
     yield* Effect.sleep("500 millis")
   }
@@ -386,6 +409,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     sharding: yield* Sharding.Sharding,
     storage: yield* MessageStorage.MessageStorage,
     sends: yield* FiberSet.make<void>(),
+    answering: new Set(),
     closing: yield* Deferred.make<void>(),
     isDraining: false
   }

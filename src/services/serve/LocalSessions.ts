@@ -170,10 +170,22 @@ const search = (state: State, ...[tenant, id, pattern, maxTokens]: Arguments<"se
     )
   )
 
+/** Ends the turns that only wait for clients: who takes them up waits on. */
+const endWaiting = ({ opened }: State) =>
+  Effect.forEach(
+    opened.values(),
+    ({ questions, running }) =>
+      running?.fiber === undefined || !questions.isWaiting ? Effect.void : Fiber.interrupt(running.fiber),
+    { discard: true }
+  )
+
 /** Waits for the running turns, up to the time in the settings, then ends the rest and all streams. */
 const drain = Effect.fnUntraced(function* (state: State) {
   state.isDraining = true
-  yield* Effect.timeoutOption(FiberSet.awaitEmpty(state.turns), `${state.settings.drainSeconds ?? 20} seconds`)
+  yield* FiberSet.awaitEmpty(state.turns).pipe(
+    Effect.raceFirst(Effect.forever(Effect.delay(endWaiting(state), "100 millis"))),
+    Effect.timeoutOption(`${state.settings.drainSeconds ?? 20} seconds`)
+  )
   yield* FiberSet.clear(state.turns)
   for (const session of state.opened.values()) {
     yield* session.flush

@@ -330,7 +330,7 @@ const TenantGroup = HttpApiGroup.make("tenant")
     }).annotateMerge(
       described(
         "Export all sessions",
-        'A stream of JSON lines: for each session `{"_tag": "Session", "id", "title", "record"}`, then the lines of its export in the format palimpsest.'
+        'A stream of JSON lines: for each session `{"_tag": "Session", "id", "title", "record"}`, then the lines of its export in the format palimpsest; with `"problem"` in the place of those where it cannot be read.'
       )
     ),
     HttpApiEndpoint.delete("removeAll", "/tenant", {

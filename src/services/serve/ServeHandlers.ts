@@ -184,7 +184,7 @@ const authorization = Layer.effect(
         const request = yield* HttpServerRequest.HttpServerRequest
         // The handler gets the same text, or the same failure.
         if (isLarge(request.headers)) yield* receiving(tenant).withPermit(Effect.exit(request.text))
-        return yield* Effect.provideService(work, Caller, { tenant, revoked: tokens.revoked(credential) })
+        return yield* Effect.provideService(work, Caller, { tenant, revoked: tokens.revoked(credential, tenant) })
       })
     })
   })

@@ -8,8 +8,11 @@ export class SessionRecords extends Context.Service<
   {
     /** The records of these sessions. A session without one is absent. */
     readonly get: (ids: ReadonlyArray<string>) => Effect.Effect<ReadonlyMap<string, SessionRecord>, SessionStoreError>
-    /** Replaces a record. It is durable when this returns. */
-    readonly set: (id: string, record: SessionRecord) => Effect.Effect<void, SessionStoreError>
+    /** Replaces a record, an empty one where there is none. It is durable when this returns. Of several changes none is lost. */
+    readonly change: (
+      id: string,
+      to: (record: SessionRecord) => SessionRecord
+    ) => Effect.Effect<void, SessionStoreError>
     /** Deletes a record, if there is one. */
     readonly remove: (id: string) => Effect.Effect<void, SessionStoreError>
   }

@@ -23,7 +23,7 @@ import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
 import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { BadRequest, NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { BadRequest, Conflict, NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
 import { SessionRecords } from "./SessionRecords.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
@@ -35,6 +35,9 @@ import { openQuestions } from "./TurnQuestions.ts"
 export const newId = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
   Effect.provide(SecureRandom.layerWebCrypto)
 )
+
+/** What clients read of a session with a broken log. */
+const unreadable = "it cannot be read"
 
 /** A session as its summary shows it. */
 type Row = Omit<SessionRow, "metadata">
@@ -53,7 +56,7 @@ export const rowOf = (summary: SessionSummary, running: string | null, isOpen: b
   bytes: summary.bytes,
   running,
   isHeld: summary.holder !== undefined && !isOpen,
-  problem: summary.problem === undefined ? null : "it cannot be read"
+  problem: summary.problem === undefined ? null : unreadable
 })
 
 /** Maximum number of cached totals, so that a list does not read each log again. */
@@ -132,6 +135,10 @@ export const recordOf = (
 export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
   Effect.map(load(stored, tenant, id), ({ session }) => answerTo(session, message))
 
+/** Whether the turn of a session waits for a client. */
+export const isWaiting = (stored: StoredSessions, tenant: string, id: string) =>
+  Effect.map(load(stored, tenant, id), ({ session }) => openQuestions(session).length > 0)
+
 /** Returns what a compression did that this request asked for earlier; undefined if it was not carried out. */
 export const compressionBy = Effect.fnUntraced(function* (
   stored: StoredSessions,
@@ -199,11 +206,11 @@ export const create = Effect.fnUntraced(function* (
     Effect.catchTag("SettingsError", internal)
   )
   const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
-  const { id: _id, model: _model, title, ...record } = options
-  // Set first: the session is never without it. One of another session with this id is gone.
-  if ((yield* Effect.option(existing(stored, tenant, id)))._tag === "None") {
-    yield* records(stored, tenant, ({ set }) => set(id, record))
-  }
+  const { id: _id, title, ...record } = options
+  // Set first: the session is never without it. What a session left that had this id is replaced.
+  yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
+    records(stored, tenant, (kept) => kept.change(id, () => record))
+  )
   yield* store(stored, tenant, ({ add }) => add([started]))
   if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
   return yield* existing(stored, tenant, id)
@@ -228,7 +235,7 @@ export const copy = Effect.fnUntraced(function* (
   const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
   const record = yield* recordOf(stored, tenant, id)
   yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
-  yield* records(stored, tenant, ({ set }) => set(copied, record))
+  yield* records(stored, tenant, (kept) => kept.change(copied, () => record))
   return copied
 })
 
@@ -286,8 +293,7 @@ export const reading = (
     if (title === undefined) yield* existing(stored, tenant, id)
     else yield* store(stored, tenant, ({ rename }) => rename(id, title))
     if (Object.keys(change).length > 0) {
-      const record = changed(yield* recordOf(stored, tenant, id), change)
-      yield* records(stored, tenant, ({ set }) => set(id, record))
+      yield* records(stored, tenant, (kept) => kept.change(id, (record) => changed(record, change)))
     }
     return yield* withMetadata(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
   }),
@@ -322,14 +328,15 @@ export const reading = (
 export const withMetadata = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
   Effect.map(recordOf(stored, tenant, row.id), ({ metadata = {} }) => ({ ...row, metadata }))
 
-/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out. */
+/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is the head. */
 export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
   const ids = yield* store(stored, tenant, ({ list }) => list)
   const exported = Effect.fnUntraced(function* (id: string) {
     const { title } = yield* existing(stored, tenant, id)
     const head = { _tag: "Session", id, title: title ?? null, record: yield* recordOf(stored, tenant, id) }
-    const { events } = yield* load(stored, tenant, id)
-    const lines = yield* TranscriptExport.lines("palimpsest", events)
+    const loaded = yield* Effect.catchTag(load(stored, tenant, id), "Failed", () => Effect.undefined)
+    if (loaded === undefined) return Bytes.encode(`${JSON.stringify({ ...head, problem: unreadable })}\n`)
+    const lines = yield* TranscriptExport.lines("palimpsest", loaded.events)
     return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
   })
   return Stream.fromIterable(ids).pipe(
@@ -340,6 +347,8 @@ export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, te
 
 /** How often a deletion looks for sessions that were begun while it ran. */
 const maxRounds = 5
+/** The messages of a session, running and waiting, that a deletion ends. */
+const maxEnded = 40
 
 /** Deletes everything of a tenant. `close`: ends the turn of a session, and closes it; `forget`: deletes what the engine has of it. */
 export const removeAll = Effect.fnUntraced(function* (
@@ -352,21 +361,23 @@ export const removeAll = Effect.fnUntraced(function* (
     return yield* new BadRequest({ message: "the tenant local is the user of this machine; delete its sessions" })
   }
   let count = 0
-  for (let round = 0; round < maxRounds; round += 1) {
+  for (let round = 0; round <= maxRounds; round += 1) {
     const ids = yield* store(stored, tenant, ({ list }) => list)
     if (ids.length === 0) break
+    if (round === maxRounds) {
+      return yield* new Conflict({ message: "sessions are begun while they are deleted; revoke the tokens first" })
+    }
     for (const id of ids) {
-      yield* Effect.catchTag(close(id), "NotFound", () => Effect.void)
-      yield* inTenant(
+      const removed = inTenant(
         stored,
         tenant,
         SessionStore.use((sessions) => sessions.remove(id))
-      ).pipe(
-        untilFree(40),
-        Effect.catchTag("SessionStoreError", storeError),
+      ).pipe(untilFree(5), Effect.catchTag("SessionStoreError", storeError))
+      yield* Effect.andThen(close(id), removed).pipe(
+        // The next message begins as soon as the one before is cancelled.
+        Effect.retry({ times: maxEnded, while: ({ _tag }) => _tag === "Conflict" }),
         Effect.catchTag("NotFound", () => Effect.void)
       )
-      yield* records(stored, tenant, (kept) => kept.remove(id))
       yield* forget(id)
       count += 1
     }
@@ -390,7 +401,4 @@ const untilFree =
  * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
-  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
-    untilFree(attempts),
-    Effect.andThen(records(stored, tenant, (kept) => kept.remove(id)))
-  )
+  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(untilFree(attempts))

@@ -147,6 +147,12 @@ describe("the questions", () => {
       ["npm publish: said"]
     ],
     [
+      "name a command by its words, where one of them is a here-document",
+      "refusal",
+      did("Bash", { command: "git commit -m \"$(cat <<'EOF'\nClose it\n\nAt last.\nEOF\n)\"" }, refusedCall, true),
+      ['git commit -m "Close it At last.": said']
+    ],
+    [
       "ask for the latest commits by their subjects",
       "commit",
       ran('git commit -am "Close the socket"', 0, "[main 1a2b3c4] Close the socket\n 1 file changed"),

@@ -1,9 +1,10 @@
-import { Context, Effect, Fiber, Schedule, Scope } from "effect"
+import { Context, Effect, Fiber, Layer, Redacted, Schedule, Scope } from "effect"
 import { existsSync, writeFileSync } from "node:fs"
 import { request } from "node:http"
 import { connect } from "node:net"
 import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
+import { ApiTokens, hashOf } from "../../../src/services/serve/ApiTokens.ts"
 import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -740,6 +741,20 @@ describe("a token that is revoked", () => {
     })
     abort.abort()
     yield* Effect.promise(() => others)
+  })
+})
+
+describe("a token that another tenant gets", () => {
+  it.live("is no longer one of the first", function* () {
+    const token = Redacted.make(tokens.acme)
+    const hash = yield* hashOf(token)
+    let tenant = "acme"
+    const services = yield* Layer.build(ApiTokens.layer(Effect.sync(() => [{ tenant, hash }])))
+    const { revoked, tenantOf } = Context.get(services, ApiTokens)
+    const first = yield* Effect.forkChild(revoked(token, "acme"))
+    tenant = "zeta"
+    yield* Fiber.join(first)
+    assert.strictEqual(yield* tenantOf(token), "zeta")
   })
 })
 

@@ -26,6 +26,30 @@ const closing = Layer.effect(
 
 describe("the journal of turns", () => {
   it.live(
+    "forgets what the engine has of a session, and of no other one",
+    Layer.provideMerge(SqlTurnJournal.layer, SqliteClient.layer(":memory:")),
+    function* () {
+      const journal = yield* TurnJournal
+      if (journal === undefined) return assert.fail("there is no journal")
+      const sql = yield* SqlClient.SqlClient
+      yield* sql`CREATE TABLE cluster_messages (id INTEGER, entity_id TEXT)`
+      yield* sql`CREATE TABLE cluster_replies (request_id INTEGER)`
+      const others = ["acme/ONE", "acme/ONE/1/0", "acme/onerous/1/0", "local/one/1/0"]
+      for (const [id, entity] of ["acme/one", "acme/one/1/0", ...others].entries()) {
+        yield* sql`INSERT INTO cluster_messages ${sql.insert({ id, entity_id: entity })}`
+        yield* sql`INSERT INTO cluster_replies ${sql.insert({ request_id: id })}`
+      }
+      yield* journal.forget("acme", "one")
+      const left = yield* sql`SELECT entity_id FROM cluster_messages ORDER BY id`
+      assert.deepStrictEqual(
+        left.map((row) => row["entity_id"]),
+        others
+      )
+      assert.strictEqual((yield* sql`SELECT request_id FROM cluster_replies`).length, others.length)
+    }
+  )
+
+  it.live(
     "stores events once when it closes after the commit",
     Layer.provide(SqlTurnJournal.layer, closing),
     function* () {

@@ -136,6 +136,31 @@ for (const store of stores) {
       })
     })
 
+    it.live("what is nested too deep is refused as what it is", function* () {
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        const nested = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`
+        const schema = (levels: number) => `{"type":"object","default":${nested(levels)}}`
+        const tools = (levels: number) =>
+          `{"tools":[{"name":"look_up_order","description":"","parameters":${schema(levels)}}]}`
+        await create(server, {})
+        const change = (body: string) => status(server.ask("PATCH", one, { body }))
+        for (const levels of [900, 100_000]) {
+          assert.strictEqual(await change(tools(levels)), 400)
+          assert.strictEqual(await change(`{"responseSchema":${schema(levels)}}`), 400)
+        }
+        assert.strictEqual(await change(tools(190)), 200)
+        const stream = await send(server)
+        await stream.until("Question")
+        const answerWith = (levels: number) =>
+          status(server.ask("POST", `${one}/calls/c1`, { body: `{"result":${nested(levels)}}` }))
+        for (const levels of [900, 100_000]) assert.strictEqual(await answerWith(levels), 400)
+        assert.strictEqual(await answerWith(490), 204)
+        const [end] = await stream.until("TurnEnded")
+        assert.deepInclude(fieldsOf(end), { status: "answered" })
+      })
+    })
+
     it.live("several calls wait at the same time, and an error is told to the model", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
       yield* serving({ home: newHome(), store, answers }, async (server) => {
@@ -153,6 +178,25 @@ for (const store of stores) {
           said(stream.events()),
           JSON.stringify({ c1: { output: "sent" }, c2: { error: "there is no order 8" } })
         )
+      })
+    })
+
+    it.live("two calls with the same id are two questions", function* () {
+      const asked: Array<ModelRequest> = []
+      const script = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c1"])
+      const answers: Answers = (request, index) => {
+        asked.push(request)
+        return typeof script === "function" ? script(request, index) : "none"
+      }
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const stream = await send(server)
+        const ids = (await stream.until("Question", 2)).map((question) => String(fieldsOf(question)["call"]))
+        assert.strictEqual(new Set(ids).size, 2)
+        for (const id of ids) assert.strictEqual(await answer(server, id, { result: `of ${id}` }), 204)
+        await stream.until("TurnEnded")
+        const told = JSON.stringify(asked[1]?.contents)
+        for (const id of ids) assert.include(told, `of ${id}`)
       })
     })
 
@@ -238,6 +282,23 @@ for (const store of stores) {
         const tags = stream.events().map(({ event }) => event._tag)
         assert.strictEqual(tags.filter((tag) => tag === "TurnStarted").length, 1)
         assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" }, c2: { output: "packed" } }))
+      })
+    })
+
+    it.live("a stop does not wait for a turn that waits for its client", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      const began = yield* serving({ home, store, answers, settings: { drainSeconds: 60 } }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("Question")
+        return Date.now()
+      })
+      assert.isBelow(Date.now() - began, 10_000)
+      yield* serving({ home, store, answers, settings: { drainSeconds: 0 } }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
       })
     })
 

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { readdirSync, readFileSync } from "node:fs"
+import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import { DatabaseSync } from "node:sqlite"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
@@ -56,6 +56,16 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       )
     const json = async (asking: Promise<Response>) => JSON.parse(await (await asking).text())
 
+    it.live("of two changes at the same time none is lost", function* () {
+      yield* serving([], async ({ ask }) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        const changes = [{ metadata: { customer: "7" } }, { instruction: "Be brief." }, { approvals: {} }]
+        await Promise.all(changes.map(async (body) => ask("PATCH", "/v1/sessions/one", { body })))
+        const { record } = await json(ask("GET", "/v1/sessions/one"))
+        assert.deepStrictEqual(record, Object.assign({}, ...changes))
+      })
+    })
+
     it.live("metadata are in lists, change and are removed, and go along with a fork", function* () {
       yield* serving(["answered"], async ({ ask }) => {
         const metadata = { customer: "7", "order.state": "open" }
@@ -105,6 +115,77 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
           assert.notInclude(text, "theirs")
           const one = await (await ask("GET", "/v1/sessions/one/export")).text()
           assert.include(lines.map((line) => JSON.stringify(line)).join("\n"), one.split("\n")[1] ?? "none")
+        }
+      )
+    })
+
+    it.live("an export goes on after a session that cannot be read, and says which", function* () {
+      yield* serving(["answered"], async ({ ask }, home) => {
+        for (const id of ["one", "two", "three"]) await ask("POST", "/v1/sessions", { body: { id } })
+        if (store._tag === "Files") {
+          writeFileSync(join(home, "tenants", "acme", "sessions", "two.jsonl"), `{"_tag":"Nothing"}\nbroken\n{}\n`)
+        } else {
+          const database = new DatabaseSync(join(home, "serve.db"))
+          database.exec(
+            "UPDATE palimpsest_lines SET line = 'broken' WHERE session IN (SELECT session FROM palimpsest_sessions WHERE id = 'two')"
+          )
+          database.close()
+        }
+        const lines = (await (await ask("GET", "/v1/export")).text()).trimEnd().split("\n")
+        const heads = lines.map((line) => JSON.parse(line)).filter(({ _tag }) => _tag === "Session")
+        assert.deepStrictEqual(Object.fromEntries(heads.map(({ id, problem }) => [id, problem])), {
+          one: undefined,
+          two: "it cannot be read",
+          three: undefined
+        })
+      })
+    })
+
+    it.live("what was set for a session goes with it, also when the settings retain it no more", function* () {
+      const home = newHome()
+      writeFileSync(join(home, "settings.json"), JSON.stringify({ sessionRetention: { maxCount: 1 } }))
+      for (const id of ["one", "two"]) {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { ask } = yield* startServer({ home, store, settings: { drainSeconds: 0 } })
+            yield* Effect.promise(async () => {
+              await ask("POST", "/v1/sessions", { body: { id, metadata: { of: `ZANZIBAR-${id}` } } })
+              await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } })).text()
+              const listed: ReadonlyArray<Row> = (await json(ask("GET", "/v1/sessions"))).sessions
+              assert.deepStrictEqual(
+                listed.map((row) => row.id),
+                [id]
+              )
+            })
+          })
+        )
+        // Days later.
+        if (store._tag === "Files") {
+          utimesSync(join(home, "tenants", "acme", "sessions", `${id}.jsonl`), 1, 1)
+        } else {
+          const database = new DatabaseSync(join(home, "serve.db"))
+          database.exec("UPDATE palimpsest_lines SET at = 1000")
+          database.close()
+        }
+      }
+      const left = storedBelow(home)
+      assert.include(left, "ZANZIBAR-two")
+      assert.notInclude(left, "ZANZIBAR-one")
+    })
+
+    it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
+      if (store._tag === "Files") return
+      yield* serving(
+        () => ({ _tag: "Hang" }),
+        async ({ ask }) => {
+          await ask("POST", "/v1/sessions", { body: { id: "one" } })
+          const send = (text: string) => ask("POST", "/v1/sessions/one/messages", { body: { text } })
+          const first = await send("a")
+          const others = [send("b"), send("c")]
+          await new Promise((resolve) => setTimeout(resolve, 500))
+          assert.strictEqual((await ask("DELETE", "/v1/tenant")).status, 200)
+          await Promise.all([first, ...(await Promise.all(others))].map((response) => response.body?.cancel()))
+          assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
         }
       )
     })

@@ -1,4 +1,6 @@
 import { Effect } from "effect"
+import { mkdirSync, writeFileSync } from "node:fs"
+import path from "node:path"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { eventsOf, newHome, startServer } from "../../support/server.ts"
@@ -18,7 +20,9 @@ const base64 = (text: string) => Buffer.from(text).toString("base64")
 for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
   describe(`the options of a turn over ${store._tag}`, () => {
     /** Runs requests against a server, and returns what its model was asked. */
-    const serving = (use: (ask: Effect.Success<ReturnType<typeof startServer>>["ask"]) => Promise<void>) =>
+    const serving = (
+      use: (ask: Effect.Success<ReturnType<typeof startServer>>["ask"], home: string) => Promise<void>
+    ) =>
       Effect.scoped(
         Effect.gen(function* () {
           const asked: Array<ModelRequest> = []
@@ -26,8 +30,9 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
             asked.push(request)
             return `{"mood": "calm"}`
           }
-          const { ask } = yield* startServer({ home: newHome(), store, answers })
-          yield* Effect.promise(() => use(ask))
+          const home = newHome()
+          const { ask } = yield* startServer({ home, store, answers })
+          yield* Effect.promise(() => use(ask, home))
           return asked
         })
       )
@@ -84,6 +89,27 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       assert.isDefined(asked[0]?.generation?.topP)
       assert.strictEqual(asked[1]?.generation?.temperature, 0.1)
       assert.strictEqual(asked[0]?.systemInstruction, asked[1]?.systemInstruction)
+    })
+
+    it.live("the model of a new session replaces that of its agent", function* () {
+      const asked = yield* serving(async (ask, home) => {
+        const agents = path.join(home, "tenants", "acme", "agents")
+        mkdirSync(agents, { recursive: true })
+        writeFileSync(
+          path.join(agents, "seller.md"),
+          "---\nname: seller\ndescription: Sells\nmodel: gemini-2.5-pro\n---\nSell tea.\n"
+        )
+        const session = { id: "one", agent: "seller" }
+        await ask("POST", "/v1/sessions", { body: session })
+        await send(ask, "m1")
+        await ask("DELETE", one)
+        await ask("POST", "/v1/sessions", { body: { ...session, model: "gemini-3-pro" } })
+        await send(ask, "m1")
+      })
+      assert.deepStrictEqual(
+        asked.map(({ model }) => model),
+        ["gemini-2.5-pro", "gemini-3-pro"]
+      )
     })
 
     it.live("files of text go along by their names, large ones as blobs", function* () {
