@@ -298,6 +298,14 @@ const exported = Command.make(
   ])
 )
 
+/** The title that an agent gave to a session. */
+const agentsTitle = Effect.fnUntraced(function* (file: string) {
+  const find = yield* SessionLocator
+  if (file === "-") return undefined
+  const found = yield* Effect.option(find(file)).pipe(Output.progress("reading the sessions of your agents"))
+  return Option.getOrUndefined(found)?.title
+})
+
 const imported = Command.make(
   "import",
   {
@@ -306,13 +314,11 @@ const imported = Command.make(
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* ConversationInput.load(input)
-    const find = yield* SessionLocator
-    const found = input.file === "-" ? undefined : Option.getOrUndefined(yield* Effect.option(find(input.file)))
     if (entries(loaded.session.conversation).length === 0) {
       return yield* badInput(`${printableLine(input.file)} holds no messages; nothing was imported`)
     }
     const id = yield* addUnderFreeId(loaded.events).pipe(Output.progress("writing the session"))
-    const title = input.title ?? found?.title
+    const title = input.title ?? (yield* agentsTitle(input.file))
     if (title !== undefined) yield* orExit(SessionStore.use((store) => store.rename(id, title)))
     yield* Output.text(id)
   })

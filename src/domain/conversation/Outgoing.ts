@@ -137,6 +137,9 @@ export class Outgoing {
       this.processed = 0
       this.contents = []
       this.isOpen = false
+      this.programs = new Set()
+      this.openings = new Set()
+      this.foreign = new Set()
       this.parts = []
       this.tokens = 0
       this.environment = 0

@@ -108,6 +108,7 @@ const maxCalls = 400
 /** A storage whose calls can fail. */
 export interface Variant {
   readonly name: string
+  /** Makes a storage without sessions. */
   readonly make: Effect.Effect<FaultyStorage, unknown, Scope.Scope>
   /** Fails every n-th call only, for a storage that needs many calls to start. Default: 1. */
   readonly every?: number | undefined

@@ -140,7 +140,7 @@ const expectedFacts = {
   "gemini .json": {
     folder: "/work/tides",
     title: "Finds out why a sum of large n",
-    prompts: 4,
+    prompts: 2,
     prompt: 17_124,
     requests: 2
   },
