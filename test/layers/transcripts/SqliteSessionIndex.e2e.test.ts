@@ -1,7 +1,16 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Layer } from "effect"
 import { TestClock } from "effect/testing"
-import { appendFileSync, mkdirSync, mkdtempSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs"
+import {
+  appendFileSync,
+  mkdirSync,
+  readdirSync,
+  mkdtempSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync
+} from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { wordsQuery } from "../../../src/domain/transcripts/SessionSearch.ts"
@@ -37,6 +46,12 @@ const agents = (home: string) =>
 
 const kept = (home: string) => SqliteSessionIndex.layer(`${home}/index`).pipe(Layer.provideMerge(agents(home)))
 const none = (home: string) => SessionIndex.layerReading.pipe(Layer.provideMerge(agents(home)))
+
+/** The database of the index; its name has the version. */
+const databaseIn = (home: string): string => {
+  const name = readdirSync(`${home}/index`).find((each) => each.endsWith(".sqlite"))
+  return `${home}/index/${name}`
+}
 
 let count = 0
 const user = (text: string) => {
@@ -114,7 +129,7 @@ describe("SqliteSessionIndex", () => {
         rmSync(one)
         assert.deepStrictEqual(yield* search(home, "cut"), [])
         assert.strictEqual(statSync(`${home}/index`).mode & 0o777, 0o700)
-        assert.strictEqual(statSync(`${home}/index/sessions-5.sqlite`).mode & 0o777, 0o600)
+        assert.strictEqual(statSync(databaseIn(home)).mode & 0o777, 0o600)
       })
     )
   )
@@ -134,7 +149,7 @@ describe("SqliteSessionIndex", () => {
         assert.deepStrictEqual(yield* search(home, "one"), ["1 one"])
         write(user("two"))
         assert.deepStrictEqual(yield* search(home, "two"), ["1 two"])
-        writeFileSync(`${home}/index/sessions-5.sqlite`, "no database".repeat(1_000))
+        writeFileSync(databaseIn(home), "no database".repeat(1_000))
         assert.deepStrictEqual(yield* search(home, "two"), ["1 two"])
       })
     )
@@ -162,7 +177,7 @@ describe("SqliteSessionIndex", () => {
         writeFileSync(`${home}/projects/-p/one.jsonl`, user("one"))
         yield* search(home, "one")
         const { DatabaseSync } = process.getBuiltinModule("node:sqlite")
-        const other = new DatabaseSync(`${home}/index/sessions-5.sqlite`)
+        const other = new DatabaseSync(databaseIn(home))
         other.exec("begin immediate")
         writeFileSync(`${home}/projects/-p/two.jsonl`, user("one more"))
         const { problems, texts } = yield* Effect.provide(found("one"), kept(home))
