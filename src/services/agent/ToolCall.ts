@@ -128,7 +128,16 @@ const askedAbout = Effect.fnUntraced(function* (
     details: { tool: tool.name, title, detail }
   } as const
   const decision = yield* approval.decide(
-    { ...question, agent, call: id, tool: tool.name, kind: tool.kind, title, ...(asks ? { needsReview: true } : {}) },
+    {
+      ...question,
+      agent,
+      call: id,
+      tool: tool.name,
+      args,
+      kind: tool.kind,
+      title,
+      ...(asks ? { needsReview: true } : {})
+    },
     (asking) =>
       Effect.gen(function* () {
         yield* emit({ _tag: "ToolCallConfirmation", id, name: tool.name, title, detail })

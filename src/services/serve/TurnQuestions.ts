@@ -15,10 +15,10 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
-import { callsOf } from "../agent/AgentConversation.ts"
 import type { LastingCalls } from "../agent/AgentRun.ts"
 import { abandonedAnswer, type CallAnswer } from "../agent/ToolAnswer.ts"
 import type { Chat } from "../chat/Chat.ts"
+import { mainAgent } from "../runtime/AgentHost.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ApprovalQuestion } from "../tools/Approval.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"
@@ -92,13 +92,14 @@ export class TurnQuestions {
   readonly approve = (call: ApprovalQuestion): Effect.Effect<Answer> =>
     Effect.gen({ self: this }, function* () {
       const { approvals } = this.record
-      const id = call.call
-      if (approvals === undefined || id === undefined) return no("")
+      if (approvals === undefined || call.call === undefined) return no("")
+      // The calls of another agent are in its own conversation, where the same ids are other calls.
+      const id = call.agent === mainAgent ? call.call : `${call.agent}.${(yield* this.ofLastMessage).length + 1}`
       const answer = yield* this.ask({
         call: id,
         kind: "approval",
         name: call.tool,
-        args: yield* this.argsOf(id),
+        args: argsFrom(call.args),
         title: call.title,
         detail: call.detail,
         deadline: (yield* Clock.currentTimeMillis) + (approvals.deadline ?? defaultDeadline)
@@ -190,14 +191,6 @@ export class TurnQuestions {
 
   private get whole(): Effect.Effect<Session, SessionStoreError> {
     return Effect.suspend(() => this.chat?.whole ?? Effect.die("the session is not open"))
-  }
-
-  private argsOf(id: string) {
-    return Effect.suspend(() =>
-      this.chat === undefined
-        ? Effect.succeed({})
-        : Effect.map(callsOf(this.chat), (calls) => argsFrom(calls.find((one) => one.id === id)?.call.args))
-    )
   }
 
   /** Writes what happened to a call of the last message. */

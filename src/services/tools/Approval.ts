@@ -28,6 +28,8 @@ export interface ApprovalQuestion extends Question {
   /** The id of the call, unique within the conversation of its agent. */
   readonly call?: string | undefined
   readonly tool: string
+  /** The arguments with which the call runs. */
+  readonly args?: unknown
   readonly kind: ToolKind
   /** The call on one line. */
   readonly title: string

@@ -370,6 +370,35 @@ for (const store of stores) {
       })
     })
 
+    it.live("calls of two agents are two questions, also under the same id", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      // The conversations of both agents look the same, so their calls have the same id.
+      const answers: Answers = (request) => {
+        const [result] = Object.values(resultsIn(request))
+        const isAgent = JSON.stringify(request.tools).includes('"complete_task"')
+        if (!isAgent) {
+          if (result !== undefined) return "done"
+          return calls(["generalist", { request: "first" }, "c1"], ["generalist", { request: "second" }, "c2"])
+        }
+        if (result !== undefined) return calls(["complete_task", { result: "written" }, "end"])
+        const task = JSON.stringify(request.contents).includes("second") ? "second" : "first"
+        return calls(write(`${file}.${task}`, "w1"))
+      }
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, body)
+        const stream = await send(server)
+        const first = (await stream.until("Question")).map(fieldsOf).at(-1)
+        assert.deepInclude(first, { name: "write_file", args: { file_path: `${file}.first`, content: "hello" } })
+        assert.strictEqual(await answer(server, String(first?.["call"]), { decision: "allow" }), 204)
+        const second = (await stream.until("Question", 2)).map(fieldsOf).at(-1)
+        assert.strictEqual(await answer(server, String(second?.["call"]), { decision: "deny" }), 204)
+        await stream.until("TurnEnded")
+        assert.isTrue(existsSync(`${file}.first`))
+        assert.isFalse(existsSync(`${file}.second`))
+      })
+    })
+
     it.live("without approvals, and at the deadline, a call is denied", function* () {
       const home = newHome()
       const { body, file } = desk(home, 200)
