@@ -45,6 +45,24 @@ const tenantSemaphores = (permits: number) => {
   }
 }
 
+/** Handles a request with the tenant of its token. */
+const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
+  Effect.flatMap(Caller, ({ tenant }) => work(tenant))
+
+/**
+ * Counts an answer that can take long, an event stream or an export, as one of the tenant's streams until it is sent. Counted here,
+ * where the client's request arrives, it counts once, whichever processes and streams below carry it.
+ */
+const asStream =
+  (limiter: TenantLimiter["Service"]) =>
+  <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
+    of((tenant) =>
+      Effect.acquireRelease(
+        Effect.tap(limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
+        (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
+      ).pipe(Effect.andThen(work(tenant)))
+    )
+
 const sessions = HttpApiBuilder.group(
   ServeApi,
   "sessions",
@@ -53,20 +71,8 @@ const sessions = HttpApiBuilder.group(
     const limiter = yield* TenantLimiter
     // Sessions are counted before one more is stored, so they are stored one after the other.
     const storing = tenantSemaphores(1)
-    const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
-      Effect.flatMap(Caller, ({ tenant }) => work(tenant))
-    /**
-     * Counts an answer that can take long, an event stream or an export, as one of the tenant's streams until it is sent. Counted here,
-     * where the client's request arrives, it counts once, whichever processes and streams below carry it.
-     */
-    const streamed = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
-      of((tenant) =>
-        Effect.acquireRelease(
-          Effect.tap(limiter.take(tenant, "streams"), () => Metric.modify(openStreams, 1)),
-          (release) => Effect.andThen(release, Metric.modify(openStreams, -1))
-        ).pipe(Effect.andThen(work(tenant)))
-      )
-    /** The same for a stream of events, which ends when the token of the request is revoked. */
+    const streamed = asStream(limiter)
+    /** A stream of events, which ends when the token of the request is revoked. */
     const watched = <A, E, R>(work: (tenant: string) => Effect.Effect<Stream.Stream<A>, E, R>) =>
       Effect.flatMap(Caller, ({ revoked }) => Effect.map(streamed(work), Stream.interruptWhen(revoked)))
     return handlers.handleAll({
@@ -118,14 +124,8 @@ const tenants = HttpApiBuilder.group(
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
     return handlers.handleAll({
-      exportAll: () =>
-        Effect.flatMap(Caller, ({ tenant }) =>
-          Effect.acquireRelease(limiter.take(tenant, "streams"), (release) => release).pipe(
-            Effect.andThen(served.exportAll(tenant))
-          )
-        ),
-      removeAll: () =>
-        Effect.flatMap(Caller, ({ tenant }) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
+      exportAll: () => asStream(limiter)((tenant) => served.exportAll(tenant)),
+      removeAll: () => of((tenant) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
     })
   })
 )
@@ -145,7 +145,7 @@ const server = (version: string) =>
               : Effect.fail(new Unavailable({ message: "the server stops" }))
           ),
         metrics: () =>
-          Effect.flatMap(Caller, ({ tenant }) =>
+          of((tenant) =>
             tenant === localTenant
               ? PrometheusMetrics.format()
               : Effect.fail(new NotFound({ message: "there is nothing at this address" }))
