@@ -54,11 +54,7 @@ export class ServedSessions extends Context.Service<
     /** Stores a new session. Fails with `TooMany` at the limit of the tenant. */
     readonly create: (
       tenant: string,
-      options: SessionRecord & {
-        readonly id?: string | undefined
-        readonly title?: string | undefined
-        readonly model?: string | undefined
-      }
+      options: SessionRecord & { readonly id?: string | undefined; readonly title?: string | undefined }
     ) => Effect.Effect<SessionRow, ServeError>
     /** Reads the totals and the last messages of a session from the store. */
     readonly read: (
