@@ -319,23 +319,25 @@ for (const store of stores) {
       })
     })
 
-    it.live("a new message gives up the question of a turn that was stopped", function* () {
-      if (store._tag !== "Files") return
-      const home = newHome()
-      const script = calling(["look_up_order", { order: "7" }, "c1"])
-      const settings = { drainSeconds: 0 }
-      yield* serving({ home, store, answers: script, settings }, async (server) => {
-        await create(server, { tools: [lookUp] })
-        await (await send(server)).until("Question")
-      })
-      const answers: Answers = (request) => JSON.stringify(resultsIn(request))
-      yield* serving({ home, store, answers, settings }, async (server) => {
-        const stream = await send(server, "m2", "Never mind.")
-        await stream.until("TurnEnded")
-        assert.include(said(stream.events()), "Operation Cancelled")
-        assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
-      })
-    })
+    it.live.skipIf(store._tag !== "Files")(
+      "a new message gives up the question of a turn that was stopped",
+      function* () {
+        const home = newHome()
+        const script = calling(["look_up_order", { order: "7" }, "c1"])
+        const settings = { drainSeconds: 0 }
+        yield* serving({ home, store, answers: script, settings }, async (server) => {
+          await create(server, { tools: [lookUp] })
+          await (await send(server)).until("Question")
+        })
+        const answers: Answers = (request) => JSON.stringify(resultsIn(request))
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          const stream = await send(server, "m2", "Never mind.")
+          await stream.until("TurnEnded")
+          assert.include(said(stream.events()), "Operation Cancelled")
+          assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
+        })
+      }
+    )
   })
 
   describe(`approvals over ${store._tag}`, () => {

@@ -173,22 +173,24 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       assert.notInclude(left, "ZANZIBAR-one")
     })
 
-    it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
-      if (store._tag === "Files") return
-      yield* serving(
-        () => ({ _tag: "Hang" }),
-        async ({ ask }) => {
-          await ask("POST", "/v1/sessions", { body: { id: "one" } })
-          const send = (text: string) => ask("POST", "/v1/sessions/one/messages", { body: { text } })
-          const first = await send("a")
-          const others = [send("b"), send("c")]
-          await new Promise((resolve) => setTimeout(resolve, 500))
-          assert.strictEqual((await ask("DELETE", "/v1/tenant")).status, 200)
-          await Promise.all([first, ...(await Promise.all(others))].map((response) => response.body?.cancel()))
-          assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
-        }
-      )
-    })
+    it.live.skipIf(store._tag === "Files")(
+      "a deletion of the tenant ends the messages that wait for their turn too",
+      function* () {
+        yield* serving(
+          () => ({ _tag: "Hang" }),
+          async ({ ask }) => {
+            await ask("POST", "/v1/sessions", { body: { id: "one" } })
+            const send = (text: string) => ask("POST", "/v1/sessions/one/messages", { body: { text } })
+            const first = await send("a")
+            const others = [send("b"), send("c")]
+            await new Promise((resolve) => setTimeout(resolve, 500))
+            assert.strictEqual((await ask("DELETE", "/v1/tenant")).status, 200)
+            await Promise.all([first, ...(await Promise.all(others))].map((response) => response.body?.cancel()))
+            assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
+          }
+        )
+      }
+    )
 
     it.live("a deleted tenant leaves no word behind, also of a turn that runs", function* () {
       const word = "ZANZIBAR"
