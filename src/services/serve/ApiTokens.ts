@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Redacted, Schedule, Stream, SubscriptionRef } from "effect"
+import { Context, Effect, Equal, Layer, Option, Redacted, Schedule, Stream, SubscriptionRef } from "effect"
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Hex from "effect/encoding/Hex"
@@ -42,7 +42,10 @@ const make = Effect.fnUntraced(function* <E extends { readonly message: string }
     },
     onSuccess: (now) => {
       problem = ""
-      return SubscriptionRef.set(tokens, now)
+      // Every open stream looks at a change.
+      return SubscriptionRef.updateSome(tokens, (before) =>
+        Equal.equals(before, now) ? Option.none() : Option.some(now)
+      )
     }
   })
   yield* refresh
