@@ -114,7 +114,7 @@ const make = Effect.gen(function* () {
     yield* sql`DELETE FROM palimpsest_holds WHERE until < now()`
     for (const [key, work] of missed) {
       missed.delete(key)
-      yield* Effect.tapError(work, () => Effect.sync(() => missed.has(key) || missed.set(key, work)))
+      yield* Effect.onError(work, () => Effect.sync(() => missed.has(key) || missed.set(key, work)))
     }
   })
   yield* Effect.forkScoped(Effect.repeat(Effect.delay(alone(renew), renewal), Schedule.forever))
