@@ -112,3 +112,13 @@ export const pruning = Layer.effectDiscard(
     yield* Effect.forkScoped(Effect.repeat(Effect.ignore(prune, { log: "Warn" }), Schedule.spaced("10 minutes")))
   })
 )
+
+/** Deletes the messages that the engine keeps for an entity, and the steps of its workflows: they hold the words of users and of models. */
+export const forgetEntity = (sql: SqlClient.SqlClient, entity: string) => {
+  // LIKE does not tell small from capital letters in SQLite.
+  const own = sql`entity_id = ${entity} OR SUBSTR(entity_id, 1, ${entity.length + 1}) = ${`${entity}/`}`
+  return Effect.andThen(
+    sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${own})`,
+    sql`DELETE FROM cluster_messages WHERE ${own}`
+  )
+}

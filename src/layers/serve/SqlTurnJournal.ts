@@ -5,7 +5,7 @@ import { fromJson } from "../../domain/text/JsonText.ts"
 import { entityId } from "../../services/serve/SessionEntity.ts"
 import { type Journal, TurnJournal } from "../../services/serve/TurnJournal.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
-import { DatabaseError } from "./ClusterEngine.ts"
+import { DatabaseError, forgetEntity } from "./ClusterEngine.ts"
 
 /** The events of running turns in a table of the database. */
 
@@ -133,21 +133,10 @@ const lastId = Effect.fnUntraced(
   Effect.orElseSucceed(() => null)
 )
 
-/** The messages that the engine keeps for a session, and the steps of its compressions: they hold the words of users and of models. */
-const ofEngine = (sql: SqlClient.SqlClient, tenant: string, id: string) => {
-  const entity = entityId(tenant, id)
-  // LIKE does not tell small from capital letters in SQLite.
-  const own = sql`entity_id = ${entity} OR SUBSTR(entity_id, 1, ${entity.length + 1}) = ${`${entity}/`}`
-  return Effect.andThen(
-    sql`DELETE FROM cluster_replies WHERE request_id IN (SELECT id FROM cluster_messages WHERE ${own})`,
-    sql`DELETE FROM cluster_messages WHERE ${own}`
-  )
-}
-
 const forget = (sql: SqlClient.SqlClient, tenant: string, id: string) =>
   sql`DELETE FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}`.pipe(
     Effect.andThen(sql`DELETE FROM palimpsest_turn_owners WHERE tenant = ${tenant} AND session = ${id}`),
-    Effect.andThen(ofEngine(sql, tenant, id)),
+    Effect.andThen(forgetEntity(sql, entityId(tenant, id))),
     Effect.ignore({ log: "Warn" })
   )
 
