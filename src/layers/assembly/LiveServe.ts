@@ -103,8 +103,10 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
       const alone = yield* Semaphore.make(1)
       const made = new Map<string, Effect.Success<ReturnType<typeof make>>>()
 
+      const homeOf = (tenant: string) => path.join(home, "tenants", tenant)
+
       const folders = Effect.fnUntraced(function* (tenant: string) {
-        const root = path.join(home, "tenants", tenant)
+        const root = homeOf(tenant)
         const ownFolder = Object.hasOwn(settings.tenants ?? {}, tenant) ? settings.tenants?.[tenant]?.folder : undefined
         const folder = ownFolder ?? path.join(root, "work")
         yield* fs.makeDirectory(root, { recursive: true, mode: 0o700 })
@@ -116,7 +118,7 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
         const places = tenant === localTenant ? {} : yield* folders(tenant)
         const stored =
           client === undefined
-            ? FileSessionRecords.layer(tenant === localTenant ? home : path.join(home, "tenants", tenant))
+            ? FileSessionRecords.layer(tenant === localTenant ? home : homeOf(tenant))
             : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
         const runtime = Layer.merge(
           Layer.provideMerge(withRecords, stored),
@@ -138,7 +140,7 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
 
       return TenantRuntimes.of({
         clear: (tenant) =>
-          fs.remove(path.join(home, "tenants", tenant), { recursive: true, force: true }).pipe(
+          fs.remove(homeOf(tenant), { recursive: true, force: true }).pipe(
             // Its services go on with empty folders.
             Effect.andThen(folders(tenant)),
             Effect.asVoid,
