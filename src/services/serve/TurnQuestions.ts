@@ -33,19 +33,22 @@ import { BadRequest, Conflict, NotFound, type ServeError } from "./ServeErrors.t
 /** How long the title of a call may be, in characters. */
 const maxTitleChars = 160
 
+/** The events of questions, oldest first. Each one makes a new list, so an array that is kept for each would fill the memory. */
+const eventsOf = ({ questions }: Session): ReadonlyArray<QuestionEvent> =>
+  PersistentList.drop<QuestionEvent>(questions, 0)
+
 /** The questions of a session that the log has, oldest first. */
-export const questionsOf = ({ questions }: Session): ReadonlyArray<AskedQuestion> =>
-  questionsIn(PersistentList.toArray<QuestionEvent>(questions))
+export const questionsOf = (session: Session): ReadonlyArray<AskedQuestion> => questionsIn(eventsOf(session))
 
 /** Whether the turn can still use an answer: the call is one of the last message, and has no result yet. */
 export const isOpen = ({ conversation }: Session, { answer, entry }: AskedQuestion): boolean =>
   answer === undefined && conversation.view?.value.entry.id === entry
 
 /** How a call of the last message ended, if that was recorded before the results of all. */
-const endedCall = ({ conversation, questions }: Session, call: string): CallEnded | undefined =>
-  PersistentList.toArray<QuestionEvent>(questions).findLast(
+const endedCall = (session: Session, call: string): CallEnded | undefined =>
+  eventsOf(session).findLast(
     (event): event is CallEnded =>
-      event._tag === "CallEnded" && event.call === call && event.entry === conversation.view?.value.entry.id
+      event._tag === "CallEnded" && event.call === call && event.entry === session.conversation.view?.value.entry.id
   )
 
 /** The questions of a session that wait for an answer. */
