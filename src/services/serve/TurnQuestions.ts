@@ -38,10 +38,10 @@ const eventsOf = ({ questions }: Session): ReadonlyArray<QuestionEvent> =>
   PersistentList.drop<QuestionEvent>(questions, 0)
 
 /** The questions of a session that the log has, oldest first. */
-export const questionsOf = (session: Session): ReadonlyArray<AskedQuestion> => questionsIn(eventsOf(session))
+const questionsOf = (session: Session): ReadonlyArray<AskedQuestion> => questionsIn(eventsOf(session))
 
 /** Whether the turn can still use an answer: the call is one of the last message, and has no result yet. */
-export const isOpen = ({ conversation }: Session, { answer, entry }: AskedQuestion): boolean =>
+const isOpen = ({ conversation }: Session, { answer, entry }: AskedQuestion): boolean =>
   answer === undefined && conversation.view?.value.entry.id === entry
 
 /** How a call of the last message ended, if that was recorded before the results of all. */
