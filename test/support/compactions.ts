@@ -6,8 +6,7 @@ import {
   type Figures,
   type Measure,
   type Replacement,
-  noRatio,
-  sumFigures
+  sumAnswers
 } from "../../src/domain/evaluation/Measure.ts"
 import { entryText } from "../../src/domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../src/domain/evaluation/WholeWords.ts"
@@ -52,8 +51,8 @@ export const measured = (measure: Measure, compaction: Compaction, replacement: 
   for (const entry of compaction.log) dropped.add(entryText(entry))
   const { questions, steps = [] } = measure.prepare(compaction, dropped)
   for (const step of steps) step()
-  return sumFigures([
-    ...measure.figures.map(({ key }) => ({ [key]: noRatio })),
-    ...questions(replacement).map((ask) => ask())
-  ])
+  return sumAnswers(
+    measure,
+    questions(replacement).map((ask) => ask())
+  )
 }

@@ -258,7 +258,7 @@ ${parts.map((part, index) => partMarkup(row, index, part, limit, look))}${
 `
 }
 
-/** The heading of a turn: its number, the words that open it, and what it took. */
+/** The heading of a turn: the number of its prompt, the words that open it, and what it took. */
 const turnMarkup = (turn: TurnCost, hidesTexts: boolean): Html => {
   const facts = [
     plural(turn.messages, "message"),
@@ -267,7 +267,7 @@ const turnMarkup = (turn: TurnCost, hidesTexts: boolean): Html => {
     ...(turn.requests === 0 || turn.cost === null || turn.cost === 0 ? [] : [dollars(turn.cost)])
   ]
   const title = hidesTexts || turn.title === "" ? none : markup`: <span>${clipped(turn.title, wordLimit)}</span>`
-  return markup`<li class="turn-title"><h3>Turn ${number(turn.turn)}${title}</h3><p>${facts.join(", ")}</p></li>
+  return markup`<li class="turn-title"><h3>Prompt ${number(turn.turn)}${title}</h3><p>${facts.join(", ")}</p></li>
 `
 }
 

@@ -96,5 +96,9 @@ export const sumFigures = (all: ReadonlyArray<Figures>): Figures =>
     [...new Set(all.flatMap(Object.keys))].map((key) => [key, sumRatios(all.flatMap((one) => one[key] ?? []))])
   )
 
+/** Returns the figures of a measure: the sums of the answers. Where no answer adds to one of its figures, nothing was measured. */
+export const sumAnswers = ({ figures }: Measure, answers: ReadonlyArray<Figures>): Figures =>
+  sumFigures([...figures.map(({ key }) => ({ [key]: noRatio })), ...answers])
+
 /** Returns part by whole; undefined for a whole of 0. */
 export const valueOf = ({ part, whole }: Ratio): number | undefined => (whole === 0 ? undefined : part / whole)

@@ -64,7 +64,8 @@ class NextAnswers {
 
   /** Reads the next message from after it. */
   readAfter(entry: Entry): void {
-    if (entry.author === "summary") return
+    // What follows the last action that counts is not read.
+    if (entry.author === "summary" || this.actions.length >= maxActions) return
     if (entry.content.role === "model") {
       this.answer.push(entry)
       return
@@ -82,7 +83,6 @@ class NextAnswers {
   private endAnswer(): void {
     const { actions, answer } = this
     this.answer = []
-    if (actions.length >= maxActions) return
     for (const call of answer.flatMap(({ content }) => content.parts.filter(isCall))) {
       const names = namesOfCall(call, this.relative).filter(([name]) => this.isFromBefore(name))
       if (names.length > 0 && actions.length < maxActions) actions.push([...new Map(names)])

@@ -78,10 +78,10 @@ export function* reachableTexts(session: Session, context: string): Generator<st
 }
 
 /**
- * Where the facts that were used again after a compression were when it was done: in the context, only in content that a handle
+ * Where the names that were used again after a compression were when it was done: in the context, only in content that a handle
  * in it leads to, or nowhere.
  */
-export interface FactsAfterReplay {
+export interface NamesUsedAgain {
   readonly used: number
   readonly inContext: number
   readonly behindHandle: number

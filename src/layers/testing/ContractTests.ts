@@ -28,7 +28,7 @@ export interface ContractVariant<L> {
 }
 
 /** Runs the effect of a test in its own scope, with a `TestClock`. */
-export const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
+const runTest = <E>(test: Effect.Effect<unknown, E, Scope.Scope>): Promise<void> =>
   Effect.runPromise(Effect.asVoid(Effect.scoped(test)).pipe(Effect.provide(TestClock.layer())))
 
 /** The steps of a test, as `Effect.gen` takes them. */
@@ -91,7 +91,7 @@ export const checkProperty = Effect.fnUntraced(function* <A, E>(
   if (failure !== undefined) return yield* Effect.die(new Error(failure))
 })
 
-/** What a subject has for one case. */
+/** How long one case may take: minutes of the `TestClock`, then milliseconds of the machine. */
 const minutes = 10
 const realMillis = 5_000
 

@@ -1,6 +1,16 @@
-import { ByteSize, Effect, FileSystem, type Layer, Option, type PlatformError, type Scope, Stream } from "effect"
+import {
+  ByteSize,
+  Effect,
+  FileSystem,
+  type Layer,
+  Option,
+  type PlatformError,
+  Record,
+  type Scope,
+  Stream
+} from "effect"
 import assert from "node:assert/strict"
-import { runTest, type TestFunctions, type TestSteps } from "./ContractTests.ts"
+import { serviceContract, type TestFunctions, type TestSteps } from "./ContractTests.ts"
 
 /** A file system to test, and an empty folder in it. */
 export interface FileSystemVariant {
@@ -110,17 +120,10 @@ const tests: Readonly<
 }
 
 /** Defines the tests for the file system features that tools use. */
-export const fileSystemContract = ({ describe, it }: TestFunctions, { folder, layer, name }: FileSystemVariant) => {
-  describe(name, () => {
-    for (const [what, run] of Object.entries(tests)) {
-      it(what, () =>
-        runTest(
-          Effect.provide(
-            Effect.flatMap(FileSystem.FileSystem, (fs) => Effect.gen(() => run(fs, folder))),
-            layer
-          )
-        )
-      )
-    }
-  })
-}
+export const fileSystemContract = (functions: TestFunctions, { folder, layer, name }: FileSystemVariant) =>
+  serviceContract(
+    functions,
+    FileSystem.FileSystem,
+    { name, make: Effect.succeed(layer) },
+    Record.map(tests, (run) => (fs: FileSystem.FileSystem) => run(fs, folder))
+  )

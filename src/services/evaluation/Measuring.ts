@@ -5,8 +5,7 @@ import {
   type Figures,
   type Measure,
   type Replacement,
-  noRatio,
-  sumFigures
+  sumAnswers
 } from "../../domain/evaluation/Measure.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.ts"
@@ -41,9 +40,7 @@ export const prepareMeasures = Effect.fnUntraced(function* (measures: ReadonlyAr
       recall
     }
     const figures = yield* Effect.forEach(prepared, ({ measure, questions }) =>
-      eachItem(questions(replacement), (ask) => ask()).pipe(
-        Effect.map((answers) => sumFigures([...measure.figures.map(({ key }) => ({ [key]: noRatio })), ...answers]))
-      )
+      eachItem(questions(replacement), (ask) => ask()).pipe(Effect.map((answers) => sumAnswers(measure, answers)))
     )
     return Object.assign({}, ...figures)
   })

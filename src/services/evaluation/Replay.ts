@@ -8,7 +8,7 @@ import type { Figures } from "../../domain/evaluation/Measure.ts"
 import { recaller } from "../../domain/evaluation/RecalledText.ts"
 import { type RecordedTurn, type RequestSize, tokensOf } from "../../domain/evaluation/Replay.ts"
 import { replayedCompactions, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
-import type { FactsAfterReplay } from "../../domain/evaluation/Retention.ts"
+import type { NamesUsedAgain } from "../../domain/evaluation/Retention.ts"
 import {
   emptySession,
   logVersion,
@@ -31,8 +31,8 @@ import { type SessionLog, SessionStore, type SessionStoreError } from "../sessio
 import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
-import { factsKept } from "./FactsKept.ts"
 import { prepareMeasures } from "./Measuring.ts"
+import { namesUsedAgain } from "./NamesUsedAgain.ts"
 import { ReplayModel } from "./ReplayModel.ts"
 
 /** Options of a replay. */
@@ -79,8 +79,8 @@ export interface ReplayResult {
   /** Those of `refused` that were sent and have a request: their answer was too large. */
   readonly unanswered: ReadonlyArray<number>
   readonly compressions: ReadonlyArray<ReplayedCompression>
-  readonly kept: FactsAfterReplay
-  /** Time that the runtime took in milliseconds, without the measurement of kept facts. */
+  readonly kept: NamesUsedAgain
+  /** Time that the runtime took in milliseconds, without the measurement of names used again. */
   readonly millis: number
 }
 
@@ -259,7 +259,7 @@ export const playRecording = Effect.fn("Replay.playRecording")(
         ...one,
         figures: figures[attempts[index]?.moment ?? -1] ?? null
       })),
-      kept: yield* factsKept(
+      kept: yield* namesUsedAgain(
         moments.map(({ after }) => after),
         end
       ),

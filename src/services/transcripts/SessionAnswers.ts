@@ -155,6 +155,8 @@ const open = Effect.fnUntraced(function* (
   const search = { secrets: true, personal: false, known: state.scope.known ?? [] }
   const secrets = state.scope.showsSecrets ? undefined : yield* secretsIn(events, search)
   const read: ReadSession = { session, secrets, bytes, changed }
+  // The one read last comes last, also when it was in memory before.
+  inMemory.delete(file)
   inMemory.set(file, read)
   const [oldest] = inMemory.keys()
   if (inMemory.size > maxInMemory && oldest !== undefined) inMemory.delete(oldest)

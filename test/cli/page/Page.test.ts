@@ -71,6 +71,14 @@ describe("a page", () => {
     ])
   })
 
+  it.effect("shows messages under the headings of their prompts", function* () {
+    const { document } = yield* page(plain)
+    assert.deepStrictEqual(
+      elements(document, "#conversation h3").map((heading) => words(heading)),
+      ["Prompt 1: Fix the parser", "Prompt 2: And now?"]
+    )
+  })
+
   it.effect("shows of each part its kind, its exact text and its handle", function* () {
     const { html, document } = yield* page(plain)
     const [said, called] = elements(document, "#e3 .part")

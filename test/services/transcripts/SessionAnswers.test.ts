@@ -356,6 +356,22 @@ describe("several sessions", () => {
         })
     )
   })
+
+  it.effect("leave memory in the order in which they were read: one that grew was read last", () => {
+    const ids = ["a", "b", "c"]
+    return withRecorded(
+      ids.map((id) => said(id, `tide of ${id}`)),
+      ({ file, reads, write }) =>
+        Effect.gen(function* () {
+          const { search } = yield* makeSessionAnswers(tidesScope)
+          const ask = (id: string) => search("tide", 500, id)
+          yield* Effect.forEach(["a", "b"], ask)
+          write(said("a", "tide of a", "and more"), 2_000)
+          yield* Effect.forEach(["a", "c", "a"], ask)
+          assert.strictEqual(reads.get(file("a")), 2)
+        })
+    )
+  })
 })
 
 describe("a secret of a session", () => {

@@ -1,9 +1,9 @@
 import { text, user, model } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { append, compressed, empty, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
-import type { FactsAfterReplay } from "../../../src/domain/evaluation/Retention.ts"
+import type { NamesUsedAgain } from "../../../src/domain/evaluation/Retention.ts"
 import { emptySession, type Session } from "../../../src/domain/session/Session.ts"
-import { factsKept } from "../../../src/services/evaluation/FactsKept.ts"
+import { namesUsedAgain } from "../../../src/services/evaluation/NamesUsedAgain.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const entry = (sequence: number, content: Entry["content"], author?: Entry["author"]): Entry => ({
@@ -32,7 +32,7 @@ const compressedTo = (snapshot: string, hasRange: boolean): Session => ({
 })
 
 const rules: ReadonlyArray<
-  readonly [rule: string, snapshot: string, hasRange: boolean, kept: Omit<FactsAfterReplay, "used">]
+  readonly [rule: string, snapshot: string, hasRange: boolean, kept: Omit<NamesUsedAgain, "used">]
 > = [
   [
     "in the context, or behind a handle in the context",
@@ -49,14 +49,14 @@ const rules: ReadonlyArray<
   ["as lost behind a handle that names nothing", `See ${handle}.`, false, { inContext: 0, behindHandle: 0, lost: 2 }]
 ]
 
-describe("the facts that a replay kept", () => {
-  it.effect.each(rules)("count a fact %s", function* ([, snapshot, hasRange, kept]) {
+describe("the names that a replay kept", () => {
+  it.effect.each(rules)("count a name %s", function* ([, snapshot, hasRange, kept]) {
     const session = compressedTo(snapshot, hasRange)
     const end = append(session.conversation, entry(5, model(text("I change src/alpha.ts and src/beta.ts."))))
-    assert.deepStrictEqual(yield* factsKept([session], end), { used: 2, ...kept })
+    assert.deepStrictEqual(yield* namesUsedAgain([session], end), { used: 2, ...kept })
   })
 
   it.effect("are none of a conversation without compression", function* () {
-    assert.deepStrictEqual(yield* factsKept([], talk), { used: 0, inContext: 0, behindHandle: 0, lost: 0 })
+    assert.deepStrictEqual(yield* namesUsedAgain([], talk), { used: 0, inContext: 0, behindHandle: 0, lost: 0 })
   })
 })

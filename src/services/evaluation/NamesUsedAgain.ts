@@ -3,7 +3,7 @@ import { type Conversation, entries, view } from "../../domain/conversation/Conv
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import {
   anchorsIn,
-  type FactsAfterReplay,
+  type NamesUsedAgain,
   placeOf,
   reachableTexts,
   reusedAnchors
@@ -12,15 +12,15 @@ import type { Session } from "../../domain/session/Session.ts"
 import { eachItem } from "./Steps.ts"
 
 /**
- * Finds the facts that the agent used again after each compression, before the next one and before another message showed
+ * Finds the names that the agent used again after each compression, before the next one and before another message showed
  * them again, and reports where the compression had left them. `moments` are the session right after each compression, in
- * order; `end` is the final conversation. A fact is behind a handle when a handle in the context leads to it, possibly
+ * order; `end` is the final conversation. A name is behind a handle when a handle in the context leads to it, possibly
  * through other handles.
  */
-export const factsKept = Effect.fnUntraced(function* (
+export const namesUsedAgain = Effect.fnUntraced(function* (
   moments: ReadonlyArray<Session>,
   end: Conversation
-): Effect.fn.Return<FactsAfterReplay> {
+): Effect.fn.Return<NamesUsedAgain> {
   const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
   const occurred = new Set<string>()
   const lengths = [...moments.map(({ conversation }) => entries(conversation).length), undefined]
