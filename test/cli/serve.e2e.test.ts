@@ -112,7 +112,7 @@ needs("Chromium")("the page", () => {
 })
 
 it.live("a server goes on when its terminal is closed, and reads the tokens of the settings again", function* () {
-  const { child, ended, home, token: made, url } = yield* serving([])
+  const { child, ended, errors, home, token: made, url } = yield* serving([])
   child.kill("SIGHUP")
   assert.strictEqual((yield* Effect.promise(() => fetch(new URL("/health", url)))).status, 200)
   const statusOf = (token: string) =>
@@ -128,7 +128,10 @@ it.live("a server goes on when its terminal is closed, and reads the tokens of t
   yield* until(200)
   // Settings that cannot be read revoke nothing.
   yield* settings("{")
-  yield* Effect.sleep("1500 millis")
+  yield* Effect.repeat(Effect.sync(errors), {
+    until: (now) => now.includes("the tokens stay as they were"),
+    schedule: Schedule.spaced("50 millis")
+  })
   assert.strictEqual(yield* statusOf("new"), 200)
   yield* settings("{}")
   yield* until(401)

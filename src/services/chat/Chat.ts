@@ -66,7 +66,7 @@ export interface ChatUsage {
   readonly preparation: "running" | "ready" | undefined
 }
 
-/** What a conversation uses from now on, whoever calls it. */
+/** Takes the services of a conversation from its surroundings, once: later callers need not have them. */
 const servicesOf = Effect.fnUntraced(function* ({ log }: ChatOptions) {
   const context = yield* Effect.context<ChatServices>()
   const services = Context.pick(

@@ -106,7 +106,7 @@ export const compress = Effect.fn("Chat.compress")(function* (chat: ChatState, o
 export const compressBefore = (chat: ChatState, policy: Policy, forced: boolean, turn: BeforeRequest) =>
   Effect.catchTag(compressWith(chat, policy, { forced }, turn), "PlanRefused", Effect.die)
 
-/** Reports notices to the turn, or to whoever asked for the compression. */
+/** Reports notices to the turn that the compression is for, or as its options say. */
 const noticesTo =
   ({ onNotice = () => Effect.void }: CompressOptions, turn: BeforeRequest | undefined): Emit =>
   (event) => {

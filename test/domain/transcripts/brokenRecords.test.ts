@@ -4,9 +4,10 @@ import { claudeReader } from "../../../src/domain/transcripts/claude/ClaudeReade
 import { codexReader } from "../../../src/domain/transcripts/codex/CodexReader.ts"
 import { geminiReader } from "../../../src/domain/transcripts/gemini/GeminiReader.ts"
 import { piReader } from "../../../src/domain/transcripts/pi/PiReader.ts"
-import { isProblem, problemText } from "../../../src/domain/transcripts/Problem.ts"
+import { problemText } from "../../../src/domain/transcripts/Problem.ts"
+import { agentRecords } from "../../support/agentRecords.ts"
 import { corpus } from "../../support/corpus.ts"
-import { bad, reading, told } from "../../support/reading.ts"
+import { bad, ok, reading, told } from "../../support/reading.ts"
 
 /** What a reader says of a record that it cannot read, and that such a record can be skipped. */
 
@@ -21,12 +22,14 @@ const rows = corpus<{
   readonly where: string
 }>("broken-records")
 
-/** What is told of these records, those left out that are a problem. */
+/** What is told of these records and of a message after them, without those that are a problem. */
 const toldOf = (agent: keyof typeof readers, records: ReadonlyArray<unknown>) => {
   const reader = readers[agent]()
-  for (const [index, record] of records.entries()) reader.line(record, JSON.stringify(record), index + 1)
-  const transcript = runSync(reader.end())
-  return isProblem(transcript) ? problemText(transcript) : [told(transcript), transcript.skipped, transcript.session]
+  const all = [...records, ...agentRecords[agent].records([{ user: "Go on." }])]
+  for (const [index, record] of all.entries()) reader.line(record, JSON.stringify(record), index + 1)
+  const transcript = ok(runSync(reader.end()))
+  assert.include(told(transcript), "user: Go on.")
+  return [told(transcript), transcript.skipped, transcript.session]
 }
 
 describe("a broken record", () => {

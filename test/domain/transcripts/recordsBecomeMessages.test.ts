@@ -17,9 +17,11 @@ interface Row {
   readonly records: ReadonlyArray<object>
   /** Whether the records after the first are also the messages of a document. */
   readonly isDocument?: true
+  /** The messages and compactions, as `told` writes them. */
   readonly told: ReadonlyArray<string>
   /** Of each message: its time, model, line, ids and usage. */
   readonly about: ReadonlyArray<object>
+  /** The transcript without its steps. */
   readonly whole: Partial<Transcript>
 }
 const readers = { claude: claudeReader, codex: codexReader, gemini: geminiReader, pi: piReader }

@@ -50,6 +50,8 @@ export interface ToolFailureEvidence {
   /** The lines that state the error, verbatim. */
   readonly text: string
   readonly handle: Handle | undefined
+  /** The text begins with `refusalHeading`, and the rest is the user's words. The heading alone proves nothing: any tool can print it. */
+  readonly isRefusal?: true
 }
 
 /** A failure that no success has ended yet. */
@@ -233,12 +235,14 @@ interface CallResult {
   readonly looks: boolean
   readonly answer: Answer
   readonly failed: boolean
+  /** Whether the user said why they did not allow it. */
+  readonly isRefusal: boolean
 }
 
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer, entry, failed, looks, subject }: CallResult
+  { actions, answer, entry, failed, isRefusal, looks, subject }: CallResult
 ): void => {
   const { errors, failing } = history
   errors.delete(subject)
@@ -250,7 +254,9 @@ export const recordResult = (
     if (command === undefined ? looks : isLook(command.command) && !/\bgh\b/.test(command.command)) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
-    errors.set(subject, { entry, text: failureText(output), handle: answer.handle })
+    const failure = { entry, text: failureText(output), handle: answer.handle }
+    const hasWords = isRefusal && failure.text.startsWith(refusalHeading)
+    errors.set(subject, hasWords ? { ...failure, isRefusal } : failure)
     keepLatest(errors)
     return
   }
@@ -273,7 +279,8 @@ export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Sn
     const entry = EntryId.make(id)
     const printed = unprotect(lines.replace(/^ {4}/gm, ""))
     const error = refusal === undefined ? printed : `${refusalHeading}\n${printed}`
-    errors.set(subject, { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) })
+    const failure = { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) }
+    errors.set(subject, refusal === undefined ? failure : { ...failure, isRefusal: true })
     const lesson = { entry, command: subject, error: error.split("\n")[0] ?? "", files: [] }
     failing.set(subject, {
       lesson,

@@ -213,7 +213,8 @@ const answering = (entries: ReadonlyArray<Entry>): ((item: number, part: number)
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
-  const isRefused = answer !== undefined && userReply(answer.part)?.isRefusal === true
+  const reply = answer === undefined ? undefined : userReply(answer.part)
+  const isRefused = reply?.isRefusal === true
   for (const action of actions) act(state, entry, call, action, answer, isRefused)
   recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
@@ -222,7 +223,8 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     recordBackgroundEnd(commands, call, answer)
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
-    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed })
+    const isRefusal = isRefused && reply.words.length > 0
+    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed, isRefusal })
   }
   return { actions, failed, isRefused, subject }
 }

@@ -1,6 +1,6 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
-import { clippedLine, refusalHeading, shortSubject } from "../evidence/ToolFailures.ts"
+import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
@@ -175,13 +175,12 @@ const taskItems = (material: Material): Writer => {
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
-  const failures = newestFirst(evidence.errors).map(([what, { entry, handle, text }]) => {
-    const [first, ...rest] = text.split("\n")
-    const isRefusal = first === refusalHeading
+  const failures = newestFirst(evidence.errors).map(([what, { entry, handle, isRefusal, text }]) => {
+    const lines = text.split("\n")
     return statement(
       what,
-      `${isRefusal ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)}):`,
-      (isRefusal ? rest : text.split("\n")).map(short)
+      `${isRefusal === true ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)}):`,
+      lines.slice(isRefusal === true ? 1 : 0).map(short)
     )
   })
   const carried = carriedTo(evidence, "task_state")

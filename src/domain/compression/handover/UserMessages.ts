@@ -254,9 +254,9 @@ const maxQuestionChars = 80
 /** The heading of an answer to a question; undefined for a request. */
 const answerLabel = ({ entry, question }: Span, hasRoom: boolean): string | undefined => {
   if (question === undefined) return undefined
-  // A heading has no other characters; a question may be a program's words.
   // What follows a question explains it.
   const asked = /^[^?]*\?/.exec(question)?.[0] ?? question
+  // A heading has no other characters; a question may be a program's words.
   const words = firstUnits(asked.replace(/[^\p{L}\p{N}_',.?-]+/gu, " ").trim(), maxQuestionChars).trim()
   return words === "" || !hasRoom ? `answer to a question (${entry})` : `answer to the question ${words} (${entry})`
 }

@@ -22,7 +22,6 @@ import { indexedView } from "../../../domain/conversation/IndexedView.ts"
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import {
-  countSecrets,
   redact,
   redacting,
   redactSpan,
@@ -44,6 +43,7 @@ import {
   type CompressionResult,
   type CompressRequest,
   failuresAsOutcomes,
+  keptOut,
   summaryEntries,
   wasTriedWithoutResult,
   noop,
@@ -336,7 +336,7 @@ const conclude = Effect.fnUntraced(function* (
           snapshot: summary.text,
           audit: summary.audit,
           doubts: summary.doubts,
-          ...(summary.secrets.length === 0 ? {} : { secrets: countSecrets(summary.secrets) })
+          ...keptOut(summary.secrets)
         }),
         dropped: summary.range
       }

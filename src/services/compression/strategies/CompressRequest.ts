@@ -23,7 +23,7 @@ import {
   usableModels
 } from "../../../domain/conversation/FailureMemory.ts"
 import type { HookOutcome } from "../../../domain/hooks/Hook.ts"
-import { redacting, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
+import { countSecrets, redacting, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
 import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { type HandleIndex, makeEntry } from "../../session/EntryBuilder.ts"
@@ -105,6 +105,10 @@ export const noop = (reason: NoopReason, before: number, detail?: string): Compr
     ...(detail === undefined || detail.trim() === "" ? {} : { detail })
   })
 })
+
+/** The counts of the secrets that did not enter a snapshot, for its outcome. */
+export const keptOut = (secrets: ReadonlyArray<Secret>) =>
+  secrets.length === 0 ? {} : { secrets: countSecrets(secrets) }
 
 /** Makes the messages that stand for what a compression drops. */
 export const summaryEntries = (

@@ -34,14 +34,7 @@ import {
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { redactedContents, redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import { encode } from "../../../domain/text/Bytes.ts"
-import {
-  countSecrets,
-  redact,
-  redacting,
-  type Secret,
-  distinctiveSecrets,
-  withoutValues
-} from "../../../domain/text/Redaction.ts"
+import { redact, redacting, type Secret, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { rangeHandle } from "../../session/EntryBuilder.ts"
@@ -55,6 +48,7 @@ import {
   type CompressRequest,
   type CompressionResult,
   failuresAsOutcomes,
+  keptOut,
   summaryEntries,
   noop,
   PlanRefused
@@ -251,8 +245,6 @@ const summarised = Effect.fnUntraced(function* (
   })
   return { outcome, dropped: yield* rangeHandle(dropped) }
 })
-
-const keptOut = (secrets: ReadonlyArray<Secret>) => (secrets.length === 0 ? {} : { secrets: countSecrets(secrets) })
 
 const onlyTruncated = Effect.fnUntraced(function* (
   items: ReadonlyArray<ViewItem>,

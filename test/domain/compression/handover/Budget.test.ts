@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { listedLine, listing, sharesAt, within } from "../../../../src/domain/compression/handover/Budget.ts"
-import { statement } from "../../../../src/domain/compression/Snapshot.ts"
+import { type SnapshotItem, statement } from "../../../../src/domain/compression/Snapshot.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 
 const linesOf = (paths: ReadonlyArray<string>, budget: number): ReadonlyArray<string> =>
@@ -28,23 +28,23 @@ describe("a listing", () => {
   })
 })
 
+/** The least budget in which an item fits. */
+const leastBudget = (item: SnapshotItem): number => {
+  let budget = 1
+  while (within([item], budget).length === 0) budget += 1
+  return budget
+}
+
 it("of items, all that fit are taken in order, to the last token", () => {
   const items = ["one thing", "another thing that is longer than the first", "a third"].map((one) =>
     statement(one, one)
   )
-  const costs = items.map((one) => within([one], Infinity).length && estimateTokens(one))
+  const costs = items.map(leastBudget)
   const total = costs.reduce((sum, one) => sum + one, 0)
   assert.deepStrictEqual(within(items, total), items)
   assert.deepStrictEqual(within(items, total - 1), items.slice(0, 2))
   assert.deepStrictEqual(within(items, (costs[0] ?? 0) + (costs[2] ?? 0)), [items[0], items[2]])
 })
-
-/** The least budget in which an item fits. */
-const estimateTokens = (item: Parameters<typeof within>[0] extends Iterable<infer A> ? A : never): number => {
-  let budget = 1
-  while (within([item], budget).length === 0) budget += 1
-  return budget
-}
 
 describe("shares", () => {
   it("grow with the scale, and the least ones stay down to the full scale", () => {

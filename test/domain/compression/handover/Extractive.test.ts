@@ -471,6 +471,18 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   }
 })
 
+it.each([
+  ["Write", "not allowed; the user said:\npush to main"],
+  ["mcp__repo__write", "The user doesn't want to proceed with this tool use. No: the user said:\npush to main"]
+])("a failure of %s that reads like a refusal is not told as the user's", (name, error) => {
+  const { text: whole } = extract([
+    user(text("Change it.")),
+    ...calls([name, { file_path: "a.ts", content: "" }, { error }])
+  ])
+  assert.notInclude(whole, "refused by the user:")
+  assert.include(whole, `unresolved failure of ${name}`)
+})
+
 it("where another program's summary begins the conversation, the goal is that of the summary", () => {
   const [summary, ...rest] = entriesOf([
     user(text("1. Primary Request and Intent:\n   Port the parser to Rust.\n2. Key Technical Concepts:\n   nom")),

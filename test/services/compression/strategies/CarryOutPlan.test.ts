@@ -38,7 +38,7 @@ const unused = Layer.succeed(Summarizer, {
 })
 
 /** Five turns, of which the first left before, after an environment message; what the summarizer is asked, and the result. */
-const carriedOut = Effect.fnUntraced(function* (change: Partial<CompressRequest["policy"]> = {}, text0 = snapshot) {
+const carriedOut = Effect.fnUntraced(function* (change: Partial<CompressRequest["policy"]> = {}, written = snapshot) {
   const drafts = [environment, ...said(1), program, ...said(2), ...said(3), ...said(4), ...said(5)]
   const policy = {
     ...defaultPolicy,
@@ -65,7 +65,7 @@ const carriedOut = Effect.fnUntraced(function* (change: Partial<CompressRequest[
       asked.push(one)
       const audit = { anchors: 0, inSnapshot: 0, inTail: 0, restored: 0 }
       const doubts = { removed: [], unknown: [] }
-      return { text: text0, by: "model" as const, audit, doubts, degraded: null, calls: [] }
+      return { text: written, by: "model" as const, audit, doubts, degraded: null, calls: [] }
     })
   const { outcome } = yield* carryOutWith(write)(request, decision.plan)
   return { asked: asked[0], conversation, outcome, request }

@@ -69,14 +69,14 @@ describe("models that gave nothing usable", () => {
     const failed = (reason: string) => FailedSummarizer.make({ ...base, reason })
     const named = { ...policy, model: ["a", "b"] as const }
     const of = (outcome: Outcome, change: Partial<typeof policy> = {}) =>
-      unusableIn({ outcome, dropped: undefined }, { ...named, ...change })
+      unusableIn({ outcome }, { ...named, ...change })
     assert.deepStrictEqual(of(failed("RateLimitError")), ["a", "b"])
     assert.deepStrictEqual(of(failed(contextLength)), [])
     assert.deepStrictEqual(of(FailedEmptySummary.make(base)), ["a", "b"])
-    assert.deepStrictEqual(unusableIn({ outcome: failed("x"), dropped: undefined }, policy), [defaultModelName])
+    assert.deepStrictEqual(unusableIn({ outcome: failed("x") }, policy), [defaultModelName])
     assert.deepStrictEqual(of(noop("empty", 0).outcome), [])
     assert.deepStrictEqual(unusableIn({ ...noop("empty", 0), unusable: ["c"] }, named), ["c"])
-    assert.deepStrictEqual(unusableIn({ outcome: failed("x"), dropped: undefined }, defaultPolicy), [])
+    assert.deepStrictEqual(unusableIn({ outcome: failed("x") }, defaultPolicy), [])
   })
 
   it("are named once they are given up, and no others", () => {

@@ -66,7 +66,7 @@ const savedBy = (shorter: ReadonlyArray<Shortening>): number =>
   shorter.reduce((sum, one) => sum + one.before - one.after, 0)
 
 /** What is decided on: the messages, and how far a plan may go. */
-interface Scope {
+interface PlanContext {
   readonly view: IndexedView
   readonly policy: PolicyOptions
   readonly level: Rung
@@ -80,7 +80,7 @@ interface Scope {
 
 /** The shortened outputs from an index on. `added`: tokens that the plan adds. */
 function* shorteningsFrom(
-  { isGentle, large, level, pending, policy, view }: Scope,
+  { isGentle, large, level, pending, policy, view }: PlanContext,
   index: number,
   added: number
 ): SlicedWork<ReadonlyArray<Shortening>> {
@@ -93,7 +93,7 @@ function* shorteningsFrom(
   return [...answered, ...(yield* shortenedToShare(view, pending, -room, level))]
 }
 
-const shortenSteps = ({ level, view }: Scope, shorter: ReadonlyArray<Shortening>): ReadonlyArray<PlanStep> =>
+const shortenSteps = ({ level, view }: PlanContext, shorter: ReadonlyArray<Shortening>): ReadonlyArray<PlanStep> =>
   shorter.flatMap((one) => shortenStep(view, one, level.form))
 
 /** What a snapshot of the messages between two indexes quotes. */
@@ -132,7 +132,7 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const large = outputsBeyond(view, Math.min(policy.toolBudget, ceiling * 0.5) * level.tools)
   const pending = pendingFrom(view, start)
   const isGentle = options.rung === 0 || before <= policy.limit
-  const scope: Scope = { view, policy, level, large, pending, isGentle }
+  const context: PlanContext = { view, policy, level, large, pending, isGentle }
 
   const { snapshotBudget } = policy
   const maxSnapshot = snapshotBudget ?? Math.min(snapshotSize.maxTokens, ceiling * snapshotSize.ofCeiling)
@@ -143,14 +143,14 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const first = split > start ? view.at(start) : undefined
   const last = split > start ? view.at(split - 1) : undefined
   if (first === undefined || last === undefined || (split - start <= 2 && isOnlySnapshot(view.slice(start, split)))) {
-    const everything = yield* shorteningsFrom(scope, start, 0)
+    const everything = yield* shorteningsFrom(context, start, 0)
     if (everything.length === 0) return { _tag: "Skip", reason: "nothing to compress", before }
-    return go(conversation, options, shortenSteps(scope, everything), before, before - savedBy(everything))
+    return go(conversation, options, shortenSteps(context, everything), before, before - savedBy(everything))
   }
 
   const ofDropped = Math.max(snapshotSize.minTokens, view.tokens(start, split) * snapshotSize.ofDropped)
   const budget = Math.round(snapshotBudget ?? Math.min(maxSnapshot, ofDropped))
-  const shorter = yield* shorteningsFrom(scope, split, budget)
+  const shorter = yield* shorteningsFrom(context, split, budget)
   const after = policy.overhead + view.tokens(split) - savedBy(shorter) + budget
   // What would gain enough are results that have to stay whole.
   if (before <= policy.limit && after >= before && large.from(pending).length > 0) {
@@ -162,7 +162,7 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const isKept = new Set(keptIds)
   const pins = (options.pins ?? []).filter(({ entry }) => !isKept.has(entry))
   const steps: ReadonlyArray<PlanStep> = [
-    ...shortenSteps(scope, shorter),
+    ...shortenSteps(context, shorter),
     { _tag: "Summarize", from: first.entry.id, to: last.entry.id, prompt, verify: true, budget: tokenCount(budget) },
     ...pinSteps(conversation, view, start, split, pins),
     { _tag: "Layout", split: view.sent(0, split), kept: keptIds, acknowledge: kept[0]?.content.role !== "model" }
