@@ -28,6 +28,9 @@ export const AgentPlace = Schema.Struct({
 })
 export type AgentPlace = typeof AgentPlace.Type
 
+/** The name under which the agent that the user started asks for approval. No other agent may have it: a question names its agent. */
+export const mainAgent = "palimpsest"
+
 /** The environment variable in which a process inherits its place. */
 export const placeVariable = "PALIMPSEST_AGENT"
 

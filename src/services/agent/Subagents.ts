@@ -6,6 +6,7 @@ import {
   remotePlace,
   selectTools
 } from "../../domain/agent/AgentDefinition.ts"
+import { mainAgent } from "../../domain/agent/AgentPlace.ts"
 import { textDisplay } from "../../domain/tools/ToolResult.ts"
 import type { RecallSource } from "../tools/builtin/Recall.ts"
 import * as Tool from "../tools/Tool.ts"
@@ -208,7 +209,7 @@ interface Child {
 
 /** Returns the agents whose tool names are unique, and a warning about each other agent. */
 const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "tools">) => {
-  const usedNames = new Set([...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
+  const usedNames = new Set([mainAgent, ...reserved, ...tools.flatMap(({ aliases, name }) => [name, ...aliases])])
   const byName = new Map<string, KnownAgent>()
   const warnings: Array<string> = []
   for (const agent of agents) {
@@ -219,7 +220,8 @@ const distinctAgents = ({ agents, tools }: Pick<SubagentsOptions, "agents" | "to
       byName.set(name, agent)
       continue
     }
-    const has = other === undefined ? "a tool" : `the agent ${other.definition.name}`
+    const has =
+      other !== undefined ? `the agent ${other.definition.name}` : name === mainAgent ? "the main agent" : "a tool"
     warnings.push(`the agent ${definition.name} is ignored (${file}): ${has} has the name ${name}; give it another`)
   }
   return { agents: [...byName.values()], warnings }

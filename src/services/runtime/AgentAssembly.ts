@@ -1,5 +1,5 @@
 import { Effect, type FileSystem, Path, Ref, type Scope } from "effect"
-import { placeVariable } from "../../domain/agent/AgentPlace.ts"
+import { mainAgent, placeVariable } from "../../domain/agent/AgentPlace.ts"
 import { plainText } from "../../domain/content/Content.ts"
 import { memoryProblemText } from "../../domain/memory/MemoryProblem.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -25,7 +25,6 @@ import {
   type AgentHost,
   type HostOptions,
   type HostSession,
-  mainAgent,
   type RuntimeServices
 } from "./AgentHost.ts"
 import * as AgentNesting from "./AgentNesting.ts"

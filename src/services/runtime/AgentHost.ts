@@ -115,6 +115,3 @@ export type RuntimeServices =
   | Settings
   | Stdio.Stdio
   | Trust
-
-/** The name under which the agent that talks with the user asks for approval. */
-export const mainAgent = "palimpsest"

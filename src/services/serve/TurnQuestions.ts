@@ -1,4 +1,5 @@
 import { Clock, Deferred, Duration, Effect, Option, Schema, Semaphore } from "effect"
+import { mainAgent } from "../../domain/agent/AgentPlace.ts"
 import { type ClientTool, defaultDeadline, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import {
   type AskedQuestion,
@@ -18,7 +19,6 @@ import type { Answer } from "../../domain/tools/Approval.ts"
 import type { LastingCalls } from "../agent/AgentRun.ts"
 import { abandonedAnswer, type CallAnswer } from "../agent/ToolAnswer.ts"
 import type { Chat } from "../chat/Chat.ts"
-import { mainAgent } from "../runtime/AgentHost.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ApprovalQuestion } from "../tools/Approval.ts"
 import { type Tool, ToolFailure } from "../tools/Tool.ts"

@@ -46,6 +46,7 @@ const agents: ReadonlyArray<KnownAgent> = [
     }
   },
   // These have a name that is taken.
+  agent("palimpsest"),
   agent("look"),
   agent("grep_it"),
   agent("reader"),
