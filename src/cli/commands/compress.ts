@@ -559,9 +559,6 @@ const write = Effect.fnUntraced(function* (
   events: ReadonlyArray<SessionEvent>
 ) {
   const own = loaded.format
-  if (input.inPlace && own === "opencode") {
-    return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
-  }
   // A file whose conversation stays as it is stays as it is, to the byte.
   const out = !input.inPlace ? input.out : patchOf(outcome) === undefined ? undefined : input.file
   if (out === undefined) return undefined
@@ -590,6 +587,10 @@ const carryOut = Effect.fnUntraced(function* (run: Run, models: NonNullable<Sett
   const options = { policy, forced: input.force, tell }
   if (input.plan) return yield* printPlan(input, session.conversation, yield* chat.plan(options))
   const plan = input.apply === undefined ? undefined : yield* readPlan(input.apply, session.conversation)
+  // Before a model call is paid for.
+  if (input.inPlace && loaded.format === "opencode") {
+    return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
+  }
   const outcome = yield* chat.compress({ ...options, plan }).pipe(
     Effect.provideService(ModelWindows.Overrides, models),
     Output.progress("compressing"),
