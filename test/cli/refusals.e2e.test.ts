@@ -20,6 +20,15 @@ const flag = (command: string, name: string, value: string, expected: string) =>
 const files: Readonly<Record<string, string>> = {
   "question.json": JSON.stringify([{ role: "user", parts: [{ text: "Is anybody there?" }] }]),
   "questions.jsonl": '{"question": "a", "answer": "b"}\n{"question": "a"}\n',
+  "opencode.json": JSON.stringify({
+    info: { id: "ses_1", directory: "/p", time: { created: 1, updated: 1 } },
+    messages: [
+      {
+        info: { id: "msg_1", sessionID: "ses_1", role: "user", time: { created: 1 } },
+        parts: [{ id: "prt_1", sessionID: "ses_1", messageID: "msg_1", type: "text", text: "Is anybody there?" }]
+      }
+    ]
+  }),
   "equals.prices": "input = 1",
   "unknown.prices": '{"models": {"m": {"input": 1, "output": 1, "x\\u001b[2J": 1}}}'
 }
@@ -47,6 +56,10 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
   [["compress", "missing.jsonl", "--limit", "0"], /leaves no room/],
   [["compress", "missing.jsonl", "--strategy", ""], /--strategy/],
   [["compress", "missing.jsonl", "--in-place", "--out", "x"], /--in-place/],
+  [
+    ["compress", "opencode.json", "--force", "--in-place", "--window", "64k"],
+    /opencode cannot be changed in place; [^\n]*--out/
+  ],
   [["compress", example, "--strategy", "best"], flag("compress", "--strategy", "best", `one of ${names}`)],
   [["compress", example, "--threshold", "2"], flag("compress", "--threshold", "2", share)],
   [["compress", example, "--window", "-5"], flag("compress", "--window", "-5", count)],

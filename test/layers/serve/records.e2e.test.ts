@@ -173,9 +173,8 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       assert.notInclude(left, "ZANZIBAR-one")
     })
 
-    it.live.skipIf(store._tag === "Files")(
-      "a deletion of the tenant ends the messages that wait for their turn too",
-      function* () {
+    if (store._tag !== "Files")
+      it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
         yield* serving(
           () => ({ _tag: "Hang" }),
           async ({ ask }) => {
@@ -189,8 +188,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
             assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
           }
         )
-      }
-    )
+      })
 
     it.live("a deleted tenant leaves no word behind, also of a turn that runs", function* () {
       const word = "ZANZIBAR"
