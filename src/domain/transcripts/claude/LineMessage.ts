@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import type { Author } from "../../conversation/Conversation.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
@@ -158,8 +159,14 @@ export const messageIn = (
       const { isProgram } = decoded
       return userMessage(blocks, uuid, isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined)
     }
-    default:
+    case "Queued":
+    case "Compacted":
+    case "Titled":
+    case "Relayed":
+    case "Other":
       return undefined
+    default:
+      return absurd(decoded)
   }
 }
 

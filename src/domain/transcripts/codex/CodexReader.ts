@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { arraySlices, sliceAt } from "../../text/JsonSource.ts"
@@ -93,6 +94,8 @@ class Rollout {
         return undefined
       case "Broken":
         return decoded.problem
+      default:
+        return absurd(decoded)
     }
   }
 

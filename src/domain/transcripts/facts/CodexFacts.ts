@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
 import type { Json } from "../JsonRecord.ts"
 import { addChange, noteValue, noUsage, addPrompt, addRequest, noteTime, type ScanState } from "./ScanState.ts"
@@ -46,6 +47,11 @@ const scan = (state: ScanState, record: CodexRecord): void => {
         model: last.model ?? "unknown",
         usage: record.usage ?? noUsage
       })
+    case "Broken":
+    case "Other":
+      return
+    default:
+      return absurd(record)
   }
 }
 

@@ -1,4 +1,4 @@
-import { Schema } from "effect"
+import { absurd, Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
@@ -41,6 +41,12 @@ const scanGemini = (state: ScanState, json: Json): void => {
       const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
       return addRequest(state, { id, at, model, usage })
     }
+    case "Note":
+    case "Broken":
+    case "Other":
+      return
+    default:
+      return absurd(record)
   }
 }
 
@@ -71,6 +77,14 @@ const scanPi = (state: ScanState, json: Json): void => {
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
       return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
     }
+    case "ModelChanged":
+    case "Result":
+    case "Command":
+    case "Broken":
+    case "Other":
+      return
+    default:
+      return absurd(record)
   }
 }
 
@@ -122,25 +136,34 @@ const scanOwn = (state: ScanState, record: Json): void => {
 const scanOpencode = (state: ScanState, json: Json): void => {
   const record = decodeOpencode(json)
   const { facts, last } = state
-  if (record._tag === "Session") {
-    facts.session ??= record.id
-    facts.folder ??= record.folder
-    facts.title = titleOf(record.title ?? "") || facts.title
-    facts.parent = record.parent ?? facts.parent
+  switch (record._tag) {
+    case "Session":
+      facts.session ??= record.id
+      facts.folder ??= record.folder
+      facts.title = titleOf(record.title ?? "") || facts.title
+      facts.parent = record.parent ?? facts.parent
+      return
+    case "Message": {
+      noteTime(state, record.at)
+      // What it says stands in rows that follow.
+      if (record.role === "user") last[`asking ${record.id}`] = record.id
+      if (record.role !== "assistant") return
+      const { at = 0, id, model = "unknown", usage = noUsage } = record
+      return addRequest(state, { id, at, model, usage })
+    }
+    case "Part": {
+      const asking = `asking ${record.message}`
+      const part = last[asking] === undefined ? undefined : decodePart(record.data)
+      if (part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
+      if (addPrompt(state, [part.piece.part])) delete last[asking]
+      return
+    }
+    case "Broken":
+    case "Other":
+      return
+    default:
+      return absurd(record)
   }
-  if (record._tag === "Part") {
-    const part = decodePart(record.data)
-    const asking = `asking ${record.message}`
-    if (last[asking] === undefined || part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
-    if (addPrompt(state, [part.piece.part])) delete last[asking]
-  }
-  if (record._tag !== "Message") return
-  noteTime(state, record.at)
-  // What it says stands in rows that follow.
-  if (record.role === "user") last[`asking ${record.id}`] = record.id
-  if (record.role !== "assistant") return
-  const { at = 0, id, model = "unknown", usage = noUsage } = record
-  addRequest(state, { id, at, model, usage })
 }
 
 const scans: Readonly<Record<AgentName, (state: ScanState, record: Json) => void>> = {

@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
@@ -95,8 +96,14 @@ const readNative = (
       return inUserRole("summary", [textPiece(decoded.text, locate(record, text, []).at(decoded.path))])
     case "Broken":
       return decoded.problem
-    default:
+    case "Session":
+    case "ModelChanged":
+    case "LevelChanged":
+    case "Titled":
+    case "Other":
       return undefined
+    default:
+      return absurd(decoded)
   }
 }
 
