@@ -87,6 +87,7 @@ describe("prompts", () => {
     assert.strictEqual(promptsAfter(sent("go on"), sent("go on")), 2)
     assert.deepStrictEqual(state.last, {}, "nothing is kept of a message whose record came")
     assert.strictEqual(promptsAfter(sent("go on")), 3)
+    assert.strictEqual(promptsAfter({ ...sent("to a subagent"), uuid: "s", isSidechain: true }), 3)
     assert.strictEqual(
       promptsAfter(queue("enqueue", "typed"), queue("enqueue", "of a program"), queue("popAll", "typed")),
       3
