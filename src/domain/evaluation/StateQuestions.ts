@@ -1,5 +1,6 @@
 import type { Action, Todo } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
+import { replacementsIn } from "../actions/AgentTools.ts"
 import { answerText } from "../actions/ToolResults.ts"
 import {
   type CheckKind,
@@ -15,7 +16,6 @@ import { type Content, isCall, isErrorResponse, type Part } from "../content/Con
 import { type Entry, type EntryId, type Pairing, pairing, placeKey } from "../conversation/Conversation.ts"
 import { userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
-import { valueChanges } from "./ValueChanges.ts"
 
 /**
  * Questions about the state that a conversation has reached, with their answers, made by code from its log. A context is asked
@@ -121,6 +121,38 @@ const fileStates: Readonly<Partial<Record<Action["_tag"], string>>> = {
   Edit: "changed",
   Delete: "deleted"
 }
+
+/** A named value before and after an edit. */
+interface ValueChange {
+  readonly name: string
+  readonly from: string
+  readonly to: string
+}
+
+/** Matches a line that gives a name a literal: a number, a version, a switch, or a short text in quotes. */
+const assignment =
+  /^[ \t]*(?:(?:export|const|let|var|val|final|static|readonly|set|ENV)\s+)*["']?([A-Za-z_@][\w.-]{2,60})["']?\s*(?:=>|:=|[:=])\s*(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|([~^]?v?\d[\w.-]*|true|false|on|off))\s*[,;]?\s*(?:(?:#|\/\/).*)?$/gm
+
+/** Returns the values in a text by name. A name that has several is left out. */
+const valuesIn = (text: string): ReadonlyMap<string, string> => {
+  const values = new Map<string, string | undefined>()
+  for (const [, name = "", double, single, bare] of text.slice(0, 20_000).matchAll(assignment)) {
+    const value = double ?? single ?? bare ?? ""
+    values.set(name, values.has(name) && values.get(name) !== value ? undefined : value)
+  }
+  return new Map([...values].flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+}
+
+/** Returns the values that a call to an editing tool changed. */
+const valueChanges = (call: Part): ReadonlyArray<ValueChange> =>
+  replacementsIn(call.functionCall?.args).flatMap(([replaced, made]) => {
+    const before = valuesIn(replaced)
+    const after = valuesIn(made)
+    return [...before].flatMap(([name, from]) => {
+      const to = after.get(name)
+      return to === undefined || to === from ? [] : [{ name, from, to }]
+    })
+  })
 
 /** Nobody asks for the exit code of a command that only prepares or reads. */
 const leavesState = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)

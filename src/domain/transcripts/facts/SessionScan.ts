@@ -2,6 +2,7 @@ import { absurd, Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
+import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
 import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
@@ -9,14 +10,64 @@ import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi } from "../pi/Record.ts"
 import { marksOf } from "../RecordLine.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
-import { scanCodex } from "./CodexFacts.ts"
 import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, partsOf, type ScanState } from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
  *
- * The facts of Claude Code and of Codex are in files of their own.
+ * The facts of Claude Code are in a file of their own.
  */
+
+const scanCodexSession = (state: ScanState, record: Extract<CodexRecord, { readonly _tag: "Session" }>): void => {
+  const { facts, last } = state
+  // A fork repeats the records of the session that it comes from, and those of that session's own origin.
+  if (facts.session !== record.id) last.family = record.forkedFrom ?? record.id
+  facts.session ??= record.id
+  facts.folder ??= record.folder
+  if (record.parent !== undefined) facts.parent ??= record.parent
+  noteValue(state, "instructions", record.instructions, "instructions")
+}
+
+const scanCodex = (state: ScanState, json: Json): void => {
+  const record = decodeCodex(json)
+  const { facts, last } = state
+  noteTime(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      return scanCodexSession(state, record)
+    case "Turn":
+      facts.folder ??= record.folder
+      last.model = record.model ?? last.model ?? "unknown"
+      facts.model ??= last.model
+      noteValue(state, "effort", record.effort, "thinking")
+      noteValue(state, "policy", record.policies, "settings")
+      return noteValue(state, "cwd", record.folder, "folder")
+    case "Item":
+      if (record.item.type !== "message" || record.item.role !== "user") return
+      facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
+      addPrompt(state, record.item.content)
+      return
+    case "Compacted":
+      return addChange(state, "compaction")
+    case "RolledBack":
+      return addChange(state, "rewind")
+    case "Counted":
+      if (record.totals === last.totals) return
+      last.totals = record.totals
+      // A fork has the counts of its origin at another time: the totals are the same.
+      return addRequest(state, {
+        id: `${last.family ?? facts.session ?? ""} ${record.totals}`,
+        at: record.at ?? 0,
+        model: last.model ?? "unknown",
+        usage: record.usage ?? noUsage
+      })
+    case "Broken":
+    case "Other":
+      return
+    default:
+      return absurd(record)
+  }
+}
 
 const scanGemini = (state: ScanState, json: Json): void => {
   const record = decodeGemini(json)
