@@ -1,4 +1,3 @@
-import { absurd } from "effect"
 import type { Author } from "../../conversation/Conversation.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
@@ -12,7 +11,7 @@ import {
   type Piece,
   thoughtPiece
 } from "../ExactParts.ts"
-import { type Json, textAt } from "../JsonRecord.ts"
+import { type Json, passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -159,14 +158,8 @@ export const messageIn = (
       const { isProgram } = decoded
       return userMessage(blocks, uuid, isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined)
     }
-    case "Queued":
-    case "Compacted":
-    case "Titled":
-    case "Relayed":
-    case "Other":
-      return undefined
     default:
-      return absurd(decoded)
+      return passOver<"Queued" | "Compacted" | "Titled" | "Relayed" | "Other">(decoded)
   }
 }
 

@@ -1,8 +1,7 @@
-import { absurd } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { takenFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
-import type { Json } from "../JsonRecord.ts"
+import { type Json, passOver } from "../JsonRecord.ts"
 import { isBareCommand } from "../PromptTitle.ts"
 import {
   type CacheChange,
@@ -108,11 +107,8 @@ const scanBody = (
     case "Relayed":
       // What a subagent was answered; newer versions also write a file of its own.
       return scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
-    case "Broken":
-    case "Other":
-      return
     default:
-      return absurd(record)
+      return passOver<"Broken" | "Other">(record)
   }
 }
 

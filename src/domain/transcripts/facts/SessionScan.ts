@@ -1,11 +1,11 @@
-import { absurd, Schema } from "effect"
+import { Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
 import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
 import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
-import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi } from "../pi/Record.ts"
 import { marksOf } from "../RecordLine.ts"
@@ -61,11 +61,8 @@ const scanCodex = (state: ScanState, json: Json): void => {
         model: last.model ?? "unknown",
         usage: record.usage ?? noUsage
       })
-    case "Broken":
-    case "Other":
-      return
     default:
-      return absurd(record)
+      return passOver<"Broken" | "Other">(record)
   }
 }
 
@@ -92,12 +89,8 @@ const scanGemini = (state: ScanState, json: Json): void => {
       const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
       return addRequest(state, { id, at, model, usage })
     }
-    case "Note":
-    case "Broken":
-    case "Other":
-      return
     default:
-      return absurd(record)
+      return passOver<"Note" | "Broken" | "Other">(record)
   }
 }
 
@@ -128,14 +121,8 @@ const scanPi = (state: ScanState, json: Json): void => {
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
       return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
     }
-    case "ModelChanged":
-    case "Result":
-    case "Command":
-    case "Broken":
-    case "Other":
-      return
     default:
-      return absurd(record)
+      return passOver<"ModelChanged" | "Result" | "Command" | "Broken" | "Other">(record)
   }
 }
 
@@ -209,11 +196,8 @@ const scanOpencode = (state: ScanState, json: Json): void => {
       if (addPrompt(state, [part.piece.part])) delete last[asking]
       return
     }
-    case "Broken":
-    case "Other":
-      return
     default:
-      return absurd(record)
+      return passOver<"Broken" | "Other">(record)
   }
 }
 

@@ -111,7 +111,7 @@ class Conversation {
     this.say(message, "user", pieces, author)
   }
 
-  /** The kinds of parts are named, so that a new one is not passed over. */
+  /** The kinds are named, so that the compiler asks about a new one. */
   private unread(part: Extract<OpencodePart, { readonly _tag: "Said" | "Call" | "Compaction" | "Other" }>): void {
     this.skipped.addRecord(`part: ${part.kind}`)
   }

@@ -1,10 +1,9 @@
-import { absurd } from "effect"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { answerPiece, draftOf, locate, type Piece, textPiece } from "../ExactParts.ts"
-import { type Json, kindAt } from "../JsonRecord.ts"
+import { type Json, kindAt, passOver } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -96,14 +95,8 @@ const readNative = (
       return inUserRole("summary", [textPiece(decoded.text, locate(record, text, []).at(decoded.path))])
     case "Broken":
       return decoded.problem
-    case "Session":
-    case "ModelChanged":
-    case "LevelChanged":
-    case "Titled":
-    case "Other":
-      return undefined
     default:
-      return absurd(decoded)
+      return passOver<"Session" | "ModelChanged" | "LevelChanged" | "Titled" | "Other">(decoded)
   }
 }
 
