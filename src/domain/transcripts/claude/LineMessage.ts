@@ -163,6 +163,7 @@ export const messageIn = (
     case "Compacted":
     case "Titled":
     case "Relayed":
+    case "Pinned":
     case "Other":
       return undefined
     default:

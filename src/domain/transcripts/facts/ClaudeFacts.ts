@@ -108,6 +108,7 @@ const scanBody = (
     case "Relayed":
       // What a subagent was answered; newer versions also write a file of its own.
       return scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
+    case "Pinned":
     case "Broken":
     case "Other":
       return
