@@ -1,5 +1,5 @@
 import { absurd } from "effect"
-import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
+import { type CodexRecord, decodeCodex, folderIn, recordedSpeaker } from "../codex/Record.ts"
 import type { Json } from "../JsonRecord.ts"
 import { addChange, noteValue, noUsage, addPrompt, addRequest, noteTime, type ScanState } from "./ScanState.ts"
 
@@ -31,14 +31,21 @@ const scan = (state: ScanState, record: CodexRecord): void => {
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
       facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
-      addPrompt(state, record.item.content)
+      if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content)
       return
     case "Compacted":
       return addChange(state, "compaction")
     case "RolledBack":
       return addChange(state, "rewind")
+    case "Used": {
+      const { response: id, usage } = record
+      if (id === undefined || usage === undefined) return
+      last.hasRecords = "yes"
+      return addRequest(state, { id, at: record.at ?? 0, model: last.model ?? "unknown", usage })
+    }
     case "Counted":
-      if (record.totals === last.totals) return
+      // Where each response has a record of its usage, the totals say nothing more.
+      if (record.totals === last.totals || last.hasRecords !== undefined) return
       last.totals = record.totals
       // A fork has the counts of its origin at another time: the totals are the same.
       return addRequest(state, {
