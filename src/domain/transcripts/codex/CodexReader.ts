@@ -84,6 +84,10 @@ class Rollout {
       case "Counted":
         if (!this.count(decoded)) this.skipped.add("event_msg: token_count")
         return undefined
+      case "Used":
+        // The event that follows has the same counts, and those of the window.
+        this.skipped.add("token_usage_record")
+        return undefined
       case "RolledBack":
         this.rollBack(decoded.turns)
         return undefined

@@ -17,7 +17,7 @@ import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.t
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { type ItemMessage, type ItemSource, listAt, messageOf, objectOf, exactAt } from "./ItemMessage.ts"
-import { agentMessage } from "./Record.ts"
+import { agentMessage, recordedSpeaker } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
@@ -32,16 +32,18 @@ const readContent = (item: Json, source: ItemSource, skipped: Skipped): Readonly
 const summaryMark = "Another language model started to solve this problem and produced a summary"
 
 /** Returns the author of a message in the user's role, and the message without an author note. */
-const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): ItemMessage => {
+const userMessage = (item: Json, list: ReadonlyArray<Piece>, summary: string | undefined): ItemMessage => {
   const { author, pieces: rest } = splitAuthorNote(list)
   if (author !== undefined) return messageOf("user", rest, author)
+  const speaker = recordedSpeaker(item)
+  if (speaker === "user") return messageOf("user", list)
   const first = list[0]?.part.text
   if (
     first !== undefined &&
     (first.startsWith(summaryMark) || (list.length === 1 && first === summary && first !== ""))
   )
     return messageOf("user", list, "summary")
-  return messageOf("user", list, authorOf(list.map(({ part }) => part)))
+  return messageOf("user", list, authorOf(list.map(({ part }) => part)) ?? speaker)
 }
 
 /** Reads a message of another agent. One that only its provider can read is counted as skipped. */
@@ -76,7 +78,7 @@ const readMessage = (
       ? readAgentMessage(agentMessage(sent), { ...source, text: "", root: [] }, skipped)
       : messageOf("model", list)
   }
-  return role === "user" ? userMessage(list, summary) : messageOf("user", list, "program")
+  return role === "user" ? userMessage(item, list, summary) : messageOf("user", list, "program")
 }
 
 const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | RecordProblem | undefined => {

@@ -108,7 +108,7 @@ const scanBody = (
       // What a subagent was answered; newer versions also write a file of its own.
       return scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
     default:
-      return passOver<"Broken" | "Other">(record)
+      return passOver<"Pinned" | "Broken" | "Other">(record)
   }
 }
 

@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
-import { type CodexRecord, decodeCodex, folderIn } from "../codex/Record.ts"
+import { type CodexRecord, decodeCodex, folderIn, recordedSpeaker } from "../codex/Record.ts"
 import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
@@ -45,14 +45,21 @@ const scanCodex = (state: ScanState, json: Json): void => {
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
       facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
-      addPrompt(state, record.item.content)
+      if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content)
       return
     case "Compacted":
       return addChange(state, "compaction")
     case "RolledBack":
       return addChange(state, "rewind")
+    case "Used": {
+      const { response: id, usage } = record
+      if (id === undefined || usage === undefined) return
+      last.hasRecords = "yes"
+      return addRequest(state, { id, at: record.at ?? 0, model: last.model ?? "unknown", usage })
+    }
     case "Counted":
-      if (record.totals === last.totals) return
+      // Where each response has a record of its usage, the totals say nothing more.
+      if (record.totals === last.totals || last.hasRecords !== undefined) return
       last.totals = record.totals
       // A fork has the counts of its origin at another time: the totals are the same.
       return addRequest(state, {
