@@ -194,6 +194,13 @@ describe("the sessions of other agents", () => {
     assert.strictEqual(total((yield* run(["cost", broken, "--lenient"], { env })).stdout), total(whole.stdout))
     const piped = yield* run(["cost", "-"], { env, input: readFileSync(example, "utf8") })
     assert.strictEqual(total(piped.stdout), total(whole.stdout))
+    const rescued = yield* run(["rescue", "-", "--folder", home], { env, input: readFileSync(example, "utf8") })
+    assert.strictEqual(rescued.status, 0, rescued.stderr)
+    assert.notInclude(String(rescued.stdout), "original")
+    for (const command of ["cost", "rescue"]) {
+      const { status, stderr } = yield* run([command, "-"], { env, input: "no session" })
+      assert.deepStrictEqual([status, stderr], [2, "palimpsest: standard input: is not a session of a known agent\n"])
+    }
   })
 
   it.effect("- is standard output for whatever is written, and the report gives way to it", function* () {

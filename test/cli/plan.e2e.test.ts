@@ -69,7 +69,7 @@ needs("tmux")("a plan in a chat", () => {
     assert.match(asked, /Carry out this plan\?[^]*# The plan[^]*- Rename the vents\.[^]*- Tell Wren\./)
     yield* screen.say("y")
     // From then on everything is as usual: an edit is asked for.
-    yield* screen.until(/Allow\? write_file a\.txt/)
+    yield* screen.until(/Change a\.txt\?/)
     assert.strictEqual(readFileSync(kept, "utf8"), plan)
     yield* screen.asked
     yield* screen.ask("y", "It is carried out.")

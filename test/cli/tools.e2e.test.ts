@@ -274,7 +274,7 @@ terminal("a chat with tools", () => {
     // What was typed before is no answer.
     yield* screen.say("make one")
     const asked = yield* screen.asked
-    assert.include(asked, "> make one\nI make one first.\n\nAllow? run_shell_command touch one\ny  yes, once")
+    assert.include(asked, "> make one\nI make one first.\n\nRun this command?\n  touch one\ny  yes, once")
     assert.match(
       asked.replaceAll("\n", " "),
       /y {2}yes, once s {2}yes, in this session: touch with plain options, in the workspace a {2}yes, always here: [a-z ]+ e {2}edit the command first n {2}no, because …/
@@ -314,7 +314,7 @@ terminal("a chat with tools", () => {
     yield* screen.prompt()
     yield* screen.say("write")
     const asked = yield* screen.asked
-    assert.match(asked, /Allow\? write_file a\.txt\n {2}1 {2}one\n {2}2 \+two\n/)
+    assert.match(asked, /Change a\.txt\?\n {2}1 {2}one\n {2}2 \+two\n/)
     yield* screen.ask("y", /✓ write_file a\.txt · \+1 −0 ▸\n\nWritten\./)
     yield* screen.say("/approve edits", "run without asking")
     const changed = yield* screen.say("change", "Changed.")

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { type Answer, canPersist } from "../../domain/tools/Approval.ts"
+import { type Answer, canPersist, shellTool } from "../../domain/tools/Approval.ts"
 import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/terminal/ChatTerminal.ts"
 import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
 import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
@@ -87,20 +87,34 @@ const callOptions = (
   ["n", "no, because …"]
 ]
 
+/** What is asked about a call, in one sentence. A command stands below the question. */
+const questionOf = ({ kind, title, tool }: ApprovalQuestion): string => {
+  const subject = legible(title.startsWith(`${tool} `) ? title.slice(tool.length + 1) : title)
+  if (tool === shellTool) return "Run this command?"
+  switch (kind) {
+    case "edit":
+      return `Change ${subject}?`
+    case "fetch":
+      return `Fetch ${subject}?`
+    default:
+      return `Allow ${legible(title)}?`
+  }
+}
+
 /**
  * The question that asks for an approval: the agent and the call, the diff or command, and a menu of answers. `main` is the
  * agent of the chat.
  */
 export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Output.Style): Inquiry<Answer> => {
-  const { agent, because, detail, edits, grants, title, tool } = call
+  const { agent, because, detail, edits, grants, tool } = call
   const canGrant = grants.length > 0
   const own = planQuestions[tool]
   const canKeep = canGrant && own === undefined && grants.every(canPersist)
   const who = agent === main ? "" : ` (${printableLine(agent)})`
-  // The title of an edit names its file.
+  const question = own?.question ?? questionOf(call)
+  // The question about an edit names its file.
   const all = call.kind === "edit" ? diffLines(detail) : detailLines(detail)
-  // A short command is in the heading already.
-  const lines = all.length === 1 && legible(title) === `${tool} ${all[0] ?? ""}` ? [] : all
+  const lines = all.length === 1 && question.endsWith(` ${all[0] ?? ""}?`) ? [] : all
   const shown = firstLines(lines, maxDetailLines)
   const isCut = shown.length < lines.length
   // A plan contains lists; their markers are not diff signs.
@@ -110,7 +124,7 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
     choices.map(([letter, meaning]) => `${style.bold(letter)}  ${meaning}\n`).join("")
   const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
   const keys = options.map(([letter]) => letter)
-  const heading = `${style.bold(own === undefined ? `Allow? ${legible(title)}${who}` : `${own.question}${who}`)}\n`
+  const heading = `${style.bold(`${question}${who}`)}\n`
   const wholeMenu = menu(isCut ? [...options, ["v", "view all of it"]] : options)
   const inquiry: Inquiry<Answer> = {
     text: `${heading}${why}${shown.map(paint).join("")}${wholeMenu}`,

@@ -2,7 +2,6 @@ import { DateTime, Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import { priceOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { inspect } from "../../services/evaluation/Inspect.ts"
-import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
@@ -61,9 +60,7 @@ export const cost = Command.make(
     const list = yield* Output.progress("reading the sessions of your agents")(
       listSessions(name === undefined ? filter : {})
     )
-    const file = name === "-" ? yield* ConversationInput.keptInput : name
-    const one =
-      file === undefined ? undefined : yield* Effect.mapError(chooseSession(file, list), ConversationInput.unreadable)
+    const one = name === undefined ? undefined : yield* ConversationInput.choose(name, list)
     // Its lines are checked as every command checks them, before anything is added up.
     const loaded =
       one === undefined
@@ -85,7 +82,8 @@ export const cost = Command.make(
     if (input.json) return yield* Output.json(CostReport, report)
     yield* SessionFlags.tellProblems(problems)
     if (report.total.requests === 0) {
-      if (one !== undefined) return yield* Output.notice(`${one.path} records no usage`)
+      if (one !== undefined)
+        return yield* Output.notice(`${name === "-" ? "standard input" : one.path} records no usage`)
       const count = list.sessions.length
       return yield* Output.notice(
         count === 0

@@ -97,9 +97,10 @@ export const evaluate = Command.make(
       ...(planted === 0 ? {} : { planted: sums.flat() })
     }
     if (input.json) return yield* Output.json(EvaluationReport, report)
+    const { stdout: columns } = yield* Output.TerminalColumns
     yield* Output.text(
       [
-        ...(files.length === 0 ? [] : [describeEvaluation(report, figures)]),
+        ...(files.length === 0 ? [] : [describeEvaluation(report, figures, columns)]),
         ...(planted === 0 ? [] : [describePlanted(sums.flat())])
       ].join("\n\n")
     )

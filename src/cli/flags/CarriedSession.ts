@@ -6,7 +6,6 @@ import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { AgentSessions } from "../../services/transcripts/AgentSessions.ts"
 import { type Carried, carryOver } from "../../services/transcripts/CarryOver.ts"
-import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
@@ -28,7 +27,9 @@ export const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini"
 const defaultShare = 0.4
 
 const session = Argument.String("session").pipe(
-  Argument.withDescription('Session file, or the beginning of a session\'s id; "palimpsest find" lists them')
+  Argument.withDescription(
+    'Session file, the beginning of a session\'s id ("palimpsest find" lists them), or - for standard input'
+  )
 )
 const below = Input.optional(
   Input.size("below"),
@@ -60,14 +61,14 @@ const Report = Schema.Struct({
   unheld: Schema.Record(Schema.String, Schema.Natural)
 })
 
-/** Finds the session. For a path, sessions are listed only with `redact`, because its secrets may be in files beside it. */
+/** Finds the session. For a path and for standard input, sessions are listed only with `redact`, because its secrets may be in files beside it. */
 const sessionOf = Effect.fnUntraced(function* (name: string, redact: boolean) {
   const isFile = yield* FileSystem.FileSystem.use((fs) => Effect.orElseSucceed(fs.exists(name), () => false))
   const list =
-    isFile && !redact
+    (isFile || name === "-") && !redact
       ? { problems: [], sessions: [] }
       : yield* Output.progress("reading the sessions of your agents")(listSessions())
-  return yield* Effect.mapError(chooseSession(name, list), ConversationInput.unreadable)
+  return yield* ConversationInput.choose(name, list)
 })
 
 /** Returns the conversation without its secrets. */
@@ -99,7 +100,7 @@ const text = (carried: Carried, { skipped, torn }: Loaded, original: string): st
       `${Output.number(tokens.before)} → ${Output.number(tokens.after)} tokens, ${Output.number(messages.before)} → ${Output.number(messages.after)} messages, ${Output.sizeText(bytes.before)} → ${Output.sizeText(bytes.after)}`
     ],
     ["written", printableLine(file)],
-    ["original", `${printableLine(original)} (unchanged)`],
+    ...(original === "-" ? [] : [["original", `${printableLine(original)} (unchanged)`]]),
     ...(Object.keys(left).length === 0 ? [] : [["skipped", kindsText(left)]]),
     ...(Object.keys(unheld).length === 0
       ? []
@@ -113,7 +114,7 @@ const text = (carried: Carried, { skipped, torn }: Loaded, original: string): st
   return `${done}\n${Output.table(rows.map((row) => ["", ...row]))}`
 }
 
-/** Writes the session for an agent, its own when absent, and prints what it did. */
+/** Writes the session for an agent, its own when absent, and prints what it did. `-` is standard input. */
 export const run = Effect.fnUntraced(function* (input: {
   readonly session: string
   readonly agent: WritableAgent | undefined
@@ -126,13 +127,14 @@ export const run = Effect.fnUntraced(function* (input: {
   const fs = yield* FileSystem.FileSystem
   const found = yield* sessionOf(input.session, input.redact)
   const file = path.resolve(found.path)
+  const original = input.session === "-" ? "-" : file
   const whole = yield* ConversationInput.load({ file, from: undefined, lenient: true })
   const loaded = input.redact ? yield* redacted(whole, found) : whole
   const from = agentOf(loaded.format)
   const agent = input.agent ?? from
   if (agent === undefined) {
     return yield* badInput(
-      `${printableLine(file)} is not a session of ${agents.join(", ")}; name the agent with resume --in AGENT`
+      `${original === "-" ? "standard input" : printableLine(file)} is not a session of ${agents.join(", ")}; name the agent with resume --in AGENT`
     )
   }
   const cameFrom = loaded.session.started?.cwd ?? (yield* folderOf(file, from))
@@ -159,11 +161,11 @@ export const run = Effect.fnUntraced(function* (input: {
       failed(_tag === "SessionTooLarge" ? `${message}; allow more with --below` : message)
     )
   )
-  if (!input.json) return yield* Output.unwrapped(text(carried, loaded, file))
+  if (!input.json) return yield* Output.unwrapped(text(carried, loaded, original))
   yield* Output.json(Report, {
     ...carried,
-    original: file,
+    original,
     status: carried.status ?? null,
     skipped: { ...loaded.skipped, ...(loaded.torn === undefined ? {} : { "incomplete last line": 1 }) }
   })
-})
+}, Effect.scoped)

@@ -2,6 +2,8 @@ import { Effect, FileSystem, Stdio, Stream } from "effect"
 import { decode, joinBytes } from "../../domain/text/Bytes.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
+import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
+import type { SessionList } from "../../services/transcripts/FindSessions.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
@@ -46,8 +48,8 @@ export const locate = Effect.fn("ConversationInput.locate")(function* (name: str
   return path
 })
 
-/** Keeps standard input in a file as long as the scope lasts, for commands that read the files of sessions. Returns its path. */
-export const keptInput = Effect.gen(function* () {
+/** Keeps standard input in a file as long as the scope lasts. Returns its path. */
+const keptInput = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const stdio = yield* Stdio.Stdio
   const bytes = joinBytes(yield* Stream.runCollect(stdio.stdin))
@@ -57,6 +59,21 @@ export const keptInput = Effect.gen(function* () {
   yield* fs.writeFile(file, bytes, { mode: 0o600 })
   return file
 }).pipe(Effect.mapError(({ message }) => badInput(`standard input: ${message}`)))
+
+/**
+ * Chooses one of these sessions by the path of its file or by its id, for commands that read the files of sessions. `-` is
+ * standard input, which stands in a file as long as the scope lasts.
+ */
+export const choose = Effect.fn("ConversationInput.choose")(function* (
+  name: string,
+  list: Pick<SessionList, "problems" | "sessions">
+) {
+  if (name !== "-") return yield* Effect.mapError(chooseSession(name, list), unreadable)
+  const file = yield* keptInput
+  return yield* chooseSession(file, list).pipe(
+    Effect.mapError((error) => badInput(unreadable(error).message.replace(file, "standard input")))
+  )
+})
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
 export const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/

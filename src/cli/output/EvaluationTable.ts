@@ -1,6 +1,7 @@
 import type { EvaluationReport, MeasuredRow, MeasuredSum } from "../../domain/evaluation/EvaluationReport.ts"
 import { type Figure, type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { wrap } from "../../domain/text/Wrap.ts"
 import * as Output from "./Output.ts"
 
 /** The table of `eval`: a row for each text that was measured, then the sums over all files. */
@@ -35,8 +36,28 @@ const sumRows = (sum: MeasuredSum, figures: ReadonlyArray<Figure>): ReadonlyArra
     : [[...row, ...values]]
 }
 
-/** Returns the report as text. */
-export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyArray<Figure>): string => {
+/** A row for a terminal that is narrower than the table: its name, and below it each figure with its title. */
+const narrowRow = (
+  [name = "", ...values]: ReadonlyArray<string>,
+  titles: ReadonlyArray<string>,
+  columns: number
+): ReadonlyArray<string> => {
+  const indent = " ".repeat(6)
+  // Figures wrap as a whole: a title is not parted from its value.
+  const shown = values.flatMap((value, at) => (value === "" ? [] : [`${titles[at] ?? ""}\u00a0${value}`]))
+  const lines = wrap(shown.join("  "), columns - indent.length, Output.columnsOf)
+  return [
+    ...(name === "" ? [`${indent}95 % intervals`] : [name]),
+    ...lines.map((line) => indent + line.trim().replaceAll("\u00a0", " "))
+  ]
+}
+
+/** Returns the report as text: a table where it fits into the columns of the terminal. */
+export const describeEvaluation = (
+  report: EvaluationReport,
+  figures: ReadonlyArray<Figure>,
+  columns: number | undefined
+): string => {
   const rows: Array<ReadonlyArray<string>> = [["", "snapshot", "context", ...figures.map(({ title }) => title)]]
   /** Lines wider than a column, by the index of the row below them. */
   const headings = new Map<number, Array<string>>()
@@ -57,8 +78,13 @@ export const describeEvaluation = (report: EvaluationReport, figures: ReadonlyAr
   if (report.sums.length > 0) heading("all files, with 95 % intervals by file")
   rows.push(...report.sums.flatMap((sum) => sumRows(sum, figures)))
   const lines = Output.table(rows, `l${"r".repeat(figures.length + 2)}`).split("\n")
+  const isNarrow = columns !== undefined && lines.some((line) => Output.columnsOf(line) > columns)
+  const [, ...titles] = rows[0] ?? []
+  const shown = isNarrow
+    ? rows.map((row, index) => (index === 0 ? [] : narrowRow(row, titles, columns)))
+    : lines.map((line) => [line])
   return [
-    ...lines.flatMap((line, index) => [...(headings.get(index) ?? []), line]),
+    ...shown.flatMap((row, index) => [...(headings.get(index) ?? []), ...row]),
     ...(headings.get(rows.length) ?? [])
   ].join("\n")
 }

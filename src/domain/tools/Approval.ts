@@ -61,6 +61,9 @@ export type Decision =
  */
 export type ToolKind = "read" | "edit" | "execute" | "fetch"
 
+/** The tool that runs commands, as Gemini CLI names it. */
+export const shellTool = "run_shell_command"
+
 /** The grant for file edits in every folder. */
 export const editGrant = "edit"
 

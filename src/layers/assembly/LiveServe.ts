@@ -1,4 +1,4 @@
-import { Context, Effect, FileSystem, Layer, Path, Redacted, Semaphore } from "effect"
+import { Cache, Context, Duration, Effect, Exit, FileSystem, Layer, Path, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
 import { localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { Model } from "../../services/model/Model.ts"
@@ -84,81 +84,73 @@ const withRecords = Layer.effect(
   })
 )
 
+/** The home of a tenant other than `local`. */
+const homeOf = Effect.fnUntraced(function* (tenant: string) {
+  const path = yield* Path.Path
+  return path.join(yield* homeFolder, "tenants", tenant)
+})
+
+/** Makes the home and the working folder of a tenant other than `local`. */
+const makeFolders = Effect.fnUntraced(function* (tenant: string, { tenants = {} }: ServeSettings) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const home = yield* homeOf(tenant)
+  const own = Object.hasOwn(tenants, tenant) ? tenants[tenant]?.folder : undefined
+  const folder = own ?? path.join(home, "work")
+  yield* fs.makeDirectory(home, { recursive: true, mode: 0o700 })
+  if (own === undefined) yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
+  return { folder: yield* fs.realPath(folder), home }
+})
+
+/** The services of a tenant, until the scope closes. */
+const makeRuntime = Effect.fnUntraced(function* (
+  tenant: string,
+  { settings, version }: LiveServeOptions,
+  client: SqlClient.SqlClient | undefined
+) {
+  const places = tenant === localTenant ? undefined : yield* makeFolders(tenant, settings)
+  const model = metered(yield* Model, tenant, yield* TenantLimiter, yield* TokenCounter)
+  const stored =
+    client === undefined
+      ? FileSessionRecords.layer(places?.home ?? (yield* homeFolder))
+      : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
+  return yield* Layer.build(
+    Layer.merge(Layer.provideMerge(withRecords, stored), Layer.succeed(Settings, readOnly(yield* Settings))).pipe(
+      Layer.provideMerge(LiveRuntime.layer({ ...places, model: Layer.succeed(Model, model), version }))
+    )
+  )
+})
+
 /**
  * A runtime for each tenant. The tenant `local` works in the user's home folder and in the folder of the server. Every other
  * one has a home of its own, with its sessions, memory and trust, and gets only the user's settings and models.
  */
-const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClient.SqlClient | undefined) =>
+const tenantRuntimes = (options: LiveServeOptions, client: SqlClient.SqlClient | undefined) =>
   Layer.effect(
     TenantRuntimes,
     Effect.gen(function* () {
-      const home = yield* homeFolder
-      const path = yield* Path.Path
-      const fs = yield* FileSystem.FileSystem
-      const own = yield* Settings
-      const model = yield* Model
-      const limiter = yield* TenantLimiter
-      const counter = yield* TokenCounter
-      const scope = yield* Effect.scope
-      const alone = yield* Semaphore.make(1)
-      const made = new Map<string, Effect.Success<ReturnType<typeof make>>>()
-
-      const homeOf = (tenant: string) => path.join(home, "tenants", tenant)
-
-      const folders = Effect.fnUntraced(function* (tenant: string) {
-        const root = homeOf(tenant)
-        const ownFolder = Object.hasOwn(settings.tenants ?? {}, tenant) ? settings.tenants?.[tenant]?.folder : undefined
-        const folder = ownFolder ?? path.join(root, "work")
-        yield* fs.makeDirectory(root, { recursive: true, mode: 0o700 })
-        if (ownFolder === undefined) yield* fs.makeDirectory(folder, { recursive: true, mode: 0o700 })
-        return { folder: yield* fs.realPath(folder), home: root }
-      })
-
-      const make = Effect.fnUntraced(function* (tenant: string) {
-        const places = tenant === localTenant ? {} : yield* folders(tenant)
-        const stored =
-          client === undefined
-            ? FileSessionRecords.layer(tenant === localTenant ? home : homeOf(tenant))
-            : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
-        const runtime = Layer.merge(
-          Layer.provideMerge(withRecords, stored),
-          Layer.succeed(Settings, readOnly(own))
-        ).pipe(
-          Layer.provideMerge(
-            LiveRuntime.layer({
-              ...places,
-              model: Layer.succeed(Model, metered(model, tenant, limiter, counter)),
-              version
-            })
-          )
+      const context = yield* Effect.context<Effect.Services<ReturnType<typeof makeFolders>>>()
+      const unavailable = (tenant: string) =>
+        Effect.mapError(
+          (cause: { readonly message: string }) =>
+            new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
         )
-        return yield* Layer.buildWithScope(runtime, scope)
+      const runtimes = yield* Cache.makeWith((tenant: string) => makeRuntime(tenant, options, client), {
+        capacity: Number.POSITIVE_INFINITY,
+        // What kept a tenant from working may be mended.
+        timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero)
       })
-
-      const unavailable = (tenant: string, cause: { readonly message: string }) =>
-        new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
-
       return TenantRuntimes.of({
-        clear: (tenant) =>
-          fs.remove(homeOf(tenant), { recursive: true, force: true }).pipe(
+        clear: Effect.fn("TenantRuntimes.clear")(
+          function* (tenant) {
+            const home = yield* homeOf(tenant)
+            yield* FileSystem.FileSystem.use((fs) => fs.remove(home, { recursive: true, force: true }))
             // Its services go on with empty folders.
-            Effect.andThen(folders(tenant)),
-            Effect.asVoid,
-            Effect.mapError((cause) => unavailable(tenant, cause))
-          ),
-        of: (tenant) =>
-          Effect.suspend(() => {
-            const existing = made.get(tenant)
-            if (existing !== undefined) return Effect.succeed(existing)
-            return alone.withPermit(
-              Effect.suspend(() => {
-                const first = made.get(tenant)
-                return first === undefined
-                  ? Effect.tap(make(tenant), (services) => Effect.sync(() => made.set(tenant, services)))
-                  : Effect.succeed(first)
-              })
-            )
-          }).pipe(Effect.mapError((cause) => unavailable(tenant, cause)))
+            yield* makeFolders(tenant, options.settings)
+          },
+          (work, tenant) => unavailable(tenant)(Effect.provideContext(work, context))
+        ),
+        of: (tenant) => unavailable(tenant)(Cache.get(runtimes, tenant))
       })
     })
   )

@@ -6,6 +6,7 @@ import { redact, redacting } from "../../domain/text/Redaction.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { untrustedBlock } from "../../domain/text/UntrustedText.ts"
+import { shellTool } from "../../domain/tools/Approval.ts"
 import { Model } from "../model/Model.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 
@@ -30,7 +31,7 @@ const listings = new Set(["list_directory", "glob", "search_file_content", "grep
 
 /** The summary mode for a tool. */
 export const modeOf = (tool: string): SummaryMode =>
-  tool === "run_shell_command" ? "shell" : listings.has(tool) ? "listing" : "text"
+  tool === shellTool ? "shell" : listings.has(tool) ? "listing" : "text"
 
 const modes: Readonly<Record<SummaryMode, string>> = {
   listing: `The output is a listing. Preserve its order and nesting. Copy the entries that are relevant to the intent verbatim; for the

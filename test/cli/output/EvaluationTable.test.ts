@@ -22,8 +22,9 @@ const row = (writer: string, actions: Ratio, reads: number, isMeasured = true): 
 
 const point = (...rows: ReadonlyArray<MeasuredRow>) => ({ after: "e9", entriesBefore: 9, entriesAfter: 1_000, rows })
 
-const table = (...files: Parameters<typeof sumsOf>[0]) =>
-  describeEvaluation({ seed: 1, files, sums: sumsOf(files, figures, 1) }, figures).split("\n")
+const tableIn = (columns: number | undefined, ...files: Parameters<typeof sumsOf>[0]) =>
+  describeEvaluation({ seed: 1, files, sums: sumsOf(files, figures, 1) }, figures, columns).split("\n")
+const table = (...files: Parameters<typeof sumsOf>[0]) => tableIn(undefined, ...files)
 
 describe("the table of eval", () => {
   it("has a row for each writer, and the sums below them", () => {
@@ -65,6 +66,31 @@ describe("the table of eval", () => {
     assert.deepStrictEqual(table({ file: "short.jsonl", points: [] }).slice(1), [
       "short.jsonl",
       "  no point with four messages before and after it"
+    ])
+  })
+
+  it("puts the figures below the names where the terminal is narrower, each beside its title", () => {
+    const files = [1, 3].map((part) => ({
+      file: `${part}.jsonl`,
+      points: [point(row("palimpsest", { part, whole: 4 }, part * 100))]
+    }))
+    const [first = ""] = table(...files)
+    assert.deepStrictEqual(tableIn(first.length, ...files), table(...files))
+    const narrow = tableIn(40, ...files)
+    assert.deepStrictEqual(narrow.slice(0, 5), [
+      "1.jsonl",
+      "  after e9: 9 messages before, 1,000 after",
+      "    palimpsest alone",
+      "      snapshot 1,900  context 2,000",
+      "      actions 0.25  re-reads 100"
+    ])
+    assert.deepStrictEqual(narrow.slice(-6), [
+      "  palimpsest alone (2)",
+      "      snapshot 1,900  context 2,000",
+      "      actions 0.50  re-reads 200",
+      "      95 % intervals",
+      "      actions 0.25–0.75",
+      "      re-reads 100–300"
     ])
   })
 })

@@ -50,6 +50,8 @@ describe("everyday commands", () => {
     ["ls -la src/*.ts", "ls"],
     ["ls *.ts", "ls"],
     ["cat -- *", "cat"],
+    ["sort -- -unknown --odd", "sort"],
+    ["grep --include=a=b.txt x src", "grep"],
     ["ls -l --color=never -- *", "ls"],
     ["ls ~/projects", "ls"],
     ["jq -r '.dependencies | keys[]' package.json", "jq"],
@@ -216,6 +218,16 @@ describe("a command line", () => {
     assert.isUndefined(analyzeCommand("ls", other))
     assert.isUndefined(analyzeCommand("ls", { ...tree, isFaulty: true }))
     assert.isUndefined(analyzeCommand("ls", { ...tree, type: "subshell" }))
+    const quoted = treeOf('echo "a"')
+    const withFault = (node: SyntaxNode): SyntaxNode => ({
+      ...node,
+      children: node.children.map((child) =>
+        node.type === "string" && child.type === "string_content" ? { ...child, isFaulty: true } : withFault(child)
+      )
+    })
+    if (quoted === undefined) return assert.fail("no tree")
+    assert.isDefined(analyzeCommand('echo "a"', quoted))
+    assert.isUndefined(analyzeCommand('echo "a"', withFault(quoted)))
     // What a grammar would have to get wrong.
     const line = (text: string, ...parts: ReadonlyArray<readonly [type: string, raw: string]>) => {
       let end = 0

@@ -6,6 +6,7 @@ import type { SessionTree, TreeNode } from "../../../domain/session/SessionTree.
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import * as PersistentList from "../../../domain/text/PersistentList.ts"
 import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
+import { shellTool } from "../../../domain/tools/Approval.ts"
 import { promptHeading } from "../../../domain/transcripts/PromptTitle.ts"
 import type { RewindFile, RewoundFile } from "../../../services/runtime/FileRewind.ts"
 import { truncate } from "../../output/Columns.ts"
@@ -22,7 +23,6 @@ const scopes: ReadonlyArray<Scope> = ["both", "conversation", "files"]
 const usage = "[message]"
 const maxNamedFiles = 8
 const maxCommandColumns = 60
-const shellTool = "run_shell_command"
 
 const named = (files: ReadonlyArray<{ readonly shown: string }>): string => {
   const names = files.slice(0, maxNamedFiles).map(({ shown }) => printableLine(shown))

@@ -2,6 +2,7 @@ import { Clock, Duration, Effect, Exit, type FileSystem, Option, type PlatformEr
 import { endText, outputText } from "../../../domain/agent/DecodedOutput.ts"
 import { redactHidden } from "../../../domain/text/ChildEnvironment.ts"
 import { HeadAndTail } from "../../../domain/text/HeadAndTail.ts"
+import { shellTool } from "../../../domain/tools/Approval.ts"
 import { analyzeCommand, coversOf, grantsOf } from "../../../domain/tools/ShellCommand.ts"
 import { type ToolResult, textDisplay } from "../../../domain/tools/ToolResult.ts"
 import { awaitOutput, signalOf } from "../../platform/ChildOutput.ts"
@@ -294,7 +295,7 @@ export const shell: Effect.Effect<Tool, never, ShellServices | Scope.Scope> = Ef
   const folderOf = (name: string | undefined): Effect.Effect<string, ToolFailure> =>
     name === undefined || name === "" ? Effect.succeed(workspace.root) : pathArgument(workspace, name, "write")
   return makePrepared({
-    name: "run_shell_command",
+    name: shellTool,
     description,
     parameters: Parameters,
     result: Schema.String,
