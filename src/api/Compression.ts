@@ -20,7 +20,8 @@ export type { Snapshot } from "../domain/compression/Snapshot.ts"
 export type { Strategy } from "../domain/compression/Strategy.ts"
 export { Policy, defaultPolicy } from "../domain/compression/strategies/Policy.ts"
 export { OwnStrategyName, StrategyName, strategyDefaults } from "../domain/compression/strategies/Strategies.ts"
-export { applyWith, Compression, compressWith } from "../services/compression/Compression.ts"
+export { Compression } from "../services/compression/Compression.ts"
+export { applyWith, compressWith } from "../services/compression/CompressionWorkflow.ts"
 export { requestFor } from "../services/conversation/KnownConversation.ts"
 export {
   PlanRefused,

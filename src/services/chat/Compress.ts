@@ -25,12 +25,10 @@ import { firePreCompress, postCompress, type PreCompressRequest, triggerOf } fro
 import {
   type CompressionResult,
   type CompressRequest,
-  givenUpText,
-  type PlanRefused,
-  unusableIn,
-  withUsableModels
+  type PlanRefused
 } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
+import { givenUpText, unusableIn, withUsableModels } from "../compression/UsableModels.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"

@@ -16,12 +16,8 @@ import {
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import {
-  type CompressionResult,
-  type CompressRequest,
-  unusableIn,
-  withUsableModels
-} from "../compression/strategies/CompressRequest.ts"
+import { type CompressionResult, type CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import { unusableIn, withUsableModels } from "../compression/UsableModels.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
