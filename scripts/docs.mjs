@@ -228,7 +228,7 @@ const undocumented = ({ module, source, written }) =>
 
 /** What the package exports without saying in which version it came, or what it is about. */
 const untagged = (sources) => {
-  const files = entries.map(({ file }) => file)
+  const files = entries.map(({ file }) => file).filter((file) => existsSync(path.join(sources, `${file}.ts`)))
   const lists = modulesIn(sources).filter((module) => module.startsWith("api/"))
   return [...files, ...lists].flatMap((module) => {
     const parsed = parse(path.join(sources, `${module}.ts`))
