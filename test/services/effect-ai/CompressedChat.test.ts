@@ -9,10 +9,10 @@ import * as Toolkit from "effect/ai/Toolkit"
 import { plainText } from "../../../src/domain/content/Content.ts"
 import { mentions } from "../../../src/domain/content/Handle.ts"
 import { empty, entries, view } from "../../../src/domain/conversation/Conversation.ts"
+import { sharedMessages } from "../../../src/domain/conversation/MessageName.ts"
 import { recall, recallable } from "../../../src/domain/conversation/Recall.ts"
 import { toContent } from "../../../src/domain/effect-ai/PromptContent.ts"
 import { noResult } from "../../../src/domain/effect-ai/PromptRepair.ts"
-import { sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
 import * as ScriptedLanguageModel from "../../../src/layers/testing/ScriptedLanguageModel.ts"
@@ -49,7 +49,7 @@ const talk = Effect.fnUntraced(function* (chat: AiChat.Chat, questions: number, 
   for (let n = from; n < from + questions; n += 1) yield* chat.generateText({ prompt: question(n) })
 })
 
-const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
+const isPrefix = (one: Messages, other: Messages): boolean => sharedMessages(one, other) === one.length
 
 const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
 

@@ -7,7 +7,7 @@ import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { handleOf, mentions } from "../../../src/domain/content/Handle.ts"
-import { sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
+import { sharedMessages } from "../../../src/domain/conversation/MessageName.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
@@ -74,7 +74,7 @@ const conversation = (topic: string, questions: number): ReadonlyArray<Prompt.Me
     answers(`${topic} answer ${n}`)
   ]).flat()
 
-const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
+const isPrefix = (one: Messages, other: Messages): boolean => sharedMessages(one, other) === one.length
 
 const small: Options = { window: 4_000, reserve: 500 }
 /** A question that comes behind a conversation which is over the threshold. */
