@@ -652,6 +652,18 @@ describe("a compression without effect", () => {
   }
 })
 
+it.effect("two conversations, compressed more than once, are the same made again from what was recorded", function* () {
+  const sentWith = (conversations: number) =>
+    Effect.gen(function* () {
+      for (let turn = 10; turn <= 40; turn += 5)
+        for (const topic of ["alpha", "beta"]) yield* ask([...conversation(topic, turn), says("And now?")])
+      return yield* requests
+    }).pipe(Effect.provide(Layer.fresh(over({ ...small, conversations }))))
+  const held = yield* sentWith(64)
+  assert.isAtLeast(new Set(held.map(snapshotOf)).size, 6)
+  assert.deepStrictEqual(yield* sentWith(1), held)
+})
+
 describe("a prompt that differs from the known one", () => {
   const grown = [...long, answers("Well."), says("Go on.")]
   const at = (index: number, message: Prompt.Message) => grown.map((each, n) => (n === index ? message : each))
