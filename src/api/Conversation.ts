@@ -26,11 +26,11 @@ export {
   EntryId,
   Pin,
   type ViewItem,
-  type Layer as AppliedPatch,
+  type AppliedPatch,
   type Moment,
   type Patch,
   type ShortenedPart,
-  type Stretch as ViewStretch
+  type PastSegment
 } from "../domain/conversation/Conversation.ts"
 /** @category Models @since 0.1.0 */
 export type { SentMessage } from "../domain/conversation/Projection.ts"
