@@ -17,7 +17,7 @@ import { Compression } from "../../../src/services/compression/Compression.ts"
 import * as ModelSummarizer from "../../../src/services/compression/summary/ModelSummarizer.ts"
 import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
-import { withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
+import { ConversationKey, withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
 import {
   layerRecallTool,
   layerRecallToolWith,
@@ -1113,6 +1113,28 @@ it.effect("recall finds each part of a message by its handle", over(small), func
     assert.strictEqual(found.text, text)
   }
 })
+
+it.effect.each([
+  [undefined, undefined, true],
+  ["a", "a", true],
+  ["a", "b", false],
+  ["a", undefined, false],
+  [undefined, "b", false]
+] as const)(
+  "recall looks into the prompts around of its own conversation: %s around %s",
+  ([around, inner, isFound]) => {
+    const keyed = (key: string | undefined) => (key === undefined ? identity : withConversation(key))
+    const within = (key: string | undefined) => Effect.provideService(ConversationKey, key)
+    const said = page(0)
+    return Effect.gen(function* () {
+      const { recall } = yield* Recall
+      const found = yield* Effect.result(
+        recall(handleOf(hashSync(said))).pipe(within(inner), Recall.within([says(said)]), keyed(around))
+      )
+      assert.strictEqual(found._tag, isFound ? "Success" : "Failure")
+    }).pipe(Effect.provide(over(small)))
+  }
+)
 
 describe("recall outside of a call", () => {
   const told = Effect.gen(function* () {
