@@ -4,7 +4,8 @@
  * are what a program sees. Docstrings come from the sources, as do schemas whose types the compiler would expand over pages. The
  * same sources give the same bytes.
  *
- * `npm run docs:check` lists exports, and members of services, classes and interfaces, without a docstring. A type with the same
+ * `npm run docs:check` lists exports, and members of services, classes and interfaces, without a docstring, and what the
+ * package exports without `@category` and `@since`. A type with the same
  * name as a schema shares the schema's docstring; a case taken out of a union shares the union's.
  *
  * Options: `--out DIR`, `--check`, `--sources DIR`, `--declarations DIR` (generated when absent).
@@ -38,6 +39,7 @@ const plain = ({ value }) =>
     .slice(1)
     .split("\n")
     .map((line) => line.replace(/^\s*\* ?/, "").trimEnd())
+    .filter((line) => !/^\s*@(?:category|since)\b/.test(line))
     .join("\n")
     .trim()
 
@@ -223,6 +225,22 @@ const undocumented = ({ module, source, written }) =>
     const members = membersOf(one.node, source).filter((member) => docAt(source, member.start) === undefined)
     return [...self, ...members.map((member) => at(member.start, `${one.name}.${memberName(member)}`))]
   })
+
+/** What the package exports without saying in which version it came, or what it is about. */
+const untagged = (sources) => {
+  const files = entries.map(({ file }) => file).filter((file) => existsSync(path.join(sources, `${file}.ts`)))
+  const lists = modulesIn(sources).filter((module) => module.startsWith("api/"))
+  return [...files, ...lists].flatMap((module) => {
+    const parsed = parse(path.join(sources, `${module}.ts`))
+    return parsed.body
+      .filter(({ type }) => type.startsWith("Export"))
+      .flatMap(({ start }) => {
+        const doc = parsed.docs.findLast(({ end }) => end <= start && parsed.text.slice(end, start).trim() === "")
+        const isTagged = /@category \w/.test(doc?.value) && /@since \d+\.\d+\.\d+/.test(doc?.value)
+        return isTagged ? [] : [`src/${module}.ts:${lineOf(parsed, start)} without @category and @since`]
+      })
+  })
+}
 
 // --- signatures --------------------------------------------------------------------------------------------------------
 
@@ -526,7 +544,7 @@ const declarations = values.declarations ?? compile()
 try {
   const read = (module) => readModule(module, { declarations, sources: values.sources })
   if (values.check) {
-    const missing = modulesIn(values.sources).map(read).flatMap(undocumented)
+    const missing = [...modulesIn(values.sources).map(read).flatMap(undocumented), ...untagged(values.sources)]
     for (const line of missing) console.log(line)
     console.error(missing.length === 0 ? "everything has a docstring" : `${missing.length} without a docstring`)
     process.exitCode = missing.length === 0 ? 0 : 1

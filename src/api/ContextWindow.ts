@@ -1,4 +1,5 @@
 /** Keeps the prompts of any `effect/ai` language model within its window; each conversation can recall what left it. */
+
 import { Layer } from "effect"
 import type * as LanguageModel from "effect/ai/LanguageModel"
 import type { LibraryOptions } from "../layers/assembly/LiveLibrary.ts"
@@ -8,23 +9,29 @@ import { layerRecallTool, type Recall, type RecallHandler } from "../services/ef
 import { own } from "../services/runtime/OwnLayers.ts"
 import * as Palimpsest from "./Palimpsest.ts"
 
-export {
-  layer as layerWithServices,
-  type Options as OptionsWithServices,
-  type Requirements
-} from "../services/effect-ai/CompressedLanguageModel.ts"
-export type { WindowOptions } from "../services/effect-ai/PromptWindow.ts"
+/** @category Services @since 0.1.0 */
+export { Recall } from "../services/effect-ai/RecallTool.ts"
+/** @category Functions @since 0.1.0 */
 export { withConversation } from "../services/effect-ai/ConversationKey.ts"
-export {
-  layerRecallTool,
-  layerRecallToolWith,
-  Recall,
-  type RecallHandler,
-  recallTool,
-  recallToolkit
-} from "../services/effect-ai/RecallTool.ts"
+/** @category Layers @since 0.1.0 */
+export { layer as layerWithServices } from "../services/effect-ai/CompressedLanguageModel.ts"
+/** @category Layers @since 0.1.0 */
+export { layerRecallTool, layerRecallToolWith } from "../services/effect-ai/RecallTool.ts"
+/** @category Constants @since 0.1.0 */
+export { recallTool, recallToolkit } from "../services/effect-ai/RecallTool.ts"
+/** @category Models @since 0.1.0 */
+export type { Options as OptionsWithServices, Requirements } from "../services/effect-ai/CompressedLanguageModel.ts"
+/** @category Models @since 0.1.0 */
+export type { WindowOptions } from "../services/effect-ai/PromptWindow.ts"
+/** @category Models @since 0.1.0 */
+export type { RecallHandler } from "../services/effect-ai/RecallTool.ts"
 
-/** How a language model is kept within its window. `E` and `R` are the errors and requirements of the parts that you pass. */
+/**
+ * How a language model is kept within its window. `E` and `R` are the errors and requirements of the parts that you pass.
+ *
+ * @category Models
+ * @since 0.1.0
+ */
 export interface Options<E = never, R = never>
   extends
     CompressedLanguageModel.Options,
@@ -33,7 +40,12 @@ export interface Options<E = never, R = never>
   readonly snapshots?: "code" | "model" | undefined
 }
 
-/** What the layer provides: the bounded language model, `Recall`, and the handler of the tool `recall`. */
+/**
+ * What the layer provides: the bounded language model, `Recall`, and the handler of the tool `recall`.
+ *
+ * @category Models
+ * @since 0.1.0
+ */
 export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
 
 /**
@@ -42,6 +54,9 @@ export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
  * *Details*: callers still send their whole history. What left the window can be recalled: add `recallToolkit` to the tools of the model, and its
  * handler is here. With `withConversation(key)` a conversation is kept in the `store` and continues after a restart; `home` or a `store` of your own makes that
  * durable. `layerWithServices` is the same over services that you compose yourself.
+ *
+ * @category Layers
+ * @since 0.1.0
  */
 export const layer = <const O extends Options<unknown, unknown> = {}>(
   options: O = {} as O

@@ -1,7 +1,9 @@
 /** The whole library as one layer. */
+
 import { Effect, Layer } from "effect"
 import type { LibraryOptions, LibraryServices, SummarizerServices } from "../layers/assembly/LiveLibrary.ts"
 
+/** @category Models @since 0.1.0 */
 export type {
   HomeServices,
   LibraryOptions as Options,
@@ -9,19 +11,43 @@ export type {
   SummarizerServices
 } from "../layers/assembly/LiveLibrary.ts"
 
-/** Options whose layers may fail with anything and need anything. */
+/**
+ * Options whose layers may fail with anything and need anything.
+ *
+ * @category Models
+ * @since 0.1.0
+ */
 export type AnyOptions = LibraryOptions<unknown, unknown>
 
 type PartError<P> = P extends Layer.Layer<infer _A, infer E, infer _R> ? E : never
+
 type PartContext<P> = P extends Layer.Layer<infer _A, infer _E, infer R> ? R : never
+
 // A part that may be absent provides nothing for certain, and of two that may be there only what both provide is certain.
 type PartServices<P> = undefined extends P ? never : [P] extends [Layer.Layer<infer A, infer _E, infer _R>] ? A : never
 
-/** The errors of all layers that may be among these options. */
+/**
+ * The errors of all layers that may be among these options.
+ *
+ * @category Models
+ * @since 0.1.0
+ */
 export type ErrorOf<O> = { [K in keyof O]-?: PartError<O[K]> }[keyof O]
-/** The services that the layers among these options provide, for tests such as the script of a `ScriptedModel`. */
+
+/**
+ * The services that the layers among these options provide, for tests such as the script of a `ScriptedModel`.
+ *
+ * @category Models
+ * @since 0.1.0
+ */
 export type ServicesOf<O> = { [K in keyof O]-?: PartServices<O[K]> }[keyof O]
-/** The services that all layers that may be among these options need, without those of the whole that a summarizer gets. */
+
+/**
+ * The services that all layers that may be among these options need, without those of the whole that a summarizer gets.
+ *
+ * @category Models
+ * @since 0.1.0
+ */
 export type ContextOf<O> = {
   [K in keyof O]-?: K extends "summarizer" ? Exclude<PartContext<O[K]>, SummarizerServices> : PartContext<O[K]>
 }[keyof O]
@@ -37,6 +63,9 @@ export type ContextOf<O> = {
  * *Details*: without options nothing leaves the process: sessions are kept in memory, code writes the snapshots, and no model answers. Errors,
  * requirements and further services are those of the layers that you pass, also of those that may be absent. Two layers in one program share only the
  * parts that you pass to both, such as one store; a `summarizer` is built for each.
+ *
+ * @category Layers
+ * @since 0.1.0
  */
 export const layer = <const O extends AnyOptions = {}>(
   options: O = {} as O

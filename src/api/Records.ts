@@ -1,4 +1,8 @@
 /** Telemetry: records of requests, tokens, calls and compressions, and the sinks that receive them. */
-export { type Sink, Telemetry, type TelemetryOptions } from "../services/telemetry/Telemetry.ts"
-export { TelemetryRecord } from "../domain/telemetry/Telemetry.ts"
-export type { RecentActivity, TelemetryEntry } from "../domain/telemetry/Telemetry.ts"
+
+/** @category Services @since 0.1.0 */
+export { Telemetry } from "../services/telemetry/Telemetry.ts"
+/** @category Models @since 0.1.0 */
+export type { Sink, TelemetryOptions } from "../services/telemetry/Telemetry.ts"
+/** @category Models @since 0.1.0 */
+export { TelemetryRecord, type RecentActivity, type TelemetryEntry } from "../domain/telemetry/Telemetry.ts"

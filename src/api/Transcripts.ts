@@ -1,10 +1,30 @@
 /** Read and write the transcripts of other agents. */
-export { Transcripts, load } from "../services/transcripts/Transcripts.ts"
+
+/** @category Services @since 0.1.0 */
+export { Transcripts } from "../services/transcripts/Transcripts.ts"
+/** @category Functions @since 0.1.0 */
+export { load } from "../services/transcripts/Transcripts.ts"
+/** @category Functions @since 0.1.0 */
 export { importTranscript } from "../services/transcripts/ImportTranscript.ts"
-export { type LoadOptions, type Loaded } from "../services/transcripts/LoadedTranscript.ts"
-export { TranscriptError } from "../services/transcripts/TranscriptError.ts"
-export { FormatName, type Transcript } from "../domain/transcripts/Transcript.ts"
+/** @category Models @since 0.1.0 */
+export type {
+  LoadOptions,
+  Loaded,
+  LoadRequirements,
+  MemoryNeed,
+  ReadRequirements
+} from "../services/transcripts/LoadedTranscript.ts"
+/** @category Models @since 0.1.0 */
+export {
+  FormatName,
+  type Transcript,
+  type SourceFormat,
+  type Step as TranscriptStep,
+  type UnknownKinds
+} from "../domain/transcripts/Transcript.ts"
+/** @category Models @since 0.1.0 */
 export type { Inspection, InspectionContext } from "../domain/evaluation/Inspection.ts"
+/** @category Models @since 0.1.0 */
 export type { LongLog } from "../domain/session/LongLog.ts"
-export type { SourceFormat, Step as TranscriptStep, UnknownKinds } from "../domain/transcripts/Transcript.ts"
-export type { LoadRequirements, MemoryNeed, ReadRequirements } from "../services/transcripts/LoadedTranscript.ts"
+/** @category Errors @since 0.1.0 */
+export { TranscriptError } from "../services/transcripts/TranscriptError.ts"

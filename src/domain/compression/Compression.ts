@@ -221,6 +221,9 @@ export const {
   Noop
 } = Outcome.cases
 
+/** The reason of a failed summary whose request did not fit the summarizing model's window. */
+export const contextLength = "ContextLengthError"
+
 /** Gemini CLI's CompressionStatus. The two outcomes that Gemini CLI does not have get names of their own. */
 export const CompressionStatus = Schema.Literals([
   "COMPRESSED",

@@ -8,7 +8,7 @@ import {
   type Moment,
   momentOf,
   sequenceOf,
-  type Stretch,
+  type PastSegment,
   turned
 } from "./Conversation.ts"
 
@@ -28,9 +28,9 @@ export const tipOf = ({ log, undoable }: Pick<Moment, "log" | "undoable">): Entr
   return isLater ? snapshot : (message ?? null)
 }
 
-/** Returns the latest moment of a stretch at whose end this entry stood. */
-const momentIn = ({ from, to }: Stretch, id: EntryId | null): Moment | undefined => {
-  // The ids within a stretch ascend.
+/** Returns the latest moment of a segment at whose end this entry stood. */
+const momentIn = ({ from, to }: PastSegment, id: EntryId | null): Moment | undefined => {
+  // The ids within a segment ascend.
   if (id !== null && to.log !== undefined && sequenceOf(to.log.value.id) >= sequenceOf(id)) {
     let { view } = to
     for (let node: Moment["log"] = to.log; node !== from.log && node !== undefined; node = node.before) {
@@ -41,7 +41,7 @@ const momentIn = ({ from, to }: Stretch, id: EntryId | null): Moment | undefined
   return tipOf(from) === id ? from : undefined
 }
 
-const stretchesOf = (self: Conversation): PersistentList.PersistentList<Stretch> =>
+const segmentsOf = (self: Conversation): PersistentList.PersistentList<PastSegment> =>
   PersistentList.append(self.past, { from: self.since, to: momentOf(self) }, 0)
 
 /**
@@ -50,7 +50,7 @@ const stretchesOf = (self: Conversation): PersistentList.PersistentList<Stretch>
  * when no such entry is known.
  */
 export const branched = (self: Conversation, from: EntryId | null): Conversation => {
-  for (let node = stretchesOf(self); node !== undefined; node = node.before) {
+  for (let node = segmentsOf(self); node !== undefined; node = node.before) {
     const moment = momentIn(node.value, from)
     if (moment !== undefined) return { ...turned(self, moment), isBranched: true }
   }
@@ -58,10 +58,10 @@ export const branched = (self: Conversation, from: EntryId | null): Conversation
 }
 
 /** Returns the parts of the past and the present one, oldest first: the entry that each began after, and what was appended. */
-export const stretches = (
+export const segments = (
   self: Conversation
 ): ReadonlyArray<{ readonly after: EntryId | null; readonly appended: ReadonlyArray<Entry> }> =>
-  PersistentList.toArray(stretchesOf(self)).map(({ from, to }) => ({
+  PersistentList.toArray(segmentsOf(self)).map(({ from, to }) => ({
     after: tipOf(from),
     appended: PersistentList.drop(to.log, PersistentList.length(from.log))
   }))
@@ -70,7 +70,7 @@ export const stretches = (
 export const left = (self: Conversation): ReadonlyArray<Entry> => {
   if (!self.isBranched) return []
   const path = new Set(entries(self))
-  return stretches(self).flatMap(({ appended }) => appended.filter((entry) => !path.has(entry)))
+  return segments(self).flatMap(({ appended }) => appended.filter((entry) => !path.has(entry)))
 }
 
 /** Returns everything that a conversation holds: its log, the entries that compressions inserted, and those of left branches. */

@@ -138,7 +138,7 @@ export const Patch = Schema.Struct({
 export type Patch = typeof Patch.Type
 
 /** A compression in force, and the view before it. */
-export interface Layer {
+export interface AppliedPatch {
   readonly patch: Patch
   readonly before: PersistentList.PersistentList<ViewItem>
   /** Number of log entries when the patch was applied. */
@@ -149,12 +149,12 @@ export interface Layer {
 export interface Moment {
   readonly log: PersistentList.PersistentList<Entry>
   readonly view: PersistentList.PersistentList<ViewItem>
-  readonly undoable: PersistentList.PersistentList<Layer>
+  readonly undoable: PersistentList.PersistentList<AppliedPatch>
   readonly redoable: PersistentList.PersistentList<Patch>
 }
 
 /** A part of the past in which messages were appended and nothing else changed: the moments before and after them. */
-export interface Stretch {
+export interface PastSegment {
   readonly from: Moment
   readonly to: Moment
 }
@@ -165,9 +165,9 @@ export interface Stretch {
  * structure, and appending is O(1).
  */
 export interface Conversation extends Moment {
-  /** The moment at which the present stretch began, and the earlier stretches, oldest first. */
+  /** The moment at which the present segment began, and the earlier segments, oldest first. */
   readonly since: Moment
-  readonly past: PersistentList.PersistentList<Stretch>
+  readonly past: PersistentList.PersistentList<PastSegment>
   /** Whether the conversation went back at least once. */
   readonly isBranched: boolean
   /** The entries that compressions inserted, including undone ones: their handles stay valid. */
@@ -246,7 +246,7 @@ export const shown = (
 /** Returns the present moment of a conversation. */
 export const momentOf = ({ log, redoable, undoable, view }: Moment): Moment => ({ log, view, undoable, redoable })
 
-/** Begins another stretch, with another view, after these changes. */
+/** Begins another segment, with another view, after these changes. */
 export const turned = (self: Conversation, changes: Partial<Moment>): Conversation => {
   const since = momentOf({ ...self, ...changes })
   return {

@@ -54,6 +54,9 @@ const growthFactor = 1.1
 /** Returns the tokens from which a compression is tried again that did not help at this size. */
 export const retryFrom = (tokens: number): number => Math.ceil(tokens * growthFactor)
 
+/** Returns the tokens that a whole request must have before the next automatic compression. `rest`: those of all but the view. */
+export const requestMark = ({ waitUntil }: FailureMemory, rest: number): number => waitUntil && waitUntil + rest
+
 /** A success that leaves more than this share of the view is no progress. */
 const noProgressShare = 0.9
 

@@ -7,6 +7,15 @@ import * as Base64 from "effect/encoding/Base64"
  */
 export const messageText = (message: Prompt.Message): string => writeValue(message, true)
 
+/** The number of equal messages at the start of two prompts. A caller that extends a history keeps its message objects. */
+export const sharedMessages = (one: ReadonlyArray<Prompt.Message>, other: ReadonlyArray<Prompt.Message>): number => {
+  const differs = one.findIndex((message, at) => {
+    const theirs = other[at]
+    return message !== theirs && (theirs === undefined || messageText(message) !== messageText(theirs))
+  })
+  return differs < 0 ? one.length : differs
+}
+
 /** Fields that contain parts. */
 const partFields = new Set(["content", "modelOutput"])
 

@@ -266,6 +266,13 @@ const failureMemory = ({ conversation, memory }: Session, event: typeof Compress
     waits: event.strategy === undefined || waitsForGrowth(event.strategy)
   })
 
+const afterUndone = (session: Session): Session => {
+  const conversation = Conversation.undone(session.conversation)
+  const undone = session.conversation.undoable?.value.patch.drop
+  const memory = afterUndo(session.memory, Conversation.viewTokens(conversation), undone)
+  return { ...session, environment: untold(session), conversation, memory }
+}
+
 /** The session after one more event. */
 export const applyEvent = (session: Session, event: SessionEvent): Session => {
   const { conversation } = session
@@ -295,15 +302,8 @@ export const applyEvent = (session: Session, event: SessionEvent): Session => {
       return { ...session, memory: withUnusable(session.memory, [], true) }
     case "Masked":
       return { ...session, conversation: Conversation.masked(conversation, event.shorten) }
-    case "Undone": {
-      const restored = Conversation.undone(conversation)
-      return {
-        ...session,
-        environment: untold(session),
-        conversation: restored,
-        memory: afterUndo(session.memory, Conversation.viewTokens(restored), conversation.undoable?.value.patch.drop)
-      }
-    }
+    case "Undone":
+      return afterUndone(session)
     case "Redone":
       return { ...session, environment: untold(session), conversation: Conversation.redone(conversation) }
     case "Branched": {

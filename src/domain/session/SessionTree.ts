@@ -1,5 +1,5 @@
 import { isCall, isMedia, isResponse, plainText } from "../content/Content.ts"
-import { stretches, tipOf } from "../conversation/Branches.ts"
+import { segments, tipOf } from "../conversation/Branches.ts"
 import { type Entry, type EntryId, inserted } from "../conversation/Conversation.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { printableLine } from "../text/InvisibleCharacters.ts"
@@ -71,7 +71,7 @@ export const sessionTree = ({ conversation, labels }: Session): SessionTree => {
   }
   const snapshots = new Map(inserted(conversation).map((entry) => [entry.id, entry]))
   let end: EntryId | null = null
-  for (const { after, appended } of stretches(conversation)) {
+  for (const { after, appended } of segments(conversation)) {
     const snapshot = after === null || nodes.has(after) ? undefined : snapshots.get(after)
     if (after !== null && snapshot !== undefined) add(snapshot, after, end, "compression")
     end = after

@@ -116,6 +116,7 @@ const tests: ServiceTests<SessionBacking, SessionBacking["Service"]> = {
     const mine = Uint8Array.from(bytes)
     yield* backing.putBlob("s1", one, mine)
     mine.fill(0)
+    assert.deepStrictEqual(yield* Effect.map(backing.getBlob("s1", one), textOf), "a large part")
     yield* backing.putBlob("s1", one, bytes)
     yield* backing.putBlob("s1", two, Bytes.encode("another"))
     yield* backing.putBlob("s2", other, bytes)

@@ -21,7 +21,7 @@ import { droppedEntries, recall, recallable } from "../../domain/conversation/Re
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
-import { applyWith } from "../../services/compression/Compression.ts"
+import { applyWith } from "../../services/compression/CompressionWorkflow.ts"
 import type { CompressRequest } from "../../services/compression/strategies/CompressRequest.ts"
 import type {
   Assembled,

@@ -65,6 +65,12 @@ const storing: StoreTests = {
     assert.strictEqual(error.reason._tag, "BlobMissing")
   },
 
+  *"stores under the hash of the bytes, whatever else its caller passes"(store) {
+    const put: (bytes: Uint8Array, claimed: Hash) => ReturnType<typeof store.put> = store.put
+    assert.strictEqual(yield* put(Bytes.encode("abc"), nowhere), abc)
+    assert.strictEqual(Bytes.decode(yield* store.get(abc)).text, "abc")
+  },
+
   *"stores empty content too, and the same bytes only once"(store) {
     const empty = yield* store.put(new Uint8Array())
     assert.strictEqual((yield* store.get(empty)).length, 0)

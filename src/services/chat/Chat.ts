@@ -14,15 +14,14 @@ import {
   type Pin
 } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
-import { recall } from "../../domain/conversation/Recall.ts"
 import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import type { QuestionEvent } from "../../domain/session/CallQuestions.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { type SessionTree, sessionTree } from "../../domain/session/SessionTree.ts"
-import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { Compression } from "../compression/Compression.ts"
 import type { PlanRefused } from "../compression/strategies/CompressRequest.ts"
 import { ImageReducer } from "../compression/strategies/ImageReducer.ts"
+import { textBehind } from "../conversation/KnownConversation.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
 import { Model, unavailableModel } from "../model/Model.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
@@ -334,8 +333,7 @@ const commitIf = Effect.fnUntraced(function* (
  * conversations.
  */
 const recallText = Effect.fn("Chat.recall")(function* (chat: ChatState, handle: Handle, selection: Selection) {
-  const textIn = (session: Session) =>
-    chat.handles.text(handle) ?? recall({ entries: [], ranges: PersistentList.toArray(session.ranges) }, handle)?.text
+  const textIn = ({ ranges }: Session) => textBehind({ handles: chat.handles, ranges }, handle)
   const present = textIn(yield* Ref.get(chat.session))
   const stored = present === undefined && chat.unread !== undefined ? textIn(yield* readWhole(chat)) : present
   return stored === undefined ? yield* notHeld(handle) : yield* select(stored, selection)

@@ -25,12 +25,10 @@ import { firePreCompress, postCompress, type PreCompressRequest, triggerOf } fro
 import {
   type CompressionResult,
   type CompressRequest,
-  givenUpText,
-  type PlanRefused,
-  unusableIn,
-  withUsableModels
+  type PlanRefused
 } from "../compression/strategies/CompressRequest.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
+import { givenUpText, unusableIn, withUsableModels } from "../compression/UsableModels.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import { appendMessage } from "./AppendMessages.ts"
@@ -132,7 +130,7 @@ const compressWith = Effect.fnUntraced(function* (
   const { window } = yield* requestContext(chat)
   const maxTokens = turn === undefined ? Infinity : Math.min(window.trigger, window.maxRequestTokens) / scale
   const { strategy } = yield* Effect.orDie((yield* Compression).runner(policy.strategy))
-  const prepared = prepare(chat, policy, strategy, options, turn, promptId, hooks, maxTokens, scale)
+  const prepared = prepare(chat, { policy, strategy, options, turn, promptId, hooks, maxTokens, scale })
   const isOwnPolicy = options.policy !== undefined
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
@@ -190,17 +188,25 @@ export const askHooks = Effect.fnUntraced(function* (
   return yield* firePreCompress(hooks, { conversation, ...how })
 })
 
+/** A compression that is to be made. */
+interface Attempt {
+  readonly policy: Policy
+  readonly strategy: Strategy
+  readonly options: CompressOptions
+  /** The turn that it is for; undefined: a user or a program asked for it. */
+  readonly turn: BeforeRequest | undefined
+  readonly promptId: string
+  readonly hooks: Effect.Success<ReturnType<typeof hooksOf>>
+  /** A view that was prepared earlier is used if the request then has at most this many estimated tokens. */
+  readonly maxTokens: number
+  /** The model's tokens for one estimated token. */
+  readonly scale: number
+}
+
 /** Prepares a compression: everything that may wait, fail or be cancelled. The conversation does not change. */
 const prepare = Effect.fnUntraced(function* (
   chat: ChatState,
-  policy: Policy,
-  strategy: Strategy,
-  options: CompressOptions,
-  turn: BeforeRequest | undefined,
-  promptId: string,
-  hooks: Effect.Success<ReturnType<typeof hooksOf>>,
-  maxTokens: number,
-  scale: number
+  { hooks, maxTokens, options, policy, promptId, scale, strategy, turn }: Attempt
 ): Effect.fn.Return<Made, PlanRefused | SessionStoreError | TokenCountError, Compression> {
   const { forced = true, plan } = options
   const compression = yield* Compression

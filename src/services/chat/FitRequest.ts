@@ -4,6 +4,7 @@ import { type Outcome, patchOf, statusOf, tokensOf } from "../../domain/compress
 import { unshrinkable } from "../../domain/compression/Unshrinkable.ts"
 import { hasResponses, plainText } from "../../domain/content/Content.ts"
 import { itemTokens, sum, view, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { requestMark } from "../../domain/conversation/FailureMemory.ts"
 import type { HookOutcome } from "../../domain/hooks/Hook.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { ChatSettings } from "./ChatSettings.ts"
@@ -114,8 +115,7 @@ export const fitRequest = Effect.fnUntraced(function* (
         free: first.free ?? 0,
         what: "what remains after compression does not fit"
       },
-      // The mark counts only the view, so the rest of the request is added.
-      memory.waitUntil === 0 ? 0 : memory.waitUntil + first.tokens - viewTokens(conversation)
+      requestMark(memory, first.tokens - viewTokens(conversation))
     )
     .pipe(
       Effect.catchTag("WindowOverflow", (over) => Effect.flatMap(overflow(chat, context, pending, over), Effect.fail))

@@ -1,142 +1,10 @@
 import { Context, Effect, Layer, type Scope } from "effect"
-import * as Domain from "../../domain/compression/Compression.ts"
-import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
-import { type Conversation, view, viewTokens } from "../../domain/conversation/Conversation.ts"
-import { HookSystem } from "../hooks/HookSystem.ts"
-import { SpanConversation } from "../model/ModelSpans.ts"
-import { TempStore } from "../session/TempStore.ts"
-import { TokenCounter } from "../tokens/TokenCounter.ts"
-import { firePreCompress, postCompress, triggerOf } from "./PreCompress.ts"
-import { checkedRunner } from "./strategies/CheckedRunner.ts"
-import { type CompressionResult, type CompressRequest, noop, PlanRefused } from "./strategies/CompressRequest.ts"
-import { ImageReducer } from "./strategies/ImageReducer.ts"
+import type * as Domain from "../../domain/compression/Compression.ts"
+import type { InvalidOption } from "../../domain/compression/InvalidOption.ts"
+import type { Conversation } from "../../domain/conversation/Conversation.ts"
+import type { HookSystem } from "../hooks/HookSystem.ts"
+import type { CompressionResult, CompressRequest, PlanRefused } from "./strategies/CompressRequest.ts"
 import type { RunnerServices, StrategyRunner, StrategySession } from "./strategies/StrategyRunner.ts"
-import { OwnStrategies, runners } from "./strategies/StrategyRunners.ts"
-import { bounded, Summarizer } from "./summary/Summarizer.ts"
-
-/** Finds the runner of a strategy. Fails when there is none, so that no program gets another strategy under that name. */
-const finding =
-  (all: ReadonlyArray<StrategyRunner>) =>
-  (name: string): Effect.Effect<StrategyRunner, InvalidOption> => {
-    const runner = all.find(({ strategy }) => strategy.name === name)
-    const names = all.map(({ strategy }) => strategy.name)
-    return runner === undefined
-      ? Effect.fail(new InvalidOption({ message: `no strategy is called ${name}; expected ${names.join(" or ")}` }))
-      : Effect.succeed(runner)
-  }
-
-/** Where the hooks of a compression run. */
-const placeOf = ({ cwd }: CompressRequest) => Effect.map(SpanConversation, (session) => ({ cwd, session }))
-
-/** Adds the decision of hooks to the request. Hooks are asked once, and only count for a strategy that heeds them. */
-const withHookDecision = Effect.fnUntraced(function* (
-  runner: StrategyRunner,
-  request: CompressRequest
-): Effect.fn.Return<CompressRequest, never, HookSystem> {
-  const hooks = yield* HookSystem
-  const { policy } = request
-  const place = yield* placeOf(request)
-  const hookDecision =
-    request.hookDecision ??
-    (yield* firePreCompress({ has: hooks.has, fire: (event) => hooks.fire(event, place) }, request))
-  const focus = hookDecision.specific["focus"]
-  const isHeeded = runner.strategy.heedsHooks && policy.focus === undefined
-  return isHeeded && typeof focus === "string" && focus.trim() !== ""
-    ? { ...request, hookDecision, policy: { ...policy, focus } }
-    : { ...request, hookDecision }
-})
-
-/** Fires PostCompress however the work ends, which fires PreCompress itself. A chat fires both. */
-const withPostCompress = <E, R>(
-  request: CompressRequest,
-  work: Effect.Effect<CompressionResult, E, R>
-): Effect.Effect<CompressionResult, E, HookSystem | R> =>
-  request.hookDecision !== undefined || view(request.conversation).length === 0
-    ? work
-    : Effect.gen(function* () {
-        const hooks = yield* HookSystem
-        const place = yield* placeOf(request)
-        const ended = (outcome?: Domain.Outcome) => postCompress(triggerOf(request), outcome, request.promptId)
-        return yield* work.pipe(
-          Effect.tap(({ outcome }) => hooks.fire(ended(outcome), place)),
-          Effect.tapError(() => hooks.fire(ended(), place)),
-          Effect.onInterrupt(() => hooks.fireAside(ended(), place))
-        )
-      })
-
-/** Returns why hooks veto this compression, when they may. */
-const vetoOf = ({ strategy }: StrategyRunner, { hookDecision, mustFit = false }: CompressRequest): string | undefined =>
-  mustFit || !strategy.heedsHooks ? undefined : (hookDecision?.stopped ?? hookDecision?.blocked)
-
-/** A runner from another program is checked. */
-const trusted = (runner: StrategyRunner): StrategyRunner =>
-  Object.values(runners).includes(runner) ? runner : checkedRunner(runner, runners.palimpsest)
-
-/**
- * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
- * program with its own strategy calls this function with its runner.
- */
-export const compressWith = Effect.fn("Compression.compress")(function* (
-  strategyRunner: StrategyRunner,
-  original: CompressRequest
-): Effect.fn.Return<CompressionResult, never, HookSystem | RunnerServices> {
-  const runner = trusted(strategyRunner)
-  const { conversation, forced } = original
-  yield* Effect.annotateCurrentSpan({ tokens: viewTokens(conversation), forced })
-  return yield* withPostCompress(original, compressBy(runner, original)).pipe(
-    Effect.updateService(Summarizer, bounded),
-    Effect.tap(annotateResult(runner))
-  )
-})
-
-/** Says in the span what came of a compression: names and numbers, no text. */
-const annotateResult =
-  ({ strategy }: StrategyRunner) =>
-  ({ outcome }: CompressionResult) =>
-    Effect.flatMap(SpanConversation, (conversation) =>
-      Effect.annotateCurrentSpan({
-        ...(conversation === undefined ? {} : { "gen_ai.conversation.id": conversation }),
-        "gen_ai.operation.name": "compress",
-        outcome: Domain.statusOf(outcome),
-        strategy: strategy.name,
-        ...Domain.tokensOf(outcome)
-      })
-    )
-
-const compressBy = Effect.fnUntraced(function* (runner: StrategyRunner, original: CompressRequest) {
-  if (view(original.conversation).length === 0) return noop("empty", 0)
-  const request = yield* withHookDecision(runner, original)
-  const veto = vetoOf(runner, request)
-  if (veto === undefined) return yield* runner.compress(request)
-  // When there was nothing to do, the outcome reports that and not the veto.
-  const decision = yield* runner.decide(request)
-  return decision._tag === "Skip"
-    ? noop(decision.reason, decision.before)
-    : noop("vetoed by a hook", decision.plan.before, veto)
-})
-
-/** Carries out an existing plan of this strategy. */
-export const applyWith = Effect.fn("Compression.apply")(function* (
-  strategyRunner: StrategyRunner,
-  original: CompressRequest,
-  plan: Domain.Plan
-): Effect.fn.Return<CompressionResult, PlanRefused, HookSystem | RunnerServices> {
-  const runner = trusted(strategyRunner)
-  const { version } = original.conversation
-  if (plan.version !== version) return yield* new PlanRefused({ planned: plan.version, current: version })
-  return yield* withPostCompress(original, applyBy(runner, original, plan)).pipe(
-    Effect.updateService(Summarizer, bounded),
-    Effect.tap(annotateResult(runner))
-  )
-})
-
-const applyBy = Effect.fnUntraced(function* (runner: StrategyRunner, original: CompressRequest, plan: Domain.Plan) {
-  // Only a user's request leads to carrying out a plan.
-  const { forced } = original
-  const request = { ...(yield* withHookDecision(runner, { ...original, forced: true })), forced }
-  const veto = vetoOf(runner, request)
-  return veto === undefined ? yield* runner.apply(request, plan) : noop("vetoed by a hook", plan.before, veto)
-})
 
 /**
  * The compression workflow: hooks, plan, summary, audit, outcome.
@@ -165,32 +33,12 @@ export class Compression extends Context.Service<
     readonly apply: (request: CompressRequest, plan: Domain.Plan) => Effect.Effect<CompressionResult, PlanRefused>
   }
 >()("palimpsest/services/compression/Compression") {
-  /** Provides the workflow. It keeps no state between compressions. */
-  static readonly layer = Layer.effect(
+  /** Provides the workflow. It keeps no state between compressions. The strategies are loaded with it, so that a bundle of functions that need them is small. */
+  static readonly layer: Layer.Layer<Compression, never, HookSystem | RunnerServices> = Layer.effect(
     Compression,
-    Effect.gen(function* () {
-      const context = Context.mergeAll(
-        Context.make(HookSystem, yield* HookSystem),
-        Context.make(Summarizer, yield* Summarizer),
-        Context.make(TokenCounter, yield* TokenCounter),
-        Context.make(TempStore, yield* TempStore),
-        Context.make(ImageReducer, yield* ImageReducer)
-      )
-      const provide = Effect.provideContext(context)
-      const find = finding([...Object.values(runners), ...(yield* OwnStrategies).map(trusted)])
-      const runner = (name: string) => Effect.orDie(find(name))
-      return {
-        runner: find,
-        open: (name, conversation) =>
-          Effect.flatMap(runner(name), ({ open }) =>
-            open === undefined ? Effect.succeed({}) : provide(open(conversation))
-          ),
-        plan: (request) => Effect.flatMap(runner(request.policy.strategy), ({ decide }) => decide(request)),
-        compress: (request) =>
-          provide(Effect.flatMap(runner(request.policy.strategy), (found) => compressWith(found, request))),
-        apply: (request, plan) =>
-          provide(Effect.flatMap(runner(plan.strategy), (found) => applyWith(found, request, plan)))
-      }
-    })
+    Effect.flatMap(
+      Effect.promise(() => import("./CompressionWorkflow.ts")),
+      ({ make }) => make
+    )
   )
 }

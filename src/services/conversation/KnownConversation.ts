@@ -3,7 +3,7 @@ import { defaultPolicy, type Policy } from "../../domain/compression/strategies/
 import type { Handle } from "../../domain/content/Handle.ts"
 import { type Draft, type Entry, entryId, type Patch } from "../../domain/conversation/Conversation.ts"
 import { freshMemory } from "../../domain/conversation/FailureMemory.ts"
-import { rangeText } from "../../domain/conversation/Recall.ts"
+import { recall } from "../../domain/conversation/Recall.ts"
 import { compressionEvent } from "../../domain/session/CompressionEvent.ts"
 import {
   applyEvent,
@@ -16,12 +16,8 @@ import {
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { Compression } from "../compression/Compression.ts"
-import {
-  type CompressionResult,
-  type CompressRequest,
-  unusableIn,
-  withUsableModels
-} from "../compression/strategies/CompressRequest.ts"
+import { type CompressionResult, type CompressRequest } from "../compression/strategies/CompressRequest.ts"
+import { unusableIn, withUsableModels } from "../compression/UsableModels.ts"
 import { SpanConversation } from "../model/ModelSpans.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -141,7 +137,8 @@ export const requestFor = Effect.fn("Compression.requestFor")(function* (
 })
 
 /** Returns the text behind a handle: a part of a message, or a range that left. Undefined where neither it nor a continuation of it holds one. */
-export const textBehind = ({ handles, ranges }: KnownConversation, handle: Handle): string | undefined => {
-  const range = PersistentList.toArray(ranges).find((each) => each.handle === handle)
-  return handles.text(handle) ?? (range === undefined ? undefined : rangeText(range.entries))
-}
+export const textBehind = (
+  { handles, ranges }: Pick<KnownConversation, "handles" | "ranges">,
+  handle: Handle
+): string | undefined =>
+  handles.text(handle) ?? recall({ entries: [], ranges: PersistentList.toArray(ranges) }, handle)?.text

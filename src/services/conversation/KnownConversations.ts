@@ -30,8 +30,7 @@ export interface KnownBeginning<V, M> {
 /**
  * Conversations whose callers send them again from the first message. A conversation has no id: each of its beginnings has a name, made of the owner and
  * the messages, and a conversation is known by its longest beginning that was sent before. The names of all beginnings are given in order, that of no
- * messages first. Holds so many beginnings, and forgets those that were sent longest ago: the beginning that several continuations share counts as sent only when
- * it is sent by itself.
+ * messages first. Holds so many beginnings, and forgets those that were sent longest ago: the beginning at which conversations branch counts as sent with each new branch.
  */
 export class KnownConversations<V extends CountedMessages, M = never> {
   private readonly held: BoundedMap<string, KnownBeginning<V, M>>
@@ -48,6 +47,7 @@ export class KnownConversations<V extends CountedMessages, M = never> {
     const isBranch = from === undefined || from.view?.messages === from.length
     // A conversation that was continued is not looked up again. At a compression, conversations may branch.
     if (!isBranch) this.held.delete(from.name)
+    else if (from !== undefined) this.keep(from)
     return this.keep({
       name: names[length] ?? "",
       length,

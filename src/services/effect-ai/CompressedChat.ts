@@ -6,6 +6,7 @@ import * as Prompt from "effect/ai/Prompt"
 import type { Outcome } from "../../domain/compression/Compression.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Patch, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { requestMark } from "../../domain/conversation/FailureMemory.ts"
 import { isUnchanged, repaired } from "../../domain/effect-ai/PromptRepair.ts"
 import type { Session } from "../../domain/session/Session.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
@@ -224,7 +225,7 @@ const prepare = Effect.fnUntraced(function* (
       method,
       { request, compress: (policy, forced) => compress(chat, method, { ...policy, overhead }, forced) },
       declared,
-      memory.waitUntil
+      requestMark(memory, overhead)
     )
     messages = [...fitting.messages]
     recorded.measured = { ...fitting.measured, messages, declarationTokens: declared.tokens }

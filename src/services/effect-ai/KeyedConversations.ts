@@ -4,9 +4,11 @@ import type * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
 import { empty, entries } from "../../domain/conversation/Conversation.ts"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
+import { recall as recallFrom } from "../../domain/conversation/Recall.ts"
 import type { RecallSearch } from "../../domain/conversation/RecallSearch.ts"
+import { recallableOf, type Session } from "../../domain/session/Session.ts"
 import type { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import { type KnownConversation, knownConversation, textBehind } from "../conversation/KnownConversation.ts"
+import { knownConversation } from "../conversation/KnownConversation.ts"
 import { nothingCounted } from "../conversation/KnownConversations.ts"
 import { beginSession, type OpenedSession, openSession, readingLater } from "../session/OpenedSession.ts"
 import { idOfKey, SessionStore, type SessionStoreError } from "../session/SessionStore.ts"
@@ -93,10 +95,10 @@ export const firstSession = Effect.fnUntraced(function* <A, E, R>(
 /** The view that a session records, if it is one of this prompt: the prompt begins with the messages that the session holds. */
 const recordedView = Effect.fnUntraced(function* (
   { names, window }: PromptConversations,
-  known: KnownConversation,
+  session: Session,
   content: ReadonlyArray<Prompt.Message>
 ): Effect.fn.Return<PromptView | undefined, AiError.AiError> {
-  const held = entries(known.conversation)
+  const held = entries(session.conversation)
   const messages = lastLine(held)
   if (messages === 0 || messages > content.length) return undefined
   const spoken = content.slice(0, messages).filter(({ role }) => role !== "system")
@@ -112,10 +114,10 @@ const recordedView = Effect.fnUntraced(function* (
       })
     if (!isSame) return undefined
   }
-  return viewOf(known, content, yield* countUpTo(window, nothingCounted, content, messages), true)
+  return viewOf(session, content, yield* countUpTo(window, nothingCounted, content, messages), true)
 })
 
-const isUnchanged = (before: PromptView | undefined, { conversation, started }: KnownConversation): boolean =>
+const isUnchanged = (before: PromptView | undefined, { conversation, started }: Session): boolean =>
   before?.stored?.session === started?.session && before?.stored?.version === conversation.version
 
 /** Opens the session that records a prompt. `before` is the view that is known of it. */
@@ -126,9 +128,8 @@ const openRecorded = (
   before: PromptView | undefined
 ) =>
   firstSession(conversation, ({ log, session }) => {
-    const known = knownConversation(session)
-    const view = isUnchanged(before, known) ? Effect.succeed(before) : recordedView(prompts, known, content)
-    return Effect.map(view, (found) => found && { known, log, view: found })
+    const view = isUnchanged(before, session) ? Effect.succeed(before) : recordedView(prompts, session, content)
+    return Effect.map(view, (found) => found && { known: knownConversation(session), log, view: found })
   })
 
 /** Reads the view that is stored of a prompt, if this process does not know the conversation yet. */
@@ -173,10 +174,10 @@ const unknownHandle = (handle: Handle) =>
 const firstAnswer = <A, E>(
   all: KeyedConversations,
   key: string,
-  read: (known: KnownConversation) => Effect.Effect<A | undefined, E>
+  read: (session: Session) => Effect.Effect<A | undefined, E>
 ) => {
   const conversation = keyedConversation(all, key)
-  return firstSession(conversation, ({ session }) => read(knownConversation(session))).pipe(
+  return firstSession(conversation, ({ session }) => read(session)).pipe(
     Effect.scoped,
     readingLater,
     conversation.turn.withPermit
@@ -190,7 +191,9 @@ export const recall = Effect.fnUntraced(function* (
   handle: Handle,
   selection: Selection = {}
 ) {
-  const text = yield* firstAnswer(all, key, (known) => Effect.sync(() => textBehind(known, handle)))
+  const text = yield* firstAnswer(all, key, (session) =>
+    Effect.sync(() => recallFrom(recallableOf(session), handle)?.text)
+  )
   return text === undefined ? yield* unknownHandle(handle) : yield* select(text, selection)
 })
 

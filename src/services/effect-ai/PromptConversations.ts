@@ -13,10 +13,10 @@ import {
   view,
   viewTokens
 } from "../../domain/conversation/Conversation.ts"
-import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
+import { requestMark, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
 import { awaitedFrom, legalPrompt } from "../../domain/effect-ai/PromptRepair.ts"
-import { emptySession, type SessionEvent } from "../../domain/session/Session.ts"
+import { emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { MeasuredRequest } from "../chat/WindowGuard.ts"
@@ -188,7 +188,7 @@ const draftsOf = (content: Messages, from: number, end: number): ReadonlyArray<D
 
 /** The view of a session that holds the first `messages` of a prompt. */
 export const viewOf = (
-  { conversation, memory: { waitUntil }, started }: KnownConversation,
+  { conversation, memory: { waitUntil }, started }: Session,
   content: Messages,
   view: CountedMessages & Partial<PromptView>,
   isChanged: boolean
@@ -308,9 +308,7 @@ const compressOnce = Effect.fnUntraced(function* (
   }
   const { overhead } = how.policy
   const isPatched = patchOf(outcome) !== undefined
-  const { waitUntil } = after.memory
-  // The mark counts the view only; the rest of the request is added.
-  const waiting = isPatched ? waitUntil && waitUntil + overhead : retryFrom(overhead + viewTokens(after.conversation))
+  const waiting = isPatched ? requestMark(after.memory, overhead) : retryFrom(overhead + viewTokens(after.conversation))
   const isChanged = isPatched || shrinking.view?.items !== undefined
   shrinking.known = after
   const before = naming === undefined ? undefined : began

@@ -3,10 +3,10 @@ import * as Prompt from "effect/ai/Prompt"
 import { type Handle, matches } from "../../domain/content/Handle.ts"
 import type { Conversation } from "../../domain/conversation/Conversation.ts"
 import type { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
+import { sharedMessages } from "../../domain/conversation/MessageName.ts"
 import { rangeText } from "../../domain/conversation/Recall.ts"
 import type { FoundParts, RecallSearch } from "../../domain/conversation/RecallSearch.ts"
 import { toContent } from "../../domain/effect-ai/PromptContent.ts"
-import { sharedPrefix } from "../../domain/effect-ai/SharedPrefix.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import { ConversationNotNamed, HandleNotHeld, searchHidden, select, TempStoreError } from "../session/TempStore.ts"
 import { ConversationKey } from "./ConversationKey.ts"
@@ -52,22 +52,20 @@ const notHeld = (handle: Handle) => new TempStoreError({ reason: new HandleNotHe
 /** Recall within the prompts of one language model. */
 export interface PromptRecall {
   readonly names: PromptNames
-  /** The last prompt, as long as each prompt continued or repeated the one before. */
+  /** The last prompt, as long as each prompt continued or repeated the one before; undefined once one did not. */
   only: Prompt.Prompt | undefined
-  areSeveral: boolean
 }
 
 /** Makes recall within prompts, given the names of their beginnings. */
-export const make = (names: PromptNames): PromptRecall => ({ names, only: undefined, areSeveral: false })
+export const make = (names: PromptNames): PromptRecall => ({ names, only: Prompt.empty })
 
 /** Notes a prompt that is sent. Outside of a call, recall works if there is only one conversation. */
 export const note = (prompts: PromptRecall, prompt: Prompt.Prompt): void => {
-  if (prompts.areSeveral) return
-  const before = prompts.only?.content ?? []
+  const { only } = prompts
   // A shorter prompt was either shortened by its caller or belongs to another conversation with the same beginning. These cases cannot be
   // distinguished.
-  prompts.areSeveral = sharedPrefix(before, prompt.content).shared < before.length
-  prompts.only = prompts.areSeveral ? undefined : prompt
+  const continues = only !== undefined && sharedMessages(only.content, prompt.content) === only.content.length
+  prompts.only = continues ? prompt : undefined
 }
 
 /** The text that a handle stands for in a history. If two parts match, the first one does: the other got a longer handle. */
@@ -76,6 +74,8 @@ const find = Effect.fnUntraced(function* ({ names }: PromptRecall, content: Mess
     const part = (yield* hashesOf(names, message)).findIndex((hash) => matches(handle, hash))
     if (part >= 0) return textsOf(message)[part]
   }
+  // The ranges of a conversation with a key are named in its session.
+  if ((yield* ConversationKey) !== undefined) return undefined
   const length = (yield* namesOf(names, content)).findIndex((name) => name !== "" && matches(handle, name))
   if (length < 0) return undefined
   const range = content.slice(0, length).flatMap((message) => (message.role === "system" ? [] : [message]))
@@ -83,11 +83,10 @@ const find = Effect.fnUntraced(function* ({ names }: PromptRecall, content: Mess
 })
 
 /** The prompts that are searched, the innermost first. `name` is what was asked for. */
-const promptsFor = Effect.fnUntraced(function* ({ areSeveral, only }: PromptRecall, name: string) {
+const promptsFor = Effect.fnUntraced(function* ({ only }: PromptRecall, name: string) {
   const around = yield* promptsAround
   if (around.length > 0) return around
-  if (areSeveral) return yield* new TempStoreError({ reason: new ConversationNotNamed({ name }) })
-  return only === undefined ? [] : [only]
+  return only === undefined ? yield* new TempStoreError({ reason: new ConversationNotNamed({ name }) }) : [only]
 })
 
 /** Searches what left the innermost prompt, whose conversation `read` returns. */

@@ -8,6 +8,7 @@ import {
   freshMemory,
   isTried,
   remember,
+  requestMark,
   usableModels,
   withUnusable
 } from "../../../src/domain/conversation/FailureMemory.ts"
@@ -115,3 +116,11 @@ describe("FailureMemory", () => {
     assert.lengthOf(many.tried ?? [], 16)
   })
 })
+
+it.each([
+  [0, 500, 0],
+  [100, 0, 100],
+  [100, 500, 600]
+])("a mark at %s of the view is one of a request with %s more tokens at %s", (waitUntil, rest, mark) =>
+  assert.strictEqual(requestMark({ ...freshMemory, waitUntil }, rest), mark)
+)

@@ -90,6 +90,11 @@ describe("sessions to delete", () => {
     assert.deepStrictEqual(gone(all, { maxAge: 30 * day - 1 }), ["a", "b", "c"])
   })
 
+  it("by count: of two of the same age the one that is named first", () => {
+    assert.deepStrictEqual(gone([aged("x", 40), aged("y", 40)], { maxCount: 1 }), ["x"])
+    assert.deepStrictEqual(gone([aged("y", 40), aged("x", 40)], { maxCount: 1 }), ["x"])
+  })
+
   it("never include one written within a day, even beyond the count", () => {
     assert.deepStrictEqual(gone([aged("x", 0), aged("y", 0.9), aged("z", 1)], { maxCount: 1, maxAge: day }), ["z"])
     assert.deepStrictEqual(gone([aged("later", -400)], { maxCount: 1, maxAge: day }), [])

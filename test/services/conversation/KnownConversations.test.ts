@@ -84,6 +84,17 @@ describe("a known conversation", () => {
     assert.deepStrictEqual([branch.view, branch.counted], [first, viewOf(2)])
   })
 
+  it("is sent where others branch from it, and not forgotten meanwhile", () => {
+    const all = make(3)
+    const view = viewOf(1)
+    all.remember(namesOf("ab"), all.find(namesOf("ab")), view)
+    for (const other of "cdefg") {
+      const branch = all.find(namesOf(`a${other}`))
+      assert.deepStrictEqual([branch.view, branch.counted], [view, viewOf(1)])
+      assert.isUndefined(all.find(namesOf(other)).view)
+    }
+  })
+
   it("is forgotten when others were used since, and an empty one is none", () => {
     const all = make(2)
     const first = all.find(namesOf("a"))

@@ -9,14 +9,15 @@ import * as Toolkit from "effect/ai/Toolkit"
 import { plainText } from "../../../src/domain/content/Content.ts"
 import { mentions } from "../../../src/domain/content/Handle.ts"
 import { empty, entries, view } from "../../../src/domain/conversation/Conversation.ts"
+import { sharedMessages } from "../../../src/domain/conversation/MessageName.ts"
 import { recall, recallable } from "../../../src/domain/conversation/Recall.ts"
 import { toContent } from "../../../src/domain/effect-ai/PromptContent.ts"
 import { noResult } from "../../../src/domain/effect-ai/PromptRepair.ts"
-import { sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
 import * as ScriptedLanguageModel from "../../../src/layers/testing/ScriptedLanguageModel.ts"
 import { Chats } from "../../../src/services/chat/Chats.ts"
+import { Compression } from "../../../src/services/compression/Compression.ts"
 import { CompressedChat, type Options } from "../../../src/services/effect-ai/CompressedChat.ts"
 import { Recall } from "../../../src/services/effect-ai/RecallTool.ts"
 import { SessionStore, SessionStoreError, SessionUnavailable } from "../../../src/services/session/SessionStore.ts"
@@ -49,7 +50,7 @@ const talk = Effect.fnUntraced(function* (chat: AiChat.Chat, questions: number, 
   for (let n = from; n < from + questions; n += 1) yield* chat.generateText({ prompt: question(n) })
 })
 
-const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
+const isPrefix = (one: Messages, other: Messages): boolean => sharedMessages(one, other) === one.length
 
 const failing = (reason: AiError.AiErrorReason) => AiError.make({ module: "Fake", method: "generateText", reason })
 
@@ -421,6 +422,43 @@ describe("a history changed by the caller", () => {
       for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
     })
   }
+})
+
+it.effect("system messages count towards the growth that a compression with little gain waits for", function* () {
+  let tried = 0
+  const counting = Layer.effect(
+    Compression,
+    Effect.map(Compression, (real) => ({
+      ...real,
+      compress: (request: Parameters<typeof real.compress>[0]) =>
+        Effect.suspend(() => {
+          tried += 1
+          return real.compress(request)
+        })
+    }))
+  )
+  yield* Effect.gen(function* () {
+    const chat = yield* open({
+      window: 12_000,
+      reserve: 0,
+      threshold: 0.3,
+      policy: { minGain: 0 },
+      prompt: Prompt.fromMessages([Prompt.systemMessage({ content: page(1).repeat(16) })])
+    })
+    yield* Ref.update(chat.history, ({ content }) =>
+      Prompt.fromMessages([
+        ...content,
+        ...[0, 1, 2].flatMap((n) => [says(question(n)), answers(`${n}`)]),
+        says(page(0).repeat(24))
+      ])
+    )
+    yield* chat.generateText({ prompt: "?" })
+    assert.strictEqual(tried, 1)
+    for (let n = 0; n < 4; n += 1) yield* chat.generateText({ prompt: "?" })
+    assert.strictEqual(tried, 1)
+    yield* talk(chat, 8)
+    assert.isAbove(tried, 1)
+  }).pipe(Effect.provide(Layer.provideMerge(counting, over())))
 })
 
 describe("a change of the history", () => {

@@ -7,7 +7,7 @@ import type * as Response from "effect/ai/Response"
 import * as Tool from "effect/ai/Tool"
 import * as Toolkit from "effect/ai/Toolkit"
 import { handleOf, mentions } from "../../../src/domain/content/Handle.ts"
-import { sharedPrefix } from "../../../src/domain/effect-ai/SharedPrefix.ts"
+import { sharedMessages } from "../../../src/domain/conversation/MessageName.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as MemoryCalibrations from "../../../src/layers/testing/MemoryCalibrations.ts"
@@ -17,7 +17,7 @@ import { Compression } from "../../../src/services/compression/Compression.ts"
 import * as ModelSummarizer from "../../../src/services/compression/summary/ModelSummarizer.ts"
 import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import * as CompressedLanguageModel from "../../../src/services/effect-ai/CompressedLanguageModel.ts"
-import { withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
+import { ConversationKey, withConversation } from "../../../src/services/effect-ai/ConversationKey.ts"
 import {
   layerRecallTool,
   layerRecallToolWith,
@@ -74,7 +74,7 @@ const conversation = (topic: string, questions: number): ReadonlyArray<Prompt.Me
     answers(`${topic} answer ${n}`)
   ]).flat()
 
-const isPrefix = (one: Messages, other: Messages): boolean => sharedPrefix(one, other).shared === one.length
+const isPrefix = (one: Messages, other: Messages): boolean => sharedMessages(one, other) === one.length
 
 const small: Options = { window: 4_000, reserve: 500 }
 /** A question that comes behind a conversation which is over the threshold. */
@@ -652,6 +652,24 @@ describe("a compression without effect", () => {
   }
 })
 
+it.effect("two conversations, compressed more than once, are the same made again from what was recorded", function* () {
+  const sentWith = (conversations: number) =>
+    Effect.gen(function* () {
+      const topics = ["alpha", "beta"]
+      for (let turn = 10; turn <= 40; turn += 5)
+        for (const topic of topics) yield* ask([...conversation(topic, turn), says("And now?")])
+      const found = yield* Effect.forEach(topics, (topic) =>
+        Recall.use(({ search }) => search({ pattern: `${topic} question`, maxTokens: 9_000, isRedacted: false })).pipe(
+          Recall.within([...conversation(topic, 40), says("And now?")])
+        )
+      )
+      assert.isTrue(found.every(({ matched }) => matched > 5))
+      return [...(yield* requests), ...found]
+    }).pipe(Effect.provide(Layer.fresh(over({ ...small, conversations }))))
+  const held = yield* sentWith(64)
+  assert.deepStrictEqual(yield* sentWith(1), held)
+})
+
 describe("a prompt that differs from the known one", () => {
   const grown = [...long, answers("Well."), says("Go on.")]
   const at = (index: number, message: Prompt.Message) => grown.map((each, n) => (n === index ? message : each))
@@ -1095,6 +1113,28 @@ it.effect("recall finds each part of a message by its handle", over(small), func
     assert.strictEqual(found.text, text)
   }
 })
+
+it.effect.each([
+  [undefined, undefined, true],
+  ["a", "a", true],
+  ["a", "b", false],
+  ["a", undefined, false],
+  [undefined, "b", false]
+] as const)(
+  "recall looks into the prompts around of its own conversation: %s around %s",
+  ([around, inner, isFound]) => {
+    const keyed = (key: string | undefined) => (key === undefined ? identity : withConversation(key))
+    const within = (key: string | undefined) => Effect.provideService(ConversationKey, key)
+    const said = page(0)
+    return Effect.gen(function* () {
+      const { recall } = yield* Recall
+      const found = yield* Effect.result(
+        recall(handleOf(hashSync(said))).pipe(within(inner), Recall.within([says(said)]), keyed(around))
+      )
+      assert.strictEqual(found._tag, isFound ? "Success" : "Failure")
+    }).pipe(Effect.provide(over(small)))
+  }
+)
 
 describe("recall outside of a call", () => {
   const told = Effect.gen(function* () {

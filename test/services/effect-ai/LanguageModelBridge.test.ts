@@ -219,6 +219,8 @@ describe("generate", () => {
 
   it.effect.each([
     ["has no usage where none was counted", {}, {}, null],
+    ["counts thoughts alone", {}, { reasoning: 5 }, { prompt: 0, answer: 0, thoughts: 5, cached: 0 }],
+    ["counts an answer alone", {}, { text: 5 }, { prompt: 0, answer: 5, thoughts: 0, cached: 0 }],
     [
       "counts what was read from a cache, written to one, and neither",
       { uncached: 30, cacheRead: 10, cacheWrite: 5 },

@@ -184,6 +184,20 @@ describe("an answer of a model", () => {
     ])
   })
 
+  it.effect("begins another text after a signed one", function* () {
+    const { layer } = answering([{ text: "a", thoughtSignature: "s" }, text("b"), text("c")], "STOP")
+    const streamed = yield* Effect.provide(Stream.runCollect(LanguageModel.streamText({ prompt: "?" })), layer)
+    assert.deepStrictEqual(streamed.map(told).slice(0, -1), [
+      'text-start {"id":"1","palimpsest":{"signature":"s"}}',
+      'text-delta {"delta":"a","id":"1"}',
+      'text-end {"id":"1"}',
+      'text-start {"id":"2"}',
+      'text-delta {"delta":"b","id":"2"}',
+      'text-delta {"delta":"c","id":"2"}',
+      'text-end {"id":"2"}'
+    ])
+  })
+
   it.effect.each([
     ["auto", "look read", false],
     ["none", "", false],

@@ -2,10 +2,11 @@ import { Effect } from "effect"
 import * as Domain from "../../../domain/compression/Compression.ts"
 import { requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
+import { acknowledgement, opening } from "../../../domain/compression/SnapshotOpening.ts"
 import { shownText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
 import { unshrinkable } from "../../../domain/compression/Unshrinkable.ts"
 import { model, type Part, text, user, withOutput } from "../../../domain/content/Content.ts"
-import { type Handle, isHandle } from "../../../domain/content/Handle.ts"
+import type { Handle } from "../../../domain/content/Handle.ts"
 import {
   compressed,
   type Conversation,
@@ -30,7 +31,6 @@ import {
   distinctiveSecrets,
   withoutValues
 } from "../../../domain/text/Redaction.ts"
-import { runtimeMark } from "../../../domain/text/RuntimeMark.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { rangeHandle } from "../../session/EntryBuilder.ts"
@@ -40,33 +40,17 @@ import { summarizeInOrder } from "../summary/ModelChain.ts"
 import type { Summarizer, SummarizerError, SummaryRequest } from "../summary/Summarizer.ts"
 import { snapshotFromHook, type VerifiedSnapshot } from "../summary/WrittenSnapshot.ts"
 import {
-  type CompressionResult,
-  type CompressRequest,
   failuresAsOutcomes,
   keptOut,
   summaryEntries,
   wasTriedWithoutResult,
   noop,
   redactedCalls
-} from "./CompressRequest.ts"
+} from "./CompressionResults.ts"
+import { type CompressionResult, type CompressRequest } from "./CompressRequest.ts"
 import type { RunnerServices } from "./StrategyRunner.ts"
 
 /** Carries out one plan: shortens parts, gets the snapshot written, checks the gain. */
-
-/** What the model says to a snapshot, where two messages of the user must not follow each other. */
-export const acknowledgement = "Understood. I continue from this snapshot and recall what it points to when I need it."
-
-/** The ranges that left before are named up to this number; the snapshots in those name the ones before them. */
-const maxNamedRanges = 16
-
-const opening = (range: string, dropped: Handle, earlier: ReadonlyArray<Handle> = []): string =>
-  `${runtimeMark} The messages ${range} left the window; this snapshot stands for them. What is quoted as user_words was written by the user; all else was written by the runtime from the conversation. Nothing is lost: recall ${dropped} for all of it${earlier.length === 0 ? "" : ` (${earlier.slice(0, maxNamedRanges).join(", ")} for what left before)`}, or a handle below for one part.\n\n`
-
-/** The handle that an opening names for everything the snapshot stands for; undefined for any other text. */
-export const rangeIn = (text: string): Handle | undefined => {
-  const name = text.startsWith(runtimeMark) ? /recall (h_[a-z2-7]+) for all of it/.exec(text)?.[1] : undefined
-  return isHandle(name) ? name : undefined
-}
 
 /** Writes the snapshot with a model. Code and hooks write theirs the same way for every strategy. */
 export type WriteSnapshot = (

@@ -28,7 +28,8 @@ import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { rangeHandle } from "../../session/EntryBuilder.ts"
 import type { TempStore } from "../../session/TempStore.ts"
 import { type TokenCountError, TokenCounter } from "../../tokens/TokenCounter.ts"
-import { type CompressionResult, type CompressRequest, PlanRefused, summaryEntries } from "./CompressRequest.ts"
+import { summaryEntries } from "./CompressionResults.ts"
+import { type CompressionResult, type CompressRequest, PlanRefused } from "./CompressRequest.ts"
 import type { Assembled, RunnerServices, ShownPart, StrategyRunner, StrategySession } from "./StrategyRunner.ts"
 
 /**

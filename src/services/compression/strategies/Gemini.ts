@@ -43,16 +43,8 @@ import { TokenCounter, type TokenCountError } from "../../tokens/TokenCounter.ts
 import { planStep } from "../summary/CompressionSteps.ts"
 import { askInOrder, chainOf } from "../summary/ModelChain.ts"
 import { extractiveSummary, Summarizer, type SummarizerError, type SummaryRequest } from "../summary/Summarizer.ts"
-import {
-  redactedCalls,
-  type CompressRequest,
-  type CompressionResult,
-  failuresAsOutcomes,
-  keptOut,
-  summaryEntries,
-  noop,
-  PlanRefused
-} from "./CompressRequest.ts"
+import { redactedCalls, failuresAsOutcomes, keptOut, summaryEntries, noop } from "./CompressionResults.ts"
+import { type CompressRequest, type CompressionResult, PlanRefused } from "./CompressRequest.ts"
 import { masking } from "./MaskOutputs.ts"
 import { stagedSummary } from "./StagedSummary.ts"
 import type { RunnerServices, StrategyRunner } from "./StrategyRunner.ts"

@@ -1,5 +1,6 @@
 import { Effect } from "effect"
 import type { SummaryCall } from "../../../domain/compression/Compression.ts"
+import { contextLength } from "../../../domain/compression/Compression.ts"
 import { firstCall, secondCall } from "../../../domain/compression/strategies/gemini/Calls.ts"
 import type { Answers } from "../../../domain/compression/strategies/gemini/Conclusion.ts"
 import { anchorOf } from "../../../domain/compression/strategies/gemini/Decision.ts"
@@ -7,7 +8,7 @@ import type { SnapshotSource } from "../../../domain/compression/strategies/gemi
 import { halving, shortening } from "../../../domain/compression/strategies/gemini/Stages.ts"
 import { type Content, text, user } from "../../../domain/content/Content.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
-import { contextLength, SummarizerError } from "../summary/Summarizer.ts"
+import { SummarizerError } from "../summary/Summarizer.ts"
 
 /**
  * The model's summary in the strategy `gemini`. The model gets the unchanged messages if they fit its window,

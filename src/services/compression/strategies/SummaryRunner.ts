@@ -7,7 +7,7 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { planStep } from "../summary/CompressionSteps.ts"
 import { Summarizer, SummarizerError } from "../summary/Summarizer.ts"
 import { carryOutWith, type WriteSnapshot } from "./CarryOutPlan.ts"
-import { noop } from "./CompressRequest.ts"
+import { noop } from "./CompressionResults.ts"
 import type { StrategyRunner } from "./StrategyRunner.ts"
 
 /** The common part of the strategies that keep the newest messages and summarise the rest with a model. */

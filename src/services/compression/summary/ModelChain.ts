@@ -1,8 +1,9 @@
 import { Effect } from "effect"
 import type { FailedModel, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { contextLength } from "../../../domain/compression/Compression.ts"
 import { type ModelNames, modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { defaultModelName } from "../../../domain/conversation/FailureMemory.ts"
-import { type AskRequest, contextLength, Summarizer, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
+import { type AskRequest, Summarizer, SummarizerError, type SummaryRequest } from "./Summarizer.ts"
 import { type VerifiedSnapshot, verifySnapshot } from "./WrittenSnapshot.ts"
 
 /**

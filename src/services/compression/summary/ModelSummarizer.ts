@@ -1,5 +1,6 @@
 import { Context, Effect, Layer } from "effect"
 import { callPromptId, type Degraded, summarizerRole, SummaryCall } from "../../../domain/compression/Compression.ts"
+import { contextLength } from "../../../domain/compression/Compression.ts"
 import { corrected } from "../../../domain/compression/Corrections.ts"
 import { digestOf } from "../../../domain/compression/handover/Digest.ts"
 import { knownState } from "../../../domain/compression/handover/Extractive.ts"
@@ -27,7 +28,6 @@ import { Calibrations, countRequest, requestParts } from "../../tokens/Calibrati
 import { CompressionSteps } from "./CompressionSteps.ts"
 import {
   type AskRequest,
-  contextLength,
   type CountRequest,
   evidenceOf,
   extractiveSummary,

@@ -19,9 +19,6 @@ export class SummarizerError extends Schema.TaggedError<SummarizerError>()("Summ
   calls: Schema.Array(SummaryCall)
 }) {}
 
-/** The reason of a `SummarizerError` when the request does not fit the summarizing model's window. */
-export const contextLength = "ContextLengthError"
-
 /** The input of a summary. */
 export interface SummaryRequest {
   /**

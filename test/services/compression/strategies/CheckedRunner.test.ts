@@ -23,7 +23,8 @@ import {
 import { recall, recallable } from "../../../../src/domain/conversation/Recall.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
-import { applyWith, Compression, compressWith } from "../../../../src/services/compression/Compression.ts"
+import { Compression } from "../../../../src/services/compression/Compression.ts"
+import { applyWith, compressWith } from "../../../../src/services/compression/CompressionWorkflow.ts"
 import { checkedRunner } from "../../../../src/services/compression/strategies/CheckedRunner.ts"
 import type {
   CompressionResult,

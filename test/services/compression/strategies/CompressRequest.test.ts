@@ -5,19 +5,14 @@ import {
   type Outcome,
   type Plan
 } from "../../../../src/domain/compression/Compression.ts"
+import { contextLength } from "../../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { empty, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import { defaultModelName, freshMemory } from "../../../../src/domain/conversation/FailureMemory.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import {
-  type CompressRequest,
-  givenUpText,
-  noop,
-  unusableIn,
-  wasTriedWithoutResult,
-  withUsableModels
-} from "../../../../src/services/compression/strategies/CompressRequest.ts"
-import { contextLength } from "../../../../src/services/compression/summary/Summarizer.ts"
+import { noop, wasTriedWithoutResult } from "../../../../src/services/compression/strategies/CompressionResults.ts"
+import { type CompressRequest } from "../../../../src/services/compression/strategies/CompressRequest.ts"
+import { givenUpText, unusableIn, withUsableModels } from "../../../../src/services/compression/UsableModels.ts"
 import { HandleIndex } from "../../../../src/services/session/EntryBuilder.ts"
 
 const range = { from: entryId(1), to: entryId(4) }

@@ -1,18 +1,15 @@
 import { Effect, Fiber } from "effect"
 import { TestClock } from "effect/testing"
 import { adopt, failedModelsOf, type Outcome } from "../../../../src/domain/compression/Compression.ts"
+import { contextLength } from "../../../../src/domain/compression/Compression.ts"
 import { headings } from "../../../../src/domain/compression/strategies/openclaw/Audit.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { type Content, plainText, text, user } from "../../../../src/domain/content/Content.ts"
 import { view } from "../../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import { compressWith } from "../../../../src/services/compression/Compression.ts"
+import { compressWith } from "../../../../src/services/compression/CompressionWorkflow.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
-import {
-  type AskRequest,
-  contextLength,
-  SummarizerError
-} from "../../../../src/services/compression/summary/Summarizer.ts"
+import { type AskRequest, SummarizerError } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"
 import { type Answer, limited, scripted, servicesWith, turns } from "../../../support/compressing.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"

@@ -71,6 +71,7 @@ const changes: ReadonlyArray<Partial<Policy>> = [
   { toolBudget: tokens(0) },
   { toolBudget: tokens(600), outputForm: "head-tail-lines" },
   { snapshotBudget: tokens(700) },
+  { summarizer: "model" },
   { threshold: 1 },
   { promptTokens: tokens(7_000) },
   { turnLimit: 2 }

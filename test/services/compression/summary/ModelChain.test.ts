@@ -5,7 +5,7 @@ import { defaultPolicy, type Policy } from "../../../../src/domain/compression/s
 import { strategies } from "../../../../src/domain/compression/strategies/Strategies.ts"
 import { model, text, user } from "../../../../src/domain/content/Content.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
-import { compressWith } from "../../../../src/services/compression/Compression.ts"
+import { compressWith } from "../../../../src/services/compression/CompressionWorkflow.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
 import { Summarizer, SummarizerError } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"

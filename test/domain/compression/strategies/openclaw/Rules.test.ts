@@ -281,8 +281,10 @@ describe("the strategy openclaw: stages", () => {
 
   it("openclaw: fills chunks of 0.4 of the window, down to 0.15 for large messages, with a margin of 1.2 (OpenClaw 2026.9)", () => {
     const small = groupsOf(entriesOf(turns(10, "o"), 100))
+    const medium = groupsOf(entriesOf(turns(10, "o"), 10_000))
     const large = groupsOf(entriesOf(turns(10, "o"), 30_000))
     assert.strictEqual(chunkTokens(small, 100_000), Math.floor((40_000 - 4_096) / 1.2))
+    assert.strictEqual(chunkTokens(medium, 100_000), Math.floor((16_000 - 4_096) / 1.2))
     assert.strictEqual(chunkTokens(large, 100_000), Math.floor((15_000 - 4_096) / 1.2))
     const chunks = chunksOf(small, 350)
     assert.isAbove(chunks.length, 5)
@@ -344,6 +346,12 @@ describe("the strategy openclaw: audit", () => {
   it("openclaw: asks for five sections (OpenClaw 2026.9)", () => {
     assert.strictEqual(headings.length, 5)
     assert.deepStrictEqual(audit("## Decisions", { ask: "", identifiers: [] })?.headings, headings.slice(1))
+    const fewer = headings.slice(1).join("\n")
+    assert.deepStrictEqual(audit(fewer, { ask: "", identifiers: ["a/b"] }), {
+      headings: headings.slice(0, 1),
+      identifiers: ["a/b"],
+      ask: false
+    })
   })
 
   it("openclaw: takes twelve identifiers of the newest messages: addresses, paths, hosts, hashes, numbers (OpenClaw 2026.9)", () => {
