@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
+import type { Features } from "../../domain/tokens/TextFeatures.ts"
 import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
 import type { ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -55,7 +56,7 @@ export class Gateway extends Context.Service<
      * Learns from the provider's count of a request how accurate the estimates for its model are. Says so once when the
      * server seems to cut the prompts of a model.
      */
-    readonly learn: (model: string, estimated: number, counted: number) => Effect.Effect<void>
+    readonly learn: (model: string, estimated: Features, counted: number) => Effect.Effect<void>
   }
 >()("palimpsest/services/gateway/Gateway") {
   /** Provides the gateway. Its memory is its own; what outlives the process is in the store. */

@@ -1,6 +1,7 @@
 import { type Context, Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
 import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -52,7 +53,7 @@ const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is
 const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable): boolean => {
   if (earlier === undefined) return true
   if (earlier.state !== "done") return !names.includes(earlier.end)
-  return earlier.made === undefined ? tokens >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
+  return earlier.made === undefined ? totalTokens(tokens) >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
 }
 
 const run = Effect.fnUntraced(function* (
@@ -100,7 +101,7 @@ const prepare = Effect.fnUntraced(function* (state: State, next: Preparable, ask
   earlier?.fiber?.interruptUnsafe()
   const preparation: Preparation = {
     end: next.names.at(-1) ?? "",
-    tokens: next.tokens,
+    tokens: totalTokens(next.tokens),
     state: "waiting",
     byCode: yield* Deferred.make<void>(),
     made: undefined,

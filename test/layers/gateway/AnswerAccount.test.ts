@@ -2,6 +2,7 @@ import { Effect, Layer } from "effect"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { sumFeatures } from "../../../src/domain/tokens/TextFeatures.ts"
 import { addedCounts, latestCounts } from "../../../src/domain/wire/AnswerUsage.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -37,6 +38,8 @@ const counts: Readonly<Record<Dialect, object>> = {
   }
 }
 
+const estimated = sumFeatures([], { ...sumFeatures([]), prose: 100, code: 10 })
+
 /** What is charged and learned for an answer. */
 const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].path(false)) =>
   Effect.gen(function* () {
@@ -65,9 +68,9 @@ const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].p
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   it.effect("is charged with all that its provider counted, thoughts and caches too", function* () {
-    const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated: 110 })
+    const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated })
     assert.deepStrictEqual(tokens, [["acme", 168]])
-    assert.deepStrictEqual(learned, [["m", 110, 123]])
+    assert.deepStrictEqual(learned, [["m", estimated, 123]])
     const usage = usageOf(wire[dialect].answers.usage, counts[dialect])
     assert.deepInclude(
       usage,
@@ -87,8 +90,10 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       { input_tokens: -1 },
       { prompt_tokens: 1e12, input_tokens: 1e12, promptTokenCount: 1e12 }
     ]) {
-      const estimated = yield* charged(dialect, { counts: none, estimated: 110 })
-      assert.deepStrictEqual(estimated, { tokens: [["acme", 117]], learned: [] })
+      assert.deepStrictEqual(yield* charged(dialect, { counts: none, estimated }), {
+        tokens: [["acme", 117]],
+        learned: []
+      })
       assert.deepStrictEqual((yield* charged(dialect, { counts: none })).tokens, [["acme", 107]])
     }
   })
