@@ -17,7 +17,6 @@ export interface RequestBody {
   readonly messages: ReadonlyArray<string>
   readonly tools: ContainerSpans | undefined
   readonly model: string
-  readonly isStream: boolean
   /** The maximum length of an answer that the request sets. */
   readonly maxAnswer: number | undefined
   /** Whether the answer may call a tool that the client did not declare. */
@@ -52,7 +51,7 @@ export const mayNameState = (text: string): boolean => {
  * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, or with only
  * a part of the conversation.
  */
-export const readBody = ({ dialect, isArray, isStream, model }: Route, text: string): RequestBody | undefined => {
+export const readBody = ({ dialect, isArray, model }: Route, text: string): RequestBody | undefined => {
   const form = wire[dialect].request
   const members = membersOf(text, [form.messagesKey, "tools"])
   const array = members?.get(form.messagesKey)?.array
@@ -76,7 +75,6 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     messages: slices.slice(leading),
     tools: tools?.array,
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
-    isStream: isStream || value("stream") === true,
     maxAnswer: answerLimit(value),
     canRecall,
     keepsAnswer: form.isStored?.(value) === true

@@ -21,8 +21,8 @@ import type {
 } from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
 import { MessageCounts } from "./MessageCounts.ts"
-import { makeRecallAnswers } from "./RecallAnswers.ts"
-import { makePlanning } from "./RequestPlanning.ts"
+import { recall } from "./RecallAnswers.ts"
+import { plan, planningWith } from "./RequestPlanning.ts"
 import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
 
 /** Keeps the conversations of other programs within their windows. */
@@ -70,12 +70,12 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const memory = yield* makeConversationMemory
   const counts = new MessageCounts(memory.store.hash)
   const prepared = yield* makeSnapshotPreparation(options, memory)
-  const plan = yield* makePlanning(options, memory, counts, prepared)
-  const recall = yield* makeRecallAnswers(memory)
+  const planning = planningWith({ options, memory, counts, prepared })
+  const within = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
   return {
-    plan,
-    prepare: ({ next }, ask) => (next === undefined ? Effect.void : prepared.prepare(next, ask)),
-    recall,
+    plan: (request) => within(plan(planning, request)),
+    prepare: ({ next }, ask) => (next === undefined ? Effect.void : within(prepared.prepare(next, ask))),
+    recall: (sent, calls, room) => within(recall(memory, sent, calls, room)),
     keep: (owner, { calls, sent }) => {
       const own = new Set(calls.map(({ json }) => json))
       return keepItems(

@@ -39,7 +39,7 @@ const maxChecked = 10_000
 const maxRetryPlaces = 100_000
 
 /** What requests are planned with. */
-interface Planning {
+export interface Planning {
   readonly options: GatewayOptions
   readonly memory: ConversationMemory
   readonly counts: MessageCounts
@@ -77,6 +77,13 @@ const tokensWith = (
   return sumFeatures([...ofView, ...ofRest], overhead)
 }
 
+/** Returns what requests are planned with. */
+export const planningWith = (known: Omit<Planning, "checked" | "retryAt">): Planning => ({
+  ...known,
+  retryAt: new BoundedMap(maxRetryPlaces),
+  checked: new BoundedMap(maxChecked)
+})
+
 /** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
 const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparable) {
   const { counts, memory, prepared, retryAt } = planning
@@ -107,7 +114,8 @@ const declarationFor = (
     ? recallDeclaration(dialect, tools === undefined ? "" : text.slice(tools.start, tools.end))
     : undefined
 
-const plan = Effect.fnUntraced(function* (
+/** Decides what goes out for a request. */
+export const plan = Effect.fn("Gateway.plan")(function* (
   planning: Planning,
   request: GatewayRequest
 ): Effect.fn.Return<GatewayPlan, GatewayError, Compression | TempStore | TokenCounter> {
@@ -165,23 +173,4 @@ const plan = Effect.fnUntraced(function* (
     by: made?.by ?? "code",
     ...soon
   }
-})
-
-/** Makes the function that decides what goes out for a request. */
-export const makePlanning = Effect.fnUntraced(function* (
-  options: GatewayOptions,
-  memory: ConversationMemory,
-  counts: MessageCounts,
-  prepared: SnapshotPreparation
-) {
-  const context = yield* Effect.context<Compression | TempStore | TokenCounter>()
-  const planning: Planning = {
-    options,
-    memory,
-    counts,
-    prepared,
-    retryAt: new BoundedMap(maxRetryPlaces),
-    checked: new BoundedMap(maxChecked)
-  }
-  return Effect.fn("Gateway.plan")((request: GatewayRequest) => plan(planning, request), Effect.provideContext(context))
 })

@@ -1,10 +1,7 @@
-import { type Context, Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
+import { Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
 import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
-import type { Compression } from "../compression/Compression.ts"
-import type { TempStore } from "../session/TempStore.ts"
-import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
@@ -37,7 +34,6 @@ interface Preparation {
 interface State {
   readonly options: GatewayOptions
   readonly memory: ConversationMemory
-  readonly context: Context.Context<Compression | TempStore | TokenCounter>
   readonly scope: Scope.Scope
   /** One at a time: requests that are answered meanwhile come first. */
   readonly turn: Semaphore.Semaphore
@@ -57,7 +53,7 @@ const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable
 }
 
 const run = Effect.fnUntraced(function* (
-  { context, memory, options, turn, unusable }: State,
+  { memory, options, turn, unusable }: State,
   preparation: Preparation,
   next: Preparable,
   ask: AskUpstream
@@ -73,16 +69,14 @@ const run = Effect.fnUntraced(function* (
         preparation.state = "done"
         return Deferred.succeed(preparation.byCode, undefined)
       })
-    ),
-    Effect.provideContext(context)
+    )
   )
   preparation.made = yield* byCode
   const asked = `${next.owner}/${next.body.model}`
   const failures = unusable.get(asked) ?? 0
   if (snapshots === "code" || preparation.made === undefined || failures >= maxUnusable) return
   const made = yield* makeView(memory, next, "model").pipe(
-    Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask)),
-    Effect.provideContext(context)
+    Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask))
   )
   unusable.set(asked, made?.by === "model" ? 0 : failures + 1)
   if (made?.by !== "model" && failures + 1 === maxUnusable) {
@@ -135,7 +129,6 @@ export const makeSnapshotPreparation = Effect.fnUntraced(function* (
   const state: State = {
     options,
     memory,
-    context: yield* Effect.context<Compression | TempStore | TokenCounter>(),
     scope: yield* Effect.scope,
     turn: yield* Semaphore.make(1),
     preparations: new BoundedMap(maxPrepared),
