@@ -59,10 +59,8 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
   if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
   const value = valuesIn(text, members)
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
-  let leading = 0
-  if (form.hasInstructions) {
-    while (leading < slices.length && isInstruction(parsedOrUndefined(slices[leading] ?? ""))) leading += 1
-  }
+  const spoken = form.hasInstructions ? slices.findIndex((slice) => !isInstruction(parsedOrUndefined(slice))) : 0
+  const leading = spoken < 0 ? slices.length : spoken
   const tools = members.get("tools")
   const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)
   const modelInBody = value("model")
