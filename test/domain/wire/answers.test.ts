@@ -220,10 +220,10 @@ const ends: Readonly<Record<Dialect, Readonly<Record<string, ReadonlyArray<strin
   gemini: {
     STOP: ["STOP"],
     MAX_TOKENS: ["MAX_TOKENS"],
-    refused: [
-      ...["SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"],
-      ...["IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION"]
-    ],
+    refused:
+      "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION".split(
+        " "
+      ),
     MALFORMED_FUNCTION_CALL: ["MALFORMED_FUNCTION_CALL"]
   },
   responses: {
