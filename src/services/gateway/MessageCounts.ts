@@ -21,8 +21,7 @@ const maxModels = 128
 /** Tokens of a message in addition to its parts. */
 const frameTokens = 4
 /** The bounds of the correction: any client may name any model, and any server count for it. */
-const minFactor = 0.8
-export const maxFactor = 1.6
+const factorBounds = { min: 0.8, max: 1.6 }
 
 /** What is learned of a model. */
 interface Learned {
@@ -61,12 +60,15 @@ export class MessageCounts {
     return this.held(this.hash(text), () => Work.runSync(textFeatures(text)))
   }
 
-  /** Returns the model's tokens for one estimated token of a request. */
-  factor(model: string, request: Features): number {
+  /** Returns the model's tokens for one estimated token of a request; without one, of those before it. */
+  factor(model: string, request?: Features): number {
     const { calibration } = this.models.get(model) ?? nothingLearned
-    const total = totalTokens(request)
-    const likely = (Calibration.expected(calibration, request) ?? total) / Math.max(1, total)
-    return Math.min(maxFactor, Math.max(minFactor, likely))
+    const likely = request === undefined ? undefined : Calibration.expected(calibration, request)
+    const factor =
+      request === undefined || likely === undefined
+        ? Calibration.usualFactor(calibration)
+        : likely / Math.max(1, totalTokens(request))
+    return Math.min(factorBounds.max, Math.max(factorBounds.min, factor))
   }
 
   /** Learns from a provider's count of a request. Returns the prompt if the server seems to have cut it: then nothing is learned. */

@@ -21,7 +21,7 @@ import { withItems } from "./AnsweredItems.ts"
 import { addView, type ConversationMemory, deepestView, messagesBetween, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
-import { maxFactor, type MessageCounts } from "./MessageCounts.ts"
+import type { MessageCounts } from "./MessageCounts.ts"
 import { prepareAt, type SnapshotPreparation } from "./SnapshotPreparation.ts"
 import { makeView } from "./ViewMaking.ts"
 
@@ -126,7 +126,7 @@ export const plan = Effect.fn("Gateway.plan")(function* (
   if (body === undefined) return { _tag: "Unchanged", model: modelOf(route, text), tokens: undefined }
   const { dialect, messages, model } = body
   const window = requestLimit(options, model, body.maxAnswer)
-  const isSmall = !isTooLong && text.length < triggerOf(options, window / maxFactor)
+  const isSmall = !isTooLong && text.length < triggerOf(options, window / counts.factor(model))
   const { views } = yield* namesOf(memory, owner, !isSmall)
   if (isSmall && views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
   const names = beginningsOf(dialect, messages, memory.store.hash)
