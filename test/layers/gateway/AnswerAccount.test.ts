@@ -1,4 +1,4 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Metric } from "effect"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
@@ -9,6 +9,7 @@ import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { accountAnswer, type Used } from "../../../src/layers/gateway/AnswerAccount.ts"
 import type { ProxiedRequest } from "../../../src/layers/gateway/ProxiedRequest.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
+import { tokensCounted } from "../../../src/services/gateway/GatewayMetrics.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -97,6 +98,20 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       assert.deepStrictEqual((yield* charged(dialect, { counts: none })).tokens, [["acme", 107]])
     }
   })
+})
+
+it.effect("an answer is counted by kind, each token once", function* () {
+  const kinds = ["input", "cached", "written", "output"]
+  const counted = Effect.forEach(kinds, (kind) =>
+    Effect.map(Metric.value(Metric.withAttributes(tokensCounted, { kind })), ({ count }) => Number(count))
+  )
+  const before = yield* counted
+  yield* charged("anthropic", { counts: counts.anthropic })
+  const after = yield* counted
+  assert.deepStrictEqual(
+    after.map((count, at) => count - (before[at] ?? 0)),
+    [100, 20, 3, 45]
+  )
 })
 
 it.effect("a count of tokens, and what is no chat, is not charged", function* () {
