@@ -11,6 +11,8 @@ const Sums = Schema.Struct({
   name: Schema.String,
   /** The title of a session. */
   title: Schema.optionalKey(Schema.String),
+  /** The id of a session. */
+  id: Schema.optionalKey(Schema.String),
   requests: Schema.Natural,
   /** All tokens sent, those from a cache included. */
   sent: Schema.Natural,
@@ -83,6 +85,7 @@ const dollarsExactly = (cost: number): number => Math.round(cost * 1e6) / 1e6
 
 const sumsOf = (account: Account): typeof Sums.Type => ({
   name: account.name,
+  ...(account.session === undefined ? {} : { id: account.session.id }),
   ...(account.session?.title === undefined ? {} : { title: account.session.title }),
   requests: account.requests,
   sent: account.sent,

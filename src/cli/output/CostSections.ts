@@ -31,12 +31,10 @@ export const shortName = (text: string, columns: number): string =>
   truncate(printableLine(text), columns, keptEnd(text))
 
 /** The name of a row: a session by the beginning of its id and its title. */
-const rowName = ({ name: full, title }: Sums): Cell => {
-  const [id = ""] = /[^/\\#]+$/.exec(full) ?? []
-  return title === undefined
+const rowName = ({ id = "", name: full, title }: Sums): Cell =>
+  title === undefined
     ? name(shortName(full, maxNameChars), keptEnd(full))
-    : name(`${id.replace(/^[^_]*_(?=.)|\.\w+$/g, "").slice(0, 8)} ${truncate(printableLine(title), maxNameChars)}`)
-}
+    : name(`${printableLine(id).slice(0, 8)} ${truncate(printableLine(title), maxNameChars)}`)
 
 const costOf = ({ cost, requests, unpriced }: Sums): string =>
   unpriced === requests ? "no price" : `${dollars(cost)}${unpriced > 0 ? " +" : ""}`

@@ -1,5 +1,6 @@
-import type { Action, Todo } from "../actions/Action.ts"
+import type { Action } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
+import { replacementsIn } from "../actions/AgentTools.ts"
 import { answerText } from "../actions/ToolResults.ts"
 import {
   type CheckKind,
@@ -10,12 +11,12 @@ import {
   succeeded
 } from "../compression/evidence/Commands.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
+import { recordTodos, type TodoHistory } from "../compression/evidence/TodoHistory.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
 import { type Entry, type EntryId, type Pairing, pairing, placeKey } from "../conversation/Conversation.ts"
 import { userReply } from "../transcripts/voice/ResultVoice.ts"
 import { plain } from "./Statements.ts"
-import { valueChanges } from "./ValueChanges.ts"
 
 /**
  * Questions about the state that a conversation has reached, with their answers, made by code from its log. A context is asked
@@ -89,38 +90,49 @@ const decoyCommands: ReadonlyArray<string> = [
 const maxDecoyCommands = 2
 const maxDecoyFiles = 8
 
+/** What stands before an item that is kept by its number, or in place of one that is not known. */
+const itemNumber = /^(?:task )?#\d+(?: |$)/
+
 const isDone = (status: string): boolean => /^(?:completed|done|closed)$/i.test(status)
 const isDropped = (status: string): boolean => /^(?:cancell?ed|deleted)$/i.test(status)
-
-/** Applies a call of a task tool to the items. Returns the new list; undefined when it changed no item. */
-const followItems = (tasks: Map<string, Todo>, call: Part, answer: Part): ReadonlyArray<Todo> | undefined => {
-  const args = Object(call.functionCall?.args)
-  const text = (value: unknown): string | undefined => (typeof value === "string" && value !== "" ? value : undefined)
-  switch (call.functionCall?.name.toLowerCase()) {
-    case "taskcreate": {
-      const id = /#(\d+)/.exec(answerText(answer).slice(0, 200))?.[1]
-      const subject = text(args.subject) ?? text(args.description)
-      if (id === undefined || subject === undefined) return undefined
-      tasks.set(id, { text: subject, status: "pending" })
-      return [...tasks.values()]
-    }
-    case "taskupdate": {
-      const id = String(args.taskId ?? "")
-      const before = tasks.get(id)
-      if (before === undefined) return undefined
-      tasks.set(id, { text: text(args.subject) ?? before.text, status: text(args.status) ?? before.status })
-      return [...tasks.values()]
-    }
-    default:
-      return undefined
-  }
-}
 
 const fileStates: Readonly<Partial<Record<Action["_tag"], string>>> = {
   Write: "changed",
   Edit: "changed",
   Delete: "deleted"
 }
+
+/** A named value before and after an edit. */
+interface ValueChange {
+  readonly name: string
+  readonly from: string
+  readonly to: string
+}
+
+/** Matches a line that gives a name a literal: a number, a version, a switch, or a short text in quotes. */
+const assignment =
+  /^[ \t]*(?:(?:export|const|let|var|val|final|static|readonly|set|ENV)\s+)*["']?([A-Za-z_@][\w.-]{2,60})["']?\s*(?:=>|:=|[:=])\s*(?:"([^"\n]{1,60})"|'([^'\n]{1,60})'|([~^]?v?\d[\w.-]*|true|false|on|off))\s*[,;]?\s*(?:(?:#|\/\/).*)?$/gm
+
+/** Returns the values in a text by name. A name that has several is left out. */
+const valuesIn = (text: string): ReadonlyMap<string, string> => {
+  const values = new Map<string, string | undefined>()
+  for (const [, name = "", double, single, bare] of text.slice(0, 20_000).matchAll(assignment)) {
+    const value = double ?? single ?? bare ?? ""
+    values.set(name, values.has(name) && values.get(name) !== value ? undefined : value)
+  }
+  return new Map([...values].flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])))
+}
+
+/** Returns the values that a call to an editing tool changed. */
+const valueChanges = (call: Part): ReadonlyArray<ValueChange> =>
+  replacementsIn(call.functionCall?.args).flatMap(([replaced, made]) => {
+    const before = valuesIn(replaced)
+    const after = valuesIn(made)
+    return [...before].flatMap(([name, from]) => {
+      const to = after.get(name)
+      return to === undefined || to === from ? [] : [{ name, from, to }]
+    })
+  })
 
 /** Nobody asks for the exit code of a command that only prepares or reads. */
 const leavesState = (command: string): boolean => programsOf(command).length > 0 && !isLook(command)
@@ -165,8 +177,7 @@ export class WorkState {
   private readonly published = new Set<string>()
   private readonly lastChecks = new Map<CheckKind, string>()
   private readonly failing = new Map<string, FailedCommand>()
-  private readonly tasks = new Map<string, Todo>()
-  private list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
+  private readonly todos: TodoHistory = { list: undefined, items: new Map() }
   private readonly constraints = new Map<string, EntryId>()
   private readonly orders = new Map<string, EntryId>()
   private readonly decisions = new Map<string, EntryId>()
@@ -209,18 +220,17 @@ export class WorkState {
   private readCall(id: EntryId, call: Part, answer: Part): void {
     const output = answerText(answer)
     const isRefused = userReply(answer)?.isRefusal === true
-    for (const action of actionsOf(call, answer)) {
+    const actions = actionsOf(call, answer)
+    recordTodos(this.todos, id, call, actions, answer)
+    for (const action of actions) {
       if (action._tag === "Command" && isRefused) this.refusals.set(this.commandSubject(action.command), id)
       else if (action._tag === "Command") this.readCommand(id, action, output)
-      else if (action._tag === "Todos") this.list = { entry: id, todos: action.todos }
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
       else if ("path" in action) {
         note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
       }
     }
     if (isErrorResponse(answer)) return
-    const todos = followItems(this.tasks, call, answer)
-    if (todos !== undefined) this.list = { entry: id, todos }
     for (const { from, name, to } of valueChanges(call)) {
       if (!this.values.has(name)) note(this.values, name, from, id)
       note(this.values, name, to, id)
@@ -295,17 +305,14 @@ export class WorkState {
   }
 
   private itemQuestions(): ReadonlyArray<StateQuestion> {
-    if (this.list === undefined) return []
-    const { entry, todos } = this.list
-    return todos
-      .filter(({ status }) => !isDropped(status))
-      .map(({ status, text }) => ({
-        kind: "item",
-        subject: plain(text),
-        expected: isDone(status) ? "done" : "open",
-        earlier: isDone(status) ? ["open"] : [],
-        entry
-      }))
+    const { entry, todos } = this.todos.list ?? { entry: undefined, todos: [] }
+    if (entry === undefined) return []
+    return todos.flatMap(({ status, text }): ReadonlyArray<StateQuestion> => {
+      const subject = plain(text.replace(itemNumber, ""))
+      if (subject === "" || isDropped(status)) return []
+      const [expected, earlier] = isDone(status) ? ["done", ["open"]] : ["open", []]
+      return [{ kind: "item", subject, expected, earlier, entry }]
+    })
   }
 
   private decoyQuestions(last: EntryId): ReadonlyArray<StateQuestion> {

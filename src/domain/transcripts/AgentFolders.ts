@@ -84,9 +84,9 @@ export const sessionPlace = (agent: AgentName, relative: string): SessionPlace |
     }
     case "codex": {
       const name = /(?:^|\/)rollout-([^/]+)\.jsonl$/.exec(relative)?.[1]
-      return main(
-        name === undefined ? undefined : (/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.exec(name)?.[0] ?? name)
-      )
+      // A session that went back goes on in a file of its own, whose name ends with an id of that file.
+      const id = name === undefined ? undefined : /([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?:_[^_]+)?$/.exec(name)
+      return main(id?.[1] ?? name)
     }
     case "gemini": {
       const [, parent, inner] = /^[^/]+\/chats\/([^/]+)\/([^/]+)\.jsonl?$/.exec(relative) ?? []

@@ -7,7 +7,7 @@ import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { homeFolder } from "../platform/HomeFolder.ts"
 import * as MemoryTempStore from "../testing/MemoryTempStore.ts"
 import * as TokenTable from "../tokens/TokenTable.ts"
-import * as OpencodeSessionDatabase from "../transcripts/OpencodeSessionDatabase.ts"
+import * as OpencodeDatabase from "../transcripts/OpencodeDatabase.ts"
 
 /** Reads conversations of all agents, and nothing else. */
 
@@ -21,7 +21,7 @@ export const sessionFiles = Layer.effect(
 )
 
 /** Transcripts in all formats. */
-export const transcripts = Transcripts.layer.pipe(Layer.provide([memoryLimit, OpencodeSessionDatabase.layer]))
+export const transcripts = Transcripts.layer.pipe(Layer.provide([memoryLimit, OpencodeDatabase.sessions]))
 
 /** What a command needs that only reads conversations. */
 export const layer = Layer.mergeAll(transcripts, TokenTable.layer, sessionFiles).pipe(

@@ -1,9 +1,11 @@
-import { Effect } from "effect"
+import { Effect, Layer, Stream } from "effect"
+import { encode } from "../../domain/text/Bytes.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { instant, type Json, natural, textAt } from "../../domain/transcripts/JsonRecord.ts"
 import type { RecordPlace, RecordRange, RecordsRead, SessionFile } from "../../services/transcripts/AgentSessions.ts"
-import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
-import type { DatabaseQuestion, ForeignDatabase } from "./ForeignDatabase.ts"
+import { SessionDatabase } from "../../services/transcripts/SessionDatabase.ts"
+import { type TranscriptError, transcriptError } from "../../services/transcripts/TranscriptError.ts"
+import { type DatabaseQuestion, type ForeignDatabase, open as openDatabase } from "./ForeignDatabase.ts"
 
 /** Reads opencode's database: the tables `session`, `message` and `part`, whose `data` is JSON. */
 
@@ -105,3 +107,16 @@ export const records = (
   forEachRow(database, id, (row, index) => {
     if (index >= from && index < to) visit(row, { from: index, to: index + 1, line: index + 1 })
   }).pipe(Effect.map((end) => ({ end, line: end + 1, broken: 0 })))
+
+const rowsOf = Effect.fnUntraced(function* (path: string, { file, id }: Place) {
+  const database = yield* openDatabase(file)
+  const rows: Array<Uint8Array> = []
+  yield* forEachRow(database, id, (row) => rows.push(encode(`${JSON.stringify(row)}\n`)))
+  return rows.length > 0 ? rows : yield* transcriptError(path, 0, `${file} holds no session ${id}`, "UnknownSession")
+}, Effect.scoped)
+
+/** Reads sessions of opencode's database as rows, one a line. */
+export const sessions: Layer.Layer<never> = Layer.succeed(SessionDatabase, (path) => {
+  const place = placeIn(path)
+  return place === undefined ? undefined : Stream.unwrap(Effect.map(rowsOf(path, place), Stream.fromArray))
+})

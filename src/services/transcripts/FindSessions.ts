@@ -56,25 +56,29 @@ export interface SessionList {
   readonly isIndexed: boolean
 }
 
-/** Returns the session that files belong to. */
+/** Returns the session that files belong to. A session of Codex that went back has several files; the newest goes on. */
 export const sessionOf = (
   files: readonly [SessionFile, ...ReadonlyArray<SessionFile>],
   known: ReadonlyMap<string, IndexedSession>
 ): FoundSession => {
-  const main = files.find(({ kind }) => kind === "session") ?? files[0]
+  const isOwn = ({ kind, path }: SessionFile) => kind === "session" && known.get(path)?.facts.parent === undefined
+  // The names of such files begin with their time.
+  const own = files.filter(isOwn).sort((a, b) => (a.path < b.path ? -1 : 1))
+  const main = own.at(-1) ?? files.find(({ kind }) => kind === "session") ?? files[0]
   const facts = known.get(main.path)?.facts
+  const all = (own.length === 0 ? [main] : own).flatMap(({ path }) => known.get(path)?.facts ?? [])
   return {
     agent: main.agent,
     id: facts?.session ?? main.id,
     path: main.path,
     folder: facts?.folder ?? main.folder,
-    title: facts?.title,
+    title: all[0]?.title ?? facts?.title,
     model: facts?.model,
-    startedAt: facts?.startedAt,
+    startedAt: all[0]?.startedAt ?? facts?.startedAt,
     updatedAt: files.reduce((latest, { updatedAt }) => Math.max(latest, updatedAt), 0),
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
-    prompts: facts?.prompts ?? 0,
-    subagents: files.filter(({ kind }) => kind === "subagent").length,
+    prompts: all.reduce((sum, one) => sum + one.prompts, 0),
+    subagents: files.filter((file) => file.kind !== "text" && !own.includes(file) && file !== main).length,
     files: [main, ...files.filter((file) => file !== main)],
     broken: files.reduce((sum, { path }) => sum + (known.get(path)?.broken ?? 0), 0)
   }

@@ -3,6 +3,7 @@ import { joinBytes } from "../../domain/text/Bytes.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
+import { earlierRecords, missingRecords } from "./CodexHistory.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { SessionDatabase } from "./SessionDatabase.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -59,12 +60,25 @@ export const load = Effect.fn("Transcripts.load")(function* (
   let size = 0
   let hasLine = false
   let reader: TranscriptReader | undefined
+  /** Records that stand in another file, which is not there. */
+  const missing: Record<string, number> = {}
   /** Chooses the reader and gives it the bytes read so far. */
   const begin = Effect.fnUntraced(function* () {
     const whole = joinBytes(head)
     const chosen = yield* chooseReader(path, whole, options, fileSize)
     reader = chosen
-    yield* chosen.push(whole)
+    const firstEnd = whole.indexOf(10) + 1
+    const earlier = fileSize === undefined ? undefined : yield* earlierRecords(path, whole.subarray(0, firstEnd))
+    if (earlier?.missing !== undefined) {
+      if (options.lenient !== true) return yield* missingRecords(path, earlier.missing)
+      missing[`records of the rollout ${earlier.missing}, which is missing`] = 1
+    }
+    if (earlier?.records === undefined) yield* chosen.push(whole)
+    else {
+      yield* chosen.push(whole.subarray(0, firstEnd))
+      yield* Stream.runForEach(earlier.records, chosen.push)
+      yield* chosen.push(whole.subarray(firstEnd))
+    }
     return chosen
   })
   yield* Stream.runForEach(
@@ -82,7 +96,8 @@ export const load = Effect.fn("Transcripts.load")(function* (
     })
   )
   const chosen = reader ?? (yield* begin())
-  const loaded: Loaded = { ...(yield* chosen.end), bytes: size, sidecar: undefined }
+  const read = yield* chosen.end
+  const loaded: Loaded = { ...read, skipped: { ...read.skipped, ...missing }, bytes: size, sidecar: undefined }
   return loaded.format === "palimpsest" || path === "-" ? loaded : yield* withSidecar(path, loaded)
 })
 

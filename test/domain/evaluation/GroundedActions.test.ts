@@ -1,8 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, model, text } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
-import { groundedActions } from "../../../src/domain/evaluation/GroundedActions.ts"
-import { needsOf } from "../../../src/domain/evaluation/NextActions.ts"
+import { groundedActions, needsOf } from "../../../src/domain/evaluation/GroundedActions.ts"
 import { asks, compactionOf, measured, ran, replacementOf, says } from "../../support/compactions.ts"
 
 type Contents = Parameters<typeof compactionOf>[0]

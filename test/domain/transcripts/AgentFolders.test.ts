@@ -44,6 +44,7 @@ describe("AgentFolders", () => {
       ["claude", "-home-u-p/agent-a1.jsonl", "subagent agent-a1"],
       ["claude", "-home-u-p/memory.md", undefined],
       ["codex", `2026/02/03/rollout-2026-02-03T10-00-00-${uuid}.jsonl`, `session ${uuid}`],
+      ["codex", `2026/02/03/rollout-2026-02-03T10-00-00-${uuid}_${uuid.replace("5", "6")}.jsonl`, `session ${uuid}`],
       ["codex", "2026/02/03/notes.jsonl", undefined],
       ["gemini", "slug/chats/session-2026-02-03T10-15-5f0c2d1a.json", "session session-2026-02-03T10-15-5f0c2d1a"],
       ["gemini", "slug/chats/session-2026.jsonl", "session session-2026"],

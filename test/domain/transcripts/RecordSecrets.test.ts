@@ -82,6 +82,22 @@ describe("a secret of one record", () => {
     )
   })
 
+  it("is replaced alone in JSON within JSON, with its neighbours and escapes as they are", () => {
+    const token = `${"gh"}p_${"a1".repeat(18)}`
+    const around = (value: string, pin: number) => ({
+      args: JSON.stringify({
+        first: 'a\n"b"',
+        token: value,
+        text: `say "${value}"\n`,
+        pin: 7,
+        password: pin,
+        last: "c"
+      })
+    })
+    const [replaced] = replacedIn([around(token, 12_345_678)])
+    assert.deepStrictEqual(JSON.parse(replaced?.text ?? ""), around("[redacted: GitHub token #1]", 0))
+  })
+
   it.each([400, 401, 500])("is replaced to its end when it has %i characters", (length) => {
     const value = "q7Zp".repeat(length).slice(0, length)
     const [replaced] = replacedIn([{ password: `${value} and words` }])

@@ -8,7 +8,7 @@ import { entries, view } from "../../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import * as FileAgentSessions from "../../../src/layers/transcripts/FileAgentSessions.ts"
-import * as OpencodeSessionDatabase from "../../../src/layers/transcripts/OpencodeSessionDatabase.ts"
+import * as OpencodeDatabase from "../../../src/layers/transcripts/OpencodeDatabase.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"
 import { SessionFiles } from "../../../src/services/session/SessionFiles.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
@@ -41,7 +41,7 @@ const inFolder = <A, E>(
   )
 
 const services = Transcripts.layer.pipe(
-  Layer.provide(OpencodeSessionDatabase.layer),
+  Layer.provide(OpencodeDatabase.sessions),
   Layer.provideMerge(Layer.mergeAll(NodeServices.layer, TokenCounter.layerEstimate, MemoryTempStore.layer))
 )
 

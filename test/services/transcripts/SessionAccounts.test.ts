@@ -120,3 +120,55 @@ it.effect(
       ])
     })
 )
+
+it.effect("a session that went back is one session with all its requests, whose counts begin again", () => {
+  const used = (response_id: string, total: number, timestamp: string) => [
+    {
+      timestamp,
+      type: "token_usage_record",
+      payload: { response_id, usage: { input_tokens: 100, output_tokens: 10 } }
+    },
+    count(total, timestamp)
+  ]
+  const said = (text: string, timestamp: string) => ({
+    timestamp,
+    type: "response_item",
+    payload: { type: "message", role: "user", content: [{ type: "input_text", text }] }
+  })
+  const rollouts: Readonly<Record<string, ReadonlyArray<object>>> = {
+    "/rollout-1-a.jsonl": [meta("a"), said("first", first), ...used("r1", 110, first), ...used("r2", 220, second)],
+    // The second request was taken back, and another one has the same totals.
+    "/rollout-2-a_b.jsonl": [meta("a"), said("other", later), ...used("r3", 220, later)]
+  }
+  const place = { agent: "codex", id: "a", parent: undefined, kind: "session", bytes: 1, folder: "/w" } as const
+  const agents = Layer.mock(AgentSessions, {
+    // Whichever changed last: the later name goes on.
+    files: () =>
+      Effect.succeed({
+        files: Object.keys(rollouts).map((path, at): SessionFile => ({ ...place, path, updatedAt: 9 - at })),
+        problems: []
+      }),
+    records: (file, _range, visit) =>
+      Effect.sync(() => {
+        for (const [at, record] of (rollouts[file.path] ?? []).entries())
+          visit(record, { from: at, to: at + 1, line: at + 1 })
+        return { end: 1, line: 1, broken: 0 }
+      })
+  })
+  return Effect.gen(function* () {
+    const { sessions: found } = yield* listSessions()
+    assert.deepStrictEqual(
+      found.map(({ files: all, id, path, prompts, subagents, title }) => [
+        id,
+        path,
+        title,
+        prompts,
+        all.length,
+        subagents
+      ]),
+      [["a", "/rollout-2-a_b.jsonl", "first", 2, 2, 0]]
+    )
+    const { total } = yield* accountsOf(found, builtInPrices, { day: () => "today", since: undefined })
+    assert.deepStrictEqual([total.requests, total.sent], [3, 300])
+  }).pipe(Effect.provide(SessionIndex.layerReading.pipe(Layer.provideMerge(agents))))
+})

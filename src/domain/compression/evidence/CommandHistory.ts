@@ -8,7 +8,7 @@ import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
-import { decisiveCommand, failureText, refusalHeading, shortSubject } from "./ToolFailures.ts"
+import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
@@ -47,10 +47,9 @@ export interface Lesson {
 /** A tool call that failed. */
 export interface ToolFailureEvidence {
   readonly entry: EntryId
-  /** The lines that state the error, verbatim. */
+  /** The lines that state the error, verbatim; of a refusal, the user's words. */
   readonly text: string
   readonly handle: Handle | undefined
-  /** The text begins with `refusalHeading`, and the rest is the user's words. The heading alone proves nothing: any tool can print it. */
   readonly isRefusal?: true
 }
 
@@ -235,14 +234,14 @@ interface CallResult {
   readonly looks: boolean
   readonly answer: Answer
   readonly failed: boolean
-  /** Whether the user said why they did not allow it. */
-  readonly isRefusal: boolean
+  /** Why the user did not allow it, in their words; empty when they allowed it or did not say. */
+  readonly reason: string
 }
 
 /** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer, entry, failed, isRefusal, looks, subject }: CallResult
+  { actions, answer, entry, failed, looks, reason, subject }: CallResult
 ): void => {
   const { errors, failing } = history
   errors.delete(subject)
@@ -254,9 +253,12 @@ export const recordResult = (
     if (command === undefined ? looks : isLook(command.command) && !/\bgh\b/.test(command.command)) return
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
-    const failure = { entry, text: failureText(output), handle: answer.handle }
-    const hasWords = isRefusal && failure.text.startsWith(refusalHeading)
-    errors.set(subject, hasWords ? { ...failure, isRefusal } : failure)
+    const { handle } = answer
+    const isRefusal = reason !== ""
+    errors.set(
+      subject,
+      isRefusal ? { entry, text: reasonText(reason), handle, isRefusal } : { entry, text: failureText(output), handle }
+    )
     keepLatest(errors)
     return
   }
@@ -277,8 +279,7 @@ export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Sn
     if (shown === undefined || id === undefined) continue
     const subject = unprotect(shown)
     const entry = EntryId.make(id)
-    const printed = unprotect(lines.replace(/^ {4}/gm, ""))
-    const error = refusal === undefined ? printed : `${refusalHeading}\n${printed}`
+    const error = unprotect(lines.replace(/^ {4}/gm, ""))
     const failure = { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) }
     errors.set(subject, refusal === undefined ? failure : { ...failure, isRefusal: true })
     const lesson = { entry, command: subject, error: error.split("\n")[0] ?? "", files: [] }

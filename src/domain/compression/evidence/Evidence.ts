@@ -20,6 +20,7 @@ import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { spokenText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
   emptySnapshot,
@@ -223,8 +224,9 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     recordBackgroundEnd(commands, call, answer)
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
-    const isRefusal = isRefused && reply.words.length > 0
-    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed, isRefusal })
+    const text = isRefused ? spokenText(answer.part) : ""
+    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : ""
+    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed, reason })
   }
   return { actions, failed, isRefused, subject }
 }

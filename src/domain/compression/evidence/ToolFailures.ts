@@ -32,28 +32,24 @@ const writtenOut = (line: string): ReadonlyArray<string> =>
 /** What tools write around an error. */
 const errorTags = /<\/?(?:tool_use_error|error)>/g
 
-/** The first line of the text of a failure that the user's refusal is; the user's words follow. */
-export const refusalHeading = "not allowed; the user said:"
+const linesOf = (text: string): ReadonlyArray<string> => [
+  ...new Set(
+    text
+      .replaceAll("\t", " ")
+      .replace(errorTags, "")
+      .split("\n")
+      .flatMap(writtenOut)
+      .map((line) => firstUnits(line.trim(), 240))
+      .filter((line) => /[\p{L}\p{N}]/u.test(line) && !/^Exit code:? -?\d+$/i.test(line))
+  )
+]
 
-/** Matches what the user said in place of allowing a call (Claude Code). */
-const refused = /The user doesn't want to proceed with this tool use\.[\s\S]*?the user said:\s*([\s\S]+)$/
+/** Returns the user's reason for a refusal: its first lines. */
+export const reasonText = (words: string): string => linesOf(words).slice(0, 4).join("\n")
 
 /** Returns the lines of a failed response that state the reason, each once, as they were printed. */
 export const failureText = (answer: string): string => {
-  const linesOf = (text: string) => [
-    ...new Set(
-      text
-        .replaceAll("\t", " ")
-        .replace(errorTags, "")
-        .split("\n")
-        .flatMap(writtenOut)
-        .map((line) => firstUnits(line.trim(), 240))
-        .filter((line) => /[\p{L}\p{N}]/u.test(line) && !/^Exit code:? -?\d+$/i.test(line))
-    )
-  ]
   const text = withoutPosing(answer.slice(0, 200_000))
-  const reason = refused.exec(text)?.[1]
-  if (reason !== undefined) return [refusalHeading, ...linesOf(reason).slice(0, 4)].join("\n")
   const printed = linesOf(printedText(text))
   const lines = printed.length > 0 ? printed : linesOf(text)
   const best = lines.filter(isTelling).slice(0, 3)

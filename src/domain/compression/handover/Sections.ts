@@ -1,4 +1,5 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
+import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
@@ -25,12 +26,6 @@ import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
 
-/** Returns what a summary by another program says of the goal: under its heading, or at its beginning. */
-const goalIn = (text: string, chars: number): string => {
-  const under = /(?:Primary Request and Intent:?|#+ Goal|<overall_goal>)\s*([\s\S]{1,2000})/i.exec(text)?.[1] ?? text
-  return byEnds(under.split(/\n(?=\d+\. \S|#+ )|<\//)[0] ?? under, Math.min(600, chars))
-}
-
 /** Writes the user's messages, and what an earlier snapshot held besides. */
 const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((share: Shares) => ShownMessages) => {
   // After an earlier summary, the first request in the entries is not the one with which the conversation began.
@@ -56,7 +51,7 @@ const goalItems = ({ evidence, messages, messagesNeed, options }: Material): ((s
       items.unshift(
         statement(
           "goal",
-          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${goalIn(summary.text, Math.max(80, share("messages") * 2))}`
+          `the goal, as an earlier summary has it (${ofEntry(summary.entry, summary.handle)}): ${byEnds(summaryGoal(summary.text), Math.min(600, Math.max(80, share("messages") * 2)))}`
         )
       )
     }
@@ -175,14 +170,13 @@ const taskItems = (material: Material): Writer => {
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
-  const failures = newestFirst(evidence.errors).map(([what, { entry, handle, isRefusal, text }]) => {
-    const lines = text.split("\n")
-    return statement(
+  const failures = newestFirst(evidence.errors).map(([what, { entry, handle, isRefusal, text }]) =>
+    statement(
       what,
       `${isRefusal === true ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)}):`,
-      lines.slice(isRefusal === true ? 1 : 0).map(short)
+      text.split("\n").map(short)
     )
-  })
+  )
   const carried = carriedTo(evidence, "task_state")
   return (share) => {
     const task = [...now(share), ...within(todos, share.least("todos")), ...within(failures, share("failures"))]
@@ -219,14 +213,6 @@ const actionItems = ({ evidence, short }: Material): Writer => {
     return actions
   }
 }
-
-/** What Claude Code writes around a summary: where it comes from and its thoughts before it, an order to go on after it. */
-const beforeSummary = /^This session is being continued[^\n]*\n+(?:Analysis:[\s\S]*?\nSummary:\s*)?/
-const afterSummary =
-  /\n(?:If you need specific details from before compaction|Please continue the conversation)[\s\S]{0,1000}$/
-
-/** Returns what a summary by another program tells. */
-const summaryBody = (summary: string): string => summary.trim().replace(beforeSummary, "").replace(afterSummary, "")
 
 /** Writes the text of the task, what was learned, the agent's decisions and the content of earlier summaries. */
 const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {

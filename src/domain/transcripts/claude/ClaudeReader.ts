@@ -450,6 +450,11 @@ export const claudeReader = (isLenient = false): LineReader => {
       queue.add(decoded, locate(record, text, ["content"]), number, skipped)
       return undefined
     }
+    if (decoded._tag === "Pinned") {
+      if (decoded.leaf !== undefined) tree.pin(decoded.leaf, decoded.isExplicit)
+      skipped.add(decoded.recordKind)
+      return undefined
+    }
     const isOwed = readMarks(record).owed === true
     const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
     if (isRecordProblem(message)) return message

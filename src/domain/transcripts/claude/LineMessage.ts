@@ -11,7 +11,7 @@ import {
   type Piece,
   thoughtPiece
 } from "../ExactParts.ts"
-import { type Json, textAt } from "../JsonRecord.ts"
+import { type Json, passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -159,7 +159,7 @@ export const messageIn = (
       return userMessage(blocks, uuid, isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined)
     }
     default:
-      return undefined
+      return passOver<"Queued" | "Compacted" | "Titled" | "Relayed" | "Pinned" | "Other">(decoded)
   }
 }
 

@@ -21,20 +21,29 @@ export interface Delivered extends Queued {
   /** The message line before that record. On a dead branch, the message is dead too. */
   readonly after: Line | undefined
 }
-interface QueueOperation extends Moment {
-  readonly operation: unknown
-  readonly content: unknown
+type QueueRecord = Extract<ClaudeRecord, { readonly _tag: "Queued" }>
+interface QueueOperation extends Moment, Pick<QueueRecord, "content" | "operation"> {
   readonly blocks: ReadonlyArray<Block>
 }
 
 /** Whether words are a text, or whole lines of it: several messages that wait together become one. */
 export const holdsLine = (text: string, words: string): boolean => `\n${text}\n`.includes(`\n${words}\n`)
 
-/** Returns the queued messages without those with these words; without all where that names none. Notifications of programs stay in the queue. */
-const takenBack = (waiting: ReadonlyArray<Queued>, content: unknown): Array<Queued> => {
-  const isNamed = ({ words }: Queued) => typeof content === "string" && holdsLine(content.trim(), words)
-  const isOut = waiting.some(isNamed) ? isNamed : () => true
-  return waiting.filter((queued) => !isOut(queued))
+/**
+ * Returns what still waits after a record that takes messages from the queue, and the message that it sends. One that takes back what
+ * the user typed leaves the others, such as notifications of programs; where its words are none of those that wait, it takes all.
+ */
+export const takenFrom = <A extends { readonly words: string }>(
+  waiting: ReadonlyArray<A>,
+  { content, operation }: Pick<QueueRecord, "content" | "operation">
+): { readonly left: ReadonlyArray<A>; readonly sent: A | undefined } => {
+  const named = typeof content === "string" ? content.trim() : undefined
+  if (operation !== "popAll") {
+    const at = named === undefined ? 0 : waiting.findIndex(({ words }) => words === named)
+    return { left: waiting.filter((_, index) => index !== at), sent: waiting[at] }
+  }
+  const left = waiting.filter(({ words }) => named === undefined || !holdsLine(named, words))
+  return { left: left.length === waiting.length ? [] : left, sent: undefined }
 }
 
 /**
@@ -47,12 +56,7 @@ export class Queue {
   records = 0
 
   /** Adds a record. */
-  add(
-    { at, content, operation }: Extract<ClaudeRecord, { readonly _tag: "Queued" }>,
-    locator: Locator,
-    number: number,
-    skipped: Skipped
-  ): void {
+  add({ at, content, operation }: QueueRecord, locator: Locator, number: number, skipped: Skipped): void {
     this.records += 1
     const blocks = operation === "enqueue" ? readContent(content ?? "", locator, ["content"], skipped) : []
     if (!isRecordProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
@@ -64,21 +68,20 @@ export class Queue {
     readonly waiting: ReadonlyArray<Queued>
   } {
     const delivered: Array<Delivered> = []
-    let waiting: Array<Queued> = []
+    let waiting: ReadonlyArray<Queued> = []
     if (this.operations.length === 0) return { delivered, waiting }
     const inOrder = [...lines].sort(byTime)
     let next = 0
     for (const { blocks, content, operation, ...by } of [...this.operations].sort(byTime)) {
       for (let line = inOrder[next]; line !== undefined && !isBefore(by, line); line = inOrder[next]) next += 1
-      if (operation === "enqueue") waiting.push({ ...by, blocks, words: wordsIn(blocks) })
-      else if (operation === "popAll") waiting = takenBack(waiting, content)
-      else {
-        const named = typeof content === "string" ? waiting.findIndex(({ words }) => words === content.trim()) : 0
-        const [first] = named < 0 ? [] : waiting.splice(named, 1)
-        const isTurn = operation === "dequeue"
-        if (first !== undefined && first.words !== "")
-          delivered.push({ ...first, by, isTurn, after: inOrder[next - 1] })
+      if (operation === "enqueue") {
+        waiting = [...waiting, { ...by, blocks, words: wordsIn(blocks) }]
+        continue
       }
+      const { left, sent } = takenFrom(waiting, { content, operation })
+      waiting = left
+      if (sent !== undefined && sent.words !== "")
+        delivered.push({ ...sent, by, isTurn: operation === "dequeue", after: inOrder[next - 1] })
     }
     return { delivered, waiting }
   }

@@ -15,7 +15,7 @@ export const synthetic = "<synthetic>"
 /** Records that this program knows and does not read. */
 export const ignoredKinds: ReadonlySet<string> = new Set(
   `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
-  file-history-delta file-history-snapshot frame-link last-prompt marble-origami-commit marble-origami-snapshot mode permission-mode
+  file-history-delta file-history-snapshot frame-link marble-origami-commit marble-origami-snapshot mode permission-mode
   pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger artifact-comment-monitor continued-in
   data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model fork-context-ref history-suppression host-row
   hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
@@ -140,6 +140,10 @@ const relayedBy = (record: Json) => {
     : ({ _tag: "Other" } as const)
 }
 
+/** Where the session goes on. Explicit: the user went back there, which no message says before the next prompt (Claude Code since 2.1). */
+const pinnedBy = (record: Json) =>
+  ({ _tag: "Pinned", leaf: textAt(record, "leafUuid"), isExplicit: record.explicit === true }) as const
+
 /** How each kind of record is read. */
 const readers = {
   user: messageOf,
@@ -150,6 +154,7 @@ const readers = {
   "ai-title": titledBy,
   "custom-title": titledBy,
   progress: relayedBy,
+  "last-prompt": pinnedBy,
   "system: compact_boundary": ({ compactMetadata: metadata }: Json) =>
     ({ _tag: "Compacted", boundary: boundaryOf(isJson(metadata) ? metadata : {}) }) as const,
   "attachment: queued_command": sentBy

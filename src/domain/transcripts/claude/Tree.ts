@@ -13,6 +13,8 @@ export class Tree {
   private readonly keptBy = new Map<Line, ReadonlySet<string>>()
   /** The messages of the conversation and of subagents by time, once all are read. */
   private inOrder: ReadonlyArray<ReadonlyArray<Line>> | undefined
+  /** The line that the user went back to, as long as no message of the conversation follows. */
+  private pinned: string | undefined
   private readonly last: Record<"main" | "side", Line | undefined> = { main: undefined, side: undefined }
 
   /** Returns the message line before the next record. */
@@ -23,17 +25,25 @@ export class Tree {
   /** Adds a line. */
   add(line: Line): void {
     this.lines.set(line.uuid, line)
+    if (!line.sidechain) this.pinned = undefined
     if (line.boundary?.kept !== undefined) this.keeping.push(line)
     if (line.message === undefined) return
     this.messages.push(line)
     this.last[line.sidechain ? "side" : "main"] = line
   }
 
+  /** Notes where the session goes on. A place that is named again stays explicit. */
+  pin(leaf: string, isExplicit: boolean): void {
+    this.pinned = isExplicit || this.pinned === leaf ? leaf : undefined
+  }
+
   /**
-   * The latest message that no other follows, which need not be the last in the file. A file with only a sidechain is a subagent's
-   * own transcript.
+   * The place that the user went back to; else the latest message that no other follows, which need not be the last in the file. A
+   * file with only a sidechain is a subagent's own transcript.
    */
   leaf(): Line | undefined {
+    const pinned = this.lines.get(this.pinned ?? "")
+    if (pinned !== undefined) return pinned
     const sidechain = this.last.main === undefined
     const own = this.messages.filter((line) => line.sidechain === sidechain)
     const followed = new Set(own.map((line) => this.messageBefore(line)))

@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { arraySlices, sliceAt } from "../../text/JsonSource.ts"
@@ -83,6 +84,10 @@ class Rollout {
       case "Counted":
         if (!this.count(decoded)) this.skipped.add("event_msg: token_count")
         return undefined
+      case "Used":
+        // The event that follows has the same counts, and those of the window.
+        this.skipped.add("token_usage_record")
+        return undefined
       case "RolledBack":
         this.rollBack(decoded.turns)
         return undefined
@@ -93,6 +98,8 @@ class Rollout {
         return undefined
       case "Broken":
         return decoded.problem
+      default:
+        return absurd(decoded)
     }
   }
 

@@ -23,6 +23,7 @@ import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { VisibleMessages, type Step, type Transcript, type Writer, type Written } from "../Transcript.ts"
+import { authorInCodex } from "../voice/Voice.ts"
 import { clock, isoTime, isUuid, uuidOf } from "../WrittenRecords.ts"
 import { carrier, escapedPiece, type Layout } from "./CarriedItems.ts"
 import { continuesMessage, type ItemMessage, objectOf } from "./ItemMessage.ts"
@@ -500,8 +501,8 @@ class Rollout {
   }
 
   /**
-   * Writes an item, after an author note when nothing else shows that the user did not write it. Returns what a reader makes
-   * of it, and whether that is the same pieces. Undefined when a reader makes nothing of it.
+   * Writes an item, after an author note when no form of Codex's own shows that the user did not write it: the model knows no
+   * other agent's. Returns what a reader makes of it, and whether that is the same pieces. Undefined when a reader makes nothing of it.
    */
   private asRead(
     item: Json,
@@ -512,7 +513,8 @@ class Rollout {
     const message = readBack(item)
     if (message === undefined) return undefined
     const parts = pieces.map(({ part }) => part)
-    const isForeign = item.type === "message" && message.role === "user" && message.author !== author
+    const isKnown = message.author === author && (author !== "program" || authorInCodex(parts) === author)
+    const isForeign = item.type === "message" && message.role === "user" && !isKnown
     const noteFirst = withAuthorNote({
       content: { role: message.role, parts },
       ...(author === undefined ? {} : { author })

@@ -1,13 +1,23 @@
+import { exitCode } from "../../actions/ToolResults.ts"
+import { type SourceText, sliceAt, spelledSurrogate } from "../../text/JsonSource.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
-import { type Exact, type Piece, thoughtPiece } from "../ExactParts.ts"
+import {
+  type Exact,
+  type Piece,
+  thoughtPiece,
+  answerPiece,
+  callPiece,
+  locate,
+  needsExact,
+  type OpenAnswer
+} from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
-import { readAnswer, readCall, readProviderAnswer, readProviderCall, readShellCall } from "./CallItems.ts"
-import { type ItemMessage, type ItemSource, listAt, messageOf, objectOf } from "./ItemMessage.ts"
-import { agentMessage } from "./Record.ts"
+import { type ItemMessage, type ItemSource, listAt, messageOf, objectOf, exactAt } from "./ItemMessage.ts"
+import { agentMessage, recordedSpeaker } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
@@ -22,16 +32,18 @@ const readContent = (item: Json, source: ItemSource, skipped: Skipped): Readonly
 const summaryMark = "Another language model started to solve this problem and produced a summary"
 
 /** Returns the author of a message in the user's role, and the message without an author note. */
-const userMessage = (list: ReadonlyArray<Piece>, summary: string | undefined): ItemMessage => {
+const userMessage = (item: Json, list: ReadonlyArray<Piece>, summary: string | undefined): ItemMessage => {
   const { author, pieces: rest } = splitAuthorNote(list)
   if (author !== undefined) return messageOf("user", rest, author)
+  const speaker = recordedSpeaker(item)
+  if (speaker === "user") return messageOf("user", list)
   const first = list[0]?.part.text
   if (
     first !== undefined &&
     (first.startsWith(summaryMark) || (list.length === 1 && first === summary && first !== ""))
   )
     return messageOf("user", list, "summary")
-  return messageOf("user", list, authorOf(list.map(({ part }) => part)))
+  return messageOf("user", list, authorOf(list.map(({ part }) => part)) ?? speaker)
 }
 
 /** Reads a message of another agent. One that only its provider can read is counted as skipped. */
@@ -66,7 +78,7 @@ const readMessage = (
       ? readAgentMessage(agentMessage(sent), { ...source, text: "", root: [] }, skipped)
       : messageOf("model", list)
   }
-  return role === "user" ? userMessage(list, summary) : messageOf("user", list, "program")
+  return role === "user" ? userMessage(item, list, summary) : messageOf("user", list, "program")
 }
 
 const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | RecordProblem | undefined => {
@@ -94,6 +106,165 @@ const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMes
       thoughtPiece(text, index === thoughts.length - 1 ? signature : undefined, exact)
     )
   )
+}
+
+/** The message of a result. Consecutive results join. */
+const resultMessage = (part: Piece | OpenAnswer): ItemMessage => ({
+  role: "user",
+  author: undefined,
+  joins: "answers",
+  parts: [part],
+  call: undefined
+})
+
+/** The arguments of a call, which are a JSON text inside the JSON. */
+interface Arguments {
+  readonly args: Json | undefined
+  readonly exact: Exact
+}
+
+const textArgument = (key: string, text: string, literal: Exact): Arguments => ({
+  args: { [key]: text },
+  exact: () => {
+    const slice = literal()
+    return slice === undefined ? undefined : `{"${key}":${slice}}`
+  }
+})
+
+/**
+ * Reads arguments. The JSON text of an object is parsed and its spelling kept; an empty text means no arguments. Any other
+ * text, JSON or not, becomes the one argument `arguments`, so that nothing is lost and args are always an object.
+ */
+const readArguments = (text: string, literal: Exact): Arguments => {
+  if (text === "") return { args: undefined, exact: () => undefined }
+  const spelled = !text.isWellFormed() && spelledSurrogate.test(literal() ?? "")
+  const args = spelled ? undefined : objectOf(text)
+  return args === undefined ? textArgument("arguments", text, literal) : { args, exact: () => text }
+}
+
+/** Reads a call of a function (`arguments`) or of a custom tool (`input`). */
+const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input"): ItemMessage | RecordProblem => {
+  const text = item[argument]
+  const { call_id: id, name } = item
+  const wrong = (key: string) => recordProblem(`${source.name}${key}`, `expected a text in a ${String(item.type)}`)
+  if (typeof name !== "string") return wrong("name")
+  if (typeof text !== "string") return wrong(argument)
+  if (typeof id !== "string") return wrong("call_id")
+  const literal = exactAt(source, argument)
+  const { args, exact } = argument === "input" ? textArgument("input", text, literal) : readArguments(text, literal)
+  return { ...messageOf("model", [callPiece({ id, name, args }, exact)]), call: { id, name } }
+}
+
+const shellCall = "local_shell"
+
+/** Reads a call of the shell in the form of 2025. */
+const readShellCall = (item: Json, source: ItemSource): ItemMessage | RecordProblem => {
+  if (!isJson(item.action)) return recordProblem(`${source.name}action`, "expected an object in a local_shell_call")
+  const id = textAt(item, "call_id") ?? textAt(item, "id")
+  return {
+    ...messageOf("model", [callPiece({ id, name: shellCall, args: item.action }, exactAt(source, "action"))]),
+    call: id === undefined ? undefined : { id, name: shellCall }
+  }
+}
+
+/** Tools whose results state in Codex's own words how they ended. */
+const toolsThatReportFailure = new Set([
+  "shell",
+  "shell_command",
+  "exec_command",
+  "write_stdin",
+  "container.exec",
+  "apply_patch",
+  "exec",
+  shellCall
+])
+
+/** Codex's text for a call that it did not carry out. */
+const notExecuted =
+  /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|(?:exec command|patch) rejected|`[^]*` rejected: |(?:Wall time: .*\n)?aborted)/
+
+const saysItFailed = (name: string | undefined, text: string): boolean => {
+  if (name === undefined || !toolsThatReportFailure.has(name)) return false
+  const code = exitCode({ functionResponse: { name, response: { output: text } } })
+  return (code !== undefined && code !== 0) || notExecuted.test(text.slice(0, 200))
+}
+
+/** Returns the text with which a result begins. */
+const firstText = (value: unknown): string => {
+  const first: unknown = Array.isArray(value) ? value[0] : value
+  return typeof first === "string" ? first : isJson(first) ? (textAt(first, "text") ?? "") : ""
+}
+
+/**
+ * Reads a result: a text, a list of content items, or `{content, success}`. The text stays unchanged, even when it is JSON
+ * around the output. It is an error when `success` says so, or when the text of a shell or a patch does.
+ */
+const readAnswer = (item: Json, source: ItemSource): ItemMessage | RecordProblem => {
+  const { call_id: id, output } = item
+  if (typeof id !== "string") return recordProblem(`${source.name}call_id`, `expected a text in a ${String(item.type)}`)
+  const wrapped = isJson(output)
+  const content = wrapped ? output.content : output
+  if (typeof content !== "string" && !(Array.isArray(content) && content.every(isJson))) {
+    return recordProblem(`${source.name}output`, "expected a text, a list of content items or an object with content")
+  }
+  const path = wrapped ? ["output", "content"] : ["output"]
+  const whole = locate(source.value, source.text, []).at([...source.root, ...path])
+  const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined
+  const single = isJson(only) && only.type === "input_text" && typeof only.text === "string" ? only.text : undefined
+  const value: unknown = single ?? content
+  // Taken now, so that the line's text can be released before the name of the call is known.
+  const slice = needsExact(value) ? whole() : undefined
+  const exact: SourceText | undefined =
+    slice !== undefined && single !== undefined ? sliceAt(slice, [0, "text"]) : slice
+  const answer = { id, name: undefined, failed: wrapped && output.success === false, content: value }
+  return resultMessage({ answer, exact: () => exact, failsAs: (name) => saysItFailed(name, firstText(value)) })
+}
+
+const ownFields = new Set(["type", "id", "call_id", "status", "result", "results", "output", "outputs"])
+
+/** Returns what the provider's own tool answered: an image, a text, or how the call ended. */
+const providerResult = (item: Json): unknown => {
+  const { output = item.outputs ?? item.results ?? item.result, type } = item
+  if (output === undefined || output === null) return textAt(item, "status") ?? ""
+  if (type !== "image_generation_call" || typeof output !== "string") {
+    return typeof output === "string" ? output : JSON.stringify(output)
+  }
+  return [{ type: "input_image", image_url: `data:image/png;base64,${output}` }]
+}
+
+/**
+ * Reads a call of a tool that the provider runs (`web_search_call`), which has its result itself; a call with a `call_id`
+ * has it in an item of its own.
+ */
+const readProviderCall = (item: Json, type: string, source: ItemSource): ItemMessage => {
+  const name = type.replace(/_call$/, "")
+  const own = ["action", "arguments"].find((key) => isJson(item[key]))
+  const args: unknown =
+    own === undefined ? Object.fromEntries(Object.entries(item).filter(([key]) => !ownFields.has(key))) : item[own]
+  const callId = textAt(item, "call_id")
+  const id = callId ?? textAt(item, "id") ?? (source.id === undefined ? undefined : `${name}_${source.id}`)
+  const made = messageOf("model", [
+    callPiece({ id, name, args }, own === undefined ? () => undefined : exactAt(source, own))
+  ])
+  const call = id === undefined ? undefined : { id, name }
+  if (callId !== undefined) return { ...made, call }
+  const result = answerPiece(
+    { id, name, failed: item.status === "failed", content: providerResult(item) },
+    () => undefined
+  )
+  return {
+    ...made,
+    call,
+    result: resultMessage(result)
+  }
+}
+
+/** Reads the result of such a call (`tool_search_output`). */
+const readProviderAnswer = (item: Json, id: string): ItemMessage => {
+  const { output = Object.fromEntries(Object.entries(item).filter(([key]) => !ownFields.has(key))) } = item
+  const content = typeof output === "string" ? output : JSON.stringify(output)
+  const answer = { id, name: undefined, failed: item.status === "failed", content }
+  return resultMessage({ answer, exact: () => undefined })
 }
 
 type Read = ItemMessage | RecordProblem | undefined

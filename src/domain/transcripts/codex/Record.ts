@@ -9,7 +9,7 @@ import { broken } from "../Problem.ts"
 
 /** Records that this program knows and does not read. */
 export const ignoredKinds: ReadonlySet<string> = new Set(
-  `turn_context session_meta world_state inter_agent_communication_metadata
+  `turn_context session_meta world_state inter_agent_communication_metadata dynamic_tools_updated realtime_item
   response_item:reasoning_without_text response_item:compaction response_item:compaction_summary response_item:context_compaction
   response_item:compaction_trigger response_item:additional_tools response_item:ghost_snapshot response_item:other
   event_msg:agent_message event_msg:agent_message_content_delta event_msg:agent_reasoning event_msg:agent_reasoning_raw_content
@@ -52,6 +52,19 @@ export const folderIn = (text: string): string | undefined => {
   return element ?? line
 }
 
+/** The records before a file's own: the first `bytes` bytes of the file whose name ends with `rollout`, and what that file goes on from. */
+export interface HistoryBase {
+  readonly rollout: string
+  readonly bytes: number
+}
+
+/** Reads where a fork or a session that went back goes on. It repeats no record of that file (Codex since 0.149). */
+const baseOf = (base: unknown): HistoryBase | undefined => {
+  const rollout = isJson(base) ? textAt(base, "thread_id") : undefined
+  const bytes = isJson(base) ? natural(base.end_byte_offset) : undefined
+  return rollout === undefined || bytes === undefined ? undefined : { rollout, bytes }
+}
+
 const sessionOf = (meta: Json, name = "payload.") => {
   if (typeof meta.id !== "string") return broken(`${name}id`, "expected a text, the id of the session")
   const started = isJson(meta.source) ? meta.source.subagent : undefined
@@ -65,6 +78,7 @@ const sessionOf = (meta: Json, name = "payload.") => {
     parent: textAt(spawn, "parent_thread_id"),
     /** The session whose records this file repeats before its own. */
     forkedFrom: textAt(meta, "forked_from_id"),
+    base: baseOf(meta.history_base),
     instructions: meta.base_instructions ?? meta.instructions
   } as const
 }
@@ -107,6 +121,14 @@ const countedBy = ({ info }: Json) => {
   } as const
 }
 
+/** The usage of one response, also of a summary. Codex since 0.149 writes it before the counts of the event. */
+const usedBy = (payload: Json) =>
+  ({
+    _tag: "Used",
+    response: textAt(payload, "response_id"),
+    usage: isJson(payload.usage) ? usageOf(payload.usage) : undefined
+  }) as const
+
 const eventOf = (payload: Json) => {
   const kind = kindAt(payload)
   return kind === "thread_rolled_back"
@@ -132,6 +154,21 @@ export const agentMessage = ({ author, content, encrypted_content: encrypted, id
 /** A response item, with the path to it in the record. */
 const itemIn = (item: Json, root: ReadonlyArray<string> = ["payload"]) => ({ _tag: "Item", item, root }) as const
 
+/** Returns who wrote a message, where Codex records it for each block (since 0.149); undefined for blocks of several. */
+export const recordedSpeaker = (item: Json): "user" | "program" | undefined => {
+  const metadata = item.internal_chat_message_metadata_passthrough
+  const blocks = isJson(metadata) ? metadata.content_item_metadata : undefined
+  if (!Array.isArray(blocks) || blocks.length === 0) return undefined
+  const speakers = new Set(
+    blocks.map((block: unknown) => {
+      const provenance = isJson(block) ? block.provenance : undefined
+      return isJson(provenance) && typeof provenance.type === "string" ? provenance.type === "user" : undefined
+    })
+  )
+  const [isUser] = speakers
+  return speakers.size > 1 || isUser === undefined ? undefined : isUser ? "user" : "program"
+}
+
 /** What a turn was started with. */
 const turnOf = (payload: Json) =>
   ({
@@ -148,6 +185,7 @@ const readers = {
   turn_context: turnOf,
   response_item: (payload: Json) => itemIn(payload),
   event_msg: eventOf,
+  token_usage_record: usedBy,
   compacted: (payload: Json) => ({ _tag: "Compacted", payload }) as const,
   inter_agent_communication: (payload: Json) => itemIn(agentMessage(payload))
 }

@@ -1,6 +1,7 @@
 import { titleOf } from "../../session/SessionHead.ts"
+import { takenFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
-import type { Json } from "../JsonRecord.ts"
+import { type Json, passOver } from "../JsonRecord.ts"
 import { isBareCommand } from "../PromptTitle.ts"
 import {
   type CacheChange,
@@ -45,36 +46,78 @@ const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | und
 const separator = "\u0000"
 
 /** Follows the messages that wait while the agent works. One that is removed was sent; one that is dequeued has a record that follows. */
-const scanQueue = (
-  state: ScanState,
-  { content, operation }: Extract<ClaudeRecord, { readonly _tag: "Queued" }>
-): void => {
+const scanQueue = (state: ScanState, record: Extract<ClaudeRecord, { readonly _tag: "Queued" }>): void => {
   const { last } = state
-  const words = typeof content === "string" ? content.trim() : undefined
-  const waiting = last.queue === undefined ? [] : last.queue.split(separator)
-  if (operation === "enqueue") waiting.push(words ?? "")
-  else if (operation === "popAll") waiting.length = 0
-  else {
-    const named = words === undefined ? 0 : waiting.indexOf(words)
-    const [sent] = named < 0 ? [] : waiting.splice(named, 1)
-    if (operation === "remove" && sent !== undefined && !isBareCommand(sent) && addPrompt(state, sent))
-      last[`sent ${sent}`] = sent
+  const { content, operation } = record
+  const waiting = last.queue === undefined ? [] : last.queue.split(separator).map((words) => ({ words }))
+  const { left, sent } =
+    operation === "enqueue"
+      ? { left: [...waiting, { words: typeof content === "string" ? content.trim() : "" }], sent: undefined }
+      : takenFrom(waiting, record)
+  if (operation === "remove" && sent !== undefined && !isBareCommand(sent.words) && addPrompt(state, sent.words)) {
+    const times = `sent ${sent.words}`
+    last[times] = String(1 + Number(last[times] ?? 0))
   }
-  if (waiting.length === 0) delete last.queue
-  else last.queue = waiting.join(separator)
+  if (left.length === 0) delete last.queue
+  else last.queue = left.map(({ words }) => words).join(separator)
 }
 
-/** Whether a message was counted when it left the queue. */
-const isFromQueue = ({ last }: ScanState, content: unknown): boolean =>
-  typeof content === "string" && last[`sent ${content.trim()}`] !== undefined
+/** Whether a message was counted when it left the queue. Each is remembered until its own record comes. */
+const isFromQueue = ({ last }: ScanState, content: unknown): boolean => {
+  const times = typeof content === "string" ? `sent ${content.trim()}` : ""
+  const left = Number(last[times] ?? 0) - 1
+  if (left > 0) last[times] = String(left)
+  else delete last[times]
+  return left >= 0
+}
+
+const scanMessage = (
+  state: ScanState,
+  record: Extract<ClaudeRecord, { readonly _tag: "Message" }>,
+  thread: string | undefined
+): void => {
+  scanAnswer(state, record, thread)
+  if (record.role !== "user" || thread !== undefined) return
+  const { last } = state
+  const isPrompt = record.kind === "message" && addPrompt(state, record.content)
+  const isBehind = last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid
+  if (isPrompt && isBehind) addChange(state, "rewind")
+}
+
+const scanBody = (
+  state: ScanState,
+  record: Exclude<ClaudeRecord, { readonly _tag: "Titled" }>,
+  thread: string | undefined
+): void => {
+  switch (record._tag) {
+    case "Message":
+      return scanMessage(state, record, thread)
+    case "Compacted":
+      return addChange(state, "compaction", thread)
+    case "Attached": {
+      const change = Object.hasOwn(attachmentChanges, record.name) ? attachmentChanges[record.name] : undefined
+      return change === undefined ? undefined : addChange(state, change, thread)
+    }
+    case "Queued":
+      return scanQueue(state, record)
+    case "Sent":
+      if (record.isProgram !== true && thread === undefined && !isFromQueue(state, record.prompt))
+        addPrompt(state, record.prompt)
+      return
+    case "Relayed":
+      // What a subagent was answered; newer versions also write a file of its own.
+      return scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
+    default:
+      return passOver<"Pinned" | "Broken" | "Other">(record)
+  }
+}
 
 const scan = (state: ScanState, record: ClaudeRecord): void => {
   const { facts, last } = state
   noteTime(state, record.at)
   facts.folder ??= record.folder
   if (record._tag === "Titled") {
-    const title = titleOf(record.title)
-    if (title !== "") facts.title = title
+    facts.title = titleOf(record.title) || facts.title
     return
   }
   facts.session ??= record.session
@@ -83,24 +126,8 @@ const scan = (state: ScanState, record: ClaudeRecord): void => {
     noteValue(state, "version", record.version, "version")
     noteValue(state, "cwd", record.folder, "folder")
   }
-  if (record._tag === "Compacted") addChange(state, "compaction", thread)
-  if (record._tag === "Attached") {
-    const change = Object.hasOwn(attachmentChanges, record.name) ? attachmentChanges[record.name] : undefined
-    if (change !== undefined) addChange(state, change, thread)
-  }
-  if (record._tag === "Queued") scanQueue(state, record)
-  if (record._tag === "Sent" && record.isProgram !== true && thread === undefined && !isFromQueue(state, record.prompt))
-    addPrompt(state, record.prompt)
-  if (record._tag === "Message" && record.role === "user" && thread === undefined) {
-    const isPrompt = record.kind === "message" && addPrompt(state, record.content)
-    if (isPrompt && last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid) {
-      addChange(state, "rewind")
-    }
-  }
+  scanBody(state, record, thread)
   if (record.uuid !== undefined && thread === undefined) last.uuid = record.uuid
-  scanAnswer(state, record, thread)
-  // What a subagent was answered; newer versions also write a file of its own.
-  if (record._tag === "Relayed") scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
 }
 
 /** Adds a record of Claude Code to a scan. */

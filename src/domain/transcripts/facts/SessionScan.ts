@@ -2,21 +2,76 @@ import { Schema } from "effect"
 import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
+import { type CodexRecord, decodeCodex, folderIn, recordedSpeaker } from "../codex/Record.ts"
 import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
-import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi } from "../pi/Record.ts"
 import { marksOf } from "../RecordLine.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
-import { scanCodex } from "./CodexFacts.ts"
 import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, partsOf, type ScanState } from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
  *
- * The facts of Claude Code and of Codex are in files of their own.
+ * The facts of Claude Code are in a file of their own.
  */
+
+const scanCodexSession = (state: ScanState, record: Extract<CodexRecord, { readonly _tag: "Session" }>): void => {
+  const { facts, last } = state
+  // A fork repeats the records of the session that it comes from, and those of that session's own origin.
+  if (facts.session !== record.id) last.family = record.forkedFrom ?? record.id
+  facts.session ??= record.id
+  facts.folder ??= record.folder
+  if (record.parent !== undefined) facts.parent ??= record.parent
+  noteValue(state, "instructions", record.instructions, "instructions")
+}
+
+const scanCodex = (state: ScanState, json: Json): void => {
+  const record = decodeCodex(json)
+  const { facts, last } = state
+  noteTime(state, record.at)
+  switch (record._tag) {
+    case "Session":
+      return scanCodexSession(state, record)
+    case "Turn":
+      facts.folder ??= record.folder
+      last.model = record.model ?? last.model ?? "unknown"
+      facts.model ??= last.model
+      noteValue(state, "effort", record.effort, "thinking")
+      noteValue(state, "policy", record.policies, "settings")
+      return noteValue(state, "cwd", record.folder, "folder")
+    case "Item":
+      if (record.item.type !== "message" || record.item.role !== "user") return
+      facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
+      if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content)
+      return
+    case "Compacted":
+      return addChange(state, "compaction")
+    case "RolledBack":
+      return addChange(state, "rewind")
+    case "Used": {
+      const { response: id, usage } = record
+      if (id === undefined || usage === undefined) return
+      last.hasRecords = "yes"
+      return addRequest(state, { id, at: record.at ?? 0, model: last.model ?? "unknown", usage })
+    }
+    case "Counted":
+      // Where each response has a record of its usage, the totals say nothing more.
+      if (record.totals === last.totals || last.hasRecords !== undefined) return
+      last.totals = record.totals
+      // A fork has the counts of its origin at another time: the totals are the same.
+      return addRequest(state, {
+        id: `${last.family ?? facts.session ?? ""} ${record.totals}`,
+        at: record.at ?? 0,
+        model: last.model ?? "unknown",
+        usage: record.usage ?? noUsage
+      })
+    default:
+      return passOver<"Broken" | "Other">(record)
+  }
+}
 
 const scanGemini = (state: ScanState, json: Json): void => {
   const record = decodeGemini(json)
@@ -41,6 +96,8 @@ const scanGemini = (state: ScanState, json: Json): void => {
       const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
       return addRequest(state, { id, at, model, usage })
     }
+    default:
+      return passOver<"Note" | "Broken" | "Other">(record)
   }
 }
 
@@ -71,6 +128,8 @@ const scanPi = (state: ScanState, json: Json): void => {
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
       return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
     }
+    default:
+      return passOver<"ModelChanged" | "Result" | "Command" | "Broken" | "Other">(record)
   }
 }
 
@@ -122,25 +181,31 @@ const scanOwn = (state: ScanState, record: Json): void => {
 const scanOpencode = (state: ScanState, json: Json): void => {
   const record = decodeOpencode(json)
   const { facts, last } = state
-  if (record._tag === "Session") {
-    facts.session ??= record.id
-    facts.folder ??= record.folder
-    facts.title = titleOf(record.title ?? "") || facts.title
-    facts.parent = record.parent ?? facts.parent
+  switch (record._tag) {
+    case "Session":
+      facts.session ??= record.id
+      facts.folder ??= record.folder
+      facts.title = titleOf(record.title ?? "") || facts.title
+      facts.parent = record.parent ?? facts.parent
+      return
+    case "Message": {
+      noteTime(state, record.at)
+      // What it says stands in rows that follow.
+      if (record.role === "user") last[`asking ${record.id}`] = record.id
+      if (record.role !== "assistant") return
+      const { at = 0, id, model = "unknown", usage = noUsage } = record
+      return addRequest(state, { id, at, model, usage })
+    }
+    case "Part": {
+      const asking = `asking ${record.message}`
+      const part = last[asking] === undefined ? undefined : decodePart(record.data)
+      if (part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
+      if (addPrompt(state, [part.piece.part])) delete last[asking]
+      return
+    }
+    default:
+      return passOver<"Broken" | "Other">(record)
   }
-  if (record._tag === "Part") {
-    const part = decodePart(record.data)
-    const asking = `asking ${record.message}`
-    if (last[asking] === undefined || part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
-    if (addPrompt(state, [part.piece.part])) delete last[asking]
-  }
-  if (record._tag !== "Message") return
-  noteTime(state, record.at)
-  // What it says stands in rows that follow.
-  if (record.role === "user") last[`asking ${record.id}`] = record.id
-  if (record.role !== "assistant") return
-  const { at = 0, id, model = "unknown", usage = noUsage } = record
-  addRequest(state, { id, at, model, usage })
 }
 
 const scans: Readonly<Record<AgentName, (state: ScanState, record: Json) => void>> = {

@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import { isCall, isText, isThought, type Part } from "../../content/Content.ts"
 import type { Draft } from "../../conversation/Conversation.ts"
 import { missingResponse } from "../../conversation/Projection.ts"
@@ -517,6 +518,8 @@ const readRecord = (recording: Recording, record: Json, text: string, line: numb
       return undefined
     case "Broken":
       return decoded.problem
+    default:
+      return absurd(decoded)
   }
 }
 

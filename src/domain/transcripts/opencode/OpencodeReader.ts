@@ -1,3 +1,4 @@
+import { absurd } from "effect"
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, type Piece, textPiece } from "../ExactParts.ts"
@@ -110,7 +111,8 @@ class Conversation {
     this.say(message, "user", pieces, author)
   }
 
-  private unread(part: OpencodePart): void {
+  /** The kinds are named, so that the compiler asks about a new one. */
+  private unread(part: Extract<OpencodePart, { readonly _tag: "Said" | "Call" | "Compaction" | "Other" }>): void {
     this.skipped.addRecord(`part: ${part.kind}`)
   }
 
@@ -179,12 +181,24 @@ export const opencodeReader = (): LineReader => {
   let session: Session | undefined
   const read = (row: Json, _text: string, number: number): RecordProblem | undefined => {
     const record = decodeOpencode(row)
-    if (record._tag === "Broken") return record.problem
-    if (record._tag === "Session") session ??= record
-    else if (record._tag === "Part") parts.push(record)
-    else if (record._tag === "Message") messages.set(record.id, { record, number, parts: [...record.parts] })
-    else skipped.addRecord(record.kind)
-    return undefined
+    switch (record._tag) {
+      case "Session":
+        session ??= record
+        return undefined
+      case "Message":
+        messages.set(record.id, { record, number, parts: [...record.parts] })
+        return undefined
+      case "Part":
+        parts.push(record)
+        return undefined
+      case "Other":
+        skipped.addRecord(record.kind)
+        return undefined
+      case "Broken":
+        return record.problem
+      default:
+        return absurd(record)
+    }
   }
   return recordReader("expected a row: an object with a kind", read, function* () {
     for (const { data, message } of parts) {

@@ -3,7 +3,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { answerPiece, draftOf, locate, type Piece, textPiece } from "../ExactParts.ts"
-import { type Json, kindAt } from "../JsonRecord.ts"
+import { type Json, kindAt, passOver } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -96,7 +96,7 @@ const readNative = (
     case "Broken":
       return decoded.problem
     default:
-      return undefined
+      return passOver<"Session" | "ModelChanged" | "LevelChanged" | "Titled" | "Other">(decoded)
   }
 }
 

@@ -2,7 +2,7 @@ import { isMedia, isResponse, isText, type Part } from "../../content/Content.ts
 import { responseText } from "../../content/MediaBlocks.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
 import { userReply } from "./ResultVoice.ts"
-import { type ElementForm, type PassageForm, voiceForms } from "./VoiceForms.ts"
+import { type ElementForm, type PassageForm, voiceForms, type VoiceForms } from "./VoiceForms.ts"
 
 /**
  * Decides whose words are whose. Agents record in the user's role what programs and other agents wrote, too: as messages of their
@@ -33,18 +33,36 @@ export interface Voice {
   readonly isCommand?: true
 }
 
-const formsByName = new Map<string, Array<ElementForm>>()
-for (const form of voiceForms.flatMap(({ elements }) => elements)) {
-  for (const name of form.names) formsByName.set(name, [...(formsByName.get(name) ?? []), form])
+/** The forms of some agents, ready to be looked up. */
+interface FormTable {
+  readonly formsOf: (name: string) => ReadonlyArray<ElementForm>
+  /** The beginning of a tag of one of the elements. */
+  readonly tagStart: RegExp
+  readonly passages: ReadonlyArray<PassageForm>
+  readonly announcing: ReadonlyArray<RegExp>
+  readonly explaining: ReadonlyArray<RegExp>
 }
-const beginnings = [...formsByName].flatMap(([name, forms]) =>
-  name.endsWith("*") ? [[name.slice(0, -1), forms] as const] : []
-)
-const formsOf = (name: string): ReadonlyArray<ElementForm> =>
-  formsByName.get(name) ?? beginnings.find(([beginning]) => name.startsWith(beginning))?.[1] ?? []
-const passages = voiceForms.flatMap((forms) => forms.passages)
-const announcing = voiceForms.flatMap(({ announces = [] }) => announces)
-const explaining = voiceForms.flatMap(({ explains = [] }) => explains)
+
+const tableOf = (agents: ReadonlyArray<VoiceForms>): FormTable => {
+  const byName = new Map<string, Array<ElementForm>>()
+  for (const form of agents.flatMap(({ elements }) => elements)) {
+    for (const name of form.names) byName.set(name, [...(byName.get(name) ?? []), form])
+  }
+  const beginnings = [...byName].flatMap(([name, forms]) =>
+    name.endsWith("*") ? [[name.slice(0, -1), forms] as const] : []
+  )
+  return {
+    formsOf: (name) => byName.get(name) ?? beginnings.find(([beginning]) => name.startsWith(beginning))?.[1] ?? [],
+    tagStart: new RegExp(`<(/?)(${[...byName.keys()].join("|").replaceAll("*", "\\w*")})(?=[\\s/>])`, "gi"),
+    passages: agents.flatMap((forms) => forms.passages),
+    announcing: agents.flatMap(({ announces = [] }) => announces),
+    explaining: agents.flatMap(({ explains = [] }) => explains)
+  }
+}
+
+/** A conversation may have come from one agent to another. */
+const allForms = tableOf(Object.values(voiceForms))
+const codexForms = tableOf([voiceForms.codex])
 
 // --- tags ---------------------------------------------------------------------------------------------------------------
 
@@ -60,12 +78,11 @@ interface Tag {
   readonly rest: string
 }
 
-const tagStart = new RegExp(`<(/?)(${[...formsByName.keys()].join("|").replaceAll("*", "\\w*")})(?=[\\s/>])`, "gi")
 const tagRest = /^(?:[^>"']|"[^"]*"|'[^']*')*>/
 /** A longer tag is none, and a longer line is read by its end. */
 const maxTagChars = 4_096
 
-const tagsIn = (text: string): ReadonlyArray<Tag> => {
+const tagsIn = (text: string, tagStart: RegExp): ReadonlyArray<Tag> => {
   const tags: Array<Tag> = []
   let read = 0
   let line = 0
@@ -132,7 +149,7 @@ const afterBlanks = (text: string, from: number): number => {
   return from + (blanks.exec(text)?.[0].length ?? 0)
 }
 
-const passageAt = (text: string, place: number): PassageForm | undefined =>
+const passageAt = (passages: FormTable["passages"], text: string, place: number): PassageForm | undefined =>
   passages.find(({ opens }) => {
     if (typeof opens === "string") return text.startsWith(opens, place)
     opens.lastIndex = place
@@ -151,6 +168,7 @@ class Reading {
   /** A passage that goes on in the next part of the message. */
   open: PassageForm | undefined
   private readonly text: string
+  private readonly forms: FormTable
   /** The tags by name, in order. */
   private readonly tags = new Map<string, ReadonlyArray<Tag>>()
   /** The place of a tag among those of its name. */
@@ -165,9 +183,10 @@ class Reading {
   /** Whether nothing but forms was read. */
   private isAtStart = true
 
-  constructor(text: string, open: PassageForm | undefined) {
+  constructor(text: string, open: PassageForm | undefined, forms: FormTable) {
     this.text = text
-    const tags = tagsIn(text)
+    this.forms = forms
+    const tags = tagsIn(text, forms.tagStart)
     const blocks = tags.length === 0 ? [] : blocksOfCode(text)
     for (const name of new Set(tags.map((tag) => tag.name))) {
       const own = unquoted(
@@ -178,7 +197,7 @@ class Reading {
       for (const [place, tag] of own.entries()) this.places.set(tag, place)
     }
     this.inOrder = [...this.tags.values()].flat().sort((a, b) => a.start - b.start)
-    this.overParts = passages.flatMap((form) =>
+    this.overParts = forms.passages.flatMap((form) =>
       form.overParts === undefined
         ? []
         : [...text.matchAll(form.overParts)].map(({ index }) => ({ form, start: index }))
@@ -190,7 +209,7 @@ class Reading {
   /** Reads up to the end of the next form, or of the text. */
   private step(): void {
     const start = afterBlanks(this.text, this.at)
-    const passage = this.isAtStart ? passageAt(this.text, start) : undefined
+    const passage = this.isAtStart ? passageAt(this.forms.passages, this.text, start) : undefined
     if (passage !== undefined) return this.passage(passage, start)
     const element = this.nextElement(start)
     const over = this.overParts.find((one) => one.start >= start)
@@ -224,14 +243,14 @@ class Reading {
 
   private explains(place: number): boolean {
     const words = this.text.slice(place, place + maxTagChars)
-    return words !== "" && explaining.some((form) => form.test(words))
+    return words !== "" && this.forms.explaining.some((form) => form.test(words))
   }
 
   private announced(start: number): number {
     const from = Math.max(this.at, start - maxTagChars)
     const before = this.text.slice(from, start).trimEnd()
     const line = before.lastIndexOf("\n") + 1
-    return announcing.some((form) => form.test(before.slice(line))) ? from + line : start
+    return this.forms.announcing.some((form) => form.test(before.slice(line))) ? from + line : start
   }
 
   private passage(form: PassageForm, start: number): void {
@@ -252,7 +271,7 @@ class Reading {
       if (!isAhead) this.nextTag = next
       if (tag === undefined) return undefined
       if (tag.start < from) continue
-      const form = formsOf(tag.name).find(({ at, mark }) => {
+      const form = this.forms.formsOf(tag.name).find(({ at, mark }) => {
         const isHere = at === undefined || (this.isAtStart && (isAhead || tag.start === from))
         return isHere && (mark === undefined || mark.test(tag.rest))
       })
@@ -286,39 +305,49 @@ class Reading {
   }
 }
 
+/** Returns who speaks where in the parts of a message in the user's role that names no author. */
+const voicesInParts = (parts: ReadonlyArray<Part>, forms: FormTable): ReadonlyArray<ReadonlyArray<Voice>> => {
+  let open: PassageForm | undefined
+  return parts.map((part) => {
+    if (!isText(part)) return (userReply(part)?.words ?? []).map(([start, end]) => ({ speaker: "user", start, end }))
+    const reading = new Reading(part.text, open, forms)
+    open = reading.open
+    return reading.voices
+  })
+}
+
 /**
  * Returns who speaks where in each part of a message, in order: in its text, and in a result where the user speaks (`spokenText` has
  * the places). A role or an author speaks all of a message; without an author, the texts in the user's role decide.
  */
 export const voicesOf = ({
   author,
-  content
+  content: { parts, role }
 }: Pick<Draft, "author" | "content">): ReadonlyArray<ReadonlyArray<Voice>> => {
-  const speaker = content.role === "model" ? "model" : author === undefined ? undefined : "program"
-  let open: PassageForm | undefined
-  return content.parts.map((part) => {
-    if (!isText(part)) {
-      const words = speaker === undefined ? (userReply(part)?.words ?? []) : []
-      return words.map(([start, end]) => ({ speaker: "user", start, end }))
-    }
-    if (speaker !== undefined) return part.text.trim() === "" ? [] : [{ speaker, start: 0, end: part.text.length }]
-    const reading = new Reading(part.text, open)
-    open = reading.open
-    return reading.voices
-  })
+  const speaker = role === "model" ? "model" : author === undefined ? undefined : "program"
+  return speaker === undefined
+    ? voicesInParts(parts, allForms)
+    : parts.map((part) =>
+        isText(part) && part.text.trim() !== "" ? [{ speaker, start: 0, end: part.text.length }] : []
+      )
 }
 
 /** Returns the text of a part in which `voicesOf` says who speaks. */
 export const spokenText = (part: Part | undefined): string =>
   part === undefined ? "" : (part.text ?? (isResponse(part) ? responseText(part) : ""))
 
-/** Returns the author of a message in the user's role that has only texts, with no word or command of the user; else undefined. */
-export const authorOf = (parts: ReadonlyArray<Part>): Author | undefined => {
+const authorBy = (parts: ReadonlyArray<Part>, forms: FormTable): Author | undefined => {
   if (parts.length === 0 || !parts.every(isText)) return undefined
-  const voices = voicesOf({ content: { role: "user", parts: [...parts] } }).flat()
+  const voices = voicesInParts(parts, forms).flat()
   const isUsers = voices.some(({ isCommand, speaker }) => speaker === "user" || isCommand === true)
   return voices.length === 0 || isUsers ? undefined : "program"
 }
+
+/** Returns the author of a message in the user's role that has only texts, with no word or command of the user; else undefined. */
+export const authorOf = (parts: ReadonlyArray<Part>): Author | undefined => authorBy(parts, allForms)
+
+/** Returns the author of such a message as Codex itself knows it, which takes other agents' forms for the user's words. */
+export const authorInCodex = (parts: ReadonlyArray<Part>): Author | undefined => authorBy(parts, codexForms)
 
 /** Whether a message is a prompt: the user begins a turn with words, which may be those after a command, or with media. */
 export const isPrompt = (message: Pick<Draft, "author" | "content">): boolean => {
@@ -332,7 +361,7 @@ export const isPrompt = (message: Pick<Draft, "author" | "content">): boolean =>
 
 /** Returns the user's first words in a text in the user's role; none in the record of a command. */
 export const firstWords = (text: string): string => {
-  const { voices } = new Reading(text, undefined)
+  const { voices } = new Reading(text, undefined, allForms)
   const first = voices.some(({ isCommand }) => isCommand === true)
     ? undefined
     : voices.find(({ speaker }) => speaker === "user")

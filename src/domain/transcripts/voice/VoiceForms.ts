@@ -132,5 +132,5 @@ const opencode: VoiceForms = {
 
 const runtime: VoiceForms = { elements: [], passages: [{ speaker: "program", opens: runtimeMark }] }
 
-/** The forms of all agents: a conversation may have come from one to another. */
-export const voiceForms: ReadonlyArray<VoiceForms> = [claude, codex, gemini, pi, opencode, runtime]
+/** The forms of all agents, and of this program. */
+export const voiceForms = { claude, codex, gemini, pi, opencode, runtime }

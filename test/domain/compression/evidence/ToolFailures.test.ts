@@ -20,12 +20,7 @@ describe("the lines that say why a call failed", () => {
     ["the name of a system's error, and no word like it", "every entire pass\nopen: ENOENT", "open: ENOENT"],
     ["the first two where none is telling", "one went\ntwo went\nthree went", "one went\ntwo went"],
     ["a Windows path", "cannot open C:\\new\\a.txt", "cannot open C:\\new\\a.txt"],
-    ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."],
-    [
-      "the user's refusal",
-      "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse pnpm",
-      "not allowed; the user said:\nuse pnpm"
-    ]
+    ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."]
   ])("%s", (_, answer, lines) => assert.strictEqual(failureText(answer), lines))
 })
 

@@ -446,17 +446,24 @@ it.each([
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
   const refusal =
     "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the interface"
+  const inOpencode =
+    "The user rejected permission to use this specific tool call with the following feedback: ask me first"
   const edit = { old_string: "a", new_string: "b" }
   const made = extract([
     user(text("Change it.")),
     ...calls(
-      ["Edit", { file_path: "a.ts", ...edit }, { error: refusal }],
+      [
+        "Edit",
+        { file_path: "a.ts", ...edit },
+        { error: `${refusal}\n\nNote: The user's next message may contain a correction or preference.` }
+      ],
+      ["edit", { filePath: "d.ts", oldString: "a", newString: "b" }, { error: inOpencode }],
       ["Write", { file_path: "b.ts", content: "" }, { error: "disk full" }]
     ),
     model(call("Edit", { file_path: "c.ts", ...edit }, "c")),
     user(response("Edit", { error: "No changes to make: old_string and new_string are exactly the same." }, "c"))
   ])
-  assert.include(made.text, "- last action (e6): Edit c.ts\n")
+  assert.include(made.text, "- last action (e8): Edit c.ts\n")
   const [summary, ...rest] = entriesOf([user(text(made.text)), user(text("Go on."))])
   const next = Work.runSync(
     extractSnapshot([...(summary === undefined ? [] : [{ ...summary, author: "summary" as const }]), ...rest], {
@@ -466,7 +473,8 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   )
   for (const whole of [made.text, next.text]) {
     assert.match(whole, /\n- refused by the user: Edit a\.ts \(e2[^\n]*\):\n {4}use the interface\n/)
-    assert.match(whole, /\n- unresolved failure of Write b\.ts \(e4[^\n]*\):\n {4}disk full\n/)
+    assert.match(whole, /\n- refused by the user: edit d\.ts \(e4[^\n]*\):\n {4}ask me first\n/)
+    assert.match(whole, /\n- unresolved failure of Write b\.ts \(e6[^\n]*\):\n {4}disk full\n/)
     assert.notInclude(whole, "failure of Edit")
   }
 })

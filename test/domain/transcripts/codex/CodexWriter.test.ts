@@ -1,8 +1,19 @@
 import { assert, describe, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import type { Author } from "../../../../src/domain/conversation/Conversation.ts"
+import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
 import { isJson } from "../../../../src/domain/transcripts/JsonRecord.ts"
-import { cut, readText, recordsOf, said, summary, transcriptOf, writtenText } from "../../../support/transcripts.ts"
+import {
+  cut,
+  draftsIn,
+  readText,
+  recordsOf,
+  said,
+  summary,
+  transcriptOf,
+  writtenText
+} from "../../../support/transcripts.ts"
 
 /** What Codex asks of a file. What its records are like is in `test/golden/written-codex.txt`, for each row of `writers.test.ts`. */
 
@@ -45,4 +56,22 @@ it("a recorded session goes back without a copy beside its items", () => {
   const { lines, unheld } = writtenText("codex", readText(file))
   const hasExact = (line: string): boolean => /"palimpsest":\{[^}]*"(?:parts|escaped)":/.test(line)
   assert.deepStrictEqual([lines.filter(hasExact), unheld], [[], {}])
+})
+
+it("a program's text has a note where Codex's model would take it for the user's: before all forms but Codex's own", () => {
+  const hasNote = (words: string, author: Author | undefined): boolean => {
+    const steps = [said(user(text(words)), author === undefined ? {} : { author })]
+    const { text: written } = writtenText("codex", transcriptOf(steps))
+    const [draft] = draftsIn(readText(written))
+    assert.deepStrictEqual([draft?.author, draft?.content], [author, user(text(words))])
+    return written.includes(foreignNotes.program)
+  }
+  assert.isTrue(hasNote("what a hook says", "program"))
+  assert.isTrue(hasNote("<task-notification>done</task-notification>", "program"))
+  assert.isTrue(
+    hasNote("<environment_context>/w</environment_context>\n<system-reminder>x</system-reminder>", "program")
+  )
+  assert.isTrue(hasNote("Another language model started to solve this problem and produced a summary of it", "program"))
+  assert.isFalse(hasNote("<environment_context>/w</environment_context>", "program"))
+  assert.isFalse(hasNote("<task-notification>done</task-notification>", undefined))
 })

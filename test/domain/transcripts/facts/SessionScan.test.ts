@@ -74,6 +74,28 @@ describe("prompts", () => {
     assert.strictEqual(state.facts.prompts, 2)
   })
 
+  it("Claude Code: each message of the queue that is sent is one, with a record of its own or without, and none that is taken back", () => {
+    const queue = (operation: string, content?: string) => ({ type: "queue-operation", operation, content })
+    const sent = (prompt: string) => ({ type: "attachment", attachment: { type: "queued_command", prompt } })
+    const state = newScan()
+    const promptsAfter = (...records: ReadonlyArray<unknown>) => {
+      for (const record of records) scanRecord(state, "claude", record)
+      return state.facts.prompts
+    }
+    const twice = [queue("enqueue", "go on"), queue("enqueue", "go on"), queue("remove"), queue("remove")]
+    assert.strictEqual(promptsAfter(...twice), 2)
+    assert.strictEqual(promptsAfter(sent("go on"), sent("go on")), 2)
+    assert.deepStrictEqual(state.last, {}, "nothing is kept of a message whose record came")
+    assert.strictEqual(promptsAfter(sent("go on")), 3)
+    assert.strictEqual(promptsAfter({ ...sent("to a subagent"), uuid: "s", isSidechain: true }), 3)
+    assert.strictEqual(
+      promptsAfter(queue("enqueue", "typed"), queue("enqueue", "of a program"), queue("popAll", "typed")),
+      3
+    )
+    assert.strictEqual(promptsAfter(queue("remove")), 4)
+    assert.strictEqual(promptsAfter(queue("enqueue", "typed"), queue("popAll"), queue("remove")), 4)
+  })
+
   it("Gemini CLI: commands are none, unless this program wrote them whole; a part without a list is one", () => {
     const user = (content: unknown) => ({ id: "1", timestamp: "2026-01-01T00:00:01.000Z", type: "user", content })
     const promptsIn = (record: unknown) => {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { opencodeReader, readOpencodeDocument } from "../../../../src/domain/transcripts/opencode/OpencodeReader.ts"
 import { isProblem } from "../../../../src/domain/transcripts/Problem.ts"
-import { drafts, ok, told } from "../../../support/reading.ts"
+import { drafts, ok, reading, told } from "../../../support/reading.ts"
 
 type Row = Readonly<Record<string, unknown>>
 
@@ -187,6 +187,15 @@ describe("parts that stand where opencode does not put them", () => {
     ["assistant", { type: "subtask", prompt: "x" }, 0, { "part: subtask": 1 }],
     ["assistant", { type: "compaction" }, 0, { "part: compaction": 1 }]
   ] as const)("%s: %j", (role, part, steps, skipped) => assert.deepStrictEqual(partsOf(role, part), [steps, skipped]))
+
+  it("messages of the same time stand in the order of their ids", () => {
+    const row = (id: string) => ({ kind: "message", id, time_created: 1, data: { role: "user" } })
+    const said = (id: string) => ({ kind: "part", id: "p", message_id: id, data: text(id) })
+    const lines = [row("m2"), row("m1"), row("m3"), said("m1"), said("m2"), said("m3")].map((one) =>
+      JSON.stringify(one)
+    )
+    assert.deepStrictEqual(told(ok(reading(opencodeReader)(lines))), ["user: m1", "user: m2", "user: m3"])
+  })
 
   it("a message without a role and parts is a message of an unknown kind", () => {
     const read = ok(runSync(readOpencodeDocument({ info: { id: "s" }, messages: [{ info: { id: "m" } }] })))

@@ -108,7 +108,7 @@ describe("whose words are whose", () => {
   })
 
   it("names are in lower case, and patterns at a place are sticky", () => {
-    for (const { elements, passages } of voiceForms) {
+    for (const { elements, passages } of Object.values(voiceForms)) {
       for (const name of elements.flatMap(({ names }) => names)) assert.match(name, /^[a-z][a-z_-]*\*?$/)
       for (const { opens, overParts } of passages) {
         assert.isTrue(typeof opens === "string" || opens.sticky)

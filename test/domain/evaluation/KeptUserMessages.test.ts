@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { messagesIn, userMessages } from "../../../src/domain/evaluation/UserMessages.ts"
+import { messagesIn, userMessages } from "../../../src/domain/evaluation/KeptUserMessages.ts"
 import { asks, compactionOf, ran, says } from "../../support/compactions.ts"
 
 const long = "Please make the parser skip blank lines, and never touch the lexer; it is someone else's work."

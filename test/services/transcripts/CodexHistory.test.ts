@@ -1,0 +1,104 @@
+import { NodeServices } from "@effect/platform-node"
+import { Effect, FileSystem, Layer, Path } from "effect"
+import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
+import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import type { LoadOptions } from "../../../src/services/transcripts/LoadedTranscript.ts"
+import { load } from "../../../src/services/transcripts/Transcripts.ts"
+import { told } from "../../support/reading.ts"
+import { assert, layer } from "../../support/vitest.ts"
+
+/** Rollouts of Codex that go on from another one, as Codex 0.169 writes them. */
+
+const services = Layer.mergeAll(NodeServices.layer, MemoryTempStore.layer, TokenCounter.layerEstimate)
+
+const meta = (id: string, base?: { readonly thread_id: string; readonly end_byte_offset: number }) => ({
+  type: "session_meta",
+  payload: { id, cwd: "/w", history_mode: "paginated", ...(base === undefined ? {} : { history_base: base }) }
+})
+const said = (text: string) => ({
+  type: "response_item",
+  payload: { type: "message", role: "user", content: [{ type: "input_text", text }] }
+})
+const lines = (...records: ReadonlyArray<object>) => records.map((record) => `${JSON.stringify(record)}\n`).join("")
+
+const origin = lines(meta("a"), said("one"), said("two"), said("three"))
+/** The bytes of the origin with two messages. */
+const two = lines(meta("a"), said("one"), said("two")).length
+const fork = lines(meta("b", { thread_id: "a", end_byte_offset: two }), said("fork"), said("late"))
+/** The bytes of the fork with one message. */
+const one = lines(meta("b", { thread_id: "a", end_byte_offset: two }), said("fork")).length
+
+const files = {
+  "sessions/2026/01/01/rollout-2026-01-01T00-00-00-a.jsonl": origin,
+  "sessions/2026/01/02/rollout-2026-01-02T00-00-00-b.jsonl": fork,
+  // The user went back in the origin: the same session in another rollout.
+  "sessions/2026/01/02/rollout-2026-01-02T00-00-01-a_r2.jsonl": lines(
+    meta("a", { thread_id: "a", end_byte_offset: lines(meta("a"), said("one")).length }),
+    said("other")
+  ),
+  "archived_sessions/rollout-2026-01-03T00-00-00-c.jsonl": lines(
+    meta("c", { thread_id: "b", end_byte_offset: one }),
+    said("fork of the fork")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-d.jsonl": lines(
+    meta("d", { thread_id: "r2", end_byte_offset: 1_000_000 }),
+    said("after going back")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-lost.jsonl": lines(
+    meta("lost", { thread_id: "gone", end_byte_offset: 9 }),
+    said("alone")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-x.jsonl": lines(
+    meta("x", { thread_id: "y", end_byte_offset: 1_000 }),
+    said("x")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-y.jsonl": lines(
+    meta("y", { thread_id: "x", end_byte_offset: 1_000 }),
+    said("y")
+  ),
+  // Copied elsewhere, with what it goes on from beside it.
+  "copies/rollout-2026-01-01T00-00-00-a.jsonl": origin,
+  "copies/mine.jsonl": fork
+}
+
+/** Loads the file whose name ends so; its messages, its session and what was not read. */
+const loaded = Effect.fnUntraced(function* (name: string, options?: LoadOptions) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  const home = yield* fs.makeTempDirectoryScoped()
+  for (const [file, content] of Object.entries(files)) {
+    yield* fs.makeDirectory(path.join(home, path.dirname(file)), { recursive: true })
+    yield* fs.writeFileString(path.join(home, file), content)
+  }
+  const file = Object.keys(files).find((one) => one.endsWith(name)) ?? name
+  const { skipped, transcript } = yield* load(path.join(home, file), options)
+  if (transcript === undefined) return assert.fail("no transcript")
+  return { id: transcript.session, texts: told(transcript).join(" | ").replaceAll("user: ", ""), skipped }
+})
+
+layer(services)("a rollout that goes on from another one", (it) => {
+  it.effect.each([
+    ["T00-00-00-a.jsonl", "a", "one | two | three"],
+    ["T00-00-00-b.jsonl", "b", "one | two | fork | late"],
+    ["-a_r2.jsonl", "a", "one | other"],
+    ["-c.jsonl", "c", "one | two | fork | fork of the fork"],
+    ["-d.jsonl", "d", "one | other | after going back"],
+    ["copies/mine.jsonl", "b", "one | two | fork | late"]
+  ] as const)("%s has the messages before its own", function* ([name, id, texts]) {
+    const read = yield* loaded(name)
+    assert.deepStrictEqual([read.id, read.texts], [id, texts])
+  })
+
+  it.effect.each([
+    ["-lost.jsonl", "gone", "alone"],
+    ["-x.jsonl", "y", "x"]
+  ] as const)("%s is refused without them, and read leniently", function* ([name, rollout, texts]) {
+    const { message } = yield* Effect.flip(loaded(name))
+    assert.include(message, `line 1: goes on from the rollout ${rollout}, whose file is not among Codex's sessions`)
+    const read = yield* loaded(name, { lenient: true })
+    assert.deepStrictEqual(
+      [read.texts, read.skipped],
+      [texts, { [`records of the rollout ${rollout}, which is missing`]: 1 }]
+    )
+  })
+})
