@@ -136,7 +136,7 @@ const bills = Effect.fnUntraced(function* (requests: ReadonlyArray<Recorded>, wi
     whole.add(at, messages)
     const plan = yield* gateway.plan({
       owner: "o",
-      route: { dialect: "anthropic", asks: "answer", model: undefined, isStream: false, isArray: false },
+      route: { dialect: "anthropic", asks: "answer", model: undefined, isArray: false },
       text: bodyOf(messages)
     })
     const sent = plan._tag === "Changed" ? plan.sent : undefined

@@ -309,11 +309,11 @@ const chatBlocks = ({ content, tool_calls: calls = [] }: Json): ReadonlyArray<Bl
 ]
 
 /** An event of Chat Completions. */
-export const chatChunk = (delta: Json, finish: string | null = null): string =>
+export const chatChunk = (delta: Json, finish: string | null = null, number = 1): string =>
   unnamed({
-    id: "chatcmpl-1",
+    id: `chatcmpl-${number}`,
     object: "chat.completion.chunk",
-    created: 1,
+    created: number,
     model: "gpt-4o",
     choices: [{ index: 0, delta, finish_reason: finish }]
   })
@@ -332,11 +332,11 @@ const chat: DialectCodec = {
     ...(stream ? { stream_options: { include_usage: true } } : {})
   }),
   messages: slices("messages"),
-  json: ({ blocks, counts }) =>
+  json: ({ blocks, counts, number = 1 }) =>
     JSON.stringify({
-      id: "chatcmpl-1",
+      id: `chatcmpl-${number}`,
       object: "chat.completion",
-      created: 1,
+      created: number,
       model: "gpt-4o",
       choices: [
         { index: 0, message: chatMessage(blocks), finish_reason: chatCalls(blocks).length > 0 ? "tool_calls" : "stop" }
@@ -347,20 +347,21 @@ const chat: DialectCodec = {
         total_tokens: counts.input + counts.output
       }
     }),
-  events: ({ blocks, counts, end }) => {
+  events: ({ blocks, counts, end, number = 1 }) => {
     const calls = chatCalls(blocks)
+    const chunk = (delta: Json, finish: string | null = null) => chatChunk(delta, finish, number)
     return [
-      chatChunk({ role: "assistant", content: "" }),
-      ...pieces(textOf(blocks)).map((content) => chatChunk({ content })),
+      chunk({ role: "assistant", content: "" }),
+      ...pieces(textOf(blocks)).map((content) => chunk({ content })),
       ...calls.flatMap(({ function: { arguments: args, name }, id, type }, index) => [
-        chatChunk({ tool_calls: [{ index, id, type, function: { name, arguments: "" } }] }),
-        ...pieces(args).map((piece) => chatChunk({ tool_calls: [{ index, function: { arguments: piece } }] }))
+        chunk({ tool_calls: [{ index, id, type, function: { name, arguments: "" } }] }),
+        ...pieces(args).map((piece) => chunk({ tool_calls: [{ index, function: { arguments: piece } }] }))
       ]),
-      chatChunk({}, end === "filtered" ? "content_filter" : (end ?? (calls.length > 0 ? "tool_calls" : "stop"))),
+      chunk({}, end === "filtered" ? "content_filter" : (end ?? (calls.length > 0 ? "tool_calls" : "stop"))),
       unnamed({
-        id: "chatcmpl-1",
+        id: `chatcmpl-${number}`,
         object: "chat.completion.chunk",
-        created: 1,
+        created: number,
         choices: [],
         usage: {
           prompt_tokens: counts.input,

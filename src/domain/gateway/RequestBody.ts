@@ -17,7 +17,6 @@ export interface RequestBody {
   readonly messages: ReadonlyArray<string>
   readonly tools: ContainerSpans | undefined
   readonly model: string
-  readonly isStream: boolean
   /** The maximum length of an answer that the request sets. */
   readonly maxAnswer: number | undefined
   /** Whether the answer may call a tool that the client did not declare. */
@@ -52,7 +51,7 @@ export const mayNameState = (text: string): boolean => {
  * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, or with only
  * a part of the conversation.
  */
-export const readBody = ({ dialect, isArray, isStream, model }: Route, text: string): RequestBody | undefined => {
+export const readBody = ({ dialect, isArray, model }: Route, text: string): RequestBody | undefined => {
   const form = wire[dialect].request
   const members = membersOf(text, [form.messagesKey, "tools"])
   const array = members?.get(form.messagesKey)?.array
@@ -60,10 +59,8 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
   if (statefulKeys.some((name) => members.has(name) && !isNull(text, members.get(name) ?? array))) return undefined
   const value = valuesIn(text, members)
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
-  let leading = 0
-  if (form.hasInstructions) {
-    while (leading < slices.length && isInstruction(parsedOrUndefined(slices[leading] ?? ""))) leading += 1
-  }
+  const spoken = form.hasInstructions ? slices.findIndex((slice) => !isInstruction(parsedOrUndefined(slice))) : 0
+  const leading = spoken < 0 ? slices.length : spoken
   const tools = members.get("tools")
   const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)
   const modelInBody = value("model")
@@ -76,7 +73,6 @@ export const readBody = ({ dialect, isArray, isStream, model }: Route, text: str
     messages: slices.slice(leading),
     tools: tools?.array,
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
-    isStream: isStream || value("stream") === true,
     maxAnswer: answerLimit(value),
     canRecall,
     keepsAnswer: form.isStored?.(value) === true

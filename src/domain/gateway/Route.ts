@@ -21,8 +21,6 @@ export interface Route {
   readonly asks: "answer" | "count"
   /** The model, if the path names it. */
   readonly model: string | undefined
-  /** Whether the path asks for a stream. In other dialects the body does. */
-  readonly isStream: boolean
   /**
    * Whether the stream is a JSON array, which Gemini sends when the request does not ask for events. It is passed on
    * unread.
@@ -41,9 +39,9 @@ const anthropicPath = /^(?:\/api)?(?:\/anthropic)?\/v1\/messages(\/count_tokens)
 
 /** Claude on Vertex AI. */
 const vertexClaudePath =
-  /^\/v1(?:beta1)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/([^/:]+):(?:rawPredict|(streamRawPredict))$/
+  /^\/v1(?:beta1)?\/projects\/[^/]+\/locations\/[^/]+\/publishers\/anthropic\/models\/([^/:]+):(?:rawPredict|streamRawPredict)$/
 
-const plainRoute = { model: undefined, isStream: false, isArray: false } as const
+const plainRoute = { model: undefined, isArray: false } as const
 
 /** Returns the route of a request. Undefined for requests that the gateway only passes on. */
 export const routeOf = (method: string, { path, query }: RequestTarget): Route | undefined => {
@@ -52,11 +50,9 @@ export const routeOf = (method: string, { path, query }: RequestTarget): Route |
   if (anthropic !== null) {
     return { ...plainRoute, dialect: "anthropic", asks: anthropic[1] === undefined ? "answer" : "count" }
   }
-  const [, claude, stream] = vertexClaudePath.exec(path) ?? []
+  const [, claude] = vertexClaudePath.exec(path) ?? []
   if (claude === "count-tokens") return { ...plainRoute, dialect: "anthropic", asks: "count" }
-  if (claude !== undefined) {
-    return { ...plainRoute, dialect: "anthropic", asks: "answer", model: claude, isStream: stream !== undefined }
-  }
+  if (claude !== undefined) return { ...plainRoute, dialect: "anthropic", asks: "answer", model: claude }
   const [, deployment, kind] = openAiPath.exec(path) ?? []
   if (kind !== undefined) {
     return { ...plainRoute, dialect: kind === "responses" ? kind : "chat", asks: "answer", model: deployment }
@@ -67,7 +63,6 @@ export const routeOf = (method: string, { path, query }: RequestTarget): Route |
     dialect: "gemini",
     asks: action === "countTokens" ? "count" : "answer",
     model,
-    isStream: action === "streamGenerateContent",
     isArray: action === "streamGenerateContent" && query.find(({ name }) => name === "alt")?.value !== "sse"
   }
 }

@@ -214,6 +214,10 @@ export const expected = (calibration: Calibration, features: Features): number |
     ? undefined
     : Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
 
+/** The model's tokens for one estimated token, on average over all requests that were counted; one before any. */
+export const usualFactor = ({ moment, weight }: Calibration): number =>
+  weight === 0 ? 1 : moment.reduce((total, value) => total + value, 0) / weight
+
 /**
  * An upper bound of the model's count, in whole tokens. After a few dozen observations it is at most 1 % below the true count, for text of the
  * observed classes. Before any count it is the estimate, `uncalibratedMargin` and 15 %.

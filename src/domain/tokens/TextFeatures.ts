@@ -72,7 +72,7 @@ export const totalTokens = (features: Features): number =>
   textClasses.reduce((total, name) => total + features[name], 0)
 
 /** Changes whenever features or the estimator below them do: factors learned with another version mean nothing. */
-export const featuresVersion = 3
+export const featuresVersion = 4
 
 type WordKind = "digit" | "lower" | "upper" | "joint" | "other"
 
@@ -218,13 +218,17 @@ export function* textFeatures(text: string): SlicedWork<Features> {
   return amounts
 }
 
-/** The texts that a part puts into a request; none for media. */
-const textsOf = (part: Part): ReadonlyArray<string> => {
-  if (part.functionCall !== undefined) return [part.functionCall.name, JSON.stringify(part.functionCall.args ?? {})]
-  if (part.functionResponse !== undefined) {
-    return [part.functionResponse.name ?? "", responseContent(part).text]
+/** What a part that is no media puts into a request: texts, and media within a response. */
+const contentOf = (part: Part): { readonly texts: ReadonlyArray<string>; readonly media: ReadonlyArray<Part> } => {
+  if (part.functionCall !== undefined) {
+    const { args, name } = part.functionCall
+    return { texts: [name, args === undefined ? "" : JSON.stringify(args)], media: [] }
   }
-  return [part.text ?? JSON.stringify(part)]
+  if (part.functionResponse !== undefined) {
+    const { media, text } = responseContent(part)
+    return { texts: [part.functionResponse.name ?? "", text], media }
+  }
+  return { texts: [part.text ?? JSON.stringify(part)], media: [] }
 }
 
 /** The protocol's own tokens around a call or a response, as the estimator counts them. */
@@ -248,6 +252,8 @@ export function* partFeatures(part: Part): SlicedWork<Features> {
   }
   const isCalled = part.functionCall !== undefined || part.functionResponse !== undefined
   const latest: Array<Features> = [{ ...noFeatures, frame: isCalled ? callFrameTokens : 0 }]
-  for (const text of textsOf(part)) latest.push(rounded(yield* textFeatures(text)))
+  const { media, texts } = contentOf(part)
+  for (const text of texts) latest.push(rounded(yield* textFeatures(text)))
+  for (const one of media) latest.push(yield* partFeatures(one))
   return sumFeatures(latest)
 }

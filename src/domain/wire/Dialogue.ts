@@ -207,7 +207,6 @@ export const dialogueOf = (contents: ReadonlyArray<Content>, target: Target): Re
   for (const { parts, role } of runsOf(contents)) {
     if (role === "user") {
       turns.push(userTurn(parts, open))
-      open = []
     } else {
       if (turns.length === 0) turns.push({ role: "user", results: [], parts: [{ text: noWords.opening }] })
       const made = modelTurn(parts, target, ids)

@@ -1,6 +1,7 @@
 import { Effect, Metric } from "effect"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { priceOf, requestCost } from "../../domain/tokens/Prices.ts"
+import { type Features, totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { estimateText, type Usage } from "../../domain/tokens/Tokens.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
 import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
@@ -16,7 +17,7 @@ import type { ProxiedRequest } from "./ProxiedRequest.ts"
 export interface Used extends Metered {
   readonly model: string
   /** The estimated tokens of the request, if it was estimated. */
-  readonly estimated: number | undefined
+  readonly estimated: Features | undefined
 }
 
 /** Returns what a round of an answer used. The estimate is that of the first round. */
@@ -46,7 +47,7 @@ export const accountAnswer = Effect.fnUntraced(
     const counted = usageOf(wire[route.dialect].answers.usage, counts)
     if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const usage: Usage = counted ?? {
-      prompt: Math.ceil(estimated ?? bodyBytes / bytesPerToken),
+      prompt: Math.ceil(estimated === undefined ? bodyBytes / bytesPerToken : totalTokens(estimated)),
       answer: tokens,
       thoughts: 0,
       cached: 0

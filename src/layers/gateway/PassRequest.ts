@@ -5,6 +5,7 @@ import { headerOf } from "../../domain/gateway/HeaderList.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import type { Route } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
+import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { readAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -89,7 +90,7 @@ export const pass = Effect.fnUntraced(function* (
     if (excessOf(status, faultOf(plain?.toString("utf8") ?? ""))?._tag === "TooManyTokens") {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
-    } else if (status !== 429 && isChanged && plan.before < plan.sent.limit) {
+    } else if (status !== 429 && isChanged && totalTokens(plan.before) < plan.sent.limit) {
       // The provider may have refused what the gateway made of the request.
       const refused = new Error(`the provider refused a compressed request (${status})`)
       yield* reportFailure(Cause.fail(refused), unchangedRequest)
@@ -126,7 +127,7 @@ export const planFor = Effect.fnUntraced(function* (
     .plan({ owner, route, text, isTooLong })
     .pipe(Effect.catchCause((cause) => Effect.as(reportFailure(cause, unchangedRequest), unchanged)))
   if (plan._tag === "Changed") {
-    yield* Metric.update(tokensSaved, Math.max(0, plan.before - plan.after))
+    yield* Metric.update(tokensSaved, Math.max(0, totalTokens(plan.before) - totalTokens(plan.after)))
     if (plan.isNew) yield* Metric.update(Metric.withAttributes(compressionsDone, { by: plan.by }), 1)
   }
   return plan

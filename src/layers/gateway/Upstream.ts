@@ -1,9 +1,9 @@
 import { Context, Deferred, Effect, Layer, Schema, type Scope } from "effect"
 import type { Buffer } from "node:buffer"
-import { pipeline, type Readable } from "node:stream"
+import type { Readable } from "node:stream"
 import { Agent, type Dispatcher } from "undici"
 import { endToEnd, type HeaderList, headerOf, withoutHeaders } from "../../domain/gateway/HeaderList.ts"
-import { isReadable, pieceDecoder } from "../platform/ContentEncoding.ts"
+import { decodedStream, isReadable } from "../platform/ContentEncoding.ts"
 import { ByteCollector, HeldBytes, type Holder } from "./HeldBytes.ts"
 
 /**
@@ -195,13 +195,10 @@ export const readable = (answer: UpstreamAnswer): Effect.Effect<UpstreamAnswer, 
       const message = `the provider sent an answer in content-encoding ${encoding}, which the gateway cannot read`
       return Effect.fail(new UpstreamFailed({ message, status: 502, cause: undefined }))
     }
-    const decoder = pieceDecoder(encoding)
-    if (decoder === undefined) return Effect.succeed(answer)
-    // A reader gets the error as an event. Without a listener it would end the process.
-    decoder.on("error", () => {})
-    pipeline(answer.body, decoder, () => {})
+    const body = decodedStream(answer.body, encoding)
+    if (body === answer.body) return Effect.succeed(answer)
     const headers = withoutHeaders(answer.headers, ["content-encoding", "content-length"])
-    return Effect.succeed({ ...answer, headers, body: decoder })
+    return Effect.succeed({ ...answer, headers, body })
   })
 
 /** The failure for something larger than `maxAnswerBytes`. */

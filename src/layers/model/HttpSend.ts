@@ -6,8 +6,7 @@ import * as HttpClientRequest from "effect/http/HttpClientRequest"
 import * as Pull from "effect/Pull"
 import http from "node:http"
 import https from "node:https"
-import type { Readable } from "node:stream"
-import { pieceDecoder } from "../platform/ContentEncoding.ts"
+import { decodedStream } from "../platform/ContentEncoding.ts"
 
 /**
  * Sends requests to providers: through the `HttpClient` that the program provides to the model's layer, whose proxies, recorders and certificates then
@@ -35,16 +34,8 @@ export interface Reply {
 /** Sends a request. The connection closes with the scope. */
 export type Send = (request: ProviderRequest) => Effect.Effect<Reply, unknown, Scope.Scope>
 
-/** A decompressed body. */
-const decompressed = (response: http.IncomingMessage): Readable => {
-  const decoder = pieceDecoder(response.headers["content-encoding"] ?? "")
-  if (decoder === undefined) return response
-  response.on("error", (error) => decoder.destroy(error))
-  return response.pipe(decoder)
-}
-
 /** Sends with `node:http`. */
-const nodeSend: Send = Effect.fnUntraced(function* ({ body, headers, method, url }) {
+const nodeSend: Send = Effect.fnUntraced(function* ({ body: sent, headers, method, url }) {
   const request = yield* Effect.acquireRelease(
     Effect.sync(() =>
       (url.protocol === "https:" ? https : http).request(url, {
@@ -52,7 +43,7 @@ const nodeSend: Send = Effect.fnUntraced(function* ({ body, headers, method, url
         headers: {
           ...headers,
           "accept-encoding": "gzip, deflate",
-          "content-length": body.reduce((size, { length }) => size + length, 0),
+          "content-length": sent.reduce((size, { length }) => size + length, 0),
           "user-agent": "palimpsest"
         }
       })
@@ -63,10 +54,11 @@ const nodeSend: Send = Effect.fnUntraced(function* ({ body, headers, method, url
     request.on("error", (error) => resume(Effect.fail(error)))
     request.on("response", (response) => resume(Effect.succeed(response)))
     request.cork()
-    for (const piece of body) request.write(piece)
+    for (const piece of sent) request.write(piece)
     request.end()
   })
-  const pieces: AsyncIterator<Uint8Array> = decompressed(response)[Symbol.asyncIterator]()
+  const body = decodedStream(response, response.headers["content-encoding"] ?? "")
+  const pieces: AsyncIterator<Uint8Array> = body[Symbol.asyncIterator]()
   return {
     status: response.statusCode ?? 0,
     header: (name) => {

@@ -1,5 +1,5 @@
 import type { Buffer } from "node:buffer"
-import type { Transform } from "node:stream"
+import { pipeline, type Readable, type Transform } from "node:stream"
 import * as zlib from "node:zlib"
 
 /** Bodies of HTTP messages that their sender compressed, in the encodings that this Node can decode. */
@@ -50,3 +50,13 @@ export const decoded = (body: Buffer, encoding: string, maxOutputLength: number)
 
 /** Makes what decodes a body in pieces; undefined for one that is not compressed, or in an encoding that this Node does not have. */
 export const pieceDecoder = (encoding: string): Transform | undefined => decoderOf(encoding)?.pieces()
+
+/** The bytes of a body as they were before its sender compressed them, with the backpressure of whoever reads them. */
+export const decodedStream = (body: Readable, encoding: string): Readable => {
+  const decoder = pieceDecoder(encoding)
+  if (decoder === undefined) return body
+  // A reader gets the error as an event. Without a listener it would end the process.
+  decoder.on("error", () => {})
+  pipeline(body, decoder, () => {})
+  return decoder
+}

@@ -2,6 +2,7 @@ import { Context, Effect, Layer } from "effect"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
+import type { Features } from "../../domain/tokens/TextFeatures.ts"
 import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
 import type { ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -20,8 +21,8 @@ import type {
 } from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
 import { MessageCounts } from "./MessageCounts.ts"
-import { makeRecallAnswers } from "./RecallAnswers.ts"
-import { makePlanning } from "./RequestPlanning.ts"
+import { recall } from "./RecallAnswers.ts"
+import { plan, planningWith } from "./RequestPlanning.ts"
 import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
 
 /** Keeps the conversations of other programs within their windows. */
@@ -55,7 +56,7 @@ export class Gateway extends Context.Service<
      * Learns from the provider's count of a request how accurate the estimates for its model are. Says so once when the
      * server seems to cut the prompts of a model.
      */
-    readonly learn: (model: string, estimated: number, counted: number) => Effect.Effect<void>
+    readonly learn: (model: string, estimated: Features, counted: number) => Effect.Effect<void>
   }
 >()("palimpsest/services/gateway/Gateway") {
   /** Provides the gateway. Its memory is its own; what outlives the process is in the store. */
@@ -69,12 +70,12 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const memory = yield* makeConversationMemory
   const counts = new MessageCounts(memory.store.hash)
   const prepared = yield* makeSnapshotPreparation(options, memory)
-  const plan = yield* makePlanning(options, memory, counts, prepared)
-  const recall = yield* makeRecallAnswers(memory)
+  const planning = planningWith({ options, memory, counts, prepared })
+  const within = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
   return {
-    plan,
-    prepare: ({ next }, ask) => (next === undefined ? Effect.void : prepared.prepare(next, ask)),
-    recall,
+    plan: (request) => within(plan(planning, request)),
+    prepare: ({ next }, ask) => (next === undefined ? Effect.void : within(prepared.prepare(next, ask))),
+    recall: (sent, calls, room) => within(recall(memory, sent, calls, room)),
     keep: (owner, { calls, sent }) => {
       const own = new Set(calls.map(({ json }) => json))
       return keepItems(

@@ -44,7 +44,8 @@ const textElsewhere = Effect.fnUntraced(function* (
   return undefined
 })
 
-const recall = Effect.fnUntraced(function* (
+/** Answers calls of our tool. `room` is the maximum number of tokens of all answers. */
+export const recall = Effect.fn("Gateway.recall")(function* (
   memory: ConversationMemory,
   sent: SentView,
   calls: ReadonlyArray<RecallCall>,
@@ -77,14 +78,5 @@ const recall = Effect.fnUntraced(function* (
         onSuccess: ({ media = [], value }) => ({ text: String(value), media, isFailure: false })
       })
     )
-  )
-})
-
-/** Makes the function that answers calls of our tool. */
-export const makeRecallAnswers = Effect.fnUntraced(function* (memory: ConversationMemory) {
-  const context = yield* Effect.context<TempStore | TokenCounter>()
-  return Effect.fn("Gateway.recall")(
-    (sent: SentView, calls: ReadonlyArray<RecallCall>, room: number) => recall(memory, sent, calls, room),
-    Effect.provideContext(context)
   )
 })

@@ -12,6 +12,7 @@ import {
   withMessages as bodyWith
 } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
+import { type Features, sumFeatures, totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { compactedBy } from "../../domain/wire/ClientCompaction.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -22,7 +23,7 @@ import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
 import type { MessageCounts } from "./MessageCounts.ts"
 import { prepareAt, type SnapshotPreparation } from "./SnapshotPreparation.ts"
-import { makeView, sentTokens, viewTokens } from "./ViewMaking.ts"
+import { makeView } from "./ViewMaking.ts"
 
 /** Decides what goes out for a request. */
 
@@ -38,7 +39,7 @@ const maxChecked = 10_000
 const maxRetryPlaces = 100_000
 
 /** What requests are planned with. */
-interface Planning {
+export interface Planning {
   readonly options: GatewayOptions
   readonly memory: ConversationMemory
   readonly counts: MessageCounts
@@ -62,12 +63,26 @@ const countClientCompaction = Effect.fnUntraced(function* (
   if (client !== undefined) yield* Metric.update(Metric.withAttributes(clientCompactions, { client }), 1)
 })
 
+/** Returns the tokens of a request with a view and the messages after it. The client's own were counted under their names. */
 const tokensWith = (
   counts: MessageCounts,
-  { body, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
+  { body: { dialect, messages }, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
   view: CompressedView | undefined,
   rest: ReadonlyArray<SentMessage>
-): number => overhead + viewTokens(counts, body.dialect, view) + sentTokens(counts, body, names, rest)
+): Features => {
+  const ofView = (view?.sent ?? []).map((json) => counts.message(dialect, json))
+  const ofRest = rest.map(({ json, upTo }) =>
+    counts.message(dialect, json, json === messages[upTo - 1] ? names[upTo] : undefined)
+  )
+  return sumFeatures([...ofView, ...ofRest], overhead)
+}
+
+/** Returns what requests are planned with. */
+export const planningWith = (known: Omit<Planning, "checked" | "retryAt">): Planning => ({
+  ...known,
+  retryAt: new BoundedMap(maxRetryPlaces),
+  checked: new BoundedMap(maxChecked)
+})
 
 /** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
 const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparable) {
@@ -76,16 +91,16 @@ const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparab
   const ready = yield* prepared.take(next)
   const isSmall =
     ready !== undefined &&
-    tokensWith(counts, next, ready.view, yield* messagesBetween(memory, next, ready.view.messages)) <=
+    totalTokens(tokensWith(counts, next, ready.view, yield* messagesBetween(memory, next, ready.view.messages))) <=
       maxPrepared * trigger
   const made = isSmall ? ready : yield* makeView(memory, next, "code")
   if (made === undefined) {
-    retryAt.set(place, retryFrom(tokens))
+    retryAt.set(place, retryFrom(totalTokens(tokens)))
     return undefined
   }
   const rest = yield* messagesBetween(memory, next, made.view.messages)
   const after = tokensWith(counts, next, made.view, rest)
-  const view = { ...made.view, tokens: { before: Math.round(tokens), after: Math.round(after) } }
+  const view = { ...made.view, tokens: { before: made.view.tokens.before, after: Math.round(totalTokens(after)) } }
   yield* addView(memory, owner, view, made.original, made.log)
   return { view, rest, tokens: after, by: made.by }
 })
@@ -99,7 +114,8 @@ const declarationFor = (
     ? recallDeclaration(dialect, tools === undefined ? "" : text.slice(tools.start, tools.end))
     : undefined
 
-const plan = Effect.fnUntraced(function* (
+/** Decides what goes out for a request. */
+export const plan = Effect.fn("Gateway.plan")(function* (
   planning: Planning,
   request: GatewayRequest
 ): Effect.fn.Return<GatewayPlan, GatewayError, Compression | TempStore | TokenCounter> {
@@ -109,28 +125,36 @@ const plan = Effect.fnUntraced(function* (
   const body = read === undefined ? undefined : yield* withItems(memory, owner, read)
   if (body === undefined) return { _tag: "Unchanged", model: modelOf(route, text), tokens: undefined }
   const { dialect, messages, model } = body
-  const factor = Math.max(counts.factor(model), isTooLong ? refusedFactor : 0)
-  const limit = Math.floor(requestLimit(options, model, body.maxAnswer) / factor)
-  const trigger = triggerOf(options, limit)
-  const isSmall = !isTooLong && text.length < trigger
+  const window = requestLimit(options, model, body.maxAnswer)
+  const isSmall = !isTooLong && text.length < triggerOf(options, window / counts.factor(model))
   const { views } = yield* namesOf(memory, owner, !isSmall)
   if (isSmall && views.size === 0) return { _tag: "Unchanged", model, tokens: undefined }
   const names = beginningsOf(dialect, messages, memory.store.hash)
   yield* countClientCompaction(planning, body, names)
   const last = yield* deepestView(memory, owner, names)
   if (last === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
-  const headTokens = counts.head(headOf(body))
-  const before = headTokens + messages.reduce((sum, json, at) => sum + counts.message(dialect, json, names[at + 1]), 0)
-  if (last === undefined && ((!isTooLong && before < trigger * prepareAt) || route.asks === "count")) {
+  const head = counts.head(headOf(body))
+  const before = sumFeatures(
+    messages.map((json, at) => counts.message(dialect, json, names[at + 1])),
+    head
+  )
+  const factor = Math.max(counts.factor(model, before), isTooLong ? refusedFactor : 0)
+  const limit = Math.floor(window / factor)
+  const trigger = triggerOf(options, limit)
+  if (last === undefined && ((!isTooLong && totalTokens(before) < trigger * prepareAt) || route.asks === "count")) {
     return { _tag: "Unchanged", model, tokens: before }
   }
   const declaration = declarationFor(options, request, body)
-  const overhead = headTokens + (declaration === undefined ? 0 : counts.head(declaration.inDialect))
+  const overhead = declaration === undefined ? head : sumFeatures([counts.head(declaration.inDialect)], head)
   const place = `${owner}/${last?.name ?? names[1] ?? ""}`
   const conversation = { owner, place, body, names, view: last, declaration, overhead, limit, trigger }
   const restNow = yield* messagesBetween(memory, conversation, last?.messages ?? 0)
-  const tokensNow = tokensWith(counts, conversation, last, restNow)
-  const next: Preparable = { ...conversation, rest: restNow, tokens: tokensNow }
+  const next: Preparable = {
+    ...conversation,
+    rest: restNow,
+    tokens: tokensWith(counts, conversation, last, restNow)
+  }
+  const tokensNow = totalTokens(next.tokens)
   const due = isTooLong ? 0 : dueFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))
   const made = tokensNow >= due && route.asks === "answer" ? yield* compress(planning, next) : undefined
   const isNear = made === undefined && tokensNow >= prepareAt * due && route.asks === "answer"
@@ -149,23 +173,4 @@ const plan = Effect.fnUntraced(function* (
     by: made?.by ?? "code",
     ...soon
   }
-})
-
-/** Makes the function that decides what goes out for a request. */
-export const makePlanning = Effect.fnUntraced(function* (
-  options: GatewayOptions,
-  memory: ConversationMemory,
-  counts: MessageCounts,
-  prepared: SnapshotPreparation
-) {
-  const context = yield* Effect.context<Compression | TempStore | TokenCounter>()
-  const planning: Planning = {
-    options,
-    memory,
-    counts,
-    prepared,
-    retryAt: new BoundedMap(maxRetryPlaces),
-    checked: new BoundedMap(maxChecked)
-  }
-  return Effect.fn("Gateway.plan")((request: GatewayRequest) => plan(planning, request), Effect.provideContext(context))
 })

@@ -1,9 +1,7 @@
-import { type Context, Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
+import { Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
 import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import type { Compression } from "../compression/Compression.ts"
-import type { TempStore } from "../session/TempStore.ts"
-import type { TokenCounter } from "../tokens/TokenCounter.ts"
+import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
@@ -36,7 +34,6 @@ interface Preparation {
 interface State {
   readonly options: GatewayOptions
   readonly memory: ConversationMemory
-  readonly context: Context.Context<Compression | TempStore | TokenCounter>
   readonly scope: Scope.Scope
   /** One at a time: requests that are answered meanwhile come first. */
   readonly turn: Semaphore.Semaphore
@@ -52,11 +49,11 @@ const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is
 const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable): boolean => {
   if (earlier === undefined) return true
   if (earlier.state !== "done") return !names.includes(earlier.end)
-  return earlier.made === undefined ? tokens >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
+  return earlier.made === undefined ? totalTokens(tokens) >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
 }
 
 const run = Effect.fnUntraced(function* (
-  { context, memory, options, turn, unusable }: State,
+  { memory, options, turn, unusable }: State,
   preparation: Preparation,
   next: Preparable,
   ask: AskUpstream
@@ -72,16 +69,14 @@ const run = Effect.fnUntraced(function* (
         preparation.state = "done"
         return Deferred.succeed(preparation.byCode, undefined)
       })
-    ),
-    Effect.provideContext(context)
+    )
   )
   preparation.made = yield* byCode
   const asked = `${next.owner}/${next.body.model}`
   const failures = unusable.get(asked) ?? 0
   if (snapshots === "code" || preparation.made === undefined || failures >= maxUnusable) return
   const made = yield* makeView(memory, next, "model").pipe(
-    Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask)),
-    Effect.provideContext(context)
+    Effect.provideService(SnapshotAsk, snapshotQuestion(next, ask))
   )
   unusable.set(asked, made?.by === "model" ? 0 : failures + 1)
   if (made?.by !== "model" && failures + 1 === maxUnusable) {
@@ -100,7 +95,7 @@ const prepare = Effect.fnUntraced(function* (state: State, next: Preparable, ask
   earlier?.fiber?.interruptUnsafe()
   const preparation: Preparation = {
     end: next.names.at(-1) ?? "",
-    tokens: next.tokens,
+    tokens: totalTokens(next.tokens),
     state: "waiting",
     byCode: yield* Deferred.make<void>(),
     made: undefined,
@@ -134,7 +129,6 @@ export const makeSnapshotPreparation = Effect.fnUntraced(function* (
   const state: State = {
     options,
     memory,
-    context: yield* Effect.context<Compression | TempStore | TokenCounter>(),
     scope: yield* Effect.scope,
     turn: yield* Semaphore.make(1),
     preparations: new BoundedMap(maxPrepared),

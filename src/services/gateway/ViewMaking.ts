@@ -1,15 +1,13 @@
 import { Clock, Effect } from "effect"
 import { patchOf } from "../../domain/compression/Compression.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
-import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
-import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
-import type { Dialect } from "../../domain/wire/Dialect.ts"
+import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { compress, withPatch } from "../conversation/KnownConversation.ts"
 import { changedEnd, type ConversationLog, isWithinGroup, viewMessages, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
 import type { Preparable } from "./GatewayPlan.ts"
-import type { MessageCounts } from "./MessageCounts.ts"
 
 /** A compression that is not stored yet. */
 export interface MadeView {
@@ -20,22 +18,6 @@ export interface MadeView {
   readonly by: "code" | "model"
 }
 
-/** Returns the tokens of messages to send. The client's own were counted under their names. */
-export const sentTokens = (
-  counts: MessageCounts,
-  { dialect, messages }: RequestBody,
-  names: ReadonlyArray<string>,
-  sent: ReadonlyArray<SentMessage>
-): number =>
-  sent.reduce(
-    (sum, { json, upTo }) => sum + counts.message(dialect, json, json === messages[upTo - 1] ? names[upTo] : undefined),
-    0
-  )
-
-/** Returns the tokens of the messages of a view, which are the same in each request. */
-export const viewTokens = (counts: MessageCounts, dialect: Dialect, view: CompressedView | undefined): number =>
-  (view?.sent ?? []).reduce((sum, json) => sum + counts.message(dialect, json), 0)
-
 /** Compresses a conversation. Undefined when nothing could be made smaller. */
 export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   memory: ConversationMemory,
@@ -45,7 +27,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const { body, limit, names, overhead, rest, tokens, trigger, view: parent } = next
   const base = yield* logOf(memory, next, parent)
   const whole = yield* withMessages(base, rest)
-  const policy = gatewayPolicy(limit, trigger, overhead)
+  const policy = gatewayPolicy(limit, trigger, totalTokens(overhead))
   const { dropped, outcome } = yield* compress(whole, {
     policy: by === "code" ? policy : { ...policy, summarizer: "model" },
     forced: true,
@@ -76,7 +58,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
       .flatMap(({ handles }) => handles),
     model: body.model,
     at: yield* Clock.currentTimeMillis,
-    tokens: { before: Math.round(tokens), after: 0 }
+    tokens: { before: Math.round(totalTokens(tokens)), after: 0 }
   }
   const made: MadeView = {
     view,

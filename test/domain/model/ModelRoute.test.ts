@@ -36,6 +36,9 @@ it("a model can be asked where its provider has a key, and no provider is guesse
   const cases: ReadonlyArray<readonly [string, ReadonlySet<string>, string]> = [
     ["gemini-2.5-pro", google, "Ready"],
     ["models/gemini-2.5-pro", google, "Ready"],
+    ["tunedModels/mine", google, "Ready"],
+    ["publishers/google/models/gemini-2.5-pro", google, "Ready"],
+    ["projects/p/locations/l/publishers/google/models/gemini-2.5-pro", one, "NoKey GEMINI_API_KEY"],
     ["gemini/gemini-2.5-pro", one, "NoKey GEMINI_API_KEY"],
     ["tiny", one, "NoKey GEMINI_API_KEY"],
     ["claude-sonnet-5", one, "Ready"],
@@ -61,6 +64,10 @@ it("a model can be asked where its provider has a key, and no provider is guesse
     [google, one, new Set<string>()].map((configured) => askableModel(usual, accessOf(configured))),
     [usual, "claude-sonnet-5", usual]
   )
+  // Another model is asked only where this one has no key and that one has.
+  const access = accessOf(one)
+  assert.strictEqual(askableModel("anthropic/claude-opus-5", access), "anthropic/claude-opus-5")
+  assert.strictEqual(askableModel(usual, { ...access, first: "gpt-5.1" }), usual)
   assert.include(noProviderText("antropic"), "did you mean anthropic?")
   assert.notInclude(noProviderText("foo"), "did you mean")
 })

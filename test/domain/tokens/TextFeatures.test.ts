@@ -41,7 +41,10 @@ describe("the features of a part", () => {
   it("add up to the estimate of the part", () => {
     const parts = [
       ...Object.values(examples),
-      response("read_file", { output: "line 1\r\nline 2\r\n".repeat(40) }, "c1")
+      response("read_file", { output: "line 1\r\nline 2\r\n".repeat(40) }, "c1"),
+      { functionCall: { name: "f" } },
+      { functionResponse: { name: "f", response: { output: "seen" }, parts: [examples.media] } },
+      { functionResponse: { name: "f", response: [{ type: "image", source: { type: "base64", data: "AAAA" } }] } }
     ]
     for (const part of parts)
       assert.closeTo(totalTokens(featuresOf(part)), runSync(partTokens(part, outputText(part))), 1e-6)
@@ -88,6 +91,6 @@ it("what stored calibrations were learned with changes only with its version", (
   }
   assert.deepStrictEqual(
     [estimatorVersion, costs.digest("hex").slice(0, 16), featuresVersion, features.digest("hex").slice(0, 16)],
-    ["classes-3", "0f46cfda0db65e2b", 3, "c724cbf89c81d2dd"]
+    ["classes-3", "0f46cfda0db65e2b", 4, "c724cbf89c81d2dd"]
   )
 })

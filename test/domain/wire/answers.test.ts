@@ -147,7 +147,11 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
       )
       assert.deepStrictEqual<unknown>(usageOf(wire[dialect].answers.usage, seen.usage), read.usage)
       assert.strictEqual(seen.visible.map((one) => (one.kind === "text" ? one.text : "")).join(""), read.text)
-      // The client gets it without the calls of the gateway's tool.
+      // The client gets it without the calls of the gateway's tool, and where there are none the bytes that the provider sent.
+      if (seen.calls.length === 0) {
+        const spaced = text.replaceAll("data: {", "data: { ")
+        assert.strictEqual(relayed(dialect, eventsOf(spaced, sizes)).client, spaced)
+      }
       const { calls, finishReason, usage, ...others } = readBy(dialect, eventsOf(client, sizes))
       assert.deepStrictEqual(
         calls,
@@ -186,4 +190,112 @@ describe.each(dialects)("any answer in the dialect %s", (dialect) => {
     },
     runs
   )
+})
+
+/** The events that end an answer with a word of the provider. */
+const ending: Readonly<Record<Dialect, (word: string) => object>> = {
+  anthropic: (word) => ({ type: "message_delta", delta: { stop_reason: word } }),
+  chat: (word) => ({ choices: [{ delta: {}, finish_reason: word }] }),
+  gemini: (word) => ({ candidates: [{ finishReason: word }] }),
+  responses: (word) => ({
+    type: "response.done",
+    response: word === "completed" ? { status: word } : { status: "incomplete", incomplete_details: { reason: word } }
+  })
+}
+
+/** Every word with which a provider ends an answer, by what it means; `refused`: the model gives none. */
+const ends: Readonly<Record<Dialect, Readonly<Record<string, ReadonlyArray<string>>>>> = {
+  anthropic: {
+    STOP: ["end_turn", "tool_use", "stop_sequence"],
+    MAX_TOKENS: ["max_tokens", "model_context_window_exceeded"],
+    refused: ["refusal"],
+    pause_turn: ["pause_turn"]
+  },
+  chat: {
+    STOP: ["stop", "eos", "tool_calls", "function_call"],
+    MAX_TOKENS: ["length"],
+    refused: ["content_filter"],
+    other: ["other"]
+  },
+  gemini: {
+    STOP: ["STOP"],
+    MAX_TOKENS: ["MAX_TOKENS"],
+    refused:
+      "SAFETY RECITATION BLOCKLIST PROHIBITED_CONTENT SPII IMAGE_SAFETY IMAGE_PROHIBITED_CONTENT IMAGE_RECITATION".split(
+        " "
+      ),
+    MALFORMED_FUNCTION_CALL: ["MALFORMED_FUNCTION_CALL"]
+  },
+  responses: {
+    STOP: ["completed"],
+    MAX_TOKENS: ["max_output_tokens"],
+    refused: ["content_filter"],
+    OTHER: ["max_tool_calls", "incomplete"]
+  }
+}
+
+/** Blocks that a provider begins in another order than they stand in. */
+const unordered: Readonly<Record<Dialect, ReadonlyArray<object>>> = {
+  anthropic: [1, 0].flatMap((index) => [
+    { type: "content_block_start", index, content_block: { type: "text", text: `${index}` } },
+    { type: "content_block_stop", index }
+  ]),
+  chat: [1, 0].map((index) => ({
+    choices: [{ delta: { tool_calls: [{ index, id: `${index}`, function: { name: `${index}`, arguments: "{}" } }] } }]
+  })),
+  gemini: [
+    { candidates: [{ content: { parts: [{ text: "0" }] } }] },
+    { candidates: [{ content: { parts: [{ text: "1" }] } }] }
+  ],
+  responses: [1, 0].map((output_index) => ({
+    type: "response.output_item.done",
+    output_index,
+    item: { type: "message", id: `${output_index}` }
+  }))
+}
+
+const failures: Readonly<Record<Dialect, ReadonlyArray<string>>> = {
+  anthropic: ["api_error", "authentication_error", "rate_limit_error", "api_error", "api_error"],
+  chat: ["invalid_request_error", "invalid_request_error", "rate_limit_exceeded", "server_error", "server_error"],
+  gemini: ["UNAVAILABLE", "UNAUTHENTICATED", "RESOURCE_EXHAUSTED", "UNAVAILABLE", "UNAVAILABLE"],
+  responses: ["invalid_request_error", "invalid_request_error", "rate_limit_exceeded", "server_error", "server_error"]
+}
+
+describe.each(dialects)("an answer in the dialect %s", (dialect) => {
+  const readerOf = () => readers[dialect]({ tools: toolNames([]), target: { dialect, server: "api", model: "m" } })
+
+  it("ends as its provider says", () => {
+    for (const [meaning, words] of Object.entries(ends[dialect])) {
+      for (const word of words) {
+        const { finishReason, problem } = readBy(dialect, [
+          { raw: "", name: "", data: JSON.stringify(ending[dialect](word)) }
+        ])
+        assert.deepStrictEqual(
+          [finishReason, problem],
+          meaning === "refused" ? [undefined, { _tag: "Refusal", reason: word }] : [meaning, undefined],
+          word
+        )
+      }
+    }
+  })
+
+  it("has its blocks in the order in which they stand", () => {
+    const answer = wire[dialect].answers.begin()
+    for (const event of unordered[dialect]) answer.push({ ...event })
+    assert.match(JSON.stringify(answer.whole), /0.*1/s)
+    assert.notMatch(JSON.stringify(answer.whole).replaceAll(/"index":\d/g, ""), /1.*0/s)
+  })
+
+  it("of an unknown form is invalid, and a failure is told in the words of the API", () => {
+    for (const event of [null, 1, "x", [], ...(dialect === "gemini" || dialect === "chat" ? [] : [{}])]) {
+      const read = readerOf().read(event)
+      assert.deepInclude(Result.isFailure(read) ? read.failure : {}, { _tag: "Invalid" })
+    }
+    const told = [400, 401, 429, 500, 503].map((status) => {
+      const { error }: Json = wire[dialect].answers.failure(status, "no")
+      assert.deepInclude(error, { message: "no" })
+      return dialect === "gemini" ? error.status : error.type
+    })
+    assert.deepStrictEqual<unknown>(told, failures[dialect])
+  })
 })

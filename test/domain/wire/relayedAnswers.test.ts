@@ -129,6 +129,12 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       expected.push(...sentBack(blocks), ...codec.results(results))
     }
     client += stream.finish(ending)
+    // It is one answer, whose events belong together.
+    const identities = [...client.matchAll(/^data: (\{.*)$/gm)].flatMap(([, json = ""]) => {
+      const { created, id, message, response }: Json = JSON.parse(json)
+      return [response?.id, message?.id, dialect === "chat" ? `${id} ${created}` : undefined].filter(Boolean)
+    })
+    assert.lengthOf(new Set(identities), dialect === "gemini" ? 0 : 1)
     if (note !== "" || isUnanswered) written.push(`# ${dialect}`, client.trimEnd(), whole.finish(ending))
     for (const got of [codec.readEvents(client), codec.readJson(whole.finish(ending))]) {
       assert.deepStrictEqual(shown(got.blocks), shown(visible))

@@ -1,13 +1,15 @@
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Metric } from "effect"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { sumFeatures } from "../../../src/domain/tokens/TextFeatures.ts"
 import { addedCounts, latestCounts } from "../../../src/domain/wire/AnswerUsage.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { accountAnswer, type Used } from "../../../src/layers/gateway/AnswerAccount.ts"
 import type { ProxiedRequest } from "../../../src/layers/gateway/ProxiedRequest.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
+import { tokensCounted } from "../../../src/services/gateway/GatewayMetrics.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -37,6 +39,8 @@ const counts: Readonly<Record<Dialect, object>> = {
   }
 }
 
+const estimated = sumFeatures([], { ...sumFeatures([]), prose: 100, code: 10 })
+
 /** What is charged and learned for an answer. */
 const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].path(false)) =>
   Effect.gen(function* () {
@@ -65,9 +69,9 @@ const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].p
 
 describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   it.effect("is charged with all that its provider counted, thoughts and caches too", function* () {
-    const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated: 110 })
+    const { learned, tokens } = yield* charged(dialect, { counts: counts[dialect], estimated })
     assert.deepStrictEqual(tokens, [["acme", 168]])
-    assert.deepStrictEqual(learned, [["m", 110, 123]])
+    assert.deepStrictEqual(learned, [["m", estimated, 123]])
     const usage = usageOf(wire[dialect].answers.usage, counts[dialect])
     assert.deepInclude(
       usage,
@@ -87,11 +91,27 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
       { input_tokens: -1 },
       { prompt_tokens: 1e12, input_tokens: 1e12, promptTokenCount: 1e12 }
     ]) {
-      const estimated = yield* charged(dialect, { counts: none, estimated: 110 })
-      assert.deepStrictEqual(estimated, { tokens: [["acme", 117]], learned: [] })
+      assert.deepStrictEqual(yield* charged(dialect, { counts: none, estimated }), {
+        tokens: [["acme", 117]],
+        learned: []
+      })
       assert.deepStrictEqual((yield* charged(dialect, { counts: none })).tokens, [["acme", 107]])
     }
   })
+})
+
+it.effect("an answer is counted by kind, each token once", function* () {
+  const kinds = ["input", "cached", "written", "output"]
+  const counted = Effect.forEach(kinds, (kind) =>
+    Effect.map(Metric.value(Metric.withAttributes(tokensCounted, { kind })), ({ count }) => Number(count))
+  )
+  const before = yield* counted
+  yield* charged("anthropic", { counts: counts.anthropic })
+  const after = yield* counted
+  assert.deepStrictEqual(
+    after.map((count, at) => count - (before[at] ?? 0)),
+    [100, 20, 3, 45]
+  )
 })
 
 it.effect("a count of tokens, and what is no chat, is not charged", function* () {

@@ -228,6 +228,11 @@ describe("the key of a request", () => {
     )
     assert.lengthOf(new Set(owners), requests.length)
     assert.notInclude(owners, "")
+    // A token that nobody knows is not passed over, whatever the key beside it may do.
+    for (const options of [served, {}, { keys: [`sha256:${hash("sha256", "A", "hex")}`] }]) {
+      const headers = ["X-Api-Key", "A", "X-Palimpsest-Token", "unknown"]
+      assert.strictEqual(statusOf(yield* access(options, { ...sent, headers })), 401)
+    }
     // A tenant's tokens are one: each sees what the others have kept, wherever it stands.
     const others = [
       ["X-Palimpsest-Token", "second-of-evil"],

@@ -537,7 +537,10 @@ describe("items of answers that a client refers to by id", () => {
     const { gateway, provider } = yield* scene(noted, small)
     const client = talker(gateway.url, false)
     client.history.push({ type: "item_reference", id: "msg_elsewhere" })
-    yield* Effect.promise(() => client.say(filler(1).repeat(20)))
+    for (let turn = 0; turn < 12; turn += 1) {
+      client.history.push(...codec.user(filler(turn)), ...codec.assistant([{ kind: "text", text: "Noted." }]))
+    }
+    yield* Effect.promise(() => client.say(filler(12)))
     assert.include(provider.requests.at(-1)?.text ?? "", "msg_elsewhere")
   })
 })

@@ -1,8 +1,9 @@
 import * as NodeHttpServer from "@effect/platform-node/NodeHttpServer"
-import { Effect, Layer } from "effect"
+import { Effect, Layer, Redacted } from "effect"
 import * as HttpRouter from "effect/http/HttpRouter"
 import http from "node:http"
 import type { Socket } from "node:net"
+import type { AccessOptions } from "../../../src/layers/gateway/ClientAccess.ts"
 import * as GatewayRoutes from "../../../src/layers/gateway/GatewayRoutes.ts"
 import { Upstream } from "../../../src/layers/gateway/Upstream.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
@@ -15,7 +16,7 @@ import { assert, describe, it } from "../../support/vitest.ts"
 
 const silentMillis = 60_000
 
-const scene = Effect.gen(function* () {
+const scene = Effect.fnUntraced(function* (access: AccessOptions = {}) {
   const sockets: Array<Socket> = []
   const seen: Array<unknown> = []
   const url = yield* inMemory((request, response) => {
@@ -35,7 +36,8 @@ const scene = Effect.gen(function* () {
     upstreams: { anthropic: url, gemini: url, openai: url },
     maxBodyBytes: 1_000_000,
     silentSeconds: 600,
-    clientSeconds: 30
+    clientSeconds: 30,
+    ...access
   }
   const app = yield* HttpRouter.toHttpEffect(Layer.unwrap(GatewayRoutes.routes(options)).pipe(Layer.provide(services)))
   const handle = yield* NodeHttpServer.makeHandler(app, { scope: yield* Effect.scope })
@@ -49,7 +51,7 @@ const scene = Effect.gen(function* () {
 
 describe("the gateway behind a router", () => {
   it.live("passes what is under its prefix, for as long as a provider is silent", function* () {
-    const { seen, sockets, url } = yield* scene
+    const { seen, sockets, url } = yield* scene()
     const models = yield* raw(`${url}/gateway/v1/models?after=x`, [], "", "GET")
     assert.deepStrictEqual([models.status, models.body], [200, `{"path":"/v1/models?after=x"}`])
     const body = JSON.stringify(codecs.anthropic.body(codecs.anthropic.user("hello"), false))
@@ -62,5 +64,20 @@ describe("the gateway behind a router", () => {
     const isRestored = Effect.sync(() => sockets.every(({ timeout }) => timeout === silentMillis))
     assert.isTrue(yield* Effect.repeat(isRestored, { until: (restored) => restored, times: 1_000 }))
     assert.strictEqual((yield* raw(`${url}/v1/messages`, [], body)).status, 404)
+  })
+
+  it.live("sends no request on with the operator's key that may name what the operator's account keeps", function* () {
+    const tokens = {
+      tenantOf: (token: Redacted.Redacted) => Effect.succeed(Redacted.value(token) === "token" ? "acme" : undefined),
+      providerKeys: { openai: Redacted.make("operator") },
+      ownKeys: false
+    }
+    const { seen, url } = yield* scene({ tokens })
+    const body = codecs.responses.body(codecs.responses.user("hello"), false)
+    const bodies = [JSON.stringify({ ...body, previous_response_id: "resp_1" }), "no JSON", JSON.stringify(body)]
+    for (const [at, text] of bodies.entries()) {
+      const { status } = yield* raw(`${url}/gateway/v1/responses`, ["Authorization", "Bearer token"], text)
+      assert.deepStrictEqual([status, seen.length], at < 2 ? [403, 0] : [200, 1])
+    }
   })
 })

@@ -33,7 +33,7 @@ describe("the body of a request", () => {
       upstream: { headers: [] },
       holder: { add: (bytes: number) => void seen.push(bytes) }
     } as unknown as ProxiedRequest
-    const plan = { _tag: "Unchanged", model: "m", tokens: 1 } as const
+    const plan = { _tag: "Unchanged", model: "m", tokens: undefined } as const
     yield* pass(passing, plan, body, Effect.undefined).pipe(
       Effect.scoped,
       Effect.provide(upstream),

@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Duration, Effect, Stream } from "effect"
 import type { AnswerReader, Reading } from "../../../src/domain/wire/AnswerReader.ts"
 import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer.ts"
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
@@ -6,23 +6,29 @@ import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/
 import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { chunkOf, chunks, collect } from "../../../src/layers/model/AnswerChunks.ts"
-import type { Provider } from "../../../src/layers/model/Provider.ts"
-import { type ProviderNames, reasonOfEvent } from "../../../src/layers/model/ProviderErrors.ts"
+import { keyOf, type Provider } from "../../../src/layers/model/Provider.ts"
+import {
+  type ProviderNames,
+  reasonOfEvent,
+  reasonOfStatus,
+  retryAfter
+} from "../../../src/layers/model/ProviderErrors.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const provided: ProviderNames = { keys: ["API_KEY"], baseUrl: "BASE_URL", api: "Test" }
 
+const provider: Provider = {
+  names: provided,
+  key: "sk-secret",
+  baseUrl: new URL("http://api"),
+  model: undefined,
+  timeouts: { chunk: "1 second", countTokens: "1 second" },
+  headers: () => ({}),
+  needsKey: true,
+  send: () => Effect.die("nothing is sent")
+}
+
 describe("a server that repeats the key", () => {
-  const provider: Provider = {
-    names: provided,
-    key: "sk-secret",
-    baseUrl: new URL("http://api"),
-    model: undefined,
-    timeouts: { chunk: "1 second", countTokens: "1 second" },
-    headers: () => ({}),
-    needsKey: true,
-    send: () => Effect.die("nothing is sent")
-  }
   const reading: Reading = { tools: toolNames([]), target: { dialect: "chat", server: "api", model: "m" } }
   const ask = (reader: AnswerReader, events: ReadonlyArray<object>) =>
     collect(chunks(provider, Stream.fromIterable(events), () => reader))
@@ -67,5 +73,103 @@ describe("a failure within an answer", () => {
     ["", { _tag: "InternalProviderError", status: 500 }]
   ] as const)("%s is a reason of its own", (kind, expected) => {
     assert.deepInclude({ ...reasonOfEvent({ kind, message: "so it is" }, provided) }, expected)
+  })
+})
+
+describe("an answer with the status of an error", () => {
+  it.each([
+    [302, {}, { _tag: "InvalidResponseError", detail: "a redirection (302)" }],
+    [400, {}, { _tag: "InvalidRequestError", detail: "no" }],
+    [400, { message: " " }, { _tag: "InvalidRequestError", detail: "HTTP 400" }],
+    [400, { isKeyRefused: true }, { _tag: "AuthenticationError", kind: "InvalidKey", variable: "API_KEY" }],
+    [400, { kind: "content_filter" }, { _tag: "ContentPolicyError", finishReason: "content_filter" }],
+    [400, { message: "the image could not be processed" }, { _tag: "InvalidRequestError", refused: "image" }],
+    [
+      400,
+      { message: "prompt is too long: 210,000 tokens > 200000" },
+      { _tag: "ContextLengthError", tokens: 210_000, limit: 200_000 }
+    ],
+    [401, {}, { _tag: "AuthenticationError", kind: "InvalidKey" }],
+    [402, {}, { _tag: "QuotaExhaustedError", detail: "no" }],
+    [403, {}, { _tag: "AuthenticationError", kind: "InsufficientPermissions" }],
+    [403, { message: "billing is off" }, { _tag: "QuotaExhaustedError" }],
+    [404, {}, { _tag: "InvalidRequestError" }],
+    [
+      404,
+      { isPage: true },
+      {
+        _tag: "InvalidRequestError",
+        detail: "this address does not serve the Test API (HTTP 404 and a page); check BASE_URL"
+      }
+    ],
+    [408, {}, { _tag: "InternalProviderError", status: 408 }],
+    [409, {}, { _tag: "InternalProviderError", status: 409 }],
+    [413, {}, { _tag: "RequestBytesError" }],
+    [429, {}, { _tag: "RateLimitError" }],
+    [429, { kind: "insufficient_quota" }, { _tag: "QuotaExhaustedError" }],
+    [429, { kind: "RESOURCE_EXHAUSTED", message: "exceeded your current quota" }, { _tag: "RateLimitError" }],
+    [429, { exhaustedQuota: "PerDay" }, { _tag: "QuotaExhaustedError", detail: "PerDay" }],
+    [500, {}, { _tag: "InternalProviderError", status: 500 }],
+    [502, { isPage: true }, { _tag: "InternalProviderError", status: 502 }]
+  ] as const)("%i %o is a reason of its own", (status, fault, expected) => {
+    assert.deepInclude(
+      { ...reasonOfStatus(status, { kind: "", message: "no", ...fault }, undefined, provided) },
+      expected
+    )
+  })
+
+  it.each([
+    [{}, {}, undefined],
+    [{ "retry-after": "2" }, { retryMillis: 9_000 }, 2_000],
+    [{ "retry-after-ms": "1.5", "retry-after": "2" }, {}, 1.5],
+    [{ "retry-after": "Thu, 01 Jan 2026 00:00:09 GMT", date: "Thu, 01 Jan 2026 00:00:04 GMT" }, {}, 5_000],
+    [{ "retry-after": "Thu, 01 Jan 2026 00:00:01 GMT", date: "Thu, 01 Jan 2026 00:00:04 GMT" }, {}, 0],
+    [{ "retry-after": "soon" }, {}, undefined],
+    [{}, { retryMillis: 9_000 }, 9_000],
+    [{}, { message: "Please try again in 1.2s." }, 1_200],
+    [{}, { message: "Please try again in 20ms." }, 20]
+  ] as const)("says with %o %o when to try again", (headers: Readonly<Record<string, string>>, fault, millis) => {
+    const delay = retryAfter((name) => headers[name])
+    for (const status of [429, 503]) {
+      const reason = reasonOfStatus(status, { kind: "", message: "no", ...fault }, delay, provided)
+      const waited = "retryAfter" in reason ? reason.retryAfter : undefined
+      assert.strictEqual(waited === undefined ? undefined : Duration.toMillis(waited), millis)
+    }
+  })
+})
+
+it.effect("a key is sent where it can stand in a header, and none where none is needed", function* () {
+  const keys = [
+    ["sk-1", "sk-1"],
+    [undefined, "MissingKey"],
+    ["sk-1\nx", "InvalidKey"],
+    ["schl\u00fcssel", "InvalidKey"]
+  ] as const
+  for (const [key, expected] of keys) {
+    const told = yield* keyOf({ ...provider, key }).pipe(
+      Effect.catch(({ reason }) => Effect.succeed("kind" in reason ? reason.kind : reason._tag))
+    )
+    assert.strictEqual(told, expected)
+  }
+  assert.isUndefined(yield* keyOf({ ...provider, key: undefined, needsKey: false }))
+})
+
+it.effect("a whole answer has the last end and the last counts of its pieces, and texts in a row as one", function* () {
+  const usage = (answer: number) => ({ prompt: 1, answer, thoughts: 0, cached: 0 })
+  const thought = { text: "a", thought: true }
+  const answer = yield* collect(
+    Stream.make(
+      { parts: [thought, { ...thought, text: "b" }], usage: usage(1), finishReason: "OTHER" },
+      { parts: [{ text: "c" }, { text: "d" }, { text: "e", thoughtSignature: "s" }], usage: usage(2) },
+      { parts: [{ text: "f" }], finishReason: "STOP" }
+    )
+  )
+  assert.deepStrictEqual(answer, {
+    content: {
+      role: "model",
+      parts: [{ text: "ab", thought: true }, { text: "cd" }, { text: "e", thoughtSignature: "s" }, { text: "f" }]
+    },
+    finishReason: "STOP",
+    usage: usage(2)
   })
 })

@@ -1,4 +1,5 @@
 import { Effect } from "effect"
+import { sumFeatures } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import type { HiddenExchange } from "../../../src/domain/wire/HiddenExchange.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
@@ -8,7 +9,12 @@ import type { SentView } from "../../../src/services/gateway/GatewayPlan.ts"
 import { GatewayStoreError } from "../../../src/services/gateway/GatewayStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-const sent = { owner: "me", body: { dialect: "chat" }, limit: 1_000, tokens: 300 } as unknown as SentView
+const sent = {
+  owner: "me",
+  body: { dialect: "chat" },
+  limit: 1_000,
+  tokens: { ...sumFeatures([]), prose: 200, media: 100 }
+} as unknown as SentView
 const call = (id: string, args: unknown) => ({ id, name: "palimpsest_recall", args, json: `{"id":"${id}"}` })
 const calls = [call("r1", { handle: "h_a", grep: "x".repeat(90) }), call("r2", "no object")]
 const answer: ReadAnswer = {

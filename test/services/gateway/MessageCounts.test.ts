@@ -1,10 +1,12 @@
 import { assert, describe, it } from "@effect/vitest"
+import { sumFeatures, totalTokens } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import { MessageCounts } from "../../../src/services/gateway/MessageCounts.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 
 const words = "Line 17 tells of part 61. ".repeat(400)
+const nothing = sumFeatures([])
 const counts = () => new MessageCounts((text) => text)
 
 const instructions: Readonly<Record<Dialect, object>> = {
@@ -29,7 +31,7 @@ describe("the tokens of a message", () => {
     const expected = estimateText(words)
     for (const message of all) {
       const json = JSON.stringify(message)
-      const tokens = counts().message(dialect, json)
+      const tokens = totalTokens(counts().message(dialect, json))
       assert.isAtLeast(tokens, expected, json.slice(0, 60))
       assert.isAtMost(tokens, expected * 1.2 + 100, json.slice(0, 60))
     }
@@ -43,37 +45,39 @@ describe("the tokens of a message", () => {
     assert.strictEqual(held.head("{}"), held.head("{}"))
   })
 
-  it("are corrected by the newest counts, however many came before", () => {
+  it("are corrected for each model by itself, for what a request consists of, within bounds", () => {
     const learning = counts()
-    const factorAfter = (times: number, share: number): number => {
-      for (let time = 0; time < times; time += 1) learning.learn("m", 1_000 + time, (1_000 + time) * share)
-      return Math.round(learning.factor("m") * 100) / 100
-    }
-    learning.learn("small", 20, 60)
-    assert.strictEqual(learning.factor("small"), 1.18)
-    assert.deepStrictEqual([factorAfter(200, 1), factorAfter(5, 1.4), factorAfter(60, 1.4)], [1, 1.33, 1.4])
-  })
-
-  it("are corrected for each model by itself, within bounds", () => {
-    const learning = counts()
+    const of = (prose: number, code = 0) => ({ ...nothing, prose, code })
     for (let time = 0; time < 40; time += 1) {
-      learning.learn("more", 1_000, 1_300)
-      learning.learn("many", 1_000, 9_000)
-      learning.learn("few", 1_000, 500)
-      learning.learn("odd", 1_000, 1)
+      learning.learn("more", of(1_000 + time), (1_000 + time) * 1.3)
+      learning.learn("many", of(1_000 + time), (1_000 + time) * 9)
+      learning.learn("few", of(1_000 + time), (1_000 + time) * 0.5)
+      learning.learn("odd", of(1_000 + time), 1)
+      learning.learn("code", time % 2 === 0 ? of(1_000 + time, 100) : of(100, 1_000 + time), 1_100 + time * 1.1)
+      learning.learn("code", of(100, 1_000 + time), 100 + (1_000 + time) * 1.5)
     }
-    learning.learn("none", 0, 1_000)
-    learning.learn("none", 1_000, 0)
-    const factors = ["more", "many", "few", "odd", "none"].map(
-      (model) => Math.round(learning.factor(model) * 100) / 100
+    learning.learn("none", of(0), 1_000)
+    learning.learn("none", of(1_000), 0)
+    const factor = (model: string, request = of(2_000)) => Math.round(learning.factor(model, request) * 20) / 20
+    assert.deepStrictEqual(
+      ["more", "many", "few", "odd", "none"].map((model) => factor(model)),
+      [1.3, 1.6, 0.8, 1, 1]
     )
-    assert.deepStrictEqual(factors, [1.3, 1.6, 0.8, 1, 1])
+    const usual = ["more", "many", "few", "odd", "none"].map((model) => Math.round(learning.factor(model) * 20) / 20)
+    assert.deepStrictEqual(usual, [1.3, 1.6, 0.8, 1, 1])
+    assert.isAbove(factor("code", of(0, 1_000)), factor("code", of(1_000)))
     // A server that cuts prompts is told once for each model, and teaches nothing.
-    const told = [4_000, 4_000, 8_000].map((estimated) => learning.learn("more", estimated, 1_000)?.isNew)
-    assert.deepStrictEqual([...told, learning.learn("many", 4_000, 1_000)?.isNew], [true, false, false, true])
+    const told = [4_000, 4_000, 8_000].map((prose) => learning.learn("more", of(prose), 1_000)?.isNew)
+    assert.deepStrictEqual([...told, learning.learn("few", of(4_000), 1_000)?.isNew], [true, false, false, true])
+    assert.deepStrictEqual(learning.learn("few", of(4_000), 1_000), {
+      model: "few",
+      estimated: 4_000,
+      counted: 1_000,
+      isNew: false
+    })
     // Earlier counts are doubted only where a cut one was plausible.
-    learning.learn("many", 2_000, 1_000)
-    assert.deepStrictEqual([Math.round(learning.factor("more") * 10), learning.factor("many")], [13, 1])
-    assert.isUndefined(learning.learn("more", 9_000, 9_000))
+    learning.learn("few", of(2_000), 1_000)
+    assert.deepStrictEqual([factor("more"), factor("few")], [1.3, 1])
+    assert.isUndefined(learning.learn("more", of(9_000), 9_000))
   })
 })

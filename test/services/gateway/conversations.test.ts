@@ -5,6 +5,7 @@ import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
+import { totalTokens } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
@@ -157,7 +158,7 @@ const session = Effect.fnUntraced(function* (
     }
     if (plan.isNew) compressed.count += 1
     if (plan.by === "model") compressed.prepared += 1
-    assert.isAtMost(plan.after, window, "the request does not fit")
+    assert.isAtMost(totalTokens(plan.after), window, "the request does not fit")
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
@@ -398,7 +399,7 @@ describe("the next compression of a conversation", () => {
         const before = tried
         const plan = yield* planOf(gateway, asked(count))
         if (ask !== undefined) yield* Effect.andThen(gateway.prepare(plan, ask), yields(100))
-        tokens = plan._tag === "Unchanged" ? (plan.tokens ?? 0) : end
+        tokens = plan._tag === "Unchanged" && plan.tokens !== undefined ? totalTokens(plan.tokens) : end
         if (tried > before && tokens < end) found.push({ count, tokens })
       }
       return found
@@ -472,6 +473,11 @@ describe("the next compression of a conversation", () => {
       // What left is stored once, and whole.
       const originals = [...held].flatMap(([key, text]) => (key.includes("/original/") ? JSON.parse(text) : []))
       assert.deepStrictEqual(originals, turns(100).slice(0, views.at(-1)?.messages))
+      // Each view knows the handles of all that it stands for, so that another conversation finds them.
+      assert.deepStrictEqual(
+        views.flatMap(({ handles }) => handles),
+        originals.map(({ content }) => handleOf(Sha256.hashSync(content)))
+      )
       return texts
     })
     assert.deepStrictEqual(yield* sent(true), yield* sent(false))
@@ -495,7 +501,10 @@ describe("the next compression of a conversation", () => {
         Effect.map(planned(gateway, due + 4), (plan) => {
           if (plan._tag !== "Changed") return assert.fail("it is not compressed")
           const { declaration } = plan.sent
-          return { after: plan.after, declared: declaration === undefined ? 0 : estimateText(declaration.inDialect) }
+          return {
+            after: totalTokens(plan.after),
+            declared: declaration === undefined ? 0 : estimateText(declaration.inDialect)
+          }
         })
       )
     const [counted, bare] = [yield* after({}), yield* after({ recall: false })]
@@ -504,7 +513,8 @@ describe("the next compression of a conversation", () => {
   })
 
   it.effect("goes without a recall once its answer was made again without one", function* () {
-    const gateway = yield* opened({}, new Map())
+    const held = new Map<string, string>()
+    const gateway = yield* opened({}, held)
     const due = yield* threshold(gateway)
     const made = yield* planned(gateway, due)
     if (made._tag !== "Changed") return assert.fail("it is not compressed")
@@ -513,8 +523,13 @@ describe("the next compression of a conversation", () => {
       ...codec.results([{ id: "r1", name: "", text: "recalled" }])
     ].map((message) => JSON.stringify(message))
     const answer = codec.assistant([{ kind: "text", text: "It is 12." }])
-    for (const rounds of [[], [{ sent: hidden, visible: [] }], []]) {
+    for (const [at, rounds] of [[], [{ sent: hidden, visible: [] }], []].entries()) {
       yield* gateway.remember(made.sent, { rounds })
+      // Most answers have no hidden part, and none is stored for them.
+      assert.lengthOf(
+        [...held.keys()].filter((key) => key.includes("/hidden/")),
+        Math.min(at, 1)
+      )
       const next = yield* planOf(gateway, [...turns(due), ...answer, ...codec.user("And now?")])
       assert.strictEqual(next._tag === "Changed" && next.text.includes("recalled"), rounds.length > 0)
     }
@@ -548,12 +563,18 @@ describe("the next compression of a conversation", () => {
     const warnings: Array<string> = []
     const logged = Logger.layer([Logger.make(({ message }) => void warnings.push(String(message)))])
     let asked = 0
+    let plan: GatewayPlan | undefined
     const by: Array<string> = []
-    const ask: AskUpstream = (text) => ((asked += 1) === 2 ? writing()(text) : Effect.undefined)
+    const asks: Array<readonly [asked: ReadonlyArray<string>, sent: ReadonlyArray<string>]> = []
+    const ask: AskUpstream = (text) => {
+      // After a compression too, the question follows what the provider has in its cache.
+      if (plan?._tag === "Changed") asks.push([codec.messages(text).slice(0, -1), codec.messages(plan.text)])
+      return (asked += 1) === 2 ? writing()(text) : Effect.undefined
+    }
     yield* Effect.gen(function* () {
       const gateway = yield* opened({ snapshots: "model" }, new Map())
       for (let count = 1; by.length < 6; count += 1) {
-        const plan = yield* planned(gateway, count)
+        plan = yield* planned(gateway, count)
         if (plan._tag === "Changed" && plan.isNew) by.push(plan.by)
         yield* gateway.prepare(plan, ask)
         yield* yields(200)
@@ -561,5 +582,7 @@ describe("the next compression of a conversation", () => {
     }).pipe(Effect.scoped, Effect.provide(logged))
     assert.strictEqual(by.join(" "), "code model code code code code")
     assert.deepStrictEqual([asked, warnings.length], [4, 1])
+    assert.isAtLeast(asks.length, 2)
+    for (const [question, sent] of asks) assert.deepStrictEqual(question, sent)
   })
 })

@@ -46,6 +46,9 @@ describe("the window of a model", () => {
     assert.deepStrictEqual(yield* window("gemini-2.5-pro", never, own), ["settings", 2_000])
     assert.deepStrictEqual(yield* window("claude-opus-4-5-20251101", never, own), ["table", 200_000])
     assert.deepStrictEqual(yield* window("toString", mute, own), ["assumed", assumedWindow])
+    // One model answers, whichever is named.
+    const fixed = Layer.succeed(Model, { ...unavailableModel, fixedModel: "gemini-2.5-pro" })
+    assert.deepStrictEqual(yield* window("claude-opus-4-5", fixed, own), ["settings", 2_000])
     const set = window("gemini-x", never)
     assert.deepStrictEqual(yield* Effect.provideService(set, ModelWindows.Overrides, own), ["settings", 1_000])
   })
