@@ -1,6 +1,6 @@
 import { Context, Effect, FileSystem, Layer, Path, Redacted, Semaphore } from "effect"
 import { SqlClient } from "effect/sql"
-import { localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
+import { drainSecondsOf, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { Model } from "../../services/model/Model.ts"
 import { ApiTokens } from "../../services/serve/ApiTokens.ts"
 import * as ClusterSessions from "../../services/serve/ClusterSessions.ts"
@@ -52,7 +52,6 @@ export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "
 export const hasSqlite = SqliteClient.isAvailable
 
 const defaultBodyBytes = 4 * 1024 * 1024
-const defaultDrainSeconds = 20
 
 /** The user's settings for the agents of a tenant, which cannot change them. */
 const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
@@ -68,21 +67,21 @@ const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
 const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
   Layer.effect(
     SessionStore,
-    Effect.map(SessionStore, (store) => ({ ...store, open: (id: string) => store.open(id, { takeOver: true }) }))
-  ).pipe(Layer.provide(SqlSessionStore.layer({ tenant })), Layer.provide(Layer.succeed(SqlClient.SqlClient, client)))
-
-const sqlRecords = (tenant: string, client: SqlClient.SqlClient) =>
-  Layer.provide(SqlSessionRecords.layer(tenant), Layer.succeed(SqlClient.SqlClient, client))
-
-/** The sessions of a tenant with their records: whoever deletes a session, also because its time is over, deletes both. */
-const withRecords = Layer.effect(
-  SessionStore,
-  Effect.gen(function* () {
-    const store = yield* SessionStore
-    const records = yield* SessionRecords
-    return { ...store, remove: (id: string) => Effect.andThen(store.remove(id), records.remove(id)) }
-  })
-)
+    Effect.gen(function* () {
+      const store = yield* SessionStore
+      const records = yield* SessionRecords
+      return {
+        ...store,
+        open: (id: string) => store.open(id, { takeOver: true }),
+        // Whoever deletes a session, also because its time is over, deletes both.
+        remove: (id: string) => Effect.andThen(store.remove(id), records.remove(id))
+      }
+    })
+  ).pipe(
+    Layer.provide(SqlSessionStore.layer({ tenant })),
+    Layer.provideMerge(SqlSessionRecords.layer(tenant)),
+    Layer.provide(Layer.succeed(SqlClient.SqlClient, client))
+  )
 
 /**
  * A runtime for each tenant. The tenant `local` works in the user's home folder and in the folder of the server. Every other
@@ -119,11 +118,8 @@ const tenantRuntimes = ({ settings, version }: LiveServeOptions, client: SqlClie
         const stored =
           client === undefined
             ? FileSessionRecords.layer(tenant === localTenant ? home : homeOf(tenant))
-            : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
-        const runtime = Layer.merge(
-          Layer.provideMerge(withRecords, stored),
-          Layer.succeed(Settings, readOnly(own))
-        ).pipe(
+            : sqlStore(tenant, client)
+        const runtime = Layer.merge(stored, Layer.succeed(Settings, readOnly(own))).pipe(
           Layer.provideMerge(
             LiveRuntime.layer({
               ...places,
@@ -187,7 +183,7 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
       const engine =
         store._tag === "Sqlite"
           ? ClusterEngine.single
-          : ClusterEngine.among({ ...store, drainSeconds: options.settings.drainSeconds ?? defaultDrainSeconds })
+          : ClusterEngine.among({ ...store, drainSeconds: drainSecondsOf(options.settings) })
       const isRunner = store._tag === "Sqlite" || store.runner !== undefined
       const sessions = ClusterSessions.layer(options)
       return (isRunner ? Layer.merge(sessions, runner(options)) : sessions).pipe(
