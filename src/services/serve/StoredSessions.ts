@@ -1,4 +1,4 @@
-import { Clock, Effect, Option, Schedule } from "effect"
+import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import {
@@ -75,21 +75,39 @@ export interface StoredSessions {
   readonly model: string | undefined
   /** The totals of sessions that were read. */
   readonly totals: Map<string, LedgerTotals>
+  /** The sessions of tenants in the order of lists, as the first page read them: the pages after it are of the same list. */
+  readonly lists: Cache.Cache<string, ReadonlyArray<SessionSummary>, ServeError>
 }
+
+/** How long the pages of a list are of what its first page read. */
+const listLifetime = "10 seconds"
+/** Tenants whose lists are kept. */
+const maxLists = 8
 
 /** Makes the state of stored sessions. */
 export const make = Effect.fnUntraced(function* (model: string | undefined) {
-  return {
-    runtimes: yield* TenantRuntimes,
+  const runtimes = yield* TenantRuntimes
+  const listed = (tenant: string) =>
+    Effect.map(
+      store({ runtimes }, tenant, ({ summaries }) => summaries),
+      (all): ReadonlyArray<SessionSummary> => userSessions(all).toSorted(inOrder)
+    )
+  const stored: StoredSessions = {
+    runtimes,
     limiter: yield* TenantLimiter,
     model,
-    totals: new Map()
-  } satisfies StoredSessions as StoredSessions
+    totals: new Map(),
+    lists: yield* Cache.makeWith(listed, {
+      capacity: maxLists,
+      timeToLive: (read) => (Exit.isSuccess(read) ? listLifetime : Duration.zero)
+    })
+  }
+  return stored
 })
 
 /** Runs work with the services of a tenant. */
 export const inTenant = <A, E, R>(
-  { runtimes }: StoredSessions,
+  { runtimes }: Pick<StoredSessions, "runtimes">,
   tenant: string,
   work: Effect.Effect<A, E, R | TenantServices>
 ) =>
@@ -99,7 +117,7 @@ export const inTenant = <A, E, R>(
 
 /** Uses the store of a tenant. */
 export const store = <A>(
-  stored: StoredSessions,
+  stored: Pick<StoredSessions, "runtimes">,
   tenant: string,
   use: (sessions: SessionStore["Service"]) => Effect.Effect<A, SessionStoreError>
 ): Effect.Effect<A, ServeError> =>
@@ -279,9 +297,8 @@ export const reading = (
       return words.every((word) => text.includes(word))
     }
     const last = cursor === undefined ? undefined : placeIn(cursor)
-    const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
-      .filter((summary) => (last === undefined || inOrder(last, summary) < 0) && isFound(summary))
-      .sort(inOrder)
+    const listed = yield* last === undefined ? Cache.refresh(stored.lists, tenant) : Cache.get(stored.lists, tenant)
+    const all = listed.filter((summary) => (last === undefined || inOrder(last, summary) < 0) && isFound(summary))
     const shown = all.slice(0, limit)
     const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
     const ids = shown.map(({ id }) => id)
@@ -307,6 +324,7 @@ export const reading = (
     if (Object.keys(change).length > 0) {
       yield* records(stored, tenant, (kept) => kept.change(id, (record) => changed(record, change)))
     }
+    yield* Cache.invalidate(stored.lists, tenant)
     return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
   }),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
@@ -353,4 +371,7 @@ export const untilFree =
  * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
-  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(untilFree(attempts))
+  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
+    untilFree(attempts),
+    Effect.ensuring(Cache.invalidate(stored.lists, tenant))
+  )

@@ -1,4 +1,4 @@
-import { Effect, Stream } from "effect"
+import { Cache, Effect, Stream } from "effect"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { SessionStore } from "../session/SessionStore.ts"
@@ -64,6 +64,7 @@ export const removeAll = Effect.fnUntraced(function* (
     }
   }
   yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
+  yield* Cache.invalidate(stored.lists, tenant)
   for (const key of stored.totals.keys()) if (key.startsWith(`${tenant} `)) stored.totals.delete(key)
   return count
 })
