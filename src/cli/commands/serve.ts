@@ -1,7 +1,13 @@
 import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
-import { drainSecondsOf, isTenantName, localTenant, type ServeSettings, ServedGateway } from "../../domain/serve/ServeSettings.ts"
+import {
+  drainSecondsOf,
+  isTenantName,
+  localTenant,
+  type ServeSettings,
+  ServedGateway
+} from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"

@@ -31,7 +31,10 @@ export const askedModel = ({ model, started }: Session, settings: ChatSettings):
 
 /** Returns the model that decides which one writes summaries: the one that is asked. Undefined: the session names none. */
 export const summaryFamily = (session: Session, settings: ChatSettings): string | undefined => {
-  const isDefault = session.model === undefined && settings.chosen === undefined && settings.isUnavailable?.(modelFor("compression", "").model) !== true
+  const isDefault =
+    session.model === undefined &&
+    settings.chosen === undefined &&
+    settings.isUnavailable?.(modelFor("compression", "").model) !== true
   return isDefault ? undefined : askedModel(session, { ...settings, routed: undefined })
 }
 

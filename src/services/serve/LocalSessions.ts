@@ -231,9 +231,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     search: (tenant, id, pattern, maxTokens) => search(state, tenant, id, pattern, maxTokens),
     exportAll: (tenant) => TenantData.exportAll(stored, tenant),
     removeAll: (tenant) =>
-      TenantData.removeAll(stored, tenant, (id) =>
-        Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))
-      ),
+      TenantData.removeAll(stored, tenant, (id) => Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))),
     branch: (tenant, id, at) => branchTo(state, tenant, id, at),
     isBusy: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.running !== undefined),
     close: (tenant, id) => close(state, tenant, id),

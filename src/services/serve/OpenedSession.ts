@@ -83,7 +83,8 @@ export class OpenedSession {
   private shownCalls = new Set<string>()
   private runningCalls = new Set<string>()
   /** Questions about calls that clients do not know of yet. */
-  private early: ReadonlyArray<{ readonly call: string; readonly turn: ServedTurn; readonly question: CallQuestion }> = []
+  private early: ReadonlyArray<{ readonly call: string; readonly turn: ServedTurn; readonly question: CallQuestion }> =
+    []
 
   /** `journal`: stores events before clients receive them; `last`: the turn that it holds. */
   constructor(

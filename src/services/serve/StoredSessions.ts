@@ -13,12 +13,12 @@ import { changed, type SessionRecord } from "../../domain/serve/SessionRecord.ts
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
+import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import { SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
-import { newId } from "../platform/NewId.ts"
 import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
 import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
@@ -210,10 +210,7 @@ const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: s
 
 /** Sets the record of a new session. Most have none. */
 const set = (kept: SessionRecords["Service"], id: string, record: SessionRecord) =>
-  Effect.andThen(
-    kept.remove(id),
-    Object.keys(record).length === 0 ? Effect.void : kept.change(id, () => record)
-  )
+  Effect.andThen(kept.remove(id), Object.keys(record).length === 0 ? Effect.void : kept.change(id, () => record))
 
 /** Stores a new session. */
 export const create = Effect.fnUntraced(function* (
@@ -308,7 +305,10 @@ export const reading = (
       Effect.fnUntraced(function* (summary, index) {
         const record = kept.get(summary.id)
         const isBroken = record !== undefined && Option.isNone(record)
-        const plain = withRecord(row(tenant, isBroken ? { ...summary, problem: unreadable } : summary), readableOf(record))
+        const plain = withRecord(
+          row(tenant, isBroken ? { ...summary, problem: unreadable } : summary),
+          readableOf(record)
+        )
         if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
         const sums = yield* Effect.option(totals(stored, tenant, summary, settings))
         return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain

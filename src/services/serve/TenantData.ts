@@ -5,7 +5,16 @@ import { SessionStore } from "../session/SessionStore.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, storeError } from "./Failures.ts"
 import { BadRequest, Conflict, type ServeError } from "./ServeErrors.ts"
-import { existing, inTenant, load, recordOf, store, type StoredSessions, unreadable, untilFree } from "./StoredSessions.ts"
+import {
+  existing,
+  inTenant,
+  load,
+  recordOf,
+  store,
+  type StoredSessions,
+  unreadable,
+  untilFree
+} from "./StoredSessions.ts"
 
 /** Everything of a tenant at once: its export and its deletion. */
 

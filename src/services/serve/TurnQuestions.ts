@@ -85,7 +85,10 @@ const lostCall = "the server stopped while this call may have been running; chec
 /** The questions of an open session. Mutable: its turn and all requests share it. */
 export class TurnQuestions {
   /** Questions that wait, by their ids. `isRunning`: the call that asks has started. */
-  private readonly asking = new Map<string, { readonly answered: Deferred.Deferred<void>; readonly isRunning: boolean }>()
+  private readonly asking = new Map<
+    string,
+    { readonly answered: Deferred.Deferred<void>; readonly isRunning: boolean }
+  >()
   /** Held while an answer, or the end of the time for one, is written. */
   private readonly answering = Semaphore.makeUnsafe(1)
   private chat: Chat["Service"] | undefined
