@@ -50,6 +50,8 @@ interface Document {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> }
 }
 
+const tell = (line: string) => void process.stderr.write(`${line}\n`)
+
 /** A word that only the other tenant has written. */
 const secret = "ZANZIBAR"
 /** Ids of sessions, messages and calls that are there, of another tenant, or nowhere. */
@@ -267,7 +269,7 @@ describe(`${requests} requests made from the OpenAPI document`, () => {
             if (next === Math.ceil(requests / 5)) heap = process.memoryUsage().heapUsed
             const request = made(document, random)
             const { body, headers, method, place, token } = request
-            if (next % 10_000 === 0) console.log(`${next} requests, ${process.memoryUsage().heapUsed} bytes of heap`)
+            if (next % 10_000 === 0) tell(`${next} requests, ${process.memoryUsage().heapUsed} bytes of heap`)
             const response = await ask(method, place, {
               headers,
               token,
@@ -286,7 +288,8 @@ describe(`${requests} requests made from the OpenAPI document`, () => {
         }
         await Promise.all(Array.from({ length: parallel }, worker))
         const grown = process.memoryUsage().heapUsed - heap
-        if (requests > 400) console.log(store._tag, Object.fromEntries(statuses), `heap grew by ${grown}`)
+        if (requests > 400)
+          tell(`${store._tag} ${JSON.stringify(Object.fromEntries(statuses))}, the heap grew by ${grown} bytes`)
         assert.isBelow(grown, maxGrowthBytes)
         // The server goes on, and the other tenant has everything.
         const left = await (await ask("GET", "/v1/sessions/theirs", { token: tokens.zeta })).text()
