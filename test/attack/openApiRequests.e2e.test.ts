@@ -75,7 +75,7 @@ const hostileTexts = [
   "(a+)+$",
   "[",
   "{{7*7}}",
-  "$" + "{HOME}",
+  "\u0024{HOME}",
   "acme/../zeta/theirs",
   "theirs/../../zeta",
   "x".repeat(2_000),
