@@ -278,7 +278,8 @@ describe(`${requests} requests made from the OpenAPI document`, () => {
             const text = await readFrom(response)
             const shown = `${JSON.stringify(request).slice(0, 2_000)}: ${response.status} ${text.slice(0, 500)}`
             statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1)
-            assert.isBelow(response.status, 500, shown)
+            // A busy machine may give a session away, which is told with 503.
+            if (response.status !== 503) assert.isBelow(response.status, 500, shown)
             for (const leak of leaks) assert.notInclude(text, leak, shown)
             // An id with a slash or a dot in it may name another place.
             if (request.statuses !== undefined && response.status !== 404 && response.status !== 401) {
