@@ -60,9 +60,12 @@ const measured = (tag: "Files" | "Sqlite") =>
       // The copying blocked this process: connections of before are gone.
       await new Promise((resolve) => setTimeout(resolve, 6_000))
       await ask("GET", "/v1/sessions?limit=1").catch(() => undefined)
+      const firsts: Array<number> = []
       const times: Array<number> = []
       let cursor = ""
-      for (let round = 0; round < rounds; round += 1) {
+      for (let round = 0; round < 2 * rounds; round += 1) {
+        // A list is read at its first page: half of the rounds are first pages.
+        if (round % 2 === 0) cursor = ""
         const before = process.cpuUsage()
         const page: { readonly sessions: ReadonlyArray<unknown>; readonly next: string } = JSON.parse(
           await (await ask("GET", `/v1/sessions?limit=100${cursor}`)).text()
@@ -70,15 +73,21 @@ const measured = (tag: "Files" | "Sqlite") =>
         const { system, user } = process.cpuUsage(before)
         if (page.sessions.length !== 100) throw new Error(`a page of ${page.sessions.length} sessions`)
         cursor = `&cursor=${encodeURIComponent(page.next)}`
-        times.push((user + system) / 1_000)
+        const spent = round % 2 === 0 ? firsts : times
+        spent.push((user + system) / 1_000)
       }
-      return median(times)
+      return { first: median(firsts), later: median(times) }
     })
   }).pipe(Effect.scoped)
 
 for (const tag of ["Files", "Sqlite"] as const) {
-  const time = await Effect.runPromise(measured(tag))
-  const what = `a page of 100 of ${sessions} sessions, ${tag}`
-  print([{ what, value: `${time.toFixed(0)} ms of CPU`, bound: `${goal} ms`, ok: time <= goal }])
+  const { first, later } = await Effect.runPromise(measured(tag))
+  const row = (which: string, time: number) => ({
+    what: `${which} page of 100 of ${sessions} sessions, ${tag}`,
+    value: `${time.toFixed(0)} ms of CPU`,
+    bound: `${goal} ms`,
+    ok: time <= goal
+  })
+  print([row("the first", first), row("a later", later)])
 }
 process.exit()

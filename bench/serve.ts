@@ -1,114 +1,245 @@
 import { Effect, Redacted } from "effect"
-import { mkdtempSync } from "node:fs"
-import { tmpdir } from "node:os"
+import { SqlClient } from "effect/sql"
+import { readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
-import type { ServeStore } from "../src/layers/assembly/LiveServe.ts"
-import { programOf } from "../test/support/machine.ts"
-import { freePort, postgres } from "../test/support/postgres.ts"
-import { startServer } from "../test/support/server.ts"
-import { print } from "./table.ts"
+import * as ClusterEngine from "../src/layers/serve/ClusterEngine.ts"
+import * as FakeGemini from "../src/layers/testing/FakeGemini.ts"
+import { freePort, postgresServer } from "../test/support/postgres.ts"
+import { newHome, startServer } from "../test/support/server.ts"
+import { askProcess, newFolder, type ServerProcess, startProcess } from "../test/support/serverProcess.ts"
+import { median, print } from "./table.ts"
 
 /**
- * `node --expose-gc bench/serve.ts [sessions] [idle]`: turns a second and their latency over HTTP with an instant model, from files, as entities
- * over SQLite, and over PostgreSQL with two runners, all in one process. The difference is the cost of the engine. Then `idle` sessions
- * are stored, of which no runner has one open. The CPU is that of this process, client and front included, without the database's.
+ * `npm run bench:serve [-- sessions turns]`: what turns cost a server besides the model, on Linux with PostgreSQL. The built program answers over HTTP
+ * with a model that answers at once: from files, from SQLite, and as one front with 1, 2 and 3 runners over PostgreSQL. Processor
+ * time is that of each process; the client and the model are in this one and do not count. Then the rows and bytes that turns leave
+ * in each table, and the memory of a session that is open, in a server of this process.
  */
 
-const sessions = Number(process.argv[2] ?? 100)
-const idle = Number(process.argv[3] ?? 0)
-const turns = 3
+const sessions = Number(process.argv[2] ?? 200)
+const turns = Number(process.argv[3] ?? 5)
 const parallel = 16
+const opened = 300
 const most = 1_000_000
-/** The end of a turn's stream. */
-const answered = `"status":"answered"`
-const settings = { limits: { requests: most, tokens: most * most, sessions: most, turns: 1_000, streams: 1_000 } }
+const settings = {
+  limits: { requests: most, tokens: most * most, sessions: most, turns: 1_000, streams: 1_000 }
+}
+const bundle = path.join(import.meta.dirname, "..", "dist", "palimpsest.mjs")
+/** A tick of the processor times in /proc. */
+const tickMillis = 10
 
-/** The memory of the process after a garbage collection, if `node --expose-gc` allows one. */
-const megabytes = (): number => {
-  globalThis.gc?.()
-  const { external, heapUsed } = process.memoryUsage()
-  return (heapUsed + external) / 1e6
+const fieldsOf = (pid: number): ReadonlyArray<string> => {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8")
+  return text.slice(text.lastIndexOf(")") + 2).split(" ")
 }
 
-const played = (stores: ReadonlyArray<ServeStore>) =>
-  Effect.gen(function* () {
-    const before = megabytes()
-    const home = mkdtempSync(path.join(tmpdir(), "bench-serve-"))
-    const servers = yield* Effect.forEach(stores, (store) => startServer({ home, store, settings }))
-    /**
-     * Asks a server, and again where a connection broke: ids are the client's, so that nothing is done twice. Throws where the
-     * answer is not what it should be, so that no figure is made of refusals.
-     */
-    const ask = async (job: number, place: string, body: unknown, expected = ""): Promise<void> => {
-      for (let tries = 0; ; tries += 1) {
-        try {
-          const response = await servers[job % servers.length]?.ask("POST", place, { body })
-          const text = (await response?.text()) ?? ""
-          if (response?.ok === true && text.includes(expected)) return
-          throw new Error(`${place}: ${response?.status} ${text.slice(-300)}`)
-        } catch (error) {
-          if (tries === 5) throw error
-        }
-      }
+/** Milliseconds of processor time of a process, and of its children that ended. */
+const cpuOf = (pid: number): number =>
+  fieldsOf(pid)
+    .slice(11, 15)
+    .reduce((sum, ticks) => sum + Number(ticks), 0) * tickMillis
+
+/** A process and its children. */
+const familyOf = (pid: number): ReadonlyArray<number> => [
+  pid,
+  ...readdirSync("/proc").flatMap((name) => {
+    try {
+      return /^\d+$/.test(name) && Number(fieldsOf(Number(name))[1]) === pid ? [Number(name)] : []
+    } catch {
+      return []
     }
-    return yield* Effect.promise(async () => {
-      const run = `b${Date.now()}`
-      const inParallel = async (count: number, work: (job: number) => Promise<void>): Promise<void> => {
-        let next = 0
-        const worker = async (): Promise<void> => {
-          for (let job = next++; job < count; job = next++) await work(job)
-        }
-        await Promise.all(Array.from({ length: parallel }, worker))
-      }
-      const create = (name: string) => (job: number) => ask(job, "/v1/sessions", { id: `${run}-${name}${job}` })
-      await inParallel(sessions, create("s"))
-      const millis: Array<number> = []
-      const began = performance.now()
-      const cpuBegan = process.cpuUsage()
-      // The turns of a session come one after the other, as its user sends them.
-      await inParallel(sessions, async (job) => {
-        for (let turn = 0; turn < turns; turn += 1) {
-          const start = performance.now()
-          await ask(job, `/v1/sessions/${run}-s${job}/messages`, { id: `m${turn}`, text: "Hello" }, answered)
-          millis.push(performance.now() - start)
-        }
-      })
-      const rate = millis.length / ((performance.now() - began) / 1_000)
-      const { system, user } = process.cpuUsage(cpuBegan)
-      const cpu = (user + system) / 1_000 / millis.length
-      const kilobytes = ((megabytes() - before) * 1_000) / sessions
-      millis.sort((one, other) => one - other)
-      const at = (share: number) => millis[Math.floor(millis.length * share)] ?? 0
-      const unopened = megabytes()
-      if (idle > 0) await inParallel(idle, create("i"))
-      return { rate, cpu, p50: at(0.5), p99: at(0.99), kilobytes, idle: megabytes() - unopened }
-    })
-  }).pipe(Effect.scoped)
+  })
+]
 
-type Played = Effect.Success<ReturnType<typeof played>>
-
-const row = (what: string, made: Played, files: Played) => ({
-  what: `${sessions} sessions, ${turns} turns each, ${parallel} at a time: ${what}`,
-  value: `${made.rate.toFixed(0)} turns/s, p50 ${made.p50.toFixed(0)} ms, p99 ${made.p99.toFixed(0)} ms, ${made.cpu.toFixed(1)} ms of CPU a turn, ${made.kilobytes.toFixed(0)} kB a session${idle > 0 ? `, ${made.idle.toFixed(0)} MB for ${idle} idle` : ""} (${(made.cpu / files.cpu).toFixed(1)} times the CPU of files)`,
-  bound: undefined,
-  ok: true
-})
-
-const runners = Effect.gen(function* () {
-  const url = yield* postgres
-  const store = Effect.map(freePort, (port): ServeStore => ({
-    _tag: "Postgres",
-    url: Redacted.make(url),
-    runner: { host: "127.0.0.1", port }
-  }))
-  return yield* played([yield* store, yield* store])
-}).pipe(Effect.scoped)
-
-const files = await Effect.runPromise(played([{ _tag: "Files" }]))
-print([row("files", files, files)])
-const sqlite = await Effect.runPromise(played([{ _tag: "Sqlite" }]))
-print([row("SQLite", sqlite, files)])
-if (programOf("PostgreSQL") !== undefined) {
-  print([row("two runners over PostgreSQL", await Effect.runPromise(runners), files)])
+/** Does jobs, some at the same time. */
+const inParallel = async (count: number, work: (job: number) => Promise<void>): Promise<void> => {
+  let next = 0
+  const worker = async (): Promise<void> => {
+    for (let job = next++; job < count; job = next++) await work(job)
+  }
+  await Promise.all(Array.from({ length: parallel }, worker))
 }
+
+/** Reads an answer. Throws where it is not what it should be, so that no figure is made of refusals. */
+const read = async (asked: Promise<Response>, expected = ""): Promise<void> => {
+  const response = await asked
+  const text = await response.text()
+  if (!response.ok || !text.includes(expected)) throw new Error(`${response.status} ${text.slice(-300)}`)
+}
+
+const answered = `"status":"answered"`
+
+/** The processes of a layout, by what they do. */
+interface Layout {
+  readonly front: ServerProcess
+  readonly parts: Readonly<Record<string, () => ReadonlyArray<number>>>
+}
+
+/** Plays all turns, and prints their rate and cost. `between` is run when the sessions are stored, and after the turns. */
+const played = async (what: string, { front, parts }: Layout, between: () => Promise<void> = async () => {}) => {
+  const cpu = () =>
+    Object.entries(parts).map(([part, pids]) => [part, pids().reduce((sum, pid) => sum + cpuOf(pid), 0)] as const)
+  await inParallel(sessions, (job) => read(askProcess(front, "POST", "", { id: `s${job}` })))
+  await between()
+  const before = new Map(cpu())
+  const began = performance.now()
+  const millis: Array<number> = []
+  // The turns of a session come one after the other, as its user sends them.
+  await inParallel(sessions, async (job) => {
+    for (let turn = 0; turn < turns; turn += 1) {
+      const start = performance.now()
+      await read(askProcess(front, "POST", `/s${job}/messages`, { id: `m${turn}`, text: "Hello" }), answered)
+      millis.push(performance.now() - start)
+    }
+  })
+  const rate = millis.length / ((performance.now() - began) / 1_000)
+  const costs = cpu().map(([part, end]) => [part, (end - (before.get(part) ?? 0)) / millis.length] as const)
+  await between()
+  const all = costs.reduce((sum, [, cost]) => sum + cost, 0)
+  const each = costs.map(([part, cost]) => `${part} ${cost.toFixed(1)}`).join(", ")
+  print([
+    {
+      what: `${sessions} sessions, ${turns} turns each: ${what}`,
+      value: `${(1_000 / all).toFixed(0)} turns per processor second; ms of processor a turn: ${each}; ${rate.toFixed(0)} turns/s, p50 ${median(millis).toFixed(0)} ms`,
+      bound: undefined,
+      ok: true
+    }
+  ])
+}
+
+/** The rows and bytes of each table. */
+const tablesOf = (url: string) =>
+  Effect.gen(function* () {
+    const sql = yield* SqlClient.SqlClient
+    const names = yield* sql<{ readonly name: string }>`SELECT relname AS name FROM pg_stat_user_tables ORDER BY 1`
+    return yield* Effect.forEach(names, ({ name }) =>
+      Effect.map(
+        sql<{ readonly rows: number; readonly bytes: number }>`SELECT COUNT(*)::FLOAT8 AS rows,
+          pg_total_relation_size(${name}::regclass)::FLOAT8 AS bytes FROM ${sql(name)}`,
+        ([found]) => ({ name, rows: found?.rows ?? 0, bytes: found?.bytes ?? 0 })
+      )
+    )
+  }).pipe(Effect.provide(ClusterEngine.postgres(Redacted.make(url))), Effect.runPromise)
+
+type Tables = Awaited<ReturnType<typeof tablesOf>>
+
+const printGrowth = (before: Tables, after: Tables) => {
+  for (const { bytes, name, rows } of after) {
+    const stored = before.find((table) => table.name === name)
+    const per = 10_000 / (sessions * turns)
+    const more = (rows - (stored?.rows ?? 0)) * per
+    const size = ((bytes - (stored?.bytes ?? 0)) * per) / 1e6
+    print([
+      {
+        what: `10,000 turns in the table ${name}`,
+        value: `${more.toFixed(0)} rows, ${size.toFixed(1)} MB; of each session before its first turn ${((stored?.rows ?? 0) / sessions).toFixed(1)} rows`,
+        bound: undefined,
+        ok: true
+      }
+    ])
+  }
+}
+
+const start = (model: string, ...args: ReadonlyArray<string>) => {
+  const home = newFolder()
+  writeFileSync(path.join(home, "settings.json"), JSON.stringify({ serve: settings }))
+  return startProcess(bundle, { home, model, args })
+}
+const pidOf = ({ child }: ServerProcess): number => child.pid ?? 0
+const end = (...all: ReadonlyArray<ServerProcess>): void => {
+  for (const { child } of all) child.kill("SIGKILL")
+}
+
+const alone = async (model: string, store: string) => {
+  const front = await start(model, "--store", store)
+  await played(store, { front, parts: { server: () => [pidOf(front)] } })
+  end(front)
+}
+
+const withRunners = (model: string, count: number) =>
+  Effect.gen(function* () {
+    const { url } = yield* postgresServer
+    const addresses = yield* Effect.forEach(Array.from({ length: count }), () => freePort)
+    yield* Effect.promise(async () => {
+      const front = await start(model, "--store", url, "--front")
+      const runners = await Promise.all(
+        addresses.map((port) => start(model, "--store", url, "--runner", "--address", `127.0.0.1:${port}`))
+      )
+      // Until each of the runners has its shards.
+      await new Promise((resolve) => setTimeout(resolve, 15_000))
+      const backend = await Effect.runPromise(
+        SqlClient.SqlClient.use((sql) =>
+          sql<{ readonly pid: number }>`SELECT pg_backend_pid() AS pid`.pipe(
+            Effect.map(([row]) => Number(fieldsOf(row?.pid ?? 0)[1]))
+          )
+        ).pipe(Effect.provide(ClusterEngine.postgres(Redacted.make(url))))
+      )
+      const seen: Array<Tables> = []
+      await played(
+        `${count} runner${count === 1 ? "" : "s"} over PostgreSQL`,
+        {
+          front,
+          parts: { front: () => [pidOf(front)], runners: () => runners.map(pidOf), database: () => familyOf(backend) }
+        },
+        async () => void seen.push(await tablesOf(url))
+      )
+      end(front, ...runners)
+      if (count === 1) printGrowth(seen[0] ?? [], seen[1] ?? [])
+    })
+  }).pipe(Effect.scoped, Effect.runPromise)
+
+const memory = async (): Promise<number> => {
+  // Finalizers of the first collection leave more for the next.
+  for (let times = 0; times < 4; times += 1) {
+    globalThis.gc?.()
+    await new Promise((resolve) => setTimeout(resolve, 50))
+  }
+  const { external, heapUsed } = process.memoryUsage()
+  return (heapUsed + external) / 1_000
+}
+
+const maxOpenKilobytes = 300
+
+const printMemory = (tag: "Files" | "Sqlite", tools: boolean) =>
+  Effect.gen(function* () {
+    const served = { ...settings, tools, approve: "all" as const }
+    const { ask } = yield* startServer({ home: newHome(), settings: served, store: { _tag: tag } })
+    const kilobytes = yield* Effect.promise(async () => {
+      const turn = async (id: string): Promise<void> => {
+        await read(ask("POST", "/v1/sessions", { body: { id } }))
+        await read(ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } }), answered)
+      }
+      await inParallel(100, (job) => turn(`warm${job}`))
+      const before = await memory()
+      await inParallel(opened, (job) => turn(`s${job}`))
+      await new Promise((resolve) => setTimeout(resolve, 3_000))
+      return ((await memory()) - before) / opened
+    })
+    print([
+      {
+        what: `an open session over ${tag}, ${tools ? "with" : "without"} tools`,
+        value: `${kilobytes.toFixed(0)} kB`,
+        bound: `${maxOpenKilobytes} kB`,
+        ok: kilobytes <= maxOpenKilobytes
+      }
+    ])
+  }).pipe(Effect.scoped, Effect.runPromise)
+
+const model = FakeGemini.make(({ method }) =>
+  method === "streamGenerateContent"
+    ? FakeGemini.sse(FakeGemini.response([{ text: "An answer." }]))
+    : FakeGemini.tokens(100)
+)
+
+await Effect.gen(function* () {
+  const { url } = yield* model
+  yield* Effect.promise(async () => {
+    for (const tag of ["Files", "Sqlite"] as const) {
+      for (const tools of [false, true]) await printMemory(tag, tools)
+    }
+    await alone(url, "files")
+    await alone(url, "sqlite")
+    for (const count of [1, 2, 3]) await withRunners(url, count)
+  })
+}).pipe(Effect.scoped, Effect.runPromise)
 process.exit()

@@ -57,7 +57,10 @@ export const postgresServer = Effect.gen(function* () {
   yield* Effect.acquireRelease(start, () => stop)
   return {
     url: `postgres://palimpsest@127.0.0.1:${port}/postgres`,
-    /** Stops it with all its connections, and starts it again on the same folder and port. */
+    /** Stops it with all its connections. */
+    stop,
+    /** Starts it again on the same folder and port. */
+    start,
     restart: Effect.andThen(stop, start)
   }
 })

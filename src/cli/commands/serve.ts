@@ -1,7 +1,13 @@
 import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
-import { isTenantName, localTenant, type ServeSettings, ServedGateway } from "../../domain/serve/ServeSettings.ts"
+import {
+  drainSecondsOf,
+  isTenantName,
+  localTenant,
+  type ServeSettings,
+  ServedGateway
+} from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
@@ -84,8 +90,6 @@ const Started = Schema.Struct({
   /** The token that was made for this run; null when the settings have tokens. */
   token: Schema.NullOr(Schema.String)
 })
-
-const defaultDrainSeconds = 20
 
 /** The forms of the log. */
 const logFormats = ["text", "json"] as const
@@ -211,7 +215,7 @@ export const serve = <E extends { readonly message: string }, R>(
         if (settings.tools === true && settings.approve === "all") {
           yield* notify("every tenant's agents run any command as this user, without asking")
         }
-        return yield* ListenAddress.untilStopped(settings.drainSeconds ?? defaultDrainSeconds, notify)
+        return yield* ListenAddress.untilStopped(drainSecondsOf(settings), notify)
       }).pipe(
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),

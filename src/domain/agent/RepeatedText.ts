@@ -34,6 +34,8 @@ const clamp = (value: number, min: number, max: number): number => Math.min(Math
 const factor = 0x9e37_79b1 | 0
 const bucketShift = 32 - 15
 
+const noPlaces: Int32Array = new Int32Array()
+
 /** The powers of `factor` below a size. */
 const powersOf = (size: number): Int32Array => {
   const powers = new Int32Array(size)
@@ -80,13 +82,14 @@ export class RepeatedText {
 
   /** The size of the rings minus one. The size is a power of two that holds the reach and a chunk. */
   private readonly mask: number
-  private readonly powers: Int32Array
+  // The rings are made for the first character of a text and dropped with it: an agent that waits for its next task holds none.
+  private powers = noPlaces
   /** The tracked text, and the hash of all text before each place. Two hashes give that of the text between. */
-  private readonly codes: Uint16Array
-  private readonly before: Int32Array
+  private codes: Uint16Array = new Uint16Array()
+  private before = noPlaces
   /** The last place of a chunk in each bucket, and from each place the one before it in that bucket. */
-  private readonly heads = new Int32Array(1 << (32 - bucketShift)).fill(-1)
-  private readonly older: Int32Array
+  private heads = noPlaces
+  private older = noPlaces
 
   /** The number of tracked characters read, and where tracking began. */
   private length = 0
@@ -105,11 +108,15 @@ export class RepeatedText {
     // A shorter history could never hold a loop: it must hold all chunks of one side by side.
     const searchedChars = clamp(history, this.times * this.chunk, maxLimits.history)
     this.reach = Math.min(maxAverageGap * this.chunk * (this.times - 1), searchedChars - this.chunk)
-    const size = 2 ** Math.ceil(Math.log2(this.reach + this.chunk + 1))
-    this.mask = size - 1
+    this.mask = 2 ** Math.ceil(Math.log2(this.reach + this.chunk + 1)) - 1
+  }
+
+  private makeRings(): void {
+    const size = this.mask + 1
     this.powers = powersOf(size)
     this.codes = new Uint16Array(size)
     this.before = new Int32Array(size)
+    this.heads = new Int32Array(1 << (32 - bucketShift)).fill(-1)
     this.older = new Int32Array(size)
   }
 
@@ -126,7 +133,13 @@ export class RepeatedText {
 
   /** Forgets the text and its structure, because another text begins. */
   reset(): void {
-    this.forget()
+    this.length = 0
+    this.floor = 0
+    this.powers = noPlaces
+    this.codes = new Uint16Array()
+    this.before = noPlaces
+    this.heads = noPlaces
+    this.older = noPlaces
     this.beginLine("undecided")
     this.backticks = 0
     this.inCode = false
@@ -198,6 +211,7 @@ export class RepeatedText {
 
   /** Adds a tracked character. Returns whether the chunk that it ends makes a loop. */
   private completes(code: number): boolean {
+    if (this.length === 0) this.makeRings()
     const { before, chunk, codes, heads, mask, older } = this
     codes[this.length & mask] = code
     const hash = Math.imul((before[this.length & mask] ?? 0) + code, factor)

@@ -72,6 +72,8 @@ export type OnDisconnect = typeof OnDisconnect.Type
  */
 export const ServedGateway = Schema.Literals(["tokens", "keys"])
 
+const defaultDrainSeconds = 20
+
 /** The setting `serve`. */
 export const ServeSettings = Schema.Struct({
   tokens: Schema.optionalKey(
@@ -119,7 +121,7 @@ export const ServeSettings = Schema.Struct({
   ),
   drainSeconds: Schema.optionalKey(
     whole(0).annotate({
-      description: "Seconds for running turns to finish when the server stops (default 20)",
+      description: `Seconds for running turns to finish when the server stops (default ${defaultDrainSeconds})`,
       expected: "a whole number of seconds, such as 20"
     })
   ),
@@ -131,6 +133,9 @@ export const ServeSettings = Schema.Struct({
   )
 })
 export type ServeSettings = typeof ServeSettings.Type
+
+/** Seconds that running turns get when the server stops. */
+export const drainSecondsOf = ({ drainSeconds = defaultDrainSeconds }: ServeSettings): number => drainSeconds
 
 /** The limits of a tenant. */
 export const limitsOf = ({ limits, tenants = {} }: ServeSettings, tenant: string): TenantLimits => ({

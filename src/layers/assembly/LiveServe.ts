@@ -1,6 +1,6 @@
 import { Cache, Context, Duration, Effect, Exit, FileSystem, Layer, Path, Redacted } from "effect"
 import { SqlClient } from "effect/sql"
-import { localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
+import { drainSecondsOf, localTenant, type ServeSettings, type TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { Model } from "../../services/model/Model.ts"
 import { ApiTokens } from "../../services/serve/ApiTokens.ts"
 import * as ClusterSessions from "../../services/serve/ClusterSessions.ts"
@@ -52,7 +52,6 @@ export interface LiveServeOptions extends Omit<HttpServing.HttpServingOptions, "
 export const hasSqlite = SqliteClient.isAvailable
 
 const defaultBodyBytes = 4 * 1024 * 1024
-const defaultDrainSeconds = 20
 
 /** The user's settings for the agents of a tenant, which cannot change them. */
 const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
@@ -68,21 +67,21 @@ const readOnly = (settings: Settings["Service"]): Settings["Service"] => ({
 const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
   Layer.effect(
     SessionStore,
-    Effect.map(SessionStore, (store) => ({ ...store, open: (id: string) => store.open(id, { takeOver: true }) }))
-  ).pipe(Layer.provide(SqlSessionStore.layer({ tenant })), Layer.provide(Layer.succeed(SqlClient.SqlClient, client)))
-
-const sqlRecords = (tenant: string, client: SqlClient.SqlClient) =>
-  Layer.provide(SqlSessionRecords.layer(tenant), Layer.succeed(SqlClient.SqlClient, client))
-
-/** The sessions of a tenant with their records: whoever deletes a session, also because its time is over, deletes both. */
-const withRecords = Layer.effect(
-  SessionStore,
-  Effect.gen(function* () {
-    const store = yield* SessionStore
-    const records = yield* SessionRecords
-    return { ...store, remove: (id: string) => Effect.andThen(store.remove(id), records.remove(id)) }
-  })
-)
+    Effect.gen(function* () {
+      const store = yield* SessionStore
+      const records = yield* SessionRecords
+      return {
+        ...store,
+        open: (id: string) => store.open(id, { takeOver: true }),
+        // Whoever deletes a session, also because its time is over, deletes both.
+        remove: (id: string) => Effect.andThen(store.remove(id), records.remove(id))
+      }
+    })
+  ).pipe(
+    Layer.provide(SqlSessionStore.layer({ tenant })),
+    Layer.provideMerge(SqlSessionRecords.layer(tenant)),
+    Layer.provide(Layer.succeed(SqlClient.SqlClient, client))
+  )
 
 /** The home of a tenant other than `local`. */
 const homeOf = Effect.fnUntraced(function* (tenant: string) {
@@ -111,11 +110,9 @@ const makeRuntime = Effect.fnUntraced(function* (
   const places = tenant === localTenant ? undefined : yield* makeFolders(tenant, settings)
   const model = metered(yield* Model, tenant, yield* TenantLimiter, yield* TokenCounter)
   const stored =
-    client === undefined
-      ? FileSessionRecords.layer(places?.home ?? (yield* homeFolder))
-      : Layer.merge(sqlStore(tenant, client), sqlRecords(tenant, client))
+    client === undefined ? FileSessionRecords.layer(places?.home ?? (yield* homeFolder)) : sqlStore(tenant, client)
   return yield* Layer.build(
-    Layer.merge(Layer.provideMerge(withRecords, stored), Layer.succeed(Settings, readOnly(yield* Settings))).pipe(
+    Layer.merge(stored, Layer.succeed(Settings, readOnly(yield* Settings))).pipe(
       Layer.provideMerge(LiveRuntime.layer({ ...places, model: Layer.succeed(Model, model), version }))
     )
   )
@@ -179,7 +176,7 @@ const clustered = (options: LiveServeOptions, store: Exclude<ServeStore, { reado
       const engine =
         store._tag === "Sqlite"
           ? ClusterEngine.single
-          : ClusterEngine.among({ ...store, drainSeconds: options.settings.drainSeconds ?? defaultDrainSeconds })
+          : ClusterEngine.among({ ...store, drainSeconds: drainSecondsOf(options.settings) })
       const isRunner = store._tag === "Sqlite" || store.runner !== undefined
       const sessions = ClusterSessions.layer(options)
       return (isRunner ? Layer.merge(sessions, runner(options)) : sessions).pipe(

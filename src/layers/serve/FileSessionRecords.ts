@@ -1,15 +1,11 @@
-import { Effect, FileSystem, Layer, Option, Path, Schema, Semaphore } from "effect"
-import { SessionRecord } from "../../domain/serve/SessionRecord.ts"
+import { Effect, FileSystem, Layer, Path, Semaphore } from "effect"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
-import { fromJson } from "../../domain/text/JsonText.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
-import { SessionRecords } from "../../services/serve/SessionRecords.ts"
+import { changedText, decode, SessionRecords } from "../../services/serve/SessionRecords.ts"
+import { recordFile } from "../session/SessionFolder.ts"
 import { withSessionErrors } from "../session/SessionStoreErrors.ts"
 
 /** What clients set for sessions, in files of a tenant's folder. */
-
-const encode = Schema.encodeSync(fromJson(SessionRecord))
-const decode = Schema.decodeUnknownOption(fromJson(SessionRecord))
 
 const readConcurrency = 16
 
@@ -22,20 +18,27 @@ export const layer = (home: string) =>
       const fs = yield* FileSystem.FileSystem
       const path = yield* Path.Path
       const changing = yield* Semaphore.make(1)
-      const fileOf = (id: string) => path.join(home, "served", `${id}.json`)
+      const fileOf = (id: string) => recordFile({ directory: path.join(home, "sessions"), path }, id)
+      const all = Effect.map(
+        Effect.catchIf(fs.readDirectory(path.join(home, "served")), isNotFound, () => Effect.succeed([])),
+        (names) => names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -".json".length)] : []))
+      )
       const read = (id: string) =>
         Effect.map(
           Effect.catchIf(fs.readFileString(fileOf(id)), isNotFound, () => Effect.undefined),
-          (text) => Option.toArray(Option.map(decode(text), (record) => [id, record] as const))
+          (text) => (text === undefined ? [] : [[id, decode(text)] as const])
         )
       return SessionRecords.of({
         get: (ids) =>
-          Effect.forEach(ids, read, { concurrency: readConcurrency }).pipe(
+          Effect.flatMap(ids === undefined ? all : Effect.succeed(ids), (wanted: ReadonlyArray<string>) =>
+            Effect.forEach(wanted, read, { concurrency: readConcurrency })
+          ).pipe(
             Effect.map((records) => new Map(records.flat())),
             withSessionErrors("read")
           ),
         change: (id, to) =>
-          Effect.flatMap(read(id), ([found]) => AtomicFile.writePrivate(fileOf(id), encode(to(found?.[1] ?? {})))).pipe(
+          Effect.flatMap(read(id), ([found]) => changedText(id, found?.[1], to)).pipe(
+            Effect.flatMap((text) => AtomicFile.writePrivate(fileOf(id), text)),
             changing.withPermit,
             Effect.provideContext(platform),
             withSessionErrors("append", id)

@@ -2,8 +2,8 @@ import * as NodeHttpServerRequest from "@effect/platform-node/NodeHttpServerRequ
 import { Clock, Effect } from "effect"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as HttpServerResponse from "effect/http/HttpServerResponse"
+import { newId } from "../../services/platform/NewId.ts"
 import { RequestRecord } from "../../services/serve/RequestRecord.ts"
-import { newId } from "../../services/serve/StoredSessions.ts"
 
 /** Logs requests: one line for each, when its answer has been sent or its client has gone. */
 

@@ -1,15 +1,11 @@
-import { Effect, Layer, Option, Schedule, Schema } from "effect"
-import { SqlClient } from "effect/sql"
-import { SessionRecord } from "../../domain/serve/SessionRecord.ts"
-import { fromJson } from "../../domain/text/JsonText.ts"
-import { SessionRecords } from "../../services/serve/SessionRecords.ts"
+import { Effect, Layer, Schedule } from "effect"
+import { SqlClient, type SqlError } from "effect/sql"
+import { changedText, decode, SessionRecords } from "../../services/serve/SessionRecords.ts"
+import type { SessionStoreError } from "../../services/session/SessionStore.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { databaseError } from "../session/SqlSessionBacking.ts"
 
 /** What clients set for sessions, in a table of the database. */
-
-const encode = Schema.encodeSync(fromJson(SessionRecord))
-const decode = Schema.decodeUnknownOption(fromJson(SessionRecord))
 
 /** The records of a tenant. Of two servers that make the table at the same time, one fails, and finds it at its next attempt. */
 export const layer = (tenant: string) =>
@@ -18,7 +14,9 @@ export const layer = (tenant: string) =>
     Effect.gen(function* () {
       const sql = yield* SqlClient.SqlClient
       const inDatabase = (operation: string) =>
-        Effect.mapError((error: Parameters<typeof databaseError>[1]) => databaseError(operation, error))
+        Effect.mapError((error: SessionStoreError | SqlError.SqlError) =>
+          error._tag === "SqlError" ? databaseError(operation, error) : error
+        )
       yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_session_records (
         tenant TEXT NOT NULL,
         session TEXT NOT NULL,
@@ -27,18 +25,12 @@ export const layer = (tenant: string) =>
       )`.pipe(Effect.retry({ schedule: Schedule.spaced("100 millis"), times: 3 }), inDatabase("open the database"))
       return SessionRecords.of({
         get: (ids) =>
-          ids.length === 0
+          ids?.length === 0
             ? Effect.succeed(new Map())
             : sql<{ readonly session: string; readonly record: string }>`SELECT session, record
-                FROM palimpsest_session_records WHERE tenant = ${tenant} AND ${sql.in("session", ids)}`.pipe(
-                Effect.map(
-                  (rows) =>
-                    new Map(
-                      rows.flatMap(({ record, session }) =>
-                        Option.toArray(Option.map(decode(record), (decoded) => [session, decoded] as const))
-                      )
-                    )
-                ),
+                FROM palimpsest_session_records WHERE tenant = ${tenant}
+                AND ${ids === undefined ? sql`TRUE` : sql.in("session", ids)}`.pipe(
+                Effect.map((rows) => new Map(rows.map(({ record, session }) => [session, decode(record)]))),
                 inDatabase("read")
               ),
         change: (id, to) =>
@@ -47,7 +39,7 @@ export const layer = (tenant: string) =>
             const [row] = yield* sql<{ readonly record: string }>`INSERT INTO palimpsest_session_records AS kept
               ${sql.insert({ tenant, session: id, record: "{}" })}
               ON CONFLICT (tenant, session) DO UPDATE SET record = kept.record RETURNING record`
-            const record = encode(to(Option.getOrElse(decode(row?.record), () => ({}))))
+            const record = yield* changedText(id, decode(row?.record ?? "{}"), to)
             yield* sql`UPDATE palimpsest_session_records SET record = ${record}
               WHERE tenant = ${tenant} AND session = ${id}`
           }).pipe((work) => inTransaction(sql, work), inDatabase("append")),

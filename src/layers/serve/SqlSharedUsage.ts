@@ -1,8 +1,8 @@
 import { Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient, type SqlError, type Statement } from "effect/sql"
 import { periods } from "../../domain/serve/TenantUsage.ts"
+import { newId } from "../../services/platform/NewId.ts"
 import { SharedUsage, type UsageOfAll } from "../../services/serve/SharedUsage.ts"
-import { newId } from "../../services/serve/StoredSessions.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
 import { DatabaseError } from "./ClusterEngine.ts"
 

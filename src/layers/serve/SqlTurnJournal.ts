@@ -2,6 +2,7 @@ import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
 import { eventId, ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
+import { Unavailable } from "../../services/serve/ServeErrors.ts"
 import { entityId } from "../../services/serve/SessionEntity.ts"
 import { type Journal, TurnJournal } from "../../services/serve/TurnJournal.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
@@ -137,7 +138,8 @@ const forget = (sql: SqlClient.SqlClient, tenant: string, id: string) =>
   sql`DELETE FROM palimpsest_turn_events WHERE tenant = ${tenant} AND session = ${id}`.pipe(
     Effect.andThen(sql`DELETE FROM palimpsest_turn_owners WHERE tenant = ${tenant} AND session = ${id}`),
     Effect.andThen(forgetEntity(sql, entityId(tenant, id))),
-    Effect.ignore({ log: "Warn" })
+    Effect.tapError((error) => Effect.logWarning(`serve: the events of a session are not deleted: ${error.message}`)),
+    Effect.mapError(() => new Unavailable({ message: "not everything of the session is deleted; delete it again" }))
   )
 
 /** The journal, with its tables. */

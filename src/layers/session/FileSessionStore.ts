@@ -28,6 +28,7 @@ import {
   logFile,
   openBlobs,
   publishFile,
+  recordFile,
   type SessionFolder,
   sessionIds,
   syncFolder,
@@ -167,6 +168,7 @@ const removeSession = Effect.fnUntraced(function* (folder: SessionFolder, catalo
   // The log is removed first, and durably: without it, the other files are no session.
   yield* Effect.uninterruptible(Effect.andThen(fs.remove(logFile(folder, id), { force: true }), syncFolder(folder)))
   yield* fs.remove(titleFile(folder, id), { force: true })
+  yield* fs.remove(recordFile(folder, id), { force: true })
   yield* fs.remove(blobFolder(folder, id), { recursive: true, force: true })
   yield* forgetSession(catalogue, id)
 }, Effect.scoped)

@@ -358,7 +358,8 @@ const makeBacking = Effect.fnUntraced(function* ({ prefix = "palimpsest/" }: Key
     list: (id) => withStoreErrors("list")(list(state, id)),
     rename: (id, title) => withStoreErrors("rename")(rename(state, id, title)),
     remove: (id) => withStoreErrors("remove")(alone(state, id)(remove(state, id))),
-    putBlob: (id, hash, bytes) => withStoreErrors("append")(store.set(`${id}/blob/${hash}`, bytes)),
+    // A store in memory keeps what it is given.
+    putBlob: (id, hash, bytes) => withStoreErrors("append")(store.set(`${id}/blob/${hash}`, bytes.slice())),
     getBlob: (id, hash) => withStoreErrors("read")(store.getUint8Array(`${id}/blob/${hash}`)),
     findBlobs: (id, prefix) => withStoreErrors("read")(findBlobs(state, id, prefix))
   })

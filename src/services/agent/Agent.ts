@@ -89,7 +89,11 @@ const runLoop = Effect.fn("Agent.run")(
     yield* equip(profile)
     const model = options.model ?? (route === undefined ? undefined : yield* run.bounds.unlessStopped(route(input)))
     if (model !== (yield* chat.settings).routed) yield* reconfigure(chat, { routed: model })
-    if (loops !== undefined) yield* loops.reset
+    if (loops !== undefined) {
+      yield* loops.reset
+      // A session that waits for its user holds no text of the answer before.
+      yield* Effect.addFinalizer(() => loops.again)
+    }
     // A message takes the place of what an earlier run left open; without one, the run goes on with it.
     if (open.length > 0 && !isSilent(input)) yield* abandonCalls(profile)
     else if (open.length > 0 && !(yield* takeUp(run, open))) return

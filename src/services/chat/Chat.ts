@@ -301,7 +301,10 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
   if (strategy !== undefined) yield* (yield* Compression).runner(strategy)
   const before = yield* Ref.get(chat.settings)
   const { model } = changes
-  if (model !== undefined && model !== askedModel(yield* Ref.get(chat.session), { ...before, routed: undefined })) {
+  if (
+    model !== undefined &&
+    model !== askedModel(yield* Ref.get(chat.session), { ...before, chosen: undefined, routed: undefined })
+  ) {
     yield* commit(chat, { _tag: "ModelSwitched", at: yield* Clock.currentTimeMillis, model })
   }
   if (changes.prepareAt === 0 || (changes.policy !== undefined && changes.policy !== before.policy)) {

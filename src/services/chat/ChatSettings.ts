@@ -24,7 +24,9 @@ export interface ModelSettings {
 export interface ChatSettings {
   /** The model to ask when the session names none. */
   readonly model: string
-  /** The model to ask now, whatever model the session names. It is not stored in the session. */
+  /** The model to ask, also for summaries, whatever model the session names. It is not stored in the session. */
+  readonly chosen?: string | undefined
+  /** The model to ask now, whatever model the session names or is chosen. It is not stored in the session. */
   readonly routed?: string | undefined
   /**
    * Whether the model that a session names cannot be asked here; then `model` is asked in its place, also for summaries. Default: models of an

@@ -20,7 +20,8 @@ import * as WindowGuard from "./WindowGuard.ts"
 
 /** Returns the model that a session asks: its own, unless that is not available here. */
 export const askedModel = ({ model, started }: Session, settings: ChatSettings): string => {
-  if (settings.routed !== undefined) return settings.routed
+  const named = settings.routed ?? settings.chosen
+  if (named !== undefined) return named
   if (model === undefined) return settings.model
   const isForeign =
     settings.isUnavailable?.(model) ??
@@ -30,7 +31,10 @@ export const askedModel = ({ model, started }: Session, settings: ChatSettings):
 
 /** Returns the model that decides which one writes summaries: the one that is asked. Undefined: the session names none. */
 export const summaryFamily = (session: Session, settings: ChatSettings): string | undefined => {
-  const isDefault = session.model === undefined && settings.isUnavailable?.(modelFor("compression", "").model) !== true
+  const isDefault =
+    session.model === undefined &&
+    settings.chosen === undefined &&
+    settings.isUnavailable?.(modelFor("compression", "").model) !== true
   return isDefault ? undefined : askedModel(session, { ...settings, routed: undefined })
 }
 

@@ -1,5 +1,4 @@
 import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
 import { modelNames, type ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
 import { askableModel, noProviderText } from "../../domain/model/ModelRoute.ts"
@@ -15,6 +14,7 @@ import type { HookSystem } from "../hooks/HookSystem.ts"
 import { Model } from "../model/Model.ts"
 import * as ModelWindows from "../model/ModelWindows.ts"
 import { EnvFiles, envNoticeText } from "../platform/EnvFiles.ts"
+import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -251,11 +251,6 @@ export const findSession = Effect.fn("SessionOpening.findSession")(function* (
 })
 
 const isId = (name: string) => /^[A-Za-z0-9_-]{1,64}$/.test(name)
-
-const newId = Effect.gen(function* () {
-  const random = yield* SecureRandom.SecureRandom.pipe(Effect.provide(SecureRandom.layerWebCrypto))
-  return yield* random.uuidV7()
-})
 
 /** The id to open, and the session that is stored under it, if there is one. */
 interface Selection {

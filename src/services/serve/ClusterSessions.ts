@@ -3,8 +3,9 @@ import { EntityAddress, EntityId, MessageStorage, Sharding, type Snowflake } fro
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
-import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import { drainSecondsOf, type ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { hasWords } from "../../domain/serve/SessionLedger.ts"
+import { newId } from "../platform/NewId.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
@@ -14,6 +15,7 @@ import { type MessageToSend, ServedSessions } from "./ServedSessions.ts"
 import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { entityId, SessionEntity, TurnEnd } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
+import * as TenantData from "./TenantData.ts"
 import { TurnJournal } from "./TurnJournal.ts"
 
 /**
@@ -67,7 +69,7 @@ const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(ent
 const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
 
 const shown = ({ stored }: Front, tenant: string, summary: SessionSummary) =>
-  StoredSessions.withMetadata(stored, tenant, rowOf(summary))
+  StoredSessions.shownRow(stored, tenant, rowOf(summary))
 
 /** Asks the runner of an existing session. Waits while no runner has the session. */
 const ask = <A, E extends { readonly _tag: string }>(
@@ -279,7 +281,7 @@ const send = Effect.fnUntraced(function* (
   const { limiter } = front.stored
   yield* accepting(front)
   yield* StoredSessions.existing(front.stored, tenant, id)
-  const messageId = message.id ?? (yield* StoredSessions.newId)
+  const messageId = message.id ?? (yield* newId)
   const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
   const before = isRunning ? yield* StoredSessions.messageOf(front.stored, tenant, id, messageId) : held
   if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
@@ -338,13 +340,17 @@ const events = Effect.fnUntraced(function* (front: Front, tenant: string, id: st
 })
 
 const remove = Effect.fnUntraced(function* (front: Front, tenant: string, id: string) {
-  yield* ask(front, tenant, id, (session) => session.Close())
+  const forget = front.journal?.forget(tenant, id) ?? Effect.void
+  yield* ask(front, tenant, id, (session) => session.Close()).pipe(
+    // An earlier deletion may have ended before this.
+    Effect.tapError((error) => (error._tag === "NotFound" ? forget : Effect.void))
+  )
   yield* Effect.catchTag(StoredSessions.remove(front.stored, tenant, id, 40), "SessionStoreError", (error) =>
     error.reason._tag === "SessionLocked"
       ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
       : storeError(error)
   )
-  if (front.journal !== undefined) yield* front.journal.forget(tenant, id)
+  yield* forget
 })
 
 const fork = Effect.fnUntraced(function* (
@@ -367,7 +373,7 @@ const compress = Effect.fnUntraced(function* (
   { focus, force }: Parameters<ServedSessions["Service"]["compress"]>[2]
 ) {
   yield* accepting(front)
-  const request = yield* StoredSessions.newId
+  const request = yield* newId
   const payload = { request, focus: focus ?? null, force: force ?? null }
   return yield* ask(front, tenant, id, (session) => session.Compress(payload)).pipe(
     // A connection without data is closed a little later.
@@ -392,7 +398,7 @@ const drain = Effect.fnUntraced(function* (front: Front) {
   front.isDraining = true
   if (front.answering.size > 0) {
     yield* Effect.repeat(isQuiet(front), { schedule: Schedule.spaced("250 millis"), until: (quiet) => quiet }).pipe(
-      Effect.timeoutOption(`${front.settings.drainSeconds ?? 20} seconds`)
+      Effect.timeoutOption(`${drainSecondsOf(front.settings)} seconds`)
     )
     // Gives the streams a moment to send their end.
     yield* Effect.sleep("500 millis")
@@ -439,9 +445,9 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
       ask(front, tenant, id, (session) => session.Recall({ handle, selection })),
     search: (tenant, id, pattern, maxTokens) =>
       ask(front, tenant, id, (session) => session.Search({ pattern, maxTokens })),
-    exportAll: (tenant) => StoredSessions.exportAll(stored, tenant),
+    exportAll: (tenant) => TenantData.exportAll(stored, tenant),
     removeAll: (tenant) =>
-      StoredSessions.removeAll(
+      TenantData.removeAll(
         stored,
         tenant,
         (id) =>

@@ -31,6 +31,8 @@ export const storeError = (error: SessionStoreError): Effect.Effect<never, Serve
       return Effect.fail(new Conflict({ message: `session ${reason.id} exists already; choose another id` }))
     case "SessionLocked":
       return Effect.fail(new Conflict({ message: `session ${reason.id} is in use by another process; close it there` }))
+    case "SessionTaken":
+      return Effect.fail(new Unavailable({ message: `another server took session ${reason.id} over; send it again` }))
     case "SessionUnavailable":
       return SqlError.isSqlError(reason.cause) && reason.cause.isRetryable
         ? Effect.andThen(

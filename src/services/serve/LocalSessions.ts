@@ -1,6 +1,7 @@
 import { Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { type EntryId, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { drainSecondsOf } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
@@ -12,6 +13,7 @@ import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, Conflict, NotFound } from "./ServeErrors.ts"
 import { send, streamed, turnOf } from "./SessionTurns.ts"
 import * as StoredSessions from "./StoredSessions.ts"
+import * as TenantData from "./TenantData.ts"
 
 /** The sessions of this process. Each is opened here when it is first written, and its turns run here. */
 
@@ -34,7 +36,7 @@ const row = (state: State, tenant: string, summary: SessionSummary) => {
 }
 
 const shown = (state: State, tenant: string, summary: SessionSummary) =>
-  StoredSessions.withMetadata(state.stored, tenant, row(state, tenant, summary))
+  StoredSessions.shownRow(state.stored, tenant, row(state, tenant, summary))
 
 const cancel = (state: State, tenant: string, id: string) =>
   Effect.flatMap(StoredSessions.existing(state.stored, tenant, id), () =>
@@ -174,8 +176,8 @@ const search = (state: State, ...[tenant, id, pattern, maxTokens]: Arguments<"se
 const endWaiting = ({ opened }: State) =>
   Effect.forEach(
     opened.values(),
-    ({ questions, running }) =>
-      running?.fiber === undefined || !questions.isWaiting ? Effect.void : Fiber.interrupt(running.fiber),
+    ({ running, waitsForClients }) =>
+      running?.fiber === undefined || !waitsForClients ? Effect.void : Fiber.interrupt(running.fiber),
     { discard: true }
   )
 
@@ -184,7 +186,7 @@ const drain = Effect.fnUntraced(function* (state: State) {
   state.isDraining = true
   yield* FiberSet.awaitEmpty(state.turns).pipe(
     Effect.raceFirst(Effect.forever(Effect.delay(endWaiting(state), "100 millis"))),
-    Effect.timeoutOption(`${state.settings.drainSeconds ?? 20} seconds`)
+    Effect.timeoutOption(`${drainSecondsOf(state.settings)} seconds`)
   )
   yield* FiberSet.clear(state.turns)
   for (const session of state.opened.values()) {
@@ -227,11 +229,9 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     turnBack: (tenant, id, by) => turnBack(state, tenant, id, by),
     recall: (tenant, id, handle, selection) => recall(state, tenant, id, handle, selection),
     search: (tenant, id, pattern, maxTokens) => search(state, tenant, id, pattern, maxTokens),
-    exportAll: (tenant) => StoredSessions.exportAll(stored, tenant),
+    exportAll: (tenant) => TenantData.exportAll(stored, tenant),
     removeAll: (tenant) =>
-      StoredSessions.removeAll(stored, tenant, (id) =>
-        Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))
-      ),
+      TenantData.removeAll(stored, tenant, (id) => Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))),
     branch: (tenant, id, at) => branchTo(state, tenant, id, at),
     isBusy: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.running !== undefined),
     close: (tenant, id) => close(state, tenant, id),

@@ -1,5 +1,7 @@
 import { Effect, Fiber, FiberSet, Metric, RcMap } from "effect"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
+import { reconfigure } from "../chat/Chat.ts"
+import { newId } from "../platform/NewId.ts"
 import * as Runtime from "../runtime/Runtime.ts"
 import { noticeText } from "../runtime/RuntimeNotice.ts"
 import { SessionSteps } from "./DurableCompression.ts"
@@ -75,7 +77,9 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
     })
   )
   questions.attach(agent.chat)
-  const name = (yield* StoredSessions.newId).slice(-12)
+  const { model } = yield* StoredSessions.recordOf(stored, tenant, id)
+  yield* Effect.catch(reconfigure(agent.chat, { chosen: model }), openError)
+  const name = (yield* newId).slice(-12)
   const session = new OpenedSession(
     id,
     agent,

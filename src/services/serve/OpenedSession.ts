@@ -79,6 +79,12 @@ export class OpenedSession {
   isLost = false
   /** The number of the first event in the journal. */
   private kept: number | undefined
+  /** The calls of the running turn that clients know of, and those of them that run. */
+  private shownCalls = new Set<string>()
+  private runningCalls = new Set<string>()
+  /** Questions about calls that clients do not know of yet. */
+  private early: ReadonlyArray<{ readonly call: string; readonly turn: ServedTurn; readonly question: CallQuestion }> =
+    []
 
   /** `journal`: stores events before clients receive them; `last`: the turn that it holds. */
   constructor(
@@ -118,6 +124,18 @@ export class OpenedSession {
   /** Sends an event to clients: at once, or with a journal once the event is stored. */
   publish(event: ServedEvent): void {
     if (this.isLost) return
+    this.put(event)
+    const { event: happened } = event
+    if (happened._tag === "ToolCallStarted") this.runningCalls.add(happened.id)
+    if (happened._tag === "ToolCallResponse") this.runningCalls.delete(happened.id)
+    if (happened._tag !== "ToolCallRequest") return
+    this.shownCalls.add(happened.id)
+    const { early } = this
+    this.early = []
+    for (const { call, question, turn } of early) this.askClients(turn, question, call)
+  }
+
+  private put(event: ServedEvent): void {
     if (this.save === undefined) return this.tell([event])
     this.waiting.push(event)
     Deferred.doneUnsafe(this.isWaiting, Effect.void)
@@ -170,7 +188,7 @@ export class OpenedSession {
     this.turns.set(message, turn)
     const [oldest] = this.turns.keys()
     if (this.turns.size > maxTurns && oldest !== undefined) this.turns.delete(oldest)
-    this.running = turn
+    this.run(turn)
     this.publish({ message, event: { _tag: "TurnStarted", text } })
     return turn
   }
@@ -179,8 +197,21 @@ export class OpenedSession {
   resume({ message, start, words }: ServedTurn): ServedTurn {
     const turn = makeTurn(message, words, start, undefined)
     this.turns.set(message, turn)
-    this.running = turn
+    this.run(turn)
     return turn
+  }
+
+  private run(turn: ServedTurn): void {
+    this.running = turn
+    this.shownCalls = new Set()
+    this.runningCalls = new Set()
+    this.early = []
+  }
+
+  /** Whether the turn does nothing but wait for clients. */
+  get waitsForClients(): boolean {
+    const { ofRunningCalls, size } = this.questions.waiting
+    return size > 0 && this.runningCalls.size <= ofRunningCalls
   }
 
   /** Returns the events of a turn that clients received. */
@@ -189,8 +220,15 @@ export class OpenedSession {
     return events.flatMap((one) => (one.message === message ? [one.event] : []))
   }
 
-  /** Shows a question of a turn to the clients, unless they have it from the process that began the turn. */
-  askClients(turn: ServedTurn, question: CallQuestion): void {
+  /**
+   * Shows a question of a turn to the clients, unless they have it from the process that began the turn. `call`: the call that
+   * this run of the turn asks about, whose request comes first.
+   */
+  askClients(turn: ServedTurn, question: CallQuestion, call: string | undefined): void {
+    if (call !== undefined && !this.shownCalls.has(call)) {
+      this.early = [...this.early, { call, turn, question }]
+      return
+    }
     const isShown = this.eventsOf(turn).some((event) => event._tag === "Question" && event.call === question.call)
     if (!isShown) this.publish({ message: turn.message, event: { _tag: "Question", ...question } })
   }

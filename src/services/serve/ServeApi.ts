@@ -175,7 +175,7 @@ const SessionsGroup = HttpApiGroup.make("sessions")
     }).annotateMerge(
       described(
         "List sessions, the one written last first",
-        "`search`: words of the title, the first message or the id. `cursor`: the `next` of the page before."
+        "`search`: words of the title, the first message, the metadata or the id. `cursor`: the `next` of the page before."
       )
     ),
     HttpApiEndpoint.post("create", "/", {

@@ -35,6 +35,10 @@ const defaultChars = 2_000
 const defaultSearchTokens = 4_000
 const defaultRows = 100
 
+const noToken = new Unauthorized({
+  message: "the header Authorization must be Bearer and a valid token of this server"
+})
+
 /** Returns the semaphore of a tenant. */
 const tenantSemaphores = (permits: number) => {
   const made = new Map<string, Semaphore.Semaphore>()
@@ -124,7 +128,11 @@ const tenants = HttpApiBuilder.group(
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
     return handlers.handleAll({
-      exportAll: () => asStream(limiter)((tenant) => served.exportAll(tenant)),
+      exportAll: () =>
+        Effect.flatMap(Caller, ({ revoked }) =>
+          // It breaks off: an export that ends is whole.
+          Effect.map(asStream(limiter)(served.exportAll), Stream.interruptWhen(Effect.andThen(revoked, noToken)))
+        ),
       removeAll: () => of((tenant) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
     })
   })
@@ -174,9 +182,7 @@ const authorization = Layer.effect(
         const record = yield* RequestRecord
         record.route = endpoint.path
         if (tenant === undefined) {
-          return yield* new Unauthorized({
-            message: "the header Authorization must be Bearer and a valid token of this server"
-          })
+          return yield* noToken
         }
         record.tenant = tenant
         yield* limiter.request(tenant)

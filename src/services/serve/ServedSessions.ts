@@ -32,7 +32,7 @@ export interface ListOptions {
   readonly totals: boolean
   /** The `next` of the page before. */
   readonly cursor?: string | undefined
-  /** Words of the title, the first message or the id. */
+  /** Words of the title, the first message, the metadata or the id. */
   readonly search?: string | undefined
 }
 

@@ -5,6 +5,7 @@ import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import { reconfigure } from "../chat/Chat.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
+import { newId } from "../platform/NewId.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
@@ -44,7 +45,7 @@ const runTurn = Effect.fnUntraced(function* (
     model: settings.model
   }
   session.instruction = settings.instruction
-  const configured = reconfigure(agent.chat, { generation: settings.generation })
+  const configured = reconfigure(agent.chat, { generation: settings.generation, chosen: settings.model })
   const work = Stream.unwrap(Effect.as(configured, agent.send(parts, options))).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
@@ -107,7 +108,7 @@ export const send = Effect.fnUntraced(function* (
   lastId: string | undefined
 ) {
   yield* accepting(state)
-  const messageId = message.id ?? (yield* StoredSessions.newId)
+  const messageId = message.id ?? (yield* newId)
   const turn = yield* within(
     state,
     tenant,
@@ -153,7 +154,7 @@ export const send = Effect.fnUntraced(function* (
       }
       // No other request runs between the check of `running` and this.
       const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
-      session.questions.begin(record, whole, (question) => session.askClients(turn, question))
+      session.questions.begin(record, whole, (question, call) => session.askClients(turn, question, call))
       yield* Metric.modify(runningTurns, 1)
       // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
       // added again.

@@ -1,8 +1,6 @@
-import { Clock, Effect, Option, Schedule, Stream } from "effect"
-import * as SecureRandom from "effect/crypto/SecureRandom"
+import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
-import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
   ledgerOf,
@@ -14,8 +12,8 @@ import {
 import { changed, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
-import * as Bytes from "../../domain/text/Bytes.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
+import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import { SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
@@ -23,21 +21,16 @@ import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
 import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { BadRequest, Conflict, NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
-import { SessionRecords } from "./SessionRecords.ts"
+import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { readable, SessionRecords, type StoredRecord } from "./SessionRecords.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
 import { openQuestions } from "./TurnQuestions.ts"
 
 /** The stored sessions of tenants: what can be read and written without opening a conversation. */
 
-/** Makes an id that no other session or message has. */
-export const newId = SecureRandom.SecureRandom.use((random) => random.uuidV7()).pipe(
-  Effect.provide(SecureRandom.layerWebCrypto)
-)
-
 /** What clients read of a session with a broken log. */
-const unreadable = "it cannot be read"
+export const unreadable = "it cannot be read"
 
 /** A session as its summary shows it. */
 type Row = Omit<SessionRow, "metadata">
@@ -59,6 +52,15 @@ export const rowOf = (summary: SessionSummary, running: string | null, isOpen: b
   problem: summary.problem === undefined ? null : unreadable
 })
 
+const withRecord = (row: Row, { metadata = {}, model }: SessionRecord): SessionRow => ({
+  ...row,
+  metadata,
+  model: model ?? row.model
+})
+
+/** What a list shows of a record. */
+const readableOf = (record: StoredRecord = Option.none()): SessionRecord => Option.getOrElse(record, () => ({}))
+
 /** Maximum number of cached totals, so that a list does not read each log again. */
 const maxTotals = 1_000
 
@@ -73,21 +75,39 @@ export interface StoredSessions {
   readonly model: string | undefined
   /** The totals of sessions that were read. */
   readonly totals: Map<string, LedgerTotals>
+  /** The sessions of tenants in the order of lists, as the first page read them: the pages after it are of the same list. */
+  readonly lists: Cache.Cache<string, ReadonlyArray<SessionSummary>, ServeError>
 }
+
+/** How long the pages of a list are of what its first page read. */
+const listLifetime = "10 seconds"
+/** Tenants whose lists are kept. */
+const maxLists = 8
 
 /** Makes the state of stored sessions. */
 export const make = Effect.fnUntraced(function* (model: string | undefined) {
-  return {
-    runtimes: yield* TenantRuntimes,
+  const runtimes = yield* TenantRuntimes
+  const listed = (tenant: string) =>
+    Effect.map(
+      store({ runtimes }, tenant, ({ summaries }) => summaries),
+      (all): ReadonlyArray<SessionSummary> => userSessions(all).toSorted(inOrder)
+    )
+  const stored: StoredSessions = {
+    runtimes,
     limiter: yield* TenantLimiter,
     model,
-    totals: new Map()
-  } satisfies StoredSessions as StoredSessions
+    totals: new Map(),
+    lists: yield* Cache.makeWith(listed, {
+      capacity: maxLists,
+      timeToLive: (read) => (Exit.isSuccess(read) ? listLifetime : Duration.zero)
+    })
+  }
+  return stored
 })
 
 /** Runs work with the services of a tenant. */
 export const inTenant = <A, E, R>(
-  { runtimes }: StoredSessions,
+  { runtimes }: Pick<StoredSessions, "runtimes">,
   tenant: string,
   work: Effect.Effect<A, E, R | TenantServices>
 ) =>
@@ -95,8 +115,9 @@ export const inTenant = <A, E, R>(
     Effect.provideContext(work, services)
   )
 
-const store = <A>(
-  stored: StoredSessions,
+/** Uses the store of a tenant. */
+export const store = <A>(
+  stored: Pick<StoredSessions, "runtimes">,
   tenant: string,
   use: (sessions: SessionStore["Service"]) => Effect.Effect<A, SessionStoreError>
 ): Effect.Effect<A, ServeError> =>
@@ -107,7 +128,7 @@ export const existing = (stored: StoredSessions, tenant: string, id: string) =>
   store(stored, tenant, ({ summary }) => summary(id))
 
 /** Returns the events of a stored session. */
-const load = (stored: StoredSessions, tenant: string, id: string) =>
+export const load = (stored: StoredSessions, tenant: string, id: string) =>
   Effect.map(
     store(stored, tenant, ({ events }) => events(id)),
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
@@ -126,10 +147,7 @@ export const recordOf = (
   tenant: string,
   id: string
 ): Effect.Effect<SessionRecord, ServeError> =>
-  Effect.map(
-    records(stored, tenant, ({ get }) => get([id])),
-    (found) => found.get(id) ?? {}
-  )
+  records(stored, tenant, ({ get }) => Effect.flatMap(get([id]), (found) => readable(id, found.get(id))))
 
 /** Returns a message of a stored session with its answers; undefined when the session does not hold it. */
 export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
@@ -190,6 +208,10 @@ const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: s
   }
 })
 
+/** Sets the record of a new session. Most have none. */
+const set = (kept: SessionRecords["Service"], id: string, record: SessionRecord) =>
+  Effect.andThen(kept.remove(id), Object.keys(record).length === 0 ? Effect.void : kept.change(id, () => record))
+
 /** Stores a new session. */
 export const create = Effect.fnUntraced(function* (
   stored: StoredSessions,
@@ -201,7 +223,8 @@ export const create = Effect.fnUntraced(function* (
   const defaults = yield* inTenant(stored, tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
     Effect.map(([chat, { settings }]) => ({
       ...chat,
-      model: options.model ?? stored.model ?? settings.model ?? chat.model
+      // The model that the client sets is in the record: once it is removed there, this one answers.
+      model: stored.model ?? settings.model ?? chat.model
     })),
     Effect.catchTag("SettingsError", internal)
   )
@@ -209,7 +232,7 @@ export const create = Effect.fnUntraced(function* (
   const { id: _id, title, ...record } = options
   // Set first: the session is never without it. What a session left that had this id is replaced.
   yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
-    records(stored, tenant, (kept) => kept.change(id, () => record))
+    records(stored, tenant, (kept) => set(kept, id, record))
   )
   yield* store(stored, tenant, ({ add }) => add([started]))
   if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
@@ -235,7 +258,7 @@ export const copy = Effect.fnUntraced(function* (
   const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
   const record = yield* recordOf(stored, tenant, id)
   yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
-  yield* records(stored, tenant, (kept) => kept.change(copied, () => record))
+  yield* records(stored, tenant, (kept) => set(kept, copied, record))
   return copied
 })
 
@@ -263,23 +286,29 @@ export const reading = (
       .toLowerCase()
       .split(/\s+/)
       .filter((word) => word !== "")
+    const searched = words.length === 0 ? undefined : yield* records(stored, tenant, ({ get }) => get())
     const isFound = ({ firstPrompt = "", id, title = "" }: SessionSummary) => {
-      if (words.length === 0) return true
-      const text = `${title}\n${firstPrompt}\n${id}`.toLowerCase()
+      if (searched === undefined) return true
+      const metadata = Object.values(readableOf(searched.get(id)).metadata ?? {})
+      const text = [title, firstPrompt, id, ...metadata].join("\n").toLowerCase()
       return words.every((word) => text.includes(word))
     }
     const last = cursor === undefined ? undefined : placeIn(cursor)
-    const all = userSessions(yield* store(stored, tenant, ({ summaries }) => summaries))
-      .filter((summary) => (last === undefined || inOrder(last, summary) < 0) && isFound(summary))
-      .sort(inOrder)
+    const listed = yield* last === undefined ? Cache.refresh(stored.lists, tenant) : Cache.get(stored.lists, tenant)
+    const all = listed.filter((summary) => (last === undefined || inOrder(last, summary) < 0) && isFound(summary))
     const shown = all.slice(0, limit)
     const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
     const ids = shown.map(({ id }) => id)
-    const kept = yield* records(stored, tenant, ({ get }) => get(ids))
+    const kept = searched ?? (yield* records(stored, tenant, ({ get }) => get(ids)))
     const rows = yield* Effect.forEach(
       shown,
       Effect.fnUntraced(function* (summary, index) {
-        const plain = { ...row(tenant, summary), metadata: kept.get(summary.id)?.metadata ?? {} }
+        const record = kept.get(summary.id)
+        const isBroken = record !== undefined && Option.isNone(record)
+        const plain = withRecord(
+          row(tenant, isBroken ? { ...summary, problem: unreadable } : summary),
+          readableOf(record)
+        )
         if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
         const sums = yield* Effect.option(totals(stored, tenant, summary, settings))
         return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
@@ -295,7 +324,8 @@ export const reading = (
     if (Object.keys(change).length > 0) {
       yield* records(stored, tenant, (kept) => kept.change(id, (record) => changed(record, change)))
     }
-    return yield* withMetadata(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
+    yield* Cache.invalidate(stored.lists, tenant)
+    return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
   }),
   read: Effect.fnUntraced(function* (tenant, id, { chars, messages }) {
     // Read before the messages: a turn that ends in between is then in the stream, if not in the messages.
@@ -304,8 +334,7 @@ export const reading = (
     const shown = shownMessages(session, messages, chars)
     const record = yield* recordOf(stored, tenant, id)
     return {
-      ...row(tenant, yield* existing(stored, tenant, id)),
-      metadata: record.metadata ?? {},
+      ...withRecord(row(tenant, yield* existing(stored, tenant, id)), record),
       totals: ledgerTotals(session, events, yield* ledgerSettings(stored, tenant)),
       messages: shown,
       earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
@@ -324,71 +353,12 @@ export const reading = (
     )
 })
 
-/** Adds to a row what the session's record has for it. */
-export const withMetadata = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
-  Effect.map(recordOf(stored, tenant, row.id), ({ metadata = {} }) => ({ ...row, metadata }))
-
-/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is the head. */
-export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
-  const ids = yield* store(stored, tenant, ({ list }) => list)
-  const exported = Effect.fnUntraced(function* (id: string) {
-    const { title } = yield* existing(stored, tenant, id)
-    const head = { _tag: "Session", id, title: title ?? null, record: yield* recordOf(stored, tenant, id) }
-    const loaded = yield* Effect.catchTag(load(stored, tenant, id), "Failed", () => Effect.undefined)
-    if (loaded === undefined) return Bytes.encode(`${JSON.stringify({ ...head, problem: unreadable })}\n`)
-    const lines = yield* TranscriptExport.lines("palimpsest", loaded.events)
-    return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
-  })
-  return Stream.fromIterable(ids).pipe(
-    Stream.mapEffect((id) => Effect.catchTag(exported(id), "NotFound", () => Effect.succeed(new Uint8Array()))),
-    Stream.filter((bytes) => bytes.length > 0)
-  )
-})
-
-/** How often a deletion looks for sessions that were begun while it ran. */
-const maxRounds = 5
-/** The messages of a session, running and waiting, that a deletion ends. */
-const maxEnded = 40
-
-/** Deletes everything of a tenant. `close`: ends the turn of a session, and closes it; `forget`: deletes what the engine has of it. */
-export const removeAll = Effect.fnUntraced(function* (
-  stored: StoredSessions,
-  tenant: string,
-  close: (id: string) => Effect.Effect<void, ServeError>,
-  forget: (id: string) => Effect.Effect<void> = () => Effect.void
-) {
-  if (tenant === localTenant) {
-    return yield* new BadRequest({ message: "the tenant local is the user of this machine; delete its sessions" })
-  }
-  let count = 0
-  for (let round = 0; round <= maxRounds; round += 1) {
-    const ids = yield* store(stored, tenant, ({ list }) => list)
-    if (ids.length === 0) break
-    if (round === maxRounds) {
-      return yield* new Conflict({ message: "sessions are begun while they are deleted; revoke the tokens first" })
-    }
-    for (const id of ids) {
-      const removed = inTenant(
-        stored,
-        tenant,
-        SessionStore.use((sessions) => sessions.remove(id))
-      ).pipe(untilFree(5), Effect.catchTag("SessionStoreError", storeError))
-      yield* Effect.andThen(close(id), removed).pipe(
-        // The next message begins as soon as the one before is cancelled.
-        Effect.retry({ times: maxEnded, while: ({ _tag }) => _tag === "Conflict" }),
-        Effect.catchTag("NotFound", () => Effect.void)
-      )
-      yield* forget(id)
-      count += 1
-    }
-  }
-  yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
-  for (const key of stored.totals.keys()) if (key.startsWith(`${tenant} `)) stored.totals.delete(key)
-  return count
-})
+/** A session's row with what its record has for it. */
+export const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
+  Effect.map(recordOf(stored, tenant, row.id), (record) => withRecord(row, record))
 
 /** Tries again while another has a session open that is about to close it. */
-const untilFree =
+export const untilFree =
   (attempts: number) =>
   <A, E extends { readonly _tag: string }, R>(work: Effect.Effect<A, E | SessionStoreError, R>) =>
     Effect.retry(work, {
@@ -401,4 +371,7 @@ const untilFree =
  * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
-  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(untilFree(attempts))
+  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
+    untilFree(attempts),
+    Effect.ensuring(Cache.invalidate(stored.lists, tenant))
+  )

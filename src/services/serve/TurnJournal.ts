@@ -1,5 +1,6 @@
 import { Context, type Effect } from "effect"
 import type { NumberedEvent } from "../../domain/serve/EventBuffer.ts"
+import type { Unavailable } from "./ServeErrors.ts"
 
 /** The events of a session's last turn. They are stored before clients get them. */
 export interface JournaledTurn {
@@ -34,7 +35,7 @@ export interface Journal {
   /** The id of the event after which a reader of the stored messages goes on; null when there is none. */
   readonly last: (tenant: string, id: string) => Effect.Effect<string | null>
   /** Deletes the events of a deleted session, and the messages that the engine keeps for it. */
-  readonly forget: (tenant: string, id: string) => Effect.Effect<void>
+  readonly forget: (tenant: string, id: string) => Effect.Effect<void, Unavailable>
 }
 
 /** The journal of this server. Default: none; a stream of another process starts with `Reset`. */

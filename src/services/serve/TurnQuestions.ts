@@ -1,5 +1,6 @@
 import { Clock, Deferred, Duration, Effect, Option, Schema, Semaphore } from "effect"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
+import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { type ClientTool, defaultDeadline, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import {
   type AskedQuestion,
@@ -40,20 +41,41 @@ const eventsOf = ({ questions }: Session): ReadonlyArray<QuestionEvent> =>
 /** The questions of a session that the log has, oldest first. */
 const questionsOf = (session: Session): ReadonlyArray<AskedQuestion> => questionsIn(eventsOf(session))
 
+const lastEntry = ({ conversation }: Session): EntryId | undefined => conversation.view?.value.entry.id
+
+/** The questions of the last message. */
+const questionsOfLast = (session: Session): ReadonlyArray<AskedQuestion> =>
+  questionsOf(session).filter(({ entry }) => entry === lastEntry(session))
+
+/**
+ * The id of the question about a call of the last message: that of the call, with a number where an earlier message had a call of this id. A late
+ * answer to the earlier one is none to this.
+ */
+const questionId = (session: Session, call: string): string => {
+  const last = lastEntry(session)
+  const taken = new Set(questionsOf(session).flatMap(({ entry, question }) => (entry === last ? [] : [question.call])))
+  let id = call
+  for (let count = 2; taken.has(id); count += 1) id = `${call}.${count}`
+  return id
+}
+
 /** Whether the turn can still use an answer: the call is one of the last message, and has no result yet. */
-const isOpen = ({ conversation }: Session, { answer, entry }: AskedQuestion): boolean =>
-  answer === undefined && conversation.view?.value.entry.id === entry
+const isOpen = (session: Session, { answer, entry }: AskedQuestion): boolean =>
+  answer === undefined && lastEntry(session) === entry
 
 /** How a call of the last message ended, if that was recorded before the results of all. */
 const endedCall = (session: Session, call: string): CallEnded | undefined =>
   eventsOf(session).findLast(
     (event): event is CallEnded =>
-      event._tag === "CallEnded" && event.call === call && event.entry === session.conversation.view?.value.entry.id
+      event._tag === "CallEnded" && event.call === call && event.entry === lastEntry(session)
   )
 
 /** The questions of a session that wait for an answer. */
 export const openQuestions = (session: Session): ReadonlyArray<CallQuestion> =>
   questionsOf(session).flatMap((asked) => (isOpen(session, asked) ? [asked.question] : []))
+
+/** Shows a question to the clients. `call`: the call of this run of the turn that it is about; undefined where clients know of it. */
+type Publish = (question: CallQuestion, call: string | undefined) => void
 
 const ignorable = true
 const no = (words: string): Answer => ({ _tag: "No", words })
@@ -62,15 +84,20 @@ const lostCall = "the server stopped while this call may have been running; chec
 
 /** The questions of an open session. Mutable: its turn and all requests share it. */
 export class TurnQuestions {
-  /** Completed when the question with this key is answered. */
-  private readonly waiting = new Map<string, Deferred.Deferred<void>>()
+  /** Questions that wait, by their ids. `isRunning`: the call that asks has started. */
+  private readonly asking = new Map<
+    string,
+    { readonly answered: Deferred.Deferred<void>; readonly isRunning: boolean }
+  >()
   /** Held while an answer, or the end of the time for one, is written. */
   private readonly answering = Semaphore.makeUnsafe(1)
   private chat: Chat["Service"] | undefined
   private record: SessionRecord = {}
   /** Tools that the record has no more, with questions that the turn still waits with. */
   private removed: ReadonlyArray<ClientTool> = []
-  private publish: (question: CallQuestion) => void = () => {}
+  private publish: Publish = () => {}
+  /** The message whose calls the turn takes up. */
+  private first: EntryId | undefined
 
   /** Sets the conversation, once it is open. */
   attach(chat: Chat["Service"]): void {
@@ -78,11 +105,12 @@ export class TurnQuestions {
   }
 
   /** Sets what the next turn works with. `session`: the whole session; `publish` shows a question to the clients. */
-  begin(record: SessionRecord, session: Session, publish: (question: CallQuestion) => void): void {
+  begin(record: SessionRecord, session: Session, publish: Publish): void {
     this.record = record
     this.publish = publish
     this.removed = []
-    const last = session.conversation.view?.value.entry.id
+    const last = lastEntry(session)
+    this.first = last
     const names = new Set((record.tools ?? []).map(({ name }) => name))
     for (const { entry, question } of questionsOf(session)) {
       if (entry !== last || question.kind === "approval" || names.has(question.name)) continue
@@ -97,8 +125,10 @@ export class TurnQuestions {
       const { approvals } = this.record
       if (approvals === undefined || call.call === undefined) return no("")
       // The calls of another agent are in its own conversation, where the same ids are other calls.
-      const id = call.agent === mainAgent ? call.call : `${call.agent}.${(yield* this.ofLastMessage).length + 1}`
-      const answer = yield* this.ask({
+      const own = call.agent === mainAgent ? call.call : undefined
+      const whole = yield* this.whole
+      const id = own === undefined ? `${call.agent}.${questionsOfLast(whole).length + 1}` : questionId(whole, own)
+      const question: CallQuestion = {
         call: id,
         kind: "approval",
         name: call.tool,
@@ -106,7 +136,8 @@ export class TurnQuestions {
         title: call.title,
         detail: call.detail,
         deadline: (yield* Clock.currentTimeMillis) + (approvals.deadline ?? defaultDeadline)
-      })
+      }
+      const answer = yield* this.ask(question, own)
       if (answer === null) return no("nobody answered whether it may run, within the time for it")
       if (!("decision" in answer) || answer.decision === "deny") {
         return no("reason" in answer ? (answer.reason ?? "") : "")
@@ -133,9 +164,11 @@ export class TurnQuestions {
       call: (given, { id, waiting }) => {
         const args = argsFrom(given)
         const title = shortLine(`${name} ${JSON.stringify(args)}`, maxTitleChars)
-        const asking = Effect.flatMap(Clock.currentTimeMillis, (now) =>
-          this.ask({ call: id, kind: "tool", name, args, title, detail: null, deadline: now + deadline })
-        )
+        const asking = Effect.gen({ self: this }, function* () {
+          const call = questionId(yield* this.whole, id)
+          const until = (yield* Clock.currentTimeMillis) + deadline
+          return yield* this.ask({ call, kind: "tool", name, args, title, detail: null, deadline: until }, id)
+        })
         const run = Effect.flatMap(waiting(Effect.orDie(asking)), (answer) =>
           answer === null
             ? new ToolFailure({
@@ -161,14 +194,15 @@ export class TurnQuestions {
       Effect.map(
         Effect.orElseSucceed(this.whole, () => undefined),
         (session) => {
-          const asked = session === undefined ? [] : this.questionsOfLast(session)
+          const asked = session === undefined ? [] : questionsOfLast(session)
           const own = new Set(this.tools.map(({ name }) => name))
           // Calls that change something run one after the other: what follows one that did not end did not begin.
           let mayHaveBegun = true
           return calls.map(({ call, id }): CallAnswer | undefined => {
             const done = session === undefined ? undefined : endedCall(session, id)
             if (done !== undefined) return { status: done.status, response: done.response, result: undefined }
-            const found = asked.find(({ question }) => question.call === id)
+            const asks = session === undefined ? id : questionId(session, id)
+            const found = asked.find(({ question }) => question.call === asks)
             if (own.has(call.name)) {
               if (found?.answer === undefined) mayHaveBegun = false
               return undefined
@@ -184,12 +218,7 @@ export class TurnQuestions {
 
   /** The questions of the last message. */
   private get ofLastMessage(): Effect.Effect<ReadonlyArray<AskedQuestion>> {
-    return Effect.map(this.whole, (session) => this.questionsOfLast(session)).pipe(Effect.orElseSucceed(() => []))
-  }
-
-  private questionsOfLast(session: Session): ReadonlyArray<AskedQuestion> {
-    const last = session.conversation.view?.value.entry.id
-    return questionsOf(session).filter(({ entry }) => entry === last)
+    return Effect.map(this.whole, questionsOfLast).pipe(Effect.orElseSucceed(() => []))
   }
 
   private get whole(): Effect.Effect<Session, SessionStoreError> {
@@ -205,7 +234,7 @@ export class TurnQuestions {
       | Pick<CallEnded, "_tag" | "call" | "response" | "status">
   ): Effect.Effect<void, SessionStoreError> {
     return Effect.gen({ self: this }, function* () {
-      const entry = (yield* this.whole).conversation.view?.value.entry.id
+      const entry = lastEntry(yield* this.whole)
       const at = yield* Clock.currentTimeMillis
       if (entry !== undefined) yield* this.chat?.note({ ...what, at, entry, ignorable }) ?? Effect.void
     })
@@ -215,17 +244,17 @@ export class TurnQuestions {
     return Effect.map(this.ofLastMessage, (asked) => asked.find(({ question }) => question.call === call))
   }
 
-  /** Asks, unless the log has the answer. Returns null when the time has passed. */
-  private ask(asking: CallQuestion): Effect.Effect<ClientAnswer | null, SessionStoreError> {
+  /** Asks, unless the log has the answer. Returns null when the time has passed. `call`: the call of the main agent that is asked about. */
+  private ask(asking: CallQuestion, call: string | undefined): Effect.Effect<ClientAnswer | null, SessionStoreError> {
     return Effect.gen({ self: this }, function* () {
       const answered = Deferred.makeUnsafe<void>()
-      this.waiting.set(asking.call, answered)
+      this.asking.set(asking.call, { answered, isRunning: asking.kind === "tool" || call === undefined })
       const before = yield* this.found(asking.call)
       if (before?.answer !== undefined) return before.answer
       // One that an earlier run asked keeps its time.
       const question = before?.question ?? asking
       if (before === undefined) yield* this.note({ _tag: "QuestionAsked", question })
-      this.publish(question)
+      this.publish(question, lastEntry(yield* this.whole) === this.first ? undefined : call)
       const left = Math.max(0, question.deadline - (yield* Clock.currentTimeMillis))
       yield* Effect.timeoutOption(Deferred.await(answered), left)
       return yield* this.answering.withPermit(
@@ -236,12 +265,13 @@ export class TurnQuestions {
           return null
         })
       )
-    }).pipe(Effect.ensuring(Effect.sync(() => this.waiting.delete(asking.call))))
+    }).pipe(Effect.ensuring(Effect.sync(() => this.asking.delete(asking.call))))
   }
 
-  /** Whether the turn does nothing but wait for a client. */
-  get isWaiting(): boolean {
-    return this.waiting.size > 0
+  /** The number of questions that wait, and of those whose calls have started. */
+  get waiting(): { readonly size: number; readonly ofRunningCalls: number } {
+    const all = [...this.asking.values()]
+    return { size: all.length, ofRunningCalls: all.filter(({ isRunning }) => isRunning).length }
   }
 
   /** Takes the answer of a client. The same answer again changes nothing. */
@@ -268,8 +298,8 @@ export class TurnQuestions {
           return yield* new BadRequest({ message: `the question ${call} takes ${wanted}` })
         }
         yield* Effect.catch(this.note({ _tag: "QuestionAnswered", call, answer }), storeError)
-        const waiting = this.waiting.get(call)
-        if (waiting !== undefined) yield* Deferred.succeed(waiting, undefined)
+        const waiting = this.asking.get(call)
+        if (waiting !== undefined) yield* Deferred.succeed(waiting.answered, undefined)
       }).pipe(Effect.uninterruptible)
     )
 }

@@ -1,5 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
+import { serialize } from "node:v8"
 import { RepeatedText, type RepetitionLimits } from "../../../src/domain/agent/RepeatedText.ts"
 import { runsOf } from "../../support/runs.ts"
 
@@ -181,6 +182,15 @@ describe("repeated content", () => {
     assert.isUndefined(detector.push(fifty.repeat(30)))
     detector.reset()
     assert.isDefined(detector.push(fifty.repeat(30)))
+  })
+
+  it("between two texts it holds no memory for them", () => {
+    const detector = new RepeatedText()
+    const size = () => serialize(detector).byteLength
+    detector.push(fifty)
+    assert.isAbove(size(), 100_000)
+    detector.reset()
+    assert.isBelow(size(), 2_000)
   })
 
   it("the number of repetitions can be set", () => {

@@ -127,6 +127,8 @@ for (const store of stores) {
         assert.strictEqual(await answer(server, "c1", { other: 1 }), 400)
         assert.strictEqual(await answer(server, "c1", result), 204)
         await stream.until("TurnEnded")
+        const tags = stream.events().map(({ event }) => event._tag)
+        assert.isBelow(tags.indexOf("ToolCallRequest"), tags.indexOf("Question"))
         assert.strictEqual(said(stream.events()), JSON.stringify({ c1: result.result }))
         assert.strictEqual(await answer(server, "c1", { result: { days: 2, state: "on its way" } }), 204)
         assert.strictEqual(await answer(server, "c1", { result: { state: "lost" } }), 409)
@@ -178,6 +180,28 @@ for (const store of stores) {
           said(stream.events()),
           JSON.stringify({ c1: { output: "sent" }, c2: { error: "there is no order 8" } })
         )
+      })
+    })
+
+    it.live("a late answer to a question is none to a later one, whose call has the same id", function* () {
+      const answers: Answers = (_request, index) =>
+        index % 2 === 0 ? calls(["look_up_order", { order: "7" }, "c1"]) : "done"
+      yield* serving({ home: newHome(), store, answers }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const first = await send(server)
+        await first.until("Question")
+        assert.strictEqual(await answer(server, "c1", { result: "one" }), 204)
+        await first.until("TurnEnded")
+        const second = await send(server, "m2")
+        const [question] = await second.until("Question")
+        assert.strictEqual(fieldsOf(question)["call"], "c1.2")
+        assert.strictEqual(await answer(server, "c1", { result: "one" }), 204)
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c1.2"]
+        )
+        assert.strictEqual(await answer(server, "c1.2", { result: "two" }), 204)
+        await second.until("TurnEnded")
       })
     })
 
@@ -469,6 +493,21 @@ for (const store of stores) {
         assert.include(said(stream.events()), "sent")
         assert.strictEqual(readFileSync(file, "utf8"), "run\n")
       })
+    })
+
+    it.live("a stop waits for a call of the server that runs beside a question", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const shell = ["run_shell_command", { command: `sleep 1; echo run >> ${file}` }, "c1"] as const
+      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
+      const free = { ...settings, approve: "all" as const, drainSeconds: 20 }
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        await create(server, { ...body, tools: [lookUp] })
+        const stream = await send(server)
+        await stream.until("Question")
+        await stream.until("ToolCallStarted", 2)
+      })
+      assert.strictEqual(readFileSync(file, "utf8"), "run\n")
     })
 
     it.live("a question is open again after a restart, and its call runs once", function* () {

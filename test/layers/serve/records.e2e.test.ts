@@ -177,12 +177,16 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
         yield* serving(
           () => ({ _tag: "Hang" }),
-          async ({ ask }) => {
+          async ({ ask }, home) => {
             await ask("POST", "/v1/sessions", { body: { id: "one" } })
             const send = (text: string) => ask("POST", "/v1/sessions/one/messages", { body: { text } })
             const first = await send("a")
             const others = [send("b"), send("c")]
-            await new Promise((resolve) => setTimeout(resolve, 500))
+            // Until both are stored and wait behind the first.
+            const database = new DatabaseSync(join(home, "serve.db"), { readOnly: true })
+            const sent = database.prepare("SELECT COUNT(*) AS sent FROM cluster_messages WHERE tag = 'Send'")
+            while (Number(sent.get()?.["sent"]) < 3) await new Promise((resolve) => setTimeout(resolve, 10))
+            database.close()
             assert.strictEqual((await ask("DELETE", "/v1/tenant")).status, 200)
             await Promise.all([first, ...(await Promise.all(others))].map((response) => response.body?.cancel()))
             assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])

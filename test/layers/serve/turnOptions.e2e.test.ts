@@ -44,9 +44,12 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
     }
 
     it.live("a message's options replace those of its session, for its turn", function* () {
+      let usual = ""
       const asked = yield* serving(async (ask) => {
         const session = { instruction: "You sell tea.", model: "gemini-2.5-pro", generation: { temperature: 0.5 } }
-        assert.strictEqual((await ask("POST", "/v1/sessions", { body: { id: "one", ...session } })).status, 201)
+        const made = async (body: object) => JSON.parse(await (await ask("POST", "/v1/sessions", { body })).text())
+        usual = (await made({ id: "plain" })).model
+        assert.strictEqual((await made({ id: "one", ...session })).model, "gemini-2.5-pro")
         assert.strictEqual((await send(ask, "m1")).last, "TurnEnded")
         const options = {
           instruction: "You sell coffee.",
@@ -58,6 +61,9 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
         await send(ask, "m3")
         await ask("PATCH", one, { body: { instruction: null, model: "gemini-3-pro", generation: null } })
         await send(ask, "m4")
+        const removed = await ask("PATCH", one, { body: { model: null } })
+        assert.strictEqual(JSON.parse(await removed.text()).model, usual)
+        await send(ask, "m5")
       })
       assert.deepStrictEqual(
         asked.map(({ generation, model }) => [model, generation]),
@@ -65,7 +71,8 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
           ["gemini-2.5-pro", { temperature: 0.5 }],
           ["gemini-2.5-flash", { maxOutputTokens: 50, responseSchema: schema }],
           ["gemini-2.5-pro", { temperature: 0.5 }],
-          ["gemini-3-pro", undefined]
+          ["gemini-3-pro", undefined],
+          [usual, undefined]
         ]
       )
       assert.deepStrictEqual(

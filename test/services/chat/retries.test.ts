@@ -175,6 +175,13 @@ describe("retries", () => {
     assert.strictEqual(yield* asked, 10)
   })
 
+  it.effect("of a provider that is away: the turn ends within five minutes", function* () {
+    const { asked, fiber } = yield* underClock(() => broken)
+    yield* TestClock.adjust("5 minutes")
+    assert.isDefined(fiber.pollUnsafe())
+    assert.strictEqual(yield* asked, 10)
+  })
+
   it.effect(
     "wait for a reader of the turn, without losing events",
     Offline.layerWithModel(Scripted.layer([Array.from({ length: 1_000 }, (_, n) => `line ${n}\n`).join("")])),

@@ -2,7 +2,7 @@ import { assert, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { SqlError } from "effect/sql"
 import { storeError } from "../../../src/services/serve/Failures.ts"
-import { sessionUnavailable } from "../../../src/services/session/SessionStore.ts"
+import { sessionError, SessionTaken, sessionUnavailable } from "../../../src/services/session/SessionStore.ts"
 
 const away = new SqlError.SqlError({ reason: new SqlError.ConnectionError({ cause: "ECONNREFUSED" }) })
 
@@ -14,5 +14,12 @@ it.effect.each([
     const error = yield* Effect.flip(storeError(sessionUnavailable("read", "/srv/secret failed", cause)))
     assert.strictEqual(error._tag, tag)
     assert.notInclude(error.message, "/srv/secret")
+  })
+)
+
+it.effect("a session that another server took over can be asked for again", () =>
+  Effect.gen(function* () {
+    const error = yield* Effect.flip(storeError(sessionError(new SessionTaken({ id: "one" }))))
+    assert.strictEqual(error._tag, "Unavailable")
   })
 )

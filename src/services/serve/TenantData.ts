@@ -1,0 +1,79 @@
+import { Cache, Effect, Stream } from "effect"
+import { localTenant } from "../../domain/serve/ServeSettings.ts"
+import * as Bytes from "../../domain/text/Bytes.ts"
+import { SessionStore } from "../session/SessionStore.ts"
+import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
+import { internal, storeError } from "./Failures.ts"
+import { BadRequest, Conflict, type ServeError } from "./ServeErrors.ts"
+import {
+  existing,
+  inTenant,
+  load,
+  recordOf,
+  store,
+  type StoredSessions,
+  unreadable,
+  untilFree
+} from "./StoredSessions.ts"
+
+/** Everything of a tenant at once: its export and its deletion. */
+
+/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is the head. */
+export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
+  const ids = yield* store(stored, tenant, ({ list }) => list)
+  const exported = Effect.fnUntraced(function* (id: string) {
+    const { title } = yield* existing(stored, tenant, id)
+    const head = { _tag: "Session", id, title: title ?? null, record: yield* recordOf(stored, tenant, id) }
+    const loaded = yield* Effect.catchTag(load(stored, tenant, id), "Failed", () => Effect.undefined)
+    if (loaded === undefined) return Bytes.encode(`${JSON.stringify({ ...head, problem: unreadable })}\n`)
+    const lines = yield* TranscriptExport.lines("palimpsest", loaded.events)
+    return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
+  })
+  return Stream.fromIterable(ids).pipe(
+    Stream.mapEffect((id) => Effect.catchTag(exported(id), "NotFound", () => Effect.succeed(new Uint8Array()))),
+    Stream.filter((bytes) => bytes.length > 0)
+  )
+})
+
+/** How often a deletion looks for sessions that were begun while it ran. */
+const maxRounds = 5
+/** The messages of a session, running and waiting, that a deletion ends. */
+const maxEnded = 40
+
+/** Deletes everything of a tenant. `close`: ends the turn of a session, and closes it; `forget`: deletes what the engine has of it. */
+export const removeAll = Effect.fnUntraced(function* (
+  stored: StoredSessions,
+  tenant: string,
+  close: (id: string) => Effect.Effect<void, ServeError>,
+  forget: (id: string) => Effect.Effect<void, ServeError> = () => Effect.void
+) {
+  if (tenant === localTenant) {
+    return yield* new BadRequest({ message: "the tenant local is the user of this machine; delete its sessions" })
+  }
+  let count = 0
+  for (let round = 0; round <= maxRounds; round += 1) {
+    const ids = yield* store(stored, tenant, ({ list }) => list)
+    if (ids.length === 0) break
+    if (round === maxRounds) {
+      return yield* new Conflict({ message: "sessions are begun while they are deleted; revoke the tokens first" })
+    }
+    for (const id of ids) {
+      const removed = inTenant(
+        stored,
+        tenant,
+        SessionStore.use((sessions) => sessions.remove(id))
+      ).pipe(untilFree(5), Effect.catchTag("SessionStoreError", storeError))
+      yield* Effect.andThen(close(id), removed).pipe(
+        // The next message begins as soon as the one before is cancelled.
+        Effect.retry({ times: maxEnded, while: ({ _tag }) => _tag === "Conflict" }),
+        Effect.catchTag("NotFound", () => Effect.void)
+      )
+      yield* forget(id)
+      count += 1
+    }
+  }
+  yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
+  yield* Cache.invalidate(stored.lists, tenant)
+  for (const key of stored.totals.keys()) if (key.startsWith(`${tenant} `)) stored.totals.delete(key)
+  return count
+})

@@ -1,0 +1,149 @@
+import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
+import { ApiTokens, hashOf } from "../../../src/services/serve/ApiTokens.ts"
+import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
+import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/** What a server does when it stops and starts again, and when its tokens change: with the waits of a real clock. */
+
+/** The JSON of an answer. */
+const json = <A>(asking: () => Promise<Response>): Effect.Effect<A> =>
+  Effect.promise(async (): Promise<A> => JSON.parse(await (await asking()).text()))
+
+const one = "/v1/sessions/one"
+
+describe("a restart", () => {
+  it.live("finds what was answered, and answers no message twice", function* () {
+    const place = newHome()
+    const words = Effect.fnUntraced(function* (server: Effect.Success<ReturnType<typeof startServer>>) {
+      const text = yield* Effect.promise(async () =>
+        (await server.ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })).text()
+      )
+      return eventsOf(text).flatMap(({ event }) => (event._tag === "Content" ? [event.text] : []))
+    })
+    const first = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const server = yield* startServer({ home: place, answers: ["first"] })
+        yield* Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+        return yield* words(server)
+      })
+    )
+    // A model without answers: to ask it would be a failure.
+    const second = yield* Effect.scoped(
+      Effect.flatMap(startServer({ home: place, answers: [] }), (server) => words(server))
+    )
+    assert.deepStrictEqual([first, second], [["first"], ["first"]])
+  })
+
+  it.live("opens a session as soon as another server has closed it", function* () {
+    const home = newHome()
+    const send = ({ ask }: Effect.Success<ReturnType<typeof startServer>>) =>
+      Effect.promise(async () => {
+        const response = await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })
+        await response.text()
+        return response.status
+      })
+    const second = yield* startServer({ home })
+    yield* Effect.scoped(
+      Effect.gen(function* () {
+        const first = yield* startServer({ home })
+        yield* Effect.promise(() => first.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+        // Also one that it was still opening.
+        const { close, plan } = Context.get(first.context, ServedSessions)
+        for (let millis = 0; millis < 20; millis += 1) {
+          const opening = yield* Effect.forkChild(plan("acme", "one"), { startImmediately: true })
+          yield* Effect.sleep(millis)
+          yield* Fiber.interrupt(opening)
+          yield* close("acme", "one")
+          const { status } = yield* Effect.promise(() => second.ask("GET", `${one}/plan`))
+          assert.strictEqual(status, 200, `closed after ${millis} ms`)
+          yield* Context.get(second.context, ServedSessions).close("acme", "one")
+        }
+        assert.strictEqual(yield* send(first), 200)
+        assert.strictEqual(yield* send(second), 409)
+      })
+    )
+    assert.strictEqual(yield* send(second), 200)
+  })
+
+  it.live("says which version serves, and when to try again while it stops, which begins nothing", function* () {
+    const { ask, context } = yield* startServer({ home: newHome() })
+    yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
+    const document = yield* json<{ readonly info: { readonly version: string } }>(() => ask("GET", "/openapi.json"))
+    assert.strictEqual(document.info.version, "0")
+    yield* Context.get(context, ServedSessions).drain
+    const { headers, status } = yield* Effect.promise(() => ask("GET", "/ready"))
+    assert.deepStrictEqual([status, headers.get("retry-after")], [503, "5"])
+    const statusOf = (method: string, place: string, body?: unknown) =>
+      Effect.map(
+        Effect.promise(() => ask(method, place, { body })),
+        (response) => response.status
+      )
+    for (const place of ["/v1/sessions", `${one}/fork`, `${one}/compress`, `${one}/messages`]) {
+      assert.strictEqual(yield* statusOf("POST", place, { text: "Hello" }), 503, place)
+    }
+    assert.strictEqual(yield* statusOf("GET", one), 200)
+  })
+
+  it.live("lets a running turn end first", function* () {
+    const place = newHome()
+    const status = yield* Effect.scoped(
+      Effect.gen(function* () {
+        const { ask } = yield* startServer({
+          home: place,
+          settings: { drainSeconds: 0 },
+          answers: () => ({ _tag: "Hang" })
+        })
+        yield* Effect.promise(() => ask("POST", "/v1/sessions", { body: { id: "one" } }))
+        const response = yield* Effect.promise(() => ask("POST", `${one}/messages`, { body: { text: "Hello" } }))
+        return response.text().catch(() => "")
+      })
+    )
+    const events = eventsOf(yield* Effect.promise(() => status))
+    assert.include(JSON.stringify(events.at(-1)), `"status":"stopped"`)
+  })
+})
+
+describe("a token that is revoked", () => {
+  it.live("is refused within a second, and its streams end; those of others go on", function* () {
+    const revoked = new Set<string>()
+    const { ask } = yield* startServer({ home: newHome(), revoked })
+    const statusOf = (token: string) => Effect.promise(async () => (await ask("GET", "/v1/sessions", { token })).status)
+    const abort = new AbortController()
+    const watching = Effect.fnUntraced(function* (token: string) {
+      yield* Effect.promise(() => ask("POST", "/v1/sessions", { token, body: { id: "one" } }))
+      return yield* Effect.promise(() => ask("GET", `${one}/events`, { token, signal: abort.signal }))
+    })
+    const [mine, theirs] = [yield* watching(tokens.acme), yield* watching(tokens.zeta)]
+    let isOver = false
+    const others = theirs.text().then(
+      () => (isOver = true),
+      () => {}
+    )
+    revoked.add("acme")
+    yield* Effect.promise(() => mine.text())
+    assert.deepStrictEqual([yield* statusOf(tokens.acme), yield* statusOf(tokens.zeta)], [401, 200])
+    assert.isFalse(isOver)
+    revoked.delete("acme")
+    yield* Effect.repeat(statusOf(tokens.acme), {
+      until: (status) => status === 200,
+      schedule: Schedule.spaced("50 millis")
+    })
+    abort.abort()
+    yield* Effect.promise(() => others)
+  })
+})
+
+describe("a token that another tenant gets", () => {
+  it.live("is no longer one of the first", function* () {
+    const token = Redacted.make(tokens.acme)
+    const hash = yield* hashOf(token)
+    let tenant = "acme"
+    const services = yield* Layer.build(ApiTokens.layer(Effect.sync(() => [{ tenant, hash }])))
+    const { revoked, tenantOf } = Context.get(services, ApiTokens)
+    const first = yield* Effect.forkChild(revoked(token, "acme"))
+    tenant = "zeta"
+    yield* Fiber.join(first)
+    assert.strictEqual(yield* tenantOf(token), "zeta")
+  })
+})
