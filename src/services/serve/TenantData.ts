@@ -18,15 +18,19 @@ import {
 
 /** Everything of a tenant at once: its export and its deletion. */
 
-/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is the head. */
+const ifReadable = <A>(work: Effect.Effect<A, ServeError>) =>
+  Effect.catchTag(work, "Failed", () => Effect.succeed(undefined))
+
+/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is what can be. */
 export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
   const ids = yield* store(stored, tenant, ({ list }) => list)
   const exported = Effect.fnUntraced(function* (id: string) {
     const { title } = yield* existing(stored, tenant, id)
-    const head = { _tag: "Session", id, title: title ?? null, record: yield* recordOf(stored, tenant, id) }
-    const loaded = yield* Effect.catchTag(load(stored, tenant, id), "Failed", () => Effect.undefined)
-    if (loaded === undefined) return Bytes.encode(`${JSON.stringify({ ...head, problem: unreadable })}\n`)
-    const lines = yield* TranscriptExport.lines("palimpsest", loaded.events)
+    const record = yield* ifReadable(recordOf(stored, tenant, id))
+    const loaded = yield* ifReadable(load(stored, tenant, id))
+    const problem = record === undefined || loaded === undefined ? { problem: unreadable } : {}
+    const head = { _tag: "Session", id, title: title ?? null, record: record ?? null, ...problem }
+    const lines = loaded === undefined ? [] : yield* TranscriptExport.lines("palimpsest", loaded.events)
     return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
   })
   return Stream.fromIterable(ids).pipe(

@@ -121,23 +121,29 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
 
     it.live("an export goes on after a session that cannot be read, and says which", function* () {
       yield* serving(["answered"], async ({ ask }, home) => {
-        for (const id of ["one", "two", "three"]) await ask("POST", "/v1/sessions", { body: { id } })
+        for (const id of ["one", "two", "three"]) {
+          await ask("POST", "/v1/sessions", { body: { id, metadata: { of: id } } })
+        }
         if (store._tag === "Files") {
+          writeFileSync(join(home, "tenants", "acme", "served", "one.json"), "broken")
           writeFileSync(join(home, "tenants", "acme", "sessions", "two.jsonl"), `{"_tag":"Nothing"}\nbroken\n{}\n`)
         } else {
           const database = new DatabaseSync(join(home, "serve.db"))
           database.exec(
             "UPDATE palimpsest_lines SET line = 'broken' WHERE session IN (SELECT session FROM palimpsest_sessions WHERE id = 'two')"
           )
+          database.exec("UPDATE palimpsest_session_records SET record = 'broken' WHERE session = 'one'")
           database.close()
         }
         const lines = (await (await ask("GET", "/v1/export")).text()).trimEnd().split("\n")
         const heads = lines.map((line) => JSON.parse(line)).filter(({ _tag }) => _tag === "Session")
-        assert.deepStrictEqual(Object.fromEntries(heads.map(({ id, problem }) => [id, problem])), {
-          one: undefined,
-          two: "it cannot be read",
-          three: undefined
+        const problem = "it cannot be read"
+        assert.deepStrictEqual(Object.fromEntries(heads.map(({ id, problem: why, record }) => [id, { record, why }])), {
+          one: { record: null, why: problem },
+          two: { record: { metadata: { of: "two" } }, why: problem },
+          three: { record: { metadata: { of: "three" } }, why: undefined }
         })
+        assert.strictEqual(lines.filter((line) => JSON.parse(line)._tag === "Started").length, 2)
       })
     })
 
