@@ -126,17 +126,21 @@ const tenantRuntimes = (options: LiveServeOptions, client: SqlClient.SqlClient |
   Layer.effect(
     TenantRuntimes,
     Effect.gen(function* () {
-      const context = yield* Effect.context<Effect.Services<ReturnType<typeof makeFolders>>>()
+      // Services are made within the first request of a tenant, whose own scope and services are not theirs.
+      const context = yield* Effect.context<Effect.Services<ReturnType<typeof makeRuntime>>>()
       const unavailable = (tenant: string) =>
         Effect.mapError(
           (cause: { readonly message: string }) =>
             new TenantUnavailable({ message: `tenant ${tenant} cannot work: ${cause.message}`, cause })
         )
-      const runtimes = yield* Cache.makeWith((tenant: string) => makeRuntime(tenant, options, client), {
-        capacity: Number.POSITIVE_INFINITY,
-        // What kept a tenant from working may be mended.
-        timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero)
-      })
+      const runtimes = yield* Cache.makeWith(
+        (tenant: string) => Effect.provideContext(makeRuntime(tenant, options, client), context),
+        {
+          capacity: Number.POSITIVE_INFINITY,
+          // What kept a tenant from working may be mended.
+          timeToLive: (exit) => (Exit.isSuccess(exit) ? Duration.infinity : Duration.zero)
+        }
+      )
       return TenantRuntimes.of({
         clear: Effect.fn("TenantRuntimes.clear")(
           function* (tenant) {

@@ -1,4 +1,4 @@
-import { Config, Context, Effect, type FileSystem, Layer, Option, type Path, Scope } from "effect"
+import { Config, Context, Effect, FileSystem, Layer, Option, type Path, Scope } from "effect"
 import { homedir } from "node:os"
 import { parseStoreAddress, type StoreAddress, storeAddressForms } from "../../domain/session/StoreAddress.ts"
 import { StoresFiles } from "../../services/session/SessionFiles.ts"
@@ -10,9 +10,10 @@ import {
 } from "../../services/session/SessionStore.ts"
 import type { BlobFolder } from "../../services/session/TempStore.ts"
 import { Settings } from "../../services/settings/Settings.ts"
-import { homeFolder } from "../platform/HomeFolder.ts"
+import { homeFolder, recordFile } from "../platform/HomeFolder.ts"
 import * as FileSessionStore from "../session/FileSessionStore.ts"
 import { FileStats, statFiles } from "../session/SessionCatalogue.ts"
+import { withSessionErrors } from "../session/SessionStoreErrors.ts"
 
 type Store = SessionStore["Service"]
 
@@ -49,8 +50,14 @@ const layerAt = Effect.fnUntraced(function* (address: StoreAddress, files: Layer
   }
 })
 
-/** A store that is opened when it is first used, so that commands without sessions do not wait for a database. */
-const opensLater = (open: Effect.Effect<Store, SessionStoreError>): Store => ({
+/**
+ * A store that is opened when it is first used, so that commands without sessions do not wait for a database. `forget`: deletes what else is kept of a
+ * deleted session.
+ */
+const opensLater = (
+  open: Effect.Effect<Store, SessionStoreError>,
+  forget: (id: string) => Effect.Effect<void, SessionStoreError>
+): Store => ({
   create: (started) => Effect.flatMap(open, (store) => store.create(started)),
   add: (events) => Effect.flatMap(open, (store) => store.add(events)),
   open: (id, options) => Effect.flatMap(open, (store) => store.open(id, options)),
@@ -60,7 +67,11 @@ const opensLater = (open: Effect.Effect<Store, SessionStoreError>): Store => ({
   summaries: Effect.flatMap(open, (store) => store.summaries),
   summary: (id) => Effect.flatMap(open, (store) => store.summary(id)),
   rename: (id, title) => Effect.flatMap(open, (store) => store.rename(id, title)),
-  remove: (id) => Effect.flatMap(open, (store) => store.remove(id))
+  remove: (id) =>
+    Effect.andThen(
+      Effect.flatMap(open, (store) => store.remove(id)),
+      forget(id)
+    )
 })
 
 const stores = Effect.gen(function* () {
@@ -82,8 +93,11 @@ const stores = Effect.gen(function* () {
   const opened = yield* Effect.cached(
     address.pipe(Effect.flatMap(openAt), Effect.provideService(Scope.Scope, layerScope))
   )
+  const fs = yield* FileSystem.FileSystem
+  // What clients of a server set for the session.
+  const forget = (id: string) => withSessionErrors("remove", id)(fs.remove(recordFile(home, id), { force: true }))
   return Context.mergeAll(
-    Context.make(SessionStore, opensLater(opened)),
+    Context.make(SessionStore, opensLater(opened, forget)),
     Context.make(StoreOpener, {
       open: (text) => Effect.flatMap(addressFrom("--to", text), openAt)
     }),

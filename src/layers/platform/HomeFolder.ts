@@ -21,6 +21,11 @@ export const homeFolder: Effect.Effect<string> = places.pipe(
   })
 )
 
+/** The folder of a home in which a server keeps what its clients set for sessions, each in a file. */
+export const recordFolder = (home: string): string => path.join(home, "served")
+/** The file of a session in it. */
+export const recordFile = (home: string, session: string): string => path.join(recordFolder(home), `${session}.json`)
+
 /** The home folder of the user. */
 export const userHome: string = homedir()
 

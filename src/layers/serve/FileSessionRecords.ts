@@ -1,8 +1,8 @@
-import { Effect, FileSystem, Layer, Path, Semaphore } from "effect"
+import { Effect, FileSystem, Layer, type Path, Semaphore } from "effect"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import * as AtomicFile from "../../services/platform/AtomicFile.ts"
 import { changedText, decode, SessionRecords } from "../../services/serve/SessionRecords.ts"
-import { recordFile } from "../session/SessionFolder.ts"
+import { recordFile, recordFolder } from "../platform/HomeFolder.ts"
 import { withSessionErrors } from "../session/SessionStoreErrors.ts"
 
 /** What clients set for sessions, in files of a tenant's folder. */
@@ -16,11 +16,10 @@ export const layer = (home: string) =>
     Effect.gen(function* () {
       const platform = yield* Effect.context<FileSystem.FileSystem | Path.Path>()
       const fs = yield* FileSystem.FileSystem
-      const path = yield* Path.Path
       const changing = yield* Semaphore.make(1)
-      const fileOf = (id: string) => recordFile({ directory: path.join(home, "sessions"), path }, id)
+      const fileOf = (id: string) => recordFile(home, id)
       const all = Effect.map(
-        Effect.catchIf(fs.readDirectory(path.join(home, "served")), isNotFound, () => Effect.succeed([])),
+        Effect.catchIf(fs.readDirectory(recordFolder(home)), isNotFound, () => Effect.succeed([])),
         (names) => names.flatMap((name) => (name.endsWith(".json") ? [name.slice(0, -".json".length)] : []))
       )
       const read = (id: string) =>

@@ -28,7 +28,6 @@ import {
   logFile,
   openBlobs,
   publishFile,
-  recordFile,
   type SessionFolder,
   sessionIds,
   syncFolder,
@@ -168,7 +167,6 @@ const removeSession = Effect.fnUntraced(function* (folder: SessionFolder, catalo
   // The log is removed first, and durably: without it, the other files are no session.
   yield* Effect.uninterruptible(Effect.andThen(fs.remove(logFile(folder, id), { force: true }), syncFolder(folder)))
   yield* fs.remove(titleFile(folder, id), { force: true })
-  yield* fs.remove(recordFile(folder, id), { force: true })
   yield* fs.remove(blobFolder(folder, id), { recursive: true, force: true })
   yield* forgetSession(catalogue, id)
 }, Effect.scoped)

@@ -13,7 +13,7 @@ import * as ThisProcess from "../platform/ThisProcess.ts"
  * A folder of session files, and the file operations that the lock, the log and the catalogue share.
  *
  * Each session has up to four entries in the folder: `<id>.jsonl` (the log), `<id>.jsonl.blobs/` (its large parts),
- * `<id>.title` and, while it is open, `<id>.lock`; and `<id>.json` in the folder `served` beside it, if a server's client set something for it.
+ * `<id>.title` and, while it is open, `<id>.lock`.
  */
 export interface SessionFolder {
   readonly directory: string
@@ -29,9 +29,6 @@ export type Blobs = TempStore["Service"]
 export const logFile = ({ directory, path }: SessionFolder, id: string): string => path.join(directory, `${id}.jsonl`)
 /** The path of the file that holds a session's title. */
 export const titleFile = ({ directory, path }: SessionFolder, id: string): string => path.join(directory, `${id}.title`)
-/** The path of the file that holds what a server's clients set for a session. It is beside the folder. */
-export const recordFile = ({ directory, path }: Pick<SessionFolder, "directory" | "path">, id: string): string =>
-  path.join(path.dirname(directory), "served", `${id}.json`)
 /** The path of a session's blob folder. */
 export const blobFolder = (folder: SessionFolder, id: string): string => blobFolderOf(logFile(folder, id))
 

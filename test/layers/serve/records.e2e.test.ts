@@ -179,6 +179,28 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       assert.notInclude(left, "ZANZIBAR-one")
     })
 
+    if (store._tag === "Files")
+      it.live(
+        "the user's own store is open for every request, and what was set for a session goes with it",
+        function* () {
+          const home = newHome()
+          writeFileSync(join(home, "settings.json"), JSON.stringify({ store: `sqlite:${join(home, "own.db")}` }))
+          const { ask } = yield* startServer({ home, store, settings: { drainSeconds: 0 } })
+          yield* Effect.promise(async () => {
+            const token = tokens.local
+            await ask("POST", "/v1/sessions", { token, body: { id: "one", metadata: { of: "ZANZIBAR" } } })
+            assert.include(storedBelow(home), "ZANZIBAR")
+            const { sessions } = await json(ask("GET", "/v1/sessions", { token }))
+            assert.deepStrictEqual(
+              sessions.map(({ id }: Row) => id),
+              ["one"]
+            )
+            assert.strictEqual((await ask("DELETE", "/v1/sessions/one", { token })).status, 204)
+            assert.notInclude(storedBelow(home), "ZANZIBAR")
+          })
+        }
+      )
+
     if (store._tag !== "Files")
       it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
         yield* serving(
