@@ -79,9 +79,8 @@ export class OpenedSession {
   isLost = false
   /** The number of the first event in the journal. */
   private kept: number | undefined
-  /** The calls of the running turn that clients know of, and those of them that run. */
-  private shownCalls = new Set<string>()
-  private runningCalls = new Set<string>()
+  /** The calls of the running turn that clients know of and that have no response yet, and whether they run. */
+  private calls = new Map<string, boolean>()
   /** Questions about calls that clients do not know of yet. */
   private early: ReadonlyArray<{ readonly call: string; readonly turn: ServedTurn; readonly question: CallQuestion }> =
     []
@@ -126,10 +125,10 @@ export class OpenedSession {
     if (this.isLost) return
     this.put(event)
     const { event: happened } = event
-    if (happened._tag === "ToolCallStarted") this.runningCalls.add(happened.id)
-    if (happened._tag === "ToolCallResponse") this.runningCalls.delete(happened.id)
+    if (happened._tag === "ToolCallStarted") this.calls.set(happened.id, true)
+    if (happened._tag === "ToolCallResponse") this.calls.delete(happened.id)
     if (happened._tag !== "ToolCallRequest") return
-    this.shownCalls.add(happened.id)
+    this.calls.set(happened.id, false)
     const { early } = this
     this.early = []
     for (const { call, question, turn } of early) this.askClients(turn, question, call)
@@ -203,15 +202,14 @@ export class OpenedSession {
 
   private run(turn: ServedTurn): void {
     this.running = turn
-    this.shownCalls = new Set()
-    this.runningCalls = new Set()
+    this.calls = new Map()
     this.early = []
   }
 
   /** Whether the turn does nothing but wait for clients. */
   get waitsForClients(): boolean {
     const { ofRunningCalls, size } = this.questions.waiting
-    return size > 0 && this.runningCalls.size <= ofRunningCalls
+    return size > 0 && [...this.calls.values()].filter((isRunning) => isRunning).length <= ofRunningCalls
   }
 
   /** Returns the events of a turn that clients received. */
@@ -225,7 +223,7 @@ export class OpenedSession {
    * this run of the turn asks about, whose request comes first.
    */
   askClients(turn: ServedTurn, question: CallQuestion, call: string | undefined): void {
-    if (call !== undefined && !this.shownCalls.has(call)) {
+    if (call !== undefined && !this.calls.has(call)) {
       this.early = [...this.early, { call, turn, question }]
       return
     }

@@ -17,6 +17,7 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import * as PersistentList from "../../domain/text/PersistentList.ts"
 import type { Answer } from "../../domain/tools/Approval.ts"
+import { callsOf } from "../agent/AgentConversation.ts"
 import type { LastingCalls } from "../agent/AgentRun.ts"
 import { abandonedAnswer, type CallAnswer } from "../agent/ToolAnswer.ts"
 import type { Chat } from "../chat/Chat.ts"
@@ -55,7 +56,8 @@ const questionId = (session: Session, call: string): string => {
   const last = lastEntry(session)
   const taken = new Set(questionsOf(session).flatMap(({ entry, question }) => (entry === last ? [] : [question.call])))
   let id = call
-  for (let count = 2; taken.has(id); count += 1) id = `${call}.${count}`
+  // Calls that hooks add to this one are called `${call}.1` and so on.
+  for (let count = 2; taken.has(id); count += 1) id = `${call}~${count}`
   return id
 }
 
@@ -124,10 +126,13 @@ export class TurnQuestions {
     Effect.gen({ self: this }, function* () {
       const { approvals } = this.record
       if (approvals === undefined || call.call === undefined) return no("")
-      // The calls of another agent are in its own conversation, where the same ids are other calls.
-      const own = call.agent === mainAgent ? call.call : undefined
       const whole = yield* this.whole
-      const id = own === undefined ? `${call.agent}.${questionsOfLast(whole).length + 1}` : questionId(whole, own)
+      const isMain = call.agent === mainAgent
+      // The calls of another agent are in its own conversation, where the same ids are other calls.
+      const id = questionId(whole, isMain ? call.call : `${call.agent}.${questionsOfLast(whole).length + 1}`)
+      const calls = this.chat === undefined ? [] : yield* callsOf(this.chat)
+      // Clients get no request of a call that a hook added.
+      const own = isMain && calls.some((one) => one.id === call.call) ? call.call : undefined
       const question: CallQuestion = {
         call: id,
         kind: "approval",

@@ -1,5 +1,5 @@
 import { Effect } from "effect"
-import { existsSync, readFileSync } from "node:fs"
+import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
@@ -194,13 +194,13 @@ for (const store of stores) {
         await first.until("TurnEnded")
         const second = await send(server, "m2")
         const [question] = await second.until("Question")
-        assert.strictEqual(fieldsOf(question)["call"], "c1.2")
+        assert.strictEqual(fieldsOf(question)["call"], "c1~2")
         assert.strictEqual(await answer(server, "c1", { result: "one" }), 204)
         assert.deepStrictEqual(
           (await open(server)).map(({ call }) => call),
-          ["c1.2"]
+          ["c1~2"]
         )
-        assert.strictEqual(await answer(server, "c1.2", { result: "two" }), 204)
+        assert.strictEqual(await answer(server, "c1~2", { result: "two" }), 204)
         await second.until("TurnEnded")
       })
     })
@@ -422,6 +422,44 @@ for (const store of stores) {
         assert.isFalse(existsSync(`${file}.second`))
       })
     })
+
+    it.live(
+      "calls of agents, and those that hooks add, are asked about once each, also under the same id",
+      function* () {
+        const home = newHome()
+        const { body, file } = desk(home)
+        const added = { hookSpecificOutput: { tailToolCallRequest: { name: "write_file", args: write(file, "")[1] } } }
+        writeFileSync(join(home, "hook.json"), JSON.stringify(added))
+        const hook = {
+          matcher: "list_directory",
+          hooks: [{ type: "command", command: `cat ${join(home, "hook.json")}` }]
+        }
+        writeFileSync(join(home, "settings.json"), JSON.stringify({ hooks: { AfterTool: [hook] } }))
+        const answers: Answers = ({ contents, tools }) => {
+          const isAnswered = contents.at(-1)?.parts.some(({ functionResponse }) => functionResponse !== undefined)
+          if (JSON.stringify(tools).includes('"complete_task"')) {
+            return calls(isAnswered ? ["complete_task", { result: "none" }, "end"] : write(file, "w1"))
+          }
+          return isAnswered
+            ? "done"
+            : calls(["list_directory", { dir_path: "." }, "c1"], ["generalist", { request: "write" }, "c2"])
+        }
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          await create(server, body)
+          const asked: Array<unknown> = []
+          for (const message of ["m1", "m2"]) {
+            const stream = await send(server, message)
+            for (const count of [1, 2]) {
+              const { call } = fieldsOf((await stream.until("Question", count)).at(-1))
+              asked.push(call)
+              assert.strictEqual(await answer(server, String(call), { decision: "deny" }), 204)
+            }
+            await stream.until("TurnEnded")
+          }
+          assert.deepStrictEqual(asked, ["c1.1", "generalist.2", "c1.1~2", "generalist.2~2"])
+        })
+      }
+    )
 
     it.live("without approvals, and at the deadline, a call is denied", function* () {
       const home = newHome()
