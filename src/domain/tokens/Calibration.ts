@@ -243,25 +243,38 @@ export const doubted = (calibration: Calibration, features: Features, actual: nu
   return { ...(isPlausibleCount(actual, total) ? uncalibrated : calibration), history }
 }
 
+/** How far counts are trusted whose origin nobody knows. */
+export interface Trust {
+  /** The share of their weight that earlier counts keep with each new one: what is called by the name of a model may change. Default: all of it. */
+  readonly kept?: number
+  /** The most tokens that a count tells of for one estimated token. Default: no limit. */
+  readonly most?: number
+}
+
 /**
  * The calibration after the API counted `actual` tokens for a text with these features. Large requests weigh a little more than
  * small ones, whose counts include more than text. An empty text, a count of zero and an implausible count change nothing.
  */
-export const observe = (calibration: Calibration, features: Features, actual: number): Calibration => {
+export const observe = (
+  calibration: Calibration,
+  features: Features,
+  actual: number,
+  { kept = 1, most = Infinity }: Trust = {}
+): Calibration => {
   const total = totalTokens(features)
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
   const shares = amountsOf(features).map((amount) => amount / total)
-  const ratio = actual / total
+  const ratio = Math.min(most, actual / total)
   if (!isPlausibleCount(actual, total)) return calibration
   const weight = total / (total + smallRequest)
   const next: Calibration = {
     observations: calibration.observations + 1,
-    weight: calibration.weight + weight,
+    weight: kept * calibration.weight + weight,
     gram: calibration.gram.map(
-      (value, at) => value + weight * (shares[Math.floor(at / dimension)] ?? 0) * (shares[at % dimension] ?? 0)
+      (value, at) => kept * value + weight * (shares[Math.floor(at / dimension)] ?? 0) * (shares[at % dimension] ?? 0)
     ),
-    moment: calibration.moment.map((value, i) => value + weight * (shares[i] ?? 0) * ratio),
-    square: calibration.square + weight * ratio ** 2,
+    moment: calibration.moment.map((value, i) => kept * value + weight * (shares[i] ?? 0) * ratio),
+    square: kept * calibration.square + weight * ratio ** 2,
     surprise: 0,
     history: withCount(calibration.history ?? {}, total, actual, false)
   }

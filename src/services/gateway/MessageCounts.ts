@@ -22,6 +22,8 @@ const maxModels = 128
 const frameTokens = 4
 /** The bounds of the correction: any client may name any model, and any server count for it. */
 const factorBounds = { min: 0.8, max: 1.6 }
+/** For the same reasons no count tells more than that, and the last twenty or so count: what a model's name stands for changes while the gateway runs. */
+const trust: Calibration.Trust = { kept: 0.95, most: factorBounds.max }
 
 /** What is learned of a model. */
 interface Learned {
@@ -75,7 +77,9 @@ export class MessageCounts {
   learn(model: string, request: Features, counted: number): CutPrompt | undefined {
     const { calibration, isReported } = this.models.get(model) ?? nothingLearned
     const isCut = Calibration.isCutCount(calibration, request, counted, false)
-    const learned = (isCut ? Calibration.doubted : Calibration.observe)(calibration, request, counted)
+    const learned = isCut
+      ? Calibration.doubted(calibration, request, counted)
+      : Calibration.observe(calibration, request, counted, trust)
     this.models.set(model, { calibration: learned, isReported: isReported || isCut })
     const estimated = Math.round(totalTokens(request))
     return isCut ? { model, estimated, counted, isNew: !isReported } : undefined

@@ -45,6 +45,21 @@ describe("the tokens of a message", () => {
     assert.strictEqual(held.head("{}"), held.head("{}"))
   })
 
+  it("are corrected by the newest counts, however many came before, of which one that is nonsense spoils nothing", () => {
+    const learning = counts()
+    const factorAfter = (times: number, share: number): number => {
+      for (let time = 0; time < times; time += 1) {
+        const tokens = 1_000 + time
+        learning.learn("m", { ...nothing, prose: tokens }, tokens * share)
+      }
+      return Math.round(learning.factor("m", { ...nothing, prose: 2_000 }) * 20) / 20
+    }
+    assert.deepStrictEqual(
+      [factorAfter(200, 1), factorAfter(1, 5_000), factorAfter(60, 1.4), factorAfter(60, 1)],
+      [1, 1.05, 1.4, 1]
+    )
+  })
+
   it("are corrected for each model by itself, for what a request consists of, within bounds", () => {
     const learning = counts()
     const of = (prose: number, code = 0) => ({ ...nothing, prose, code })
