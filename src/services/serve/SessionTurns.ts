@@ -45,7 +45,7 @@ const runTurn = Effect.fnUntraced(function* (
     model: settings.model
   }
   session.instruction = settings.instruction
-  const configured = reconfigure(agent.chat, { generation: settings.generation, chosen: settings.model })
+  const configured = reconfigure(agent.chat, { generation: settings.generation, chosen: settings.chosen })
   const work = Stream.unwrap(Effect.as(configured, agent.send(parts, options))).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
@@ -142,7 +142,7 @@ export const send = Effect.fnUntraced(function* (
       const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
       if (!isBegun) yield* limiter.checkTokens(tenant)
       const record = yield* StoredSessions.recordOf(state.stored, tenant, id)
-      const settings = yield* turnSettings(state.stored, tenant, session, { ...record, ...message.options })
+      const settings = yield* turnSettings(state.stored, tenant, session, record, message.options)
       const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
       const { running } = session
       if (running !== undefined) {

@@ -11,6 +11,8 @@ import { inTenant, type StoredSessions } from "./StoredSessions.ts"
 export interface TurnSettings {
   readonly instruction: string | undefined
   readonly model: string | undefined
+  /** The model of the session, which decides who writes its summaries, whatever model one message has. */
+  readonly chosen: string | undefined
   readonly generation: Generation | undefined
   /** Names and wildcards of the server's tools that it may use. Undefined: all. */
   readonly selects: ReadonlyArray<string> | undefined
@@ -41,14 +43,15 @@ const agentNamed = Effect.fnUntraced(function* (
   return yield* new BadRequest({ message: `there is no agent ${name}; the agents are: ${names.join(", ")}` })
 })
 
-/** Returns how a turn is answered. What is set beside an agent replaces what the agent says. */
+/** Returns how a turn is answered. What a message sets replaces what its session does, and what is set beside an agent replaces what the agent says. */
 export const turnSettings = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
   session: OpenedSession,
-  options: TurnOptions
+  record: TurnOptions,
+  own: TurnOptions = {}
 ): Effect.fn.Return<TurnSettings, ServeError> {
-  const { agent: name, generation, instruction, model, responseSchema } = options
+  const { agent: name, generation, instruction, model, responseSchema } = { ...record, ...own }
   const agent = name === undefined ? undefined : yield* agentNamed(stored, tenant, session, name)
   const parameters: Generation = {
     ...(agent === undefined ? {} : { temperature: agent.temperature, topP: agent.topP }),
@@ -58,6 +61,7 @@ export const turnSettings = Effect.fnUntraced(function* (
   return {
     instruction: instruction ?? agent?.prompt,
     model: model ?? (agent === undefined || agent.model === "inherit" ? undefined : agent.model),
+    chosen: record.model,
     generation: Object.keys(parameters).length === 0 ? undefined : parameters,
     selects: agent?.tools
   }

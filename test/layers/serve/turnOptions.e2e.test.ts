@@ -119,6 +119,20 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       )
     })
 
+    it.live("the session's model decides who writes summaries, whatever model one message has", function* () {
+      const asked = yield* serving(async (ask, home) => {
+        writeFileSync(path.join(home, "settings.json"), JSON.stringify({ strategy: "gemini" }))
+        await ask("POST", "/v1/sessions", { body: { id: "one", model: "gemini-2.5-flash-lite" } })
+        await send(ask, "m1")
+        await send(ask, "m2", { model: "gemini-2.5-pro" })
+        await ask("POST", `${one}/compress`, { body: {} })
+      })
+      assert.deepStrictEqual(
+        asked.slice(0, 3).map(({ model }) => model),
+        ["gemini-2.5-flash-lite", "gemini-2.5-pro", "gemini-2.5-flash-lite"]
+      )
+    })
+
     it.live("files of text go along by their names, large ones as blobs", function* () {
       const long = `the end of ${"a long file. ".repeat(2_000)}`
       const asked = yield* serving(async (ask) => {
