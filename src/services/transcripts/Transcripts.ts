@@ -65,13 +65,15 @@ export const load = Effect.fn("Transcripts.load")(function* (
   /** Chooses the reader and gives it the bytes read so far. */
   const begin = Effect.fnUntraced(function* () {
     const whole = joinBytes(head)
-    const chosen = yield* chooseReader(path, whole, options, fileSize)
-    reader = chosen
     const firstEnd = whole.indexOf(10) + 1
-    const earlier = fileSize === undefined ? undefined : yield* earlierRecords(path, whole.subarray(0, firstEnd))
+    const isFile = fileSize !== undefined || path === "-"
+    const earlier = isFile ? yield* earlierRecords(path, whole.subarray(0, firstEnd)) : undefined
+    const allBytes = fileSize === undefined ? undefined : fileSize + (earlier?.bytes ?? 0)
+    const chosen = yield* chooseReader(path, whole, options, allBytes)
+    reader = chosen
     if (earlier?.missing !== undefined) {
       if (options.lenient !== true) return yield* missingRecords(path, earlier.missing)
-      missing[`records of the rollout ${earlier.missing}, which is missing`] = 1
+      missing[`records of the rollout ${earlier.missing}, which is missing or was changed`] = 1
     }
     if (earlier?.records === undefined) yield* chosen.push(whole)
     else {
