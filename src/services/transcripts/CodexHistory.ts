@@ -65,65 +65,70 @@ const holds = Effect.fnUntraced(function* (file: string, end: number) {
   return end === 0 || last[0]?.[0] === 10
 })
 
-/** Records of a rollout, and how many bytes they have. */
-interface Records<E> {
-  readonly records: Stream.Stream<Uint8Array, E>
-  readonly bytes: number
+/** A part of a file, with whole records. */
+export interface RecordsPart {
+  readonly file: string
+  readonly from: number
+  readonly to: number
 }
 
-/** The records of a rollout up to `end`, in the form of files that repeat earlier ones: its first record, those, and its others. */
-const recordsOf = Effect.fnUntraced(function* (
+/** The parts of a rollout up to `to`, in the order of files that repeat earlier records: its first record, those, and its others. */
+const partsOf = Effect.fnUntraced(function* (
   file: string,
-  end: number,
+  to: number,
   seen: ReadonlySet<string>
 ): Effect.fn.Return<
-  Records<PlatformError.PlatformError> | undefined,
+  ReadonlyArray<RecordsPart> | undefined,
   PlatformError.PlatformError,
   FileSystem.FileSystem | Path.Path
 > {
-  const fs = yield* FileSystem.FileSystem
   const line = yield* firstLine(file)
   const base = baseIn(line)
-  const part = (offset: number) => fs.stream(file, { offset, bytesToRead: end - offset, chunkSize: chunkBytes })
-  if (base === undefined || end === 0) return { records: part(0), bytes: end }
-  const before = yield* recordsBefore(file, base, seen)
-  return (
-    before && {
-      records: Stream.make(line).pipe(Stream.concat(before.records), Stream.concat(part(line.length))),
-      bytes: before.bytes + end
-    }
-  )
+  if (base === undefined || to === 0) return [{ file, from: 0, to }]
+  const before = yield* partsBefore(file, base, seen)
+  return before && [{ file, from: 0, to: line.length }, ...before, { file, from: line.length, to }]
 })
 
-/** The records that a base names. Undefined where a file is missing or changed, or leads back to itself. */
-const recordsBefore = Effect.fnUntraced(function* (file: string, base: HistoryBase, seen: ReadonlySet<string>) {
+/** The parts that a base names. Undefined where a file is missing or changed, or leads back to itself. */
+const partsBefore = Effect.fnUntraced(function* (file: string, base: HistoryBase, seen: ReadonlySet<string>) {
   const [found] = seen.has(base.rollout) ? [] : yield* rolloutsNear(file, (name) => isRollout(name, base.rollout))
   if (found === undefined || !(yield* holds(found, base.bytes))) return undefined
-  return yield* recordsOf(found, base.bytes, new Set([...seen, base.rollout]))
+  return yield* partsOf(found, base.bytes, new Set([...seen, base.rollout]))
 })
 
 /**
- * Returns the records that stand before those of a rollout in its conversation, by the rollout's first line. `missing` names the
- * rollout that has them where its file, or one that it goes on from, is not there. Standard input (`-`) has no file beside it.
+ * Returns the parts of other files that stand before a rollout's own records in its conversation, by the rollout's first line.
+ * `missing` names the rollout that has them where its file, or one that it goes on from, is not there. Standard input (`-`) has no
+ * file beside it.
  */
-export const earlierRecords = Effect.fn("CodexHistory.earlierRecords")(function* (
+export const earlierParts = Effect.fn("CodexHistory.earlierParts")(function* (
   file: string,
-  line: Uint8Array
+  line?: Uint8Array
 ): Effect.fn.Return<
-  | (Records<TranscriptError> & { readonly missing?: undefined })
-  | { readonly records?: undefined; readonly bytes?: undefined; readonly missing: string }
-  | undefined,
+  { readonly parts: ReadonlyArray<RecordsPart>; readonly missing?: string },
   TranscriptError,
   FileSystem.FileSystem | Path.Path
 > {
-  const base = baseIn(line)
-  if (base === undefined) return undefined
   const failed = (error: PlatformError.PlatformError) => unreadable(file, error)
-  const before = file === "-" ? undefined : yield* Effect.mapError(recordsBefore(file, base, new Set()), failed)
-  return before === undefined
-    ? { missing: base.rollout }
-    : { ...before, records: Stream.mapError(before.records, failed) }
+  const base = baseIn(line ?? (yield* Effect.mapError(firstLine(file), failed)))
+  if (base === undefined) return { parts: [] }
+  const parts = file === "-" ? undefined : yield* Effect.mapError(partsBefore(file, base, new Set()), failed)
+  return parts === undefined ? { parts: [], missing: base.rollout } : { parts }
 })
+
+/** Reads parts of files, one after the other. */
+export const bytesIn = (
+  parts: ReadonlyArray<RecordsPart>
+): Stream.Stream<Uint8Array, TranscriptError, FileSystem.FileSystem> =>
+  Stream.fromIterable(parts).pipe(
+    Stream.flatMap(({ file, from, to }) =>
+      Stream.unwrap(
+        FileSystem.FileSystem.useSync((fs) =>
+          fs.stream(file, { offset: from, bytesToRead: to - from, chunkSize: chunkBytes })
+        )
+      ).pipe(Stream.mapError((error) => unreadable(file, error)))
+    )
+  )
 
 /** The error for records that are missing. */
 export const missingRecords = (file: string, rollout: string): TranscriptError =>

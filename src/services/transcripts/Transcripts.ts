@@ -3,7 +3,7 @@ import { joinBytes } from "../../domain/text/Bytes.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
-import { earlierRecords, missingRecords } from "./CodexHistory.ts"
+import { bytesIn, earlierParts, missingRecords } from "./CodexHistory.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { SessionDatabase } from "./SessionDatabase.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -66,21 +66,19 @@ export const load = Effect.fn("Transcripts.load")(function* (
   const begin = Effect.fnUntraced(function* () {
     const whole = joinBytes(head)
     const firstEnd = whole.indexOf(10) + 1
-    const isFile = fileSize !== undefined || path === "-"
-    const earlier = isFile ? yield* earlierRecords(path, whole.subarray(0, firstEnd)) : undefined
-    const allBytes = fileSize === undefined ? undefined : fileSize + (earlier?.bytes ?? 0)
+    const hasFile = fileSize !== undefined || path === "-"
+    const earlier = hasFile ? yield* earlierParts(path, whole.subarray(0, firstEnd)) : { parts: [] }
+    const earlierBytes = earlier.parts.reduce((sum, { from, to }) => sum + to - from, 0)
+    const allBytes = fileSize === undefined ? undefined : fileSize + earlierBytes
     const chosen = yield* chooseReader(path, whole, options, allBytes)
     reader = chosen
-    if (earlier?.missing !== undefined) {
+    if (earlier.missing !== undefined) {
       if (options.lenient !== true) return yield* missingRecords(path, earlier.missing)
       missing[`records of the rollout ${earlier.missing}, which is missing or was changed`] = 1
     }
-    if (earlier?.records === undefined) yield* chosen.push(whole)
-    else {
-      yield* chosen.push(whole.subarray(0, firstEnd))
-      yield* Stream.runForEach(earlier.records, chosen.push)
-      yield* chosen.push(whole.subarray(firstEnd))
-    }
+    yield* chosen.push(whole.subarray(0, firstEnd))
+    yield* Stream.runForEach(bytesIn(earlier.parts), chosen.push)
+    yield* chosen.push(whole.subarray(firstEnd))
     return chosen
   })
   yield* Stream.runForEach(
