@@ -74,18 +74,20 @@ export const totalTokens = (features: Features): number =>
 /** Changes whenever features or the estimator below them do: factors learned with another version mean nothing. */
 export const featuresVersion = 4
 
-type WordKind = "digit" | "lower" | "upper" | "joint" | "other"
-
-/** Distinguishes digits, letters, and the characters that join them in base64, file names and UUIDs. */
-const wordKind = (code: number): WordKind => {
-  if (code >= 97 && code <= 122) return "lower"
-  if (code >= 48 && code <= 57) return "digit"
-  if (code >= 65 && code <= 90) return "upper"
-  return code === 43 || code === 45 || code === 47 || code === 61 || code === 95 ? "joint" : "other"
-}
-
 /** Letters with accents stand within words and form no run of their own. */
 const latinEnd = 0x250
+
+/** What a character is in a word: digits, letters, and the characters that join them in base64, file names and UUIDs. */
+const kind = { other: 0, joint: 1, digit: 2, lower: 3, upper: 4 }
+
+/** The kinds of the Latin characters. */
+const kinds = Uint8Array.from({ length: latinEnd }, (_, code) => {
+  const character = String.fromCharCode(code)
+  if (/[a-z]/.test(character)) return kind.lower
+  if (/[0-9]/.test(character)) return kind.digit
+  if (/[A-Z]/.test(character)) return kind.upper
+  return /[-+/=_]/.test(character) ? kind.joint : kind.other
+})
 
 const otherClass = (code: number): TextClass => {
   if (code < 0x2000) return "script"
@@ -114,23 +116,64 @@ const maxRunChars = 512
 
 const hexadecimal = /^[0-9a-f-]+$|^[0-9A-F-]+$/
 
-/** The run of word characters at `start`: where it ends, and whether it is an encoding rather than words. */
-const wordRun = (text: string, start: number, end: number): { readonly end: number; readonly jumble: boolean } => {
-  let changes = 0
-  let before: WordKind = "other"
-  let capital = false
-  let at = start
-  for (; at < end && at - start < maxRunChars; at += 1) {
-    const kind = wordKind(text.charCodeAt(at))
-    if (kind === "other") break
-    if (kind === "joint") continue
-    // A capital begins the word that follows it.
-    if (kind !== before && !(capital && kind === "lower")) changes += 1
-    capital = kind === "upper" && before !== "upper"
-    before = kind
+/** The composition of a stretch of text. */
+class Composition {
+  length = 0
+  letters = 0
+  digits = 0
+  marks = 0
+  accents = 0
+  /** Changes between digits, small and capital letters. */
+  changes = 0
+
+  /** Becomes that of the run of word characters at `start`. Returns where it ends. */
+  readRun(text: string, start: number, end: number): number {
+    this.clear()
+    const most = Math.min(end, start + maxRunChars)
+    let before = kind.other
+    let isCapital = false
+    let at = start
+    for (; at < most; at += 1) {
+      const one = kinds[text.charCodeAt(at)] ?? kind.other
+      if (one === kind.other) break
+      if (one === kind.joint) {
+        this.marks += 1
+        continue
+      }
+      // A capital begins the word that follows it.
+      if (one !== before && !(isCapital && one === kind.lower)) this.changes += 1
+      isCapital = one === kind.upper && before !== kind.upper
+      before = one
+      if (one === kind.digit) this.digits += 1
+      else this.letters += 1
+    }
+    this.length = at - start
+    return at
   }
-  const length = at - start
-  return { end: at, jumble: length >= minEncodedChars && changes > length * encodedChangeRate }
+
+  /** Whether a run is an encoding rather than words. */
+  get isJumble(): boolean {
+    return this.length >= minEncodedChars && this.changes > this.length * encodedChangeRate
+  }
+
+  add(other: Composition): void {
+    this.length += other.length
+    this.letters += other.letters
+    this.digits += other.digits
+    this.marks += other.marks
+    this.accents += other.accents
+  }
+
+  /** Adds a Latin character that is in no word. */
+  addCharacter(code: number): void {
+    this.length += 1
+    if (code >= 128) this.accents += 1
+    else if (code > 32) this.marks += 1
+  }
+
+  clear(): void {
+    this.length = this.letters = this.digits = this.marks = this.accents = this.changes = 0
+  }
 }
 
 /** Characters of a window. Latin text is classified in windows of whole lines of about this length. */
@@ -139,36 +182,11 @@ const figureShare = 0.16
 const markShare = 0.11
 const accentShare = 0.02
 
-/** The composition of a window, without the runs that have a class of their own. */
-interface Window {
-  tokens: number
-  length: number
-  letters: number
-  digits: number
-  marks: number
-  accents: number
-}
-
-const newWindow = (): Window => ({ tokens: 0, length: 0, letters: 0, digits: 0, marks: 0, accents: 0 })
-
-const windowClass = ({ accents, digits, letters, marks }: Window): TextClass => {
+const windowClass = ({ accents, digits, letters, marks }: Composition): TextClass => {
   const all = digits + letters + marks + accents
   if (accents > all * accentShare) return "latin"
   if (digits > all * figureShare) return "figures"
   return marks > all * markShare ? "code" : "prose"
-}
-
-const addToWindow = (window: Window, text: string, start: number, end: number): void => {
-  window.length += end - start
-  for (let at = start; at < end; at += 1) {
-    const code = text.charCodeAt(at)
-    if (code <= 32) continue
-    const kind = wordKind(code)
-    if (kind === "digit") window.digits += 1
-    else if (kind === "lower" || kind === "upper") window.letters += 1
-    else if (code < 128) window.marks += 1
-    else window.accents += 1
-  }
 }
 
 const step = 65_536
@@ -179,17 +197,29 @@ export function* textFeatures(text: string): SlicedWork<Features> {
   let at = 0
   let reported = 0
   let progress = beginning
-  /** Reads on to `end`. Returns the tokens in between. */
-  const read = (end: number): number => {
+  /** Where the tokens that have no class yet begin. */
+  let counted = 0
+  /** Returns the tokens from there to `end`. Called once for many words: a call costs more than a word. */
+  const tokensTo = (end: number): number => {
     const before = progress.cost
-    progress = scan(text, at, end, progress)
-    at = end
+    progress = scan(text, counted, end, progress)
+    counted = end
     return (progress.cost - before) / 100
   }
-  let window = newWindow()
+  // Runs with a class of their own are no part of a window. Its tokens before such a run wait for its class.
+  const window = new Composition()
+  const run = new Composition()
+  let waiting = 0
   const closeWindow = () => {
-    amounts[windowClass(window)] += window.tokens
-    window = newWindow()
+    amounts[windowClass(window)] += waiting + tokensTo(at)
+    waiting = 0
+    window.clear()
+  }
+  /** Reads on to `end`, over a run with a class of its own. */
+  const addOwn = (name: TextClass, end: number) => {
+    waiting += tokensTo(at)
+    amounts[name] += tokensTo(end)
+    at = end
   }
   while (at < text.length) {
     const start = at
@@ -197,14 +227,16 @@ export function* textFeatures(text: string): SlicedWork<Features> {
     const code = text.charCodeAt(start)
     if (code >= latinEnd) {
       const name = otherClass(code)
-      amounts[name] += read(otherEnd(text, start, end, name))
+      addOwn(name, otherEnd(text, start, end, name))
     } else {
-      const run = wordRun(text, start, end)
-      const stop = Math.max(run.end, start + 1)
-      if (run.jumble) amounts[hexadecimal.test(text.slice(start, stop)) ? "hexadecimal" : "base64"] += read(stop)
-      else {
-        addToWindow(window, text, start, stop)
-        window.tokens += read(stop)
+      const stop = run.readRun(text, start, end)
+      if (run.isJumble) addOwn(hexadecimal.test(text.slice(start, stop)) ? "hexadecimal" : "base64", stop)
+      else if (stop > start) {
+        window.add(run)
+        at = stop
+      } else {
+        window.addCharacter(code)
+        at += 1
       }
       if (window.length >= windowChars && (code === 10 || window.length >= 4 * windowChars)) closeWindow()
     }

