@@ -201,6 +201,41 @@ describe("the sessions of other agents", () => {
       const { status, stderr } = yield* run([command, "-"], { env, input: "no session" })
       assert.deepStrictEqual([status, stderr], [2, "palimpsest: standard input: is not a session of a known agent\n"])
     }
+    const meta = '{"type":"session_meta","payload":{"id":"x","cwd":"/"}}\n'
+    const refused = (command: string, input: string) =>
+      Effect.map(run([command, "-"], { env, input }), ({ stderr }) => stderr.trimEnd().split("\n").at(-1))
+    assert.match(
+      (yield* refused("cost", `${meta}{broken\n${meta}`)) ?? "",
+      /^palimpsest: standard input, line 2: not JSON/
+    )
+    assert.strictEqual(yield* refused("rescue", meta), "palimpsest: standard input holds no messages")
+  })
+
+  it.effect("a copy of a fork of Codex stands alone, without the secrets of what it goes on from", function* () {
+    const { env, home } = yield* machine
+    const folder = path.join(home, ".codex/sessions/2026/02/04")
+    mkdirSync(folder, { recursive: true })
+    const said = (text: string) => ({
+      type: "response_item",
+      payload: { type: "message", role: "user", content: [{ type: "input_text", text }] }
+    })
+    const lines = (...records: ReadonlyArray<object>) => records.map((record) => `${JSON.stringify(record)}\n`).join("")
+    const password = "Zk3pQ9vXw7Lm2Tt8"
+    const origin = lines({ type: "session_meta", payload: { id: "a", cwd: "/" } }, said(`DB_PASSWORD=${password}`))
+    writeFileSync(path.join(folder, "rollout-1-a.jsonl"), origin)
+    const history_base = { thread_id: "a", end_byte_offset: origin.length }
+    const fork = path.join(folder, "rollout-2-b.jsonl")
+    const meta = { type: "session_meta", payload: { id: "b", cwd: "/", history_base } }
+    writeFileSync(fork, lines(meta, said(`connect with ${password}`)))
+    for (const flags of [["--redact"], ["--redact", "--to", "codex"]]) {
+      const copy = path.join(home, "copy.jsonl")
+      const { status, stderr } = yield* run(["export", fork, copy, ...flags], { env })
+      assert.strictEqual(status, 0, stderr)
+      const text = readFileSync(copy, "utf8")
+      assert.include(text, "DB_PASSWORD=[redacted: password #1]")
+      assert.include(text, "connect with [redacted: password #1]")
+      for (const left of [password, "history_base"]) assert.notInclude(text, left)
+    }
   })
 
   it.effect("- is standard output for whatever is written, and the report gives way to it", function* () {

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs"
 import path from "node:path"
+import { root } from "../support/paths.ts"
 import { rawStrings, sessionFile } from "../support/sessions.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { program, run } from "./program.ts"
@@ -184,6 +185,31 @@ describe("compress", () => {
     const again = yield* report([file])
     assert.strictEqual(again.value.tokens.before, value.tokens.after)
   })
+
+  it.effect(
+    "leaves a session of Codex as it is that another one goes on from; that one then stands alone",
+    function* () {
+      const folder = yield* folderFor("fork")
+      const origin = path.join(folder, "rollout-origin.jsonl")
+      const before = readFileSync(path.join(root, "test/fixtures/codex/codex-today.jsonl"))
+      const meta = {
+        type: "session_meta",
+        payload: { id: "fork", cwd: folder, history_base: { thread_id: "origin", end_byte_offset: before.length } }
+      }
+      const fork = path.join(folder, "fork.jsonl")
+      writeFileSync(origin, before)
+      writeFileSync(fork, `${JSON.stringify(meta)}\n`)
+      const flags = ["--force", "--in-place", "--min-gain", "0", "--limit", "300"]
+      const { status, stderr } = yield* run(["compress", origin, ...flags])
+      assert.deepStrictEqual([status, readFileSync(origin).equals(before)], [2, true])
+      assert.include(stderr, `${fork} goes on from the records of this session`)
+      const { value } = yield* report([fork, ...flags])
+      assert.strictEqual(value.status, "COMPRESSED")
+      assert.notInclude(readFileSync(fork, "utf8"), "history_base")
+      assert.strictEqual((yield* run(["compress", origin, ...flags])).status, 0)
+      assert.strictEqual((yield* report([fork])).value.tokens.before, value.tokens.after)
+    }
+  )
 })
 
 describe("eval", () => {

@@ -49,6 +49,7 @@ import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { blobFolderOf, TempStore } from "../../services/session/TempStore.ts"
 import { recording } from "../../services/transcripts/CarryOver.ts"
+import { goesOnFrom } from "../../services/transcripts/CodexHistory.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { canAsk } from "../flags/ApiKey.ts"
@@ -590,6 +591,12 @@ const carryOut = Effect.fnUntraced(function* (run: Run, models: NonNullable<Sett
   // Before a model call is paid for.
   if (input.inPlace && loaded.format === "opencode") {
     return yield* badInput("sessions of opencode cannot be changed in place; write to a file with --out")
+  }
+  const other = input.inPlace && loaded.format === "codex" ? yield* goesOnFrom(input.file) : undefined
+  if (other !== undefined) {
+    return yield* badInput(
+      `${printableLine(other)} goes on from the records of this session, and would lose them; write to a file with --out`
+    )
   }
   const outcome = yield* chat.compress({ ...options, plan }).pipe(
     Effect.provideService(ModelWindows.Overrides, models),

@@ -65,7 +65,12 @@ export const cost = Command.make(
     const loaded =
       one === undefined
         ? undefined
-        : yield* ConversationInput.load({ file: one.path, from: undefined, lenient: input.lenient, shortens: true })
+        : yield* ConversationInput.load({
+            file: one.path,
+            from: undefined,
+            lenient: input.lenient,
+            shortens: true
+          }).pipe(ConversationInput.naming(name ?? "", one.path))
     const zone = DateTime.zoneMakeLocal()
     const day = (at: number) => DateTime.formatIsoDate(DateTime.makeZonedUnsafe(at, { timeZone: zone }))
     const accounts = yield* accountsOf(one === undefined ? list.sessions : [one], prices, {

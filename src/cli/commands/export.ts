@@ -6,6 +6,7 @@ import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor, formatProblemText } from "../../domain/transcripts/FileExtension.ts"
 import type { SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { earlierParts } from "../../services/transcripts/CodexHistory.ts"
 import { secretsOf, secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
 import type { FoundSession } from "../../services/transcripts/FindSessions.ts"
 import { redactFile } from "../../services/transcripts/RedactSession.ts"
@@ -141,8 +142,13 @@ export const exported = Command.make(
     const isFile = session.agent !== "palimpsest" && session.agent !== "opencode"
     const ending = (name: string) => /\.[^./\\]+$/.exec(name)?.[0]
     const isOther = isFile && to === undefined && (file === "-" || ending(file) === ending(session.path))
-    const own = session.agent === "palimpsest" && file === "-" ? session.agent : undefined
-    const format = isOther ? undefined : yield* formatOf(file, to ?? own)
+    // A copy of a file that goes on from another one has to stand alone.
+    const { parts } =
+      isOther && !all && session.agent === "codex"
+        ? yield* Effect.mapError(earlierParts(session.path), ConversationInput.unreadable)
+        : { parts: [] }
+    const own = parts.length > 0 ? "codex" : session.agent === "palimpsest" && file === "-" ? session.agent : undefined
+    const format = isOther && parts.length === 0 ? undefined : yield* formatOf(file, to ?? own)
     if (all && file === "-") return yield* badInput("--all copies files: name FILE, not standard output")
     if (all && !isOther) {
       return yield* badInput(

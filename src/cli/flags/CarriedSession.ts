@@ -128,7 +128,8 @@ export const run = Effect.fnUntraced(function* (input: {
   const found = yield* sessionOf(input.session, input.redact)
   const file = path.resolve(found.path)
   const original = input.session === "-" ? "-" : file
-  const whole = yield* ConversationInput.load({ file, from: undefined, lenient: true })
+  const named = ConversationInput.naming(input.session, file)
+  const whole = yield* named(ConversationInput.load({ file, from: undefined, lenient: true }))
   const loaded = input.redact ? yield* redacted(whole, found) : whole
   const from = agentOf(loaded.format)
   const agent = input.agent ?? from
@@ -159,7 +160,8 @@ export const run = Effect.fnUntraced(function* (input: {
     Output.progress("writing the session"),
     Effect.mapError(({ _tag, message }) =>
       failed(_tag === "SessionTooLarge" ? `${message}; allow more with --below` : message)
-    )
+    ),
+    named
   )
   if (!input.json) return yield* Output.unwrapped(text(carried, loaded, original))
   yield* Output.json(Report, {

@@ -8,7 +8,7 @@ import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
-import { badInput, type ExitError } from "../output/ExitError.ts"
+import { badInput, ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 
 /** Finds and reads the conversation that a command works on. */
@@ -68,12 +68,16 @@ export const choose = Effect.fn("ConversationInput.choose")(function* (
   name: string,
   list: Pick<SessionList, "problems" | "sessions">
 ) {
-  if (name !== "-") return yield* Effect.mapError(chooseSession(name, list), unreadable)
-  const file = yield* keptInput
-  return yield* chooseSession(file, list).pipe(
-    Effect.mapError((error) => badInput(unreadable(error).message.replace(file, "standard input")))
-  )
+  const file = name === "-" ? yield* keptInput : name
+  return yield* chooseSession(file, list).pipe(Effect.mapError(unreadable), naming(name, file))
 })
+
+/** Names standard input in errors, in place of the file that it stands in. */
+export const naming = (name: string, file: string) =>
+  Effect.mapError(
+    ({ message, status }: ExitError) =>
+      new ExitError({ message: name === "-" ? message.replaceAll(file, "standard input") : message, status })
+  )
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
 export const sessionName = /^[\w-]{4,}$|#ses_[\w-]+$/

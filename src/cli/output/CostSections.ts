@@ -30,11 +30,14 @@ const keptEnd = (text: string): KeptEnd => (/[/\\]/.test(text) ? "end" : "start"
 export const shortName = (text: string, columns: number): string =>
   truncate(printableLine(text), columns, keptEnd(text))
 
+/** The beginning of an id: those of opencode all begin with the same word. */
+const idStart = /^(?:[a-z]+_)?.{0,8}/
+
 /** The name of a row: a session by the beginning of its id and its title. */
 const rowName = ({ id = "", name: full, title }: Sums): Cell =>
   title === undefined
     ? name(shortName(full, maxNameChars), keptEnd(full))
-    : name(`${printableLine(id).slice(0, 8)} ${truncate(printableLine(title), maxNameChars)}`)
+    : name(`${idStart.exec(printableLine(id))?.[0] ?? ""} ${truncate(printableLine(title), maxNameChars)}`)
 
 const costOf = ({ cost, requests, unpriced }: Sums): string =>
   unpriced === requests ? "no price" : `${dollars(cost)}${unpriced > 0 ? " +" : ""}`

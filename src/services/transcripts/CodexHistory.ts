@@ -26,21 +26,24 @@ const baseIn = (line: Uint8Array): HistoryBase | undefined => {
 /** A file in a folder of Codex's sessions, and the folder of Codex. */
 const rolloutPath = /^(.*[/\\])(?:archived_)?sessions(?:[/\\]\d+){0,3}[/\\][^/\\]+$/
 
-/** Finds the file of a rollout, whose name ends with its id: among Codex's sessions, or beside a file that lies elsewhere. */
-const fileOf = Effect.fnUntraced(function* (rollout: string, other: string) {
+/** Finds the rollouts whose path has a form: among Codex's sessions, or beside a file that lies elsewhere. */
+const rolloutsNear = Effect.fnUntraced(function* (other: string, isNamed: (name: string) => boolean) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const beside = path.resolve(other)
   const [, home] = rolloutPath.exec(beside) ?? []
   const recursive = home !== undefined
   const folders = recursive ? [`${home}sessions`, `${home}archived_sessions`] : [path.dirname(beside)]
+  const found: Array<string> = []
   for (const folder of folders) {
     const names = yield* Effect.orElseSucceed(fs.readDirectory(folder, { recursive }), () => [])
-    const name = names.find((one) => one.endsWith(`-${rollout}.jsonl`) || one.endsWith(`_${rollout}.jsonl`))
-    if (name !== undefined) return path.join(folder, name)
+    for (const name of names) if (isNamed(name)) found.push(path.join(folder, name))
   }
-  return undefined
+  return found
 })
+
+/** Whether a file has this rollout: its name ends with the id. */
+const isRollout = (file: string, id: string): boolean => file.endsWith(`-${id}.jsonl`) || file.endsWith(`_${id}.jsonl`)
 
 /** Reads the first line of a file, with its line break. */
 const firstLine = Effect.fnUntraced(function* (file: string) {
@@ -53,57 +56,98 @@ const firstLine = Effect.fnUntraced(function* (file: string) {
   return bytes.subarray(0, bytes.indexOf(10) + 1)
 })
 
-/** The bytes of a rollout up to `end`, in the form of files that repeat earlier records: its first record, those, and its others. */
-const bytesOf = Effect.fnUntraced(function* (
+/** Whether a file has whole records up to a place. A pipe would hang, and a file that was written anew has other records. */
+const holds = Effect.fnUntraced(function* (file: string, end: number) {
+  const fs = yield* FileSystem.FileSystem
+  const { size, type } = yield* fs.stat(file)
+  if (type !== "File" || Number(size) < end) return false
+  const last = yield* Stream.runCollect(fs.stream(file, { offset: Math.max(0, end - 1), bytesToRead: 1 }))
+  return end === 0 || last[0]?.[0] === 10
+})
+
+/** A part of a file, with whole records. */
+export interface RecordsPart {
+  readonly file: string
+  readonly from: number
+  readonly to: number
+}
+
+/** The parts of a rollout up to `to`, in the order of files that repeat earlier records: its first record, those, and its others. */
+const partsOf = Effect.fnUntraced(function* (
   file: string,
-  end: number,
+  to: number,
   seen: ReadonlySet<string>
 ): Effect.fn.Return<
-  Stream.Stream<Uint8Array, PlatformError.PlatformError> | undefined,
+  ReadonlyArray<RecordsPart> | undefined,
   PlatformError.PlatformError,
   FileSystem.FileSystem | Path.Path
 > {
-  const fs = yield* FileSystem.FileSystem
   const line = yield* firstLine(file)
   const base = baseIn(line)
-  const part = (offset: number) => fs.stream(file, { offset, bytesToRead: end - offset, chunkSize: chunkBytes })
-  if (base === undefined) return part(0)
-  const before = yield* recordsBefore(file, base, seen)
-  return before && Stream.make(line).pipe(Stream.concat(before), Stream.concat(part(line.length)))
+  if (base === undefined || to === 0) return [{ file, from: 0, to }]
+  const before = yield* partsBefore(file, base, seen)
+  return before && [{ file, from: 0, to: line.length }, ...before, { file, from: line.length, to }]
 })
 
-/** The records that a base names. Undefined where a file is missing, or leads back to itself. */
-const recordsBefore = Effect.fnUntraced(function* (file: string, base: HistoryBase, seen: ReadonlySet<string>) {
-  const found = seen.has(base.rollout) ? undefined : yield* fileOf(base.rollout, file)
-  return found === undefined ? undefined : yield* bytesOf(found, base.bytes, new Set([...seen, base.rollout]))
+/** The parts that a base names. Undefined where a file is missing or changed, or leads back to itself. */
+const partsBefore = Effect.fnUntraced(function* (file: string, base: HistoryBase, seen: ReadonlySet<string>) {
+  const [found] = seen.has(base.rollout) ? [] : yield* rolloutsNear(file, (name) => isRollout(name, base.rollout))
+  if (found === undefined || !(yield* holds(found, base.bytes))) return undefined
+  return yield* partsOf(found, base.bytes, new Set([...seen, base.rollout]))
 })
 
 /**
- * Returns the records that stand before those of a rollout in its conversation, by the rollout's first line. `missing` names the
- * rollout that has them where its file, or one that it goes on from, is not there.
+ * Returns the parts of other files that stand before a rollout's own records in its conversation, by the rollout's first line.
+ * `missing` names the rollout that has them where its file, or one that it goes on from, is not there. Standard input (`-`) has no
+ * file beside it.
  */
-export const earlierRecords = Effect.fn("CodexHistory.earlierRecords")(function* (
+export const earlierParts = Effect.fn("CodexHistory.earlierParts")(function* (
   file: string,
-  line: Uint8Array
+  line?: Uint8Array
 ): Effect.fn.Return<
-  | { readonly records: Stream.Stream<Uint8Array, TranscriptError>; readonly missing?: undefined }
-  | { readonly records?: undefined; readonly missing: string }
-  | undefined,
+  { readonly parts: ReadonlyArray<RecordsPart>; readonly missing?: string },
   TranscriptError,
   FileSystem.FileSystem | Path.Path
 > {
-  const base = baseIn(line)
-  if (base === undefined) return undefined
   const failed = (error: PlatformError.PlatformError) => unreadable(file, error)
-  const records = yield* Effect.mapError(recordsBefore(file, base, new Set()), failed)
-  return records === undefined ? { missing: base.rollout } : { records: Stream.mapError(records, failed) }
+  const base = baseIn(line ?? (yield* Effect.mapError(firstLine(file), failed)))
+  if (base === undefined) return { parts: [] }
+  const parts = file === "-" ? undefined : yield* Effect.mapError(partsBefore(file, base, new Set()), failed)
+  return parts === undefined ? { parts: [], missing: base.rollout } : { parts }
 })
+
+/** Reads parts of files, one after the other. */
+export const bytesIn = (
+  parts: ReadonlyArray<RecordsPart>
+): Stream.Stream<Uint8Array, TranscriptError, FileSystem.FileSystem> =>
+  Stream.fromIterable(parts).pipe(
+    Stream.flatMap(({ file, from, to }) =>
+      Stream.unwrap(
+        FileSystem.FileSystem.useSync((fs) =>
+          fs.stream(file, { offset: from, bytesToRead: to - from, chunkSize: chunkBytes })
+        )
+      ).pipe(Stream.mapError((error) => unreadable(file, error)))
+    )
+  )
 
 /** The error for records that are missing. */
 export const missingRecords = (file: string, rollout: string): TranscriptError =>
   transcriptError(
     file,
     1,
-    `goes on from the rollout ${rollout}, whose file is not among Codex's sessions`,
+    `goes on from the rollout ${rollout}, whose file is not among Codex's sessions, or was changed`,
     "BrokenLine"
   )
+
+/** Returns a rollout that goes on from records of a file, and would lose them if the file were written anew. */
+export const goesOnFrom = Effect.fn("CodexHistory.goesOnFrom")(function* (
+  file: string
+): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
+  for (const other of yield* rolloutsNear(file, (name) => name.endsWith(".jsonl"))) {
+    const line = holds(other, 0).pipe(Effect.flatMap((isFile) => (isFile ? firstLine(other) : Effect.undefined)))
+    const read = yield* Effect.orElseSucceed(line, () => undefined)
+    const base = read === undefined ? undefined : baseIn(read)
+    if (base !== undefined && isRollout(file, base.rollout)) return other
+  }
+  return undefined
+})

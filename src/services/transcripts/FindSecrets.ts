@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, type FileSystem, Option, type Path } from "effect"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { hiddenValues } from "../../domain/text/ChildEnvironment.ts"
 import type { Secret } from "../../domain/text/Redaction.ts"
@@ -6,6 +6,7 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { type RecordSecret, type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { AgentSessions, problemOf, type SessionProblem } from "./AgentSessions.ts"
+import { earlierParts } from "./CodexHistory.ts"
 import type { FoundSession } from "./FindSessions.ts"
 
 /** Finds secrets and personal data in all files of a session. */
@@ -78,11 +79,17 @@ export const secretsOfEvents = Effect.fn("FindSecrets.secretsOfEvents")(function
 export const secretsOf = Effect.fn("FindSecrets.secretsOf")(function* (
   session: FoundSession,
   search: SecretSearch
-): Effect.fn.Return<FoundSecrets, never, AgentSessions> {
+): Effect.fn.Return<FoundSecrets, never, AgentSessions | FileSystem.FileSystem | Path.Path> {
   const agents = yield* AgentSessions
   const { add, end, secrets } = collecting(search)
   const problems: Array<SessionProblem> = []
   for (const file of session.files) {
+    // What was said before a fork of Codex is part of its conversation, and stands in another session's file.
+    const before = file.agent === "codex" ? Effect.option(earlierParts(file.path)) : Effect.succeedNone
+    for (const { file: path, from, to } of Option.getOrUndefined(yield* before)?.parts ?? []) {
+      const collect = (record: unknown) => void Work.runSync(secrets.collect(JSON.stringify(record)))
+      yield* Effect.ignore(agents.records({ ...file, path }, { from, to, line: 1 }, collect))
+    }
     // What the name of a file shows is a secret in its text, too.
     yield* Work.run(secrets.collectText(file.path.split(/[\\/]/).at(-1) ?? ""))
     yield* agents

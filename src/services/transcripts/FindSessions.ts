@@ -61,12 +61,13 @@ export const sessionOf = (
   files: readonly [SessionFile, ...ReadonlyArray<SessionFile>],
   known: ReadonlyMap<string, IndexedSession>
 ): FoundSession => {
-  const isOwn = ({ kind, path }: SessionFile) => kind === "session" && known.get(path)?.facts.parent === undefined
-  // The names of such files begin with their time.
-  const own = files.filter(isOwn).sort((a, b) => (a.path < b.path ? -1 : 1))
-  const main = own.at(-1) ?? files.find(({ kind }) => kind === "session") ?? files[0]
+  const isStarted = ({ path }: SessionFile) => known.get(path)?.facts.parent !== undefined
+  const own = files.filter((file) => file.kind === "session" && !isStarted(file))
+  // Another agent's files of one id are copies. The names of Codex's begin with their time.
+  const parts = own[0]?.agent === "codex" ? own.sort((a, b) => (a.path < b.path ? -1 : 1)) : own.slice(0, 1)
+  const main = parts.at(-1) ?? files.find(({ kind }) => kind === "session") ?? files[0]
   const facts = known.get(main.path)?.facts
-  const all = (own.length === 0 ? [main] : own).flatMap(({ path }) => known.get(path)?.facts ?? [])
+  const all = (parts.length === 0 ? [main] : parts).flatMap(({ path }) => known.get(path)?.facts ?? [])
   return {
     agent: main.agent,
     id: facts?.session ?? main.id,
@@ -78,7 +79,7 @@ export const sessionOf = (
     updatedAt: files.reduce((latest, { updatedAt }) => Math.max(latest, updatedAt), 0),
     bytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
     prompts: all.reduce((sum, one) => sum + one.prompts, 0),
-    subagents: files.filter((file) => file.kind !== "text" && !own.includes(file) && file !== main).length,
+    subagents: files.filter((file) => file.kind === "subagent" || (file !== main && isStarted(file))).length,
     files: [main, ...files.filter((file) => file !== main)],
     broken: files.reduce((sum, { path }) => sum + (known.get(path)?.broken ?? 0), 0)
   }

@@ -3,7 +3,7 @@ import { joinBytes } from "../../domain/text/Bytes.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
-import { earlierRecords, missingRecords } from "./CodexHistory.ts"
+import { bytesIn, earlierParts, missingRecords } from "./CodexHistory.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { SessionDatabase } from "./SessionDatabase.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -65,20 +65,20 @@ export const load = Effect.fn("Transcripts.load")(function* (
   /** Chooses the reader and gives it the bytes read so far. */
   const begin = Effect.fnUntraced(function* () {
     const whole = joinBytes(head)
-    const chosen = yield* chooseReader(path, whole, options, fileSize)
-    reader = chosen
     const firstEnd = whole.indexOf(10) + 1
-    const earlier = fileSize === undefined ? undefined : yield* earlierRecords(path, whole.subarray(0, firstEnd))
-    if (earlier?.missing !== undefined) {
+    const hasFile = fileSize !== undefined || path === "-"
+    const earlier = hasFile ? yield* earlierParts(path, whole.subarray(0, firstEnd)) : { parts: [] }
+    const earlierBytes = earlier.parts.reduce((sum, { from, to }) => sum + to - from, 0)
+    const allBytes = fileSize === undefined ? undefined : fileSize + earlierBytes
+    const chosen = yield* chooseReader(path, whole, options, allBytes)
+    reader = chosen
+    if (earlier.missing !== undefined) {
       if (options.lenient !== true) return yield* missingRecords(path, earlier.missing)
-      missing[`records of the rollout ${earlier.missing}, which is missing`] = 1
+      missing[`records of the rollout ${earlier.missing}, which is missing or was changed`] = 1
     }
-    if (earlier?.records === undefined) yield* chosen.push(whole)
-    else {
-      yield* chosen.push(whole.subarray(0, firstEnd))
-      yield* Stream.runForEach(earlier.records, chosen.push)
-      yield* chosen.push(whole.subarray(firstEnd))
-    }
+    yield* chosen.push(whole.subarray(0, firstEnd))
+    yield* Stream.runForEach(bytesIn(earlier.parts), chosen.push)
+    yield* chosen.push(whole.subarray(firstEnd))
     return chosen
   })
   yield* Stream.runForEach(

@@ -1,7 +1,11 @@
 import { NodeServices } from "@effect/platform-node"
-import { Effect, FileSystem, Layer, Path } from "effect"
+import { Effect, FileSystem, Layer, Path, Stdio, Stream } from "effect"
+import { execFileSync } from "node:child_process"
+import { sizeText } from "../../../src/domain/text/NumberText.ts"
 import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts"
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { MemoryLimit } from "../../../src/services/transcripts/ChooseReader.ts"
+import { goesOnFrom } from "../../../src/services/transcripts/CodexHistory.ts"
 import type { LoadOptions } from "../../../src/services/transcripts/LoadedTranscript.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import { told } from "../../support/reading.ts"
@@ -27,22 +31,41 @@ const two = lines(meta("a"), said("one"), said("two")).length
 const fork = lines(meta("b", { thread_id: "a", end_byte_offset: two }), said("fork"), said("late"))
 /** The bytes of the fork with one message. */
 const one = lines(meta("b", { thread_id: "a", end_byte_offset: two }), said("fork")).length
+/** The user went back in the origin: the same session in another rollout. */
+const back = lines(meta("a", { thread_id: "a", end_byte_offset: lines(meta("a"), said("one")).length }), said("other"))
 
 const files = {
   "sessions/2026/01/01/rollout-2026-01-01T00-00-00-a.jsonl": origin,
   "sessions/2026/01/02/rollout-2026-01-02T00-00-00-b.jsonl": fork,
-  // The user went back in the origin: the same session in another rollout.
-  "sessions/2026/01/02/rollout-2026-01-02T00-00-01-a_r2.jsonl": lines(
-    meta("a", { thread_id: "a", end_byte_offset: lines(meta("a"), said("one")).length }),
-    said("other")
-  ),
+  "sessions/2026/01/02/rollout-2026-01-02T00-00-01-a_r2.jsonl": back,
   "archived_sessions/rollout-2026-01-03T00-00-00-c.jsonl": lines(
     meta("c", { thread_id: "b", end_byte_offset: one }),
     said("fork of the fork")
   ),
   "sessions/2026/01/03/rollout-2026-01-03T00-00-00-d.jsonl": lines(
-    meta("d", { thread_id: "r2", end_byte_offset: 1_000_000 }),
+    meta("d", { thread_id: "r2", end_byte_offset: back.length }),
     said("after going back")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-begun.jsonl": lines(
+    meta("begun", { thread_id: "b", end_byte_offset: 0 }),
+    said("anew")
+  ),
+  // The origin was written anew: it ends before the place, or the place is within a record.
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-short.jsonl": lines(
+    meta("short", { thread_id: "a", end_byte_offset: origin.length + 1 }),
+    said("alone")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-within.jsonl": lines(
+    meta("within", { thread_id: "a", end_byte_offset: two - 5 }),
+    said("alone")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-deep.jsonl": lines(
+    meta("deep", { thread_id: "b", end_byte_offset: 5 }),
+    said("alone")
+  ),
+  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-piped.jsonl": lines(
+    meta("piped", { thread_id: "pipe", end_byte_offset: 5 }),
+    said("alone")
   ),
   "sessions/2026/01/03/rollout-2026-01-03T00-00-00-lost.jsonl": lines(
     meta("lost", { thread_id: "gone", end_byte_offset: 9 }),
@@ -63,6 +86,16 @@ const files = {
 
 /** Loads the file whose name ends so; its messages, its session and what was not read. */
 const loaded = Effect.fnUntraced(function* (name: string, options?: LoadOptions) {
+  const path = yield* Path.Path
+  const home = yield* written
+  const file = Object.keys(files).find((one) => one.endsWith(name)) ?? name
+  const { skipped, transcript } = yield* load(path.join(home, file), options)
+  if (transcript === undefined) return assert.fail("no transcript")
+  return { id: transcript.session, texts: told(transcript).join(" | ").replaceAll("user: ", ""), skipped }
+})
+
+/** Writes the files, and returns their folder. */
+const written = Effect.gen(function* () {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   const home = yield* fs.makeTempDirectoryScoped()
@@ -70,10 +103,8 @@ const loaded = Effect.fnUntraced(function* (name: string, options?: LoadOptions)
     yield* fs.makeDirectory(path.join(home, path.dirname(file)), { recursive: true })
     yield* fs.writeFileString(path.join(home, file), content)
   }
-  const file = Object.keys(files).find((one) => one.endsWith(name)) ?? name
-  const { skipped, transcript } = yield* load(path.join(home, file), options)
-  if (transcript === undefined) return assert.fail("no transcript")
-  return { id: transcript.session, texts: told(transcript).join(" | ").replaceAll("user: ", ""), skipped }
+  execFileSync("mkfifo", [path.join(home, "sessions/rollout-2026-01-03T00-00-00-pipe.jsonl")])
+  return home
 })
 
 layer(services)("a rollout that goes on from another one", (it) => {
@@ -83,6 +114,7 @@ layer(services)("a rollout that goes on from another one", (it) => {
     ["-a_r2.jsonl", "a", "one | other"],
     ["-c.jsonl", "c", "one | two | fork | fork of the fork"],
     ["-d.jsonl", "d", "one | other | after going back"],
+    ["-begun.jsonl", "begun", "anew"],
     ["copies/mine.jsonl", "b", "one | two | fork | late"]
   ] as const)("%s has the messages before its own", function* ([name, id, texts]) {
     const read = yield* loaded(name)
@@ -91,14 +123,48 @@ layer(services)("a rollout that goes on from another one", (it) => {
 
   it.effect.each([
     ["-lost.jsonl", "gone", "alone"],
-    ["-x.jsonl", "y", "x"]
+    ["-x.jsonl", "y", "x"],
+    ["-short.jsonl", "a", "alone"],
+    ["-within.jsonl", "a", "alone"],
+    ["-deep.jsonl", "b", "alone"],
+    ["-piped.jsonl", "pipe", "alone"]
   ] as const)("%s is refused without them, and read leniently", function* ([name, rollout, texts]) {
     const { message } = yield* Effect.flip(loaded(name))
-    assert.include(message, `line 1: goes on from the rollout ${rollout}, whose file is not among Codex's sessions`)
+    assert.include(
+      message,
+      `line 1: goes on from the rollout ${rollout}, whose file is not among Codex's sessions, or was changed`
+    )
     const read = yield* loaded(name, { lenient: true })
     assert.deepStrictEqual(
       [read.texts, read.skipped],
-      [texts, { [`records of the rollout ${rollout}, which is missing`]: 1 }]
+      [texts, { [`records of the rollout ${rollout}, which is missing or was changed`]: 1 }]
     )
+  })
+
+  it.effect("from standard input it is refused without them, and read leniently", () =>
+    Effect.gen(function* () {
+      const { message } = yield* Effect.flip(load("-"))
+      assert.include(message, "goes on from the rollout a")
+      const { transcript } = yield* load("-", { lenient: true })
+      assert.deepStrictEqual(transcript && told(transcript), ["user: fork", "user: late"])
+    }).pipe(Effect.provide(Stdio.layerTest({ stdin: Stream.make(new TextEncoder().encode(fork)) })))
+  )
+
+  it.effect("the memory that reading takes counts the records before its own", function* () {
+    const path = yield* Path.Path
+    const file = path.join(yield* written, "copies/mine.jsonl")
+    const { kind, message } = yield* Effect.flip(Effect.provideService(load(file), MemoryLimit, 1))
+    assert.strictEqual(kind, "TooLarge")
+    assert.include(message, `a file of ${sizeText(fork.length + two)} takes`)
+  })
+
+  it.effect("a file that another rollout goes on from is known", function* () {
+    const path = yield* Path.Path
+    const home = yield* written
+    const other = (name: string) =>
+      Effect.map(goesOnFrom(path.join(home, name)), (file) => file && path.basename(file, ".jsonl").split("-").at(-1))
+    assert.strictEqual(yield* other("copies/rollout-2026-01-01T00-00-00-a.jsonl"), "mine")
+    assert.strictEqual(yield* other("sessions/2026/01/02/rollout-2026-01-02T00-00-01-a_r2.jsonl"), "d")
+    assert.strictEqual(yield* other("sessions/2026/01/03/rollout-2026-01-03T00-00-00-d.jsonl"), undefined)
   })
 })

@@ -172,3 +172,28 @@ it.effect("a session that went back is one session with all its requests, whose 
     assert.deepStrictEqual([total.requests, total.sent], [3, 300])
   }).pipe(Effect.provide(SessionIndex.layerReading.pipe(Layer.provideMerge(agents))))
 })
+
+it.effect("files of another agent with one id are copies of one session, and its prompts count once", () => {
+  const said = { type: "user", sessionId: "a", message: { role: "user", content: "hello" } }
+  const place = { agent: "claude", id: "a", parent: undefined, bytes: 1, updatedAt: 1, folder: "/w" } as const
+  const files: ReadonlyArray<SessionFile> = [
+    { ...place, kind: "session", path: "/one/a.jsonl" },
+    { ...place, kind: "session", path: "/two/a.jsonl" },
+    { ...place, kind: "subagent", path: "/two/a/agent-b.jsonl" }
+  ]
+  const agents = Layer.mock(AgentSessions, {
+    files: () => Effect.succeed({ files, problems: [] }),
+    records: (_file, _range, visit) =>
+      Effect.sync(() => {
+        visit(said, { from: 0, to: 1, line: 1 })
+        return { end: 1, line: 1, broken: 0 }
+      })
+  })
+  return Effect.gen(function* () {
+    const { sessions: found } = yield* listSessions()
+    assert.deepStrictEqual(
+      found.map(({ files: all, path, prompts, subagents }) => [path, prompts, all.length, subagents]),
+      [["/one/a.jsonl", 1, 3, 1]]
+    )
+  }).pipe(Effect.provide(SessionIndex.layerReading.pipe(Layer.provideMerge(agents))))
+})

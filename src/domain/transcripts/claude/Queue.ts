@@ -30,20 +30,23 @@ interface QueueOperation extends Moment, Pick<QueueRecord, "content" | "operatio
 export const holdsLine = (text: string, words: string): boolean => `\n${text}\n`.includes(`\n${words}\n`)
 
 /**
- * Returns what still waits after a record that takes messages from the queue, and the message that it sends. One that takes back what
- * the user typed leaves the others, such as notifications of programs; where its words are none of those that wait, it takes all.
+ * Takes messages from those that wait, by a record, and returns the one that it sends. One that takes back what the user typed leaves
+ * the others, such as notifications of programs; where its words are none of those that wait, it takes all.
  */
-export const takenFrom = <A extends { readonly words: string }>(
-  waiting: ReadonlyArray<A>,
+export const takeFrom = <A extends { readonly words: string }>(
+  waiting: Array<A>,
   { content, operation }: Pick<QueueRecord, "content" | "operation">
-): { readonly left: ReadonlyArray<A>; readonly sent: A | undefined } => {
+): A | undefined => {
   const named = typeof content === "string" ? content.trim() : undefined
   if (operation !== "popAll") {
     const at = named === undefined ? 0 : waiting.findIndex(({ words }) => words === named)
-    return { left: waiting.filter((_, index) => index !== at), sent: waiting[at] }
+    return at < 0 ? undefined : waiting.splice(at, 1)[0]
   }
   const left = waiting.filter(({ words }) => named === undefined || !holdsLine(named, words))
-  return { left: left.length === waiting.length ? [] : left, sent: undefined }
+  const isNone = left.length === waiting.length
+  waiting.length = 0
+  if (!isNone) for (const one of left) waiting.push(one)
+  return undefined
 }
 
 /**
@@ -68,18 +71,17 @@ export class Queue {
     readonly waiting: ReadonlyArray<Queued>
   } {
     const delivered: Array<Delivered> = []
-    let waiting: ReadonlyArray<Queued> = []
+    const waiting: Array<Queued> = []
     if (this.operations.length === 0) return { delivered, waiting }
     const inOrder = [...lines].sort(byTime)
     let next = 0
     for (const { blocks, content, operation, ...by } of [...this.operations].sort(byTime)) {
       for (let line = inOrder[next]; line !== undefined && !isBefore(by, line); line = inOrder[next]) next += 1
       if (operation === "enqueue") {
-        waiting = [...waiting, { ...by, blocks, words: wordsIn(blocks) }]
+        waiting.push({ ...by, blocks, words: wordsIn(blocks) })
         continue
       }
-      const { left, sent } = takenFrom(waiting, { content, operation })
-      waiting = left
+      const sent = takeFrom(waiting, { content, operation })
       if (sent !== undefined && sent.words !== "")
         delivered.push({ ...sent, by, isTurn: operation === "dequeue", after: inOrder[next - 1] })
     }

@@ -122,11 +122,12 @@ const countedBy = ({ info }: Json) => {
 }
 
 /** The usage of one response, also of a summary. Codex since 0.149 writes it before the counts of the event. */
-const usedBy = (payload: Json) =>
+const usedBy = ({ response_id: response, thread_token_usage: totals, turn_id: turn, usage }: Json) =>
   ({
     _tag: "Used",
-    response: textAt(payload, "response_id"),
-    usage: isJson(payload.usage) ? usageOf(payload.usage) : undefined
+    /** A local server can give every response the same id. */
+    id: JSON.stringify([response, turn, totals]),
+    usage: isJson(usage) ? usageOf(usage) : undefined
   }) as const
 
 const eventOf = (payload: Json) => {

@@ -1,5 +1,5 @@
 import { titleOf } from "../../session/SessionHead.ts"
-import { takenFrom } from "../claude/Queue.ts"
+import { takeFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
 import { type Json, passOver } from "../JsonRecord.ts"
 import { isBareCommand } from "../PromptTitle.ts"
@@ -50,16 +50,15 @@ const scanQueue = (state: ScanState, record: Extract<ClaudeRecord, { readonly _t
   const { last } = state
   const { content, operation } = record
   const waiting = last.queue === undefined ? [] : last.queue.split(separator).map((words) => ({ words }))
-  const { left, sent } =
-    operation === "enqueue"
-      ? { left: [...waiting, { words: typeof content === "string" ? content.trim() : "" }], sent: undefined }
-      : takenFrom(waiting, record)
+  const isNew = operation === "enqueue"
+  if (isNew) waiting.push({ words: typeof content === "string" ? content.trim() : "" })
+  const sent = isNew ? undefined : takeFrom(waiting, record)
   if (operation === "remove" && sent !== undefined && !isBareCommand(sent.words) && addPrompt(state, sent.words)) {
     const times = `sent ${sent.words}`
     last[times] = String(1 + Number(last[times] ?? 0))
   }
-  if (left.length === 0) delete last.queue
-  else last.queue = left.map(({ words }) => words).join(separator)
+  if (waiting.length === 0) delete last.queue
+  else last.queue = waiting.map(({ words }) => words).join(separator)
 }
 
 /** Whether a message was counted when it left the queue. Each is remembered until its own record comes. */

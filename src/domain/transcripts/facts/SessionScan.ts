@@ -38,7 +38,9 @@ const scanCodex = (state: ScanState, json: Json): void => {
     case "Turn":
       facts.folder ??= record.folder
       last.model = record.model ?? last.model ?? "unknown"
-      facts.model ??= last.model
+      // A file that was compressed in place has the usage from before in front of its first turn.
+      if (facts.model === "unknown") for (const request of state.requests) request.model = last.model
+      if (facts.model === undefined || facts.model === "unknown") facts.model = last.model
       noteValue(state, "effort", record.effort, "thinking")
       noteValue(state, "policy", record.policies, "settings")
       return noteValue(state, "cwd", record.folder, "folder")
@@ -52,8 +54,8 @@ const scanCodex = (state: ScanState, json: Json): void => {
     case "RolledBack":
       return addChange(state, "rewind")
     case "Used": {
-      const { response: id, usage } = record
-      if (id === undefined || usage === undefined) return
+      const { id, usage } = record
+      if (usage === undefined) return
       last.hasRecords = "yes"
       return addRequest(state, { id, at: record.at ?? 0, model: last.model ?? "unknown", usage })
     }

@@ -313,6 +313,27 @@ describe("what happened since the request before", () => {
     assert.notDeepEqual(ids(session("d"), count(1)), first.slice(0, 1))
   })
 
+  it("responses of Codex count one by one, whatever ids a server gives them, with the model of the turn that follows if none came before", () => {
+    const used = (turn_id: string, total_tokens: number) => ({
+      type: "token_usage_record",
+      payload: {
+        response_id: "resp_local",
+        turn_id,
+        usage: { input_tokens: 100, output_tokens: 10 },
+        thread_token_usage: { total_tokens }
+      }
+    })
+    const turn = { type: "turn_context", payload: { model: "gpt-5" } }
+    const used4 = [used("t1", 110), used("t1", 220), used("t2", 220), used("t2", 220)]
+    const state = newScan()
+    // As in a file that was compressed in place; the counts that follow say the same again.
+    for (const record of [...used4, turn, count(110)]) scanRecord(state, "codex", record)
+    assert.deepStrictEqual(
+      [state.facts.model, ...state.requests.map(({ model }) => model)],
+      ["gpt-5", "gpt-5", "gpt-5", "gpt-5"]
+    )
+  })
+
   it("counts that only repeat the totals are no request, and dollars that an agent records are taken", () => {
     assert.strictEqual(
       requestsOf("codex", [count(1), { ...count(1), timestamp: "2026-01-01T00:00:09Z" }, count(2)]).length,
