@@ -2,11 +2,11 @@ import { Cache, Effect, Stream } from "effect"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { SessionStore } from "../session/SessionStore.ts"
-import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, storeError } from "./Failures.ts"
 import { BadRequest, Conflict, type ServeError } from "./ServeErrors.ts"
 import {
   existing,
+  exportedLines,
   inTenant,
   load,
   recordOf,
@@ -18,15 +18,18 @@ import {
 
 /** Everything of a tenant at once: its export and its deletion. */
 
-/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is the head. */
+const orNone = <A>(reading: Effect.Effect<A, ServeError>) => Effect.catchTag(reading, "Failed", () => Effect.undefined)
+
+/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out, and of one what cannot be read. */
 export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
   const ids = yield* store(stored, tenant, ({ list }) => list)
   const exported = Effect.fnUntraced(function* (id: string) {
     const { title } = yield* existing(stored, tenant, id)
-    const head = { _tag: "Session", id, title: title ?? null, record: yield* recordOf(stored, tenant, id) }
-    const loaded = yield* Effect.catchTag(load(stored, tenant, id), "Failed", () => Effect.undefined)
-    if (loaded === undefined) return Bytes.encode(`${JSON.stringify({ ...head, problem: unreadable })}\n`)
-    const lines = yield* TranscriptExport.lines("palimpsest", loaded.events)
+    const record = yield* orNone(recordOf(stored, tenant, id))
+    const loaded = yield* orNone(load(stored, tenant, id))
+    const problem = record === undefined || loaded === undefined ? { problem: unreadable } : {}
+    const lines = loaded === undefined ? [] : yield* exportedLines(tenant, "palimpsest", loaded.events)
+    const head = { _tag: "Session", id, title: title ?? null, record, ...problem }
     return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
   })
   return Stream.fromIterable(ids).pipe(
