@@ -197,9 +197,11 @@ describe("sessions export, import", () => {
 })
 
 describe("sessions delete", () => {
-  it.effect("deletes all named sessions, with blobs and titles, after confirmation", function* () {
+  it.effect("deletes all of the named sessions, also what a server keeps, after confirmation", function* () {
     const { home, last, one, two } = yield* three("delete")
     yield* sessions(home, ["rename", two, "Second"])
+    mkdirSync(path.join(home, "served"))
+    for (const id of [one, two]) writeFileSync(path.join(home, "served", `${id}.json`), "{}")
     const { status } = yield* sessions(home, ["delete", "Second", "1", last, "--yes"])
     assert.strictEqual(status, 0)
     assert.deepStrictEqual(
@@ -210,6 +212,7 @@ describe("sessions delete", () => {
       readdirSync(path.join(home, "sessions")).filter((name) => !name.startsWith(one)),
       []
     )
+    assert.deepStrictEqual(readdirSync(path.join(home, "served")), [`${one}.json`])
   })
 
   it.effect("deletes none while one is in use, and names its process", function* () {

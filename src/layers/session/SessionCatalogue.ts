@@ -149,18 +149,31 @@ export interface Catalogue {
   readonly source: RowSource
   /** Held while the file is written. */
   readonly mutex: Semaphore.Semaphore
+  /** The rows of the file at this mark. */
+  rows: Kept<CachedRow>
+  /** The states of files when the folder had this mark. */
+  states: Kept<FileStamp>
 }
+
+/** What was read at a mark, as long as nothing else needs the memory. */
+type Kept<A> = { readonly mark: string; readonly read: WeakRef<Map<string, A>> } | undefined
+
+const keptAt = <A>(kept: Kept<A>, mark: string): Map<string, A> | undefined =>
+  kept?.mark === mark ? kept.read.deref() : undefined
 
 /** Makes the catalogue of a folder. It reads and writes nothing before the first list. */
 export const makeCatalogue = Effect.fnUntraced(function* (directory: string, source: RowSource) {
-  return {
+  const catalogue: Catalogue = {
     directory,
     fs: yield* FileSystem.FileSystem,
     path: yield* Path.Path,
     stat: yield* FileStats,
     source,
-    mutex: yield* Semaphore.make(1)
-  } satisfies Catalogue
+    mutex: yield* Semaphore.make(1),
+    rows: undefined,
+    states: undefined
+  }
+  return catalogue
 })
 
 const fileOf = ({ directory, path }: Catalogue, name: string): string => `${directory}${path.sep}${name}`
@@ -202,8 +215,11 @@ const readRows = Effect.fnUntraced(
     const { fs } = catalogue
     const rows = new Map<string, CachedRow>()
     const file = fileOf(catalogue, fileName)
-    const { size, type } = yield* fs.stat(file)
-    if (type !== "File" || Number(size) > maxFileBytes) return rows
+    const [stamp] = yield* stampsOf(catalogue, [file])
+    if (stamp?.isFile !== true || stamp.bytes > maxFileBytes) return rows
+    // An older content would do, too: each row is compared with its files.
+    const kept = keptAt(catalogue.rows, stamp.mark)
+    if (kept !== undefined) return kept
     const text = Bytes.decode(yield* fs.readFile(file)).text
     const end = text.indexOf("\n")
     const body = text.slice(end + 1)
@@ -213,6 +229,7 @@ const readRows = Effect.fnUntraced(
       const row = cachedRow(value)
       if (row !== undefined) rows.set(row.id, row)
     }
+    catalogue.rows = { mark: stamp.mark, read: new WeakRef(rows) }
     return rows
   },
   Effect.orElseSucceed(() => new Map<string, CachedRow>())
@@ -273,6 +290,41 @@ const isSettled = (stamp: FileStamp | undefined, now: number): boolean =>
 const isObsolete = ({ log, title }: CachedRow, cached: CachedRow | undefined): boolean =>
   cached !== undefined && (cached.title !== title || cached.log.firstPrompt !== log.firstPrompt)
 
+/** The beginnings of the names with this ending. A folder has many logs, and few other files. */
+export const withEnding = (names: ReadonlySet<string>, ending: string): ReadonlyArray<string> =>
+  [...names].flatMap((name) => (name.endsWith(ending) ? [name.slice(0, -ending.length)] : []))
+
+/**
+ * Returns the states of these files of the folder. As long as nothing comes, goes or is replaced in the folder, only the logs that have a lock
+ * may change: the others are not asked for again. `names` are those from before.
+ */
+const statesOf = Effect.fnUntraced(function* (
+  catalogue: Catalogue,
+  files: ReadonlyArray<string>,
+  names: ReadonlySet<string>,
+  now: number
+) {
+  const { directory } = catalogue
+  const [folder] = yield* stampsOf(catalogue, [directory])
+  const kept = keptAt(catalogue.states, folder?.mark ?? "")
+  const open = new Set(withEnding(names, ".lock").map((id) => `${id}.jsonl`))
+  const asked = kept === undefined ? files : files.filter((file) => open.has(file) || !kept.has(file))
+  const stamps = yield* stampsOf(
+    catalogue,
+    asked.map((file) => fileOf(catalogue, file))
+  )
+  const states = new Map(kept)
+  for (const [index, file] of asked.entries()) {
+    const stamp = stamps[index]
+    if (stamp === undefined) states.delete(file)
+    else states.set(file, stamp)
+  }
+  if (folder !== undefined && isSettled(folder, now)) {
+    catalogue.states = { mark: folder.mark, read: new WeakRef(states) }
+  }
+  return states
+})
+
 /**
  * Lists the sessions with these ids, without those that are gone by now. `names` are the names in the folder. Reads rows
  * that are missing or changed, and writes the catalogue again when enough of them changed.
@@ -284,25 +336,17 @@ export const listSessions = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ListedSession>> {
   const now = yield* Clock.currentTimeMillis
   const cache = names.has(fileName) ? yield* readRows(catalogue) : new Map<string, CachedRow>()
-  const titled = ids.filter((id) => names.has(`${id}.title`))
+  const titles = withEnding(names, ".title").map((id) => `${id}.title`)
   // The states are read before the files, so a file that changes in between has another mark next time.
-  const logStamps = yield* stampsOf(
-    catalogue,
-    ids.map((id) => fileOf(catalogue, `${id}.jsonl`))
-  )
-  const titleStamps = yield* stampsOf(
-    catalogue,
-    titled.map((id) => fileOf(catalogue, `${id}.title`))
-  )
-  const titles = new Map(titled.map((id, index) => [id, titleStamps[index]]))
+  const states = yield* statesOf(catalogue, [...ids.map((id) => `${id}.jsonl`), ...titles], names, now)
   const sessions: Array<ListedSession> = []
   const rows: Array<CachedRow> = []
   const stale: Array<StaleSession> = []
-  for (const [index, id] of ids.entries()) {
-    const log = logStamps[index]
+  for (const id of ids) {
+    const log = states.get(`${id}.jsonl`)
     if (log === undefined) continue
     const cached = cache.get(id)
-    const title = titles.get(id)
+    const title = states.get(`${id}.title`)
     if (cached === undefined || cached.mark !== log.mark || cached.titleMark !== title?.mark) {
       stale.push({ id, log, title, cached })
       continue
@@ -324,7 +368,7 @@ export const listSessions = Effect.fnUntraced(function* (
     rows.push(row)
     changed += 1
   }
-  const gone = cache.size === 0 ? 0 : [...cache.keys()].filter((id) => !names.has(`${id}.jsonl`)).length
+  const gone = cache.size - ids.filter((id) => cache.has(id)).length
   // A folder that is not writable is listed from its logs every time.
   if (gone + obsolete > 0 || changed > minRowsToRewrite) {
     yield* Effect.ignore(catalogue.mutex.withPermit(writeRows(catalogue, rows)))

@@ -3,7 +3,7 @@ import { LogReader } from "../../domain/session/LogReader.ts"
 import { headOf, titleOf } from "../../domain/session/SessionHead.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { headlessLog, lineError, type SessionSummary } from "../../services/session/SessionStore.ts"
-import { type Catalogue, type FileStamp, listSessions, type LogRow } from "./SessionCatalogue.ts"
+import { type Catalogue, type FileStamp, listSessions, type LogRow, withEnding } from "./SessionCatalogue.ts"
 import { logFile, readStart, type SessionFolder, titleFile } from "./SessionFolder.ts"
 import { sessionHolder } from "./SessionLock.ts"
 
@@ -71,14 +71,11 @@ export const summarize = Effect.fnUntraced(function* (
   names: ReadonlySet<string>
 ): Effect.fn.Return<ReadonlyArray<SessionSummary>> {
   const rows = yield* listSessions(catalogue, ids, names)
-  const locked = rows.filter(({ id }) => names.has(`${id}.lock`))
   const holders = new Map(
     yield* Effect.forEach(
-      locked,
-      ({ id }) => Effect.map(sessionHolder(folder, id), (holder) => [id, holder] as const),
-      {
-        concurrency: lockConcurrency
-      }
+      withEnding(names, ".lock"),
+      (id) => Effect.map(sessionHolder(folder, id), (holder) => [id, holder] as const),
+      { concurrency: lockConcurrency }
     )
   )
   return rows.map((row) => {

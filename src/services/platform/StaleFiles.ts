@@ -43,8 +43,8 @@ export const sweepNames = Effect.fn("StaleFiles.sweepNames")(function* (
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
   for (const name of names) {
-    const place = path.join(folder, name)
     if (isTemporary(name) || also.temporary?.(name) === true) {
+      const place = path.join(folder, name)
       if (yield* isStale(place, name)) yield* Effect.ignore(fs.remove(place, { force: true }))
     } else {
       const base = also.lock?.(name)

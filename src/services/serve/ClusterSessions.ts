@@ -1,4 +1,4 @@
-import { Cause, Data, Deferred, Effect, FiberSet, Layer, Option, Pull, Schedule, Schema, Stream } from "effect"
+import { Cause, Data, Deferred, Effect, FiberSet, Layer, Option, Pull, Queue, Schedule, Schema, Stream } from "effect"
 import { EntityAddress, EntityId, MessageStorage, Sharding, type Snowflake } from "effect/cluster"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
@@ -54,8 +54,10 @@ interface Front {
   readonly storage: MessageStorage.MessageStorage["Service"]
   /** The messages that runners are answering. */
   readonly sends: FiberSet.FiberSet
-  /** Their sessions. */
+  /** The sessions of the turns that clients read here. */
   readonly answering: Set<{ readonly tenant: string; readonly id: string }>
+  /** Has an element after one of these turns asked its client, or its client is served. */
+  readonly news: Queue.Queue<void>
   /** Completed when the streams should end because the server stops. */
   readonly closing: Deferred.Deferred<void>
   /** The server is stopping: it starts nothing new. */
@@ -189,7 +191,6 @@ const accepted = Effect.fnUntraced(function* (
   release: Effect.Effect<void>
 ) {
   const session = client(front, tenant, id)
-  const of = { tenant, id }
   const stored = yield* Deferred.make<void, ServeError>()
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
@@ -206,14 +207,8 @@ const accepted = Effect.fnUntraced(function* (
     Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
     Effect.flatMap((end) => Deferred.succeed(ended, end)),
     Effect.ignore,
-    Effect.ensuring(
-      Effect.andThen(
-        Effect.sync(() => front.answering.delete(of)),
-        release
-      )
-    )
+    Effect.ensuring(release)
   )
-  front.answering.add(of)
   yield* FiberSet.run(front.sends, work)
   return { stored, ended }
 })
@@ -287,6 +282,15 @@ const send = Effect.fnUntraced(function* (
   if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
   const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
   if (!isAccepted) yield* limiter.checkTokens(tenant)
+  const { answering, news } = front
+  yield* Effect.acquireRelease(
+    Effect.sync(() => {
+      const of = { tenant, id }
+      answering.add(of)
+      return of
+    }),
+    (of) => Effect.suspend(() => Queue.offer(news, void answering.delete(of)))
+  )
   const { ended, release, stored } = yield* Effect.uninterruptible(
     Effect.gen(function* () {
       const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
@@ -307,7 +311,7 @@ const send = Effect.fnUntraced(function* (
   const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
   // Its client may send the next message before the engine has the reply.
   const streamed = Stream.tap(turnEvents(front, tenant, id, messageId, lastId, poll, late), (event) =>
-    isEnd(messageId)(event) ? release : Effect.void
+    isEnd(messageId)(event) ? release : event.event === "Question" ? Queue.offer(news, undefined) : Effect.void
   )
   return yield* begun(streamed)
 })
@@ -393,11 +397,12 @@ const isQuiet = ({ answering, stored }: Front) =>
     (waiting) => waiting.every((each) => each)
   )
 
-/** Waits for the running turns, up to the time in the settings, and ends the streams. */
+/** Waits for the turns that clients read, up to the time in the settings, and ends the streams. Runners wait for the others. */
 const drain = Effect.fnUntraced(function* (front: Front) {
   front.isDraining = true
   if (front.answering.size > 0) {
-    yield* Effect.repeat(isQuiet(front), { schedule: Schedule.spaced("250 millis"), until: (quiet) => quiet }).pipe(
+    yield* Queue.offer(front.news, undefined)
+    yield* Effect.repeat(Effect.andThen(Queue.take(front.news), isQuiet(front)), { until: (quiet) => quiet }).pipe(
       Effect.timeoutOption(`${drainSecondsOf(front.settings)} seconds`)
     )
     // Gives the streams a moment to send their end.
@@ -416,6 +421,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
     storage: yield* MessageStorage.MessageStorage,
     sends: yield* FiberSet.make<void>(),
     answering: new Set(),
+    news: yield* Queue.sliding<void>(1),
     closing: yield* Deferred.make<void>(),
     isDraining: false
   }

@@ -173,13 +173,11 @@ const search = (state: State, ...[tenant, id, pattern, maxTokens]: Arguments<"se
   )
 
 /** Ends the turns that only wait for clients: who takes them up waits on. */
-const endWaiting = ({ opened }: State) =>
-  Effect.forEach(
-    opened.values(),
-    ({ running, waitsForClients }) =>
-      running?.fiber === undefined || !waitsForClients ? Effect.void : Fiber.interrupt(running.fiber),
-    { discard: true }
-  )
+const endWaiting = Effect.fnUntraced(function* ({ opened }: State) {
+  for (const { running, waitsForClients } of opened.values()) {
+    if (running?.fiber !== undefined && waitsForClients) yield* Fiber.interrupt(running.fiber)
+  }
+})
 
 /** Waits for the running turns, up to the time in the settings, then ends the rest and all streams. */
 const drain = Effect.fnUntraced(function* (state: State) {

@@ -1,6 +1,7 @@
 import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
+import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
   ledgerOf,
@@ -10,8 +11,9 @@ import {
   shownMessages
 } from "../../domain/serve/SessionLedger.ts"
 import { changed, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
-import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
+import { applyEvent, emptySession, type SessionEvent, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
+import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
@@ -349,9 +351,20 @@ export const reading = (
   }),
   exported: (tenant, id, format) =>
     Effect.flatMap(load(stored, tenant, id), ({ events }) =>
-      Effect.map(TranscriptExport.lines(format, events), (lines) => `${lines.join("\n")}\n`)
+      Effect.map(exportedLines(tenant, format, events), (lines) => `${lines.join("\n")}\n`)
     )
 })
+
+/** What clients get of an event: not in which folders of this machine its agent works. */
+const withoutFolders = (event: SessionEvent): ReadonlyArray<SessionEvent> => {
+  if (event._tag !== "Started") return event._tag === "EnvironmentSent" ? [] : [event]
+  const { cwd: _cwd, ...started } = event
+  return [started]
+}
+
+/** The lines of an export. The tenant `local` is the user of this machine, and gets everything. */
+export const exportedLines = (tenant: string, format: FormatName, events: ReadonlyArray<SessionEvent>) =>
+  TranscriptExport.lines(format, tenant === localTenant ? events : events.flatMap(withoutFolders))
 
 /** A session's row with what its record has for it. */
 export const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>

@@ -2,11 +2,11 @@ import { Cache, Effect, Stream } from "effect"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { SessionStore } from "../session/SessionStore.ts"
-import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, storeError } from "./Failures.ts"
 import { BadRequest, Conflict, type ServeError } from "./ServeErrors.ts"
 import {
   existing,
+  exportedLines,
   inTenant,
   load,
   recordOf,
@@ -18,19 +18,18 @@ import {
 
 /** Everything of a tenant at once: its export and its deletion. */
 
-const ifReadable = <A>(work: Effect.Effect<A, ServeError>) =>
-  Effect.catchTag(work, "Failed", () => Effect.succeed(undefined))
+const orNone = <A>(reading: Effect.Effect<A, ServeError>) => Effect.catchTag(reading, "Failed", () => Effect.undefined)
 
-/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out; of one that cannot be read there is what can be. */
+/** Streams the sessions of a tenant as JSON lines. One that is deleted meanwhile is left out, and of one what cannot be read. */
 export const exportAll = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
   const ids = yield* store(stored, tenant, ({ list }) => list)
   const exported = Effect.fnUntraced(function* (id: string) {
     const { title } = yield* existing(stored, tenant, id)
-    const record = yield* ifReadable(recordOf(stored, tenant, id))
-    const loaded = yield* ifReadable(load(stored, tenant, id))
+    const record = yield* orNone(recordOf(stored, tenant, id))
+    const loaded = yield* orNone(load(stored, tenant, id))
     const problem = record === undefined || loaded === undefined ? { problem: unreadable } : {}
+    const lines = loaded === undefined ? [] : yield* exportedLines(tenant, "palimpsest", loaded.events)
     const head = { _tag: "Session", id, title: title ?? null, record: record ?? null, ...problem }
-    const lines = loaded === undefined ? [] : yield* TranscriptExport.lines("palimpsest", loaded.events)
     return Bytes.encode(`${[JSON.stringify(head), ...lines].join("\n")}\n`)
   })
   return Stream.fromIterable(ids).pipe(

@@ -326,6 +326,19 @@ for (const store of stores) {
       })
     })
 
+    it.live("a stop does not wait longer once a turn asks its client", function* () {
+      const sleeping = calls(["run_shell_command", { command: "sleep 2" }, "c1"])
+      const asking = calls(["look_up_order", { order: "7" }, "c2"])
+      const answers: Answers = (request) => (Object.keys(resultsIn(request)).length === 0 ? sleeping : asking)
+      const settings = { tools: true, approve: "all", drainSeconds: 60 } as const
+      const began = yield* serving({ home: newHome(), store, answers, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("ToolCallStarted")
+        return Date.now()
+      })
+      assert.isBelow(Date.now() - began, 20_000)
+    })
+
     it.live("an answer is taken while nobody works on the turn, also after its tool was removed", function* () {
       const home = newHome()
       const answers = calling(["look_up_order", { order: "7" }, "c1"])

@@ -91,7 +91,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
     it.live("an export has every session of the tenant, and no other's", function* () {
       yield* serving(
         () => "the answer",
-        async ({ ask }) => {
+        async ({ ask }, home) => {
           for (const id of ["one", "two"]) {
             await ask("POST", "/v1/sessions", { body: { id, title: `Title ${id}`, metadata: { of: id } } })
             await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: `words of ${id}` } })).text()
@@ -110,6 +110,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
             { title: "Title two", record: { metadata: { of: "two" } } }
           )
           const text = JSON.stringify(lines)
+          assert.notInclude(text, home)
           for (const words of ["words of one", "words of two", "the answer"]) assert.include(text, words)
           assert.strictEqual(lines.filter(({ _tag }) => _tag === "Started").length, 2)
           assert.notInclude(text, "theirs")
@@ -144,6 +145,62 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
           three: { record: { metadata: { of: "three" } }, why: undefined }
         })
         assert.strictEqual(lines.filter((line) => JSON.parse(line)._tag === "Started").length, 2)
+      })
+    })
+
+    it.live("a record that cannot be read is a failure, and not an empty one", function* () {
+      yield* serving(["answered"], async ({ ask }, home) => {
+        const tools = [{ name: "look_up", description: "Looks up", parameters: { type: "object" } }]
+        for (const id of ["one", "two"]) await ask("POST", "/v1/sessions", { body: { id, tools } })
+        if (store._tag === "Files") {
+          writeFileSync(join(home, "tenants", "acme", "served", "two.json"), `{"tools":`)
+        } else {
+          const database = new DatabaseSync(join(home, "serve.db"))
+          database.exec("UPDATE palimpsest_session_records SET record = '{\"tools\":' WHERE session = 'two'")
+          database.close()
+        }
+        const two = "/v1/sessions/two"
+        assert.strictEqual((await ask("GET", two)).status, 502)
+        assert.strictEqual((await ask("PATCH", two, { body: { metadata: { of: "two" } } })).status, 502)
+        assert.strictEqual((await ask("POST", `${two}/fork`, { body: {} })).status, 502)
+        const listed: ReadonlyArray<Row & { readonly problem: string | null }> = (
+          await json(ask("GET", "/v1/sessions"))
+        ).sessions
+        const problems = { one: null, two: "it cannot be read" }
+        assert.deepStrictEqual(Object.fromEntries(listed.map(({ id, problem }) => [id, problem])), problems)
+        const lines = (await (await ask("GET", "/v1/export")).text()).trimEnd().split("\n")
+        const heads = lines.map((line) => JSON.parse(line)).filter(({ _tag }) => _tag === "Session")
+        assert.deepStrictEqual(Object.fromEntries(heads.map(({ id, problem = null }) => [id, problem])), problems)
+        assert.strictEqual(lines.filter((line) => line.includes(`"_tag":"Started"`)).length, 2)
+        // It is deleted like any other, and the next session of this id begins with a new one.
+        assert.strictEqual((await ask("DELETE", two)).status, 204)
+        assert.strictEqual((await ask("POST", "/v1/sessions", { body: { id: "two" } })).status, 201)
+        assert.deepStrictEqual((await json(ask("GET", two))).record, {})
+      })
+    })
+
+    it.live("later pages have what was changed here after the first one", function* () {
+      yield* serving([], async ({ ask }) => {
+        for (const id of ["a", "b", "c", "d"]) {
+          await ask("POST", "/v1/sessions", { body: { id, title: `Title ${id}` } })
+          await new Promise((resolve) => setTimeout(resolve, 5))
+        }
+        const page = async (cursor: string | null): Promise<{ next: string | null; sessions: ReadonlyArray<Row> }> =>
+          json(ask("GET", `/v1/sessions?limit=1${cursor === null ? "" : `&cursor=${cursor}`}`))
+        const rest = async (cursor: string | null): Promise<ReadonlyArray<string>> => {
+          const { next, sessions } = await page(cursor)
+          const shown = sessions.map(({ metadata, title }) => `${title}${metadata["of"] ?? ""}`)
+          return next === null ? shown : [...shown, ...(await rest(next))]
+        }
+        const { next } = await page(null)
+        assert.deepStrictEqual(await rest(next), ["Title c", "Title b", "Title a"])
+        await ask("PATCH", "/v1/sessions/b", { body: { title: "Tea" } })
+        await ask("PATCH", "/v1/sessions/a", { body: { metadata: { of: "7" } } })
+        assert.deepStrictEqual(await rest(next), ["Title c", "Tea", "Title a7"])
+        await ask("DELETE", "/v1/sessions/c")
+        assert.deepStrictEqual(await rest(next), ["Tea", "Title a7"])
+        await ask("POST", "/v1/sessions", { body: { id: "e", title: "Title e" } })
+        assert.deepStrictEqual(await rest(null), ["Title e", "Title d", "Tea", "Title a7"])
       })
     })
 

@@ -1,4 +1,4 @@
-import { Context, Effect, Fiber, Layer, Redacted, Schedule } from "effect"
+import { Context, Effect, Exit, Fiber, Layer, Redacted, Schedule } from "effect"
 import { ApiTokens, hashOf } from "../../../src/services/serve/ApiTokens.ts"
 import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
@@ -131,6 +131,28 @@ describe("a token that is revoked", () => {
     })
     abort.abort()
     yield* Effect.promise(() => others)
+  })
+
+  it.live("ends the exports that it began: what ends as it should is whole", function* () {
+    const revoked = new Set<string>()
+    const { ask } = yield* startServer({ home: newHome(), revoked })
+    const data = Buffer.from("many words ".repeat(90_000)).toString("base64")
+    const began = Effect.fnUntraced(function* (token: string) {
+      for (let times = 0; times < 8; times += 1) {
+        const { id } = yield* json<{ id: string }>(() => ask("POST", "/v1/sessions", { token, body: {} }))
+        const body = { text: "Hello", media: [{ mimeType: "text/plain", data }] }
+        yield* Effect.promise(async () => (await ask("POST", `/v1/sessions/${id}/messages`, { token, body })).text())
+      }
+      return yield* Effect.promise(() => ask("GET", "/v1/export", { token }))
+    })
+    // Nobody reads them yet: the server waits with the rest.
+    const [mine, theirs] = [yield* began(tokens.acme), yield* began(tokens.zeta)]
+    revoked.add("acme")
+    const refused = Effect.promise(async () => (await ask("GET", "/v1/sessions")).status)
+    yield* Effect.repeat(refused, { until: (status) => status === 401, schedule: Schedule.spaced("50 millis") })
+    assert.isTrue(Exit.isFailure(yield* Effect.exit(Effect.tryPromise(() => mine.text()))))
+    const heads = (yield* Effect.promise(() => theirs.text())).match(/"_tag":"Session"/g) ?? []
+    assert.strictEqual(heads.length, 8)
   })
 })
 

@@ -1,8 +1,8 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Clock, Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
+import { Clock, Context, Effect, FileSystem, Layer, Path, type PlatformError } from "effect"
 import { TestClock } from "effect/testing"
 import { execFileSync } from "node:child_process"
-import { statSync, utimesSync } from "node:fs"
+import { statSync, utimesSync, writeFileSync } from "node:fs"
 import { text } from "../../../src/domain/content/Content.ts"
 import { encodeLine } from "../../../src/domain/session/LogFormat.ts"
 import * as FileSessionStore from "../../../src/layers/session/FileSessionStore.ts"
@@ -222,6 +222,63 @@ layer(NodeServices.layer)((it) => {
       })
     })
   }
+
+  describe("a store that stays open", () => {
+    it.effect("asks again for the logs that may have changed since its last list, and for no others", function* () {
+      const { file, folder } = yield* sessions
+      let asked = 0
+      const counting = Layer.succeed(FileStats, (files) => {
+        asked += files.length
+        return statFiles(files)
+      })
+      const services = yield* Layer.build(
+        FileSessionStore.layer(folder).pipe(Layer.provide(counting), Layer.provide(FileTempStore.folders))
+      )
+      const store = Context.get(services, SessionStore)
+      /** Lists, and compares the sizes with those of the files. Returns how many files it asked for. */
+      const list = Effect.gen(function* () {
+        asked = 0
+        const rows = yield* store.summaries
+        assert.deepStrictEqual(
+          rows.map(({ bytes, id }) => [id, bytes]),
+          rows.map(({ id }) => [id, statSync(file(`${id}.jsonl`)).size])
+        )
+        return { asked, ids: rows.map(({ id }) => id) }
+      })
+      /** Lists until it asks for so few: what it remembers may be collected at any time. */
+      const few = (files: number) =>
+        Effect.map(Effect.repeat(list, { times: 5, until: (listed) => listed.asked === files }), (listed) =>
+          assert.strictEqual(listed.asked, files)
+        )
+      yield* list
+      yield* settle
+      assert.isAbove((yield* list).asked, many)
+      // The folder and the catalogue.
+      yield* few(2)
+      yield* Effect.scoped(
+        Effect.gen(function* () {
+          const { log } = yield* store.open("s0003")
+          yield* settle
+          yield* list
+          for (let turn = 10; turn < 13; turn += 1) {
+            yield* log.append(appended(turn, text("more")))
+            yield* few(3)
+          }
+          yield* log.append(appended(13, text("and the last")))
+        })
+      )
+      yield* list
+      yield* settle
+      yield* list
+      yield* Effect.sync(() => writeFileSync(file("new.jsonl"), logOf("new", "hello")))
+      assert.include((yield* list).ids, "new")
+      yield* store.remove("s0004")
+      assert.notInclude((yield* list).ids, "s0004")
+      yield* store.rename("s0005", "Another")
+      assert.strictEqual((yield* store.summaries).find(({ id }) => id === "s0005")?.title, "Another")
+      assert.strictEqual((yield* store.summary("s0005")).title, "Another")
+    })
+  })
 
   describe("an unusable catalogue", () => {
     const flipped = (bytes: Uint8Array, at: number) => bytes.with(at, (bytes[at] ?? 0) ^ 1)
