@@ -544,16 +544,15 @@ const responses: DialectCodec = {
             ? pieces(item["arguments"]).map((delta) =>
                 event("response.function_call_arguments.delta", { output_index, item_id: item["id"], delta })
               )
-            : item["summary"].flatMap(({ text }: Json, summary_index: number) =>
-                pieces(text).map((delta) =>
-                  event("response.reasoning_summary_text.delta", {
-                    output_index,
-                    summary_index,
-                    item_id: item["id"],
-                    delta
-                  })
-                )
-              )),
+            : item["summary"].flatMap((part: Json, summary_index: number) => {
+                const place = { output_index, summary_index, item_id: item["id"] }
+                return [
+                  event("response.reasoning_summary_part.added", { ...place, part: { ...part, text: "" } }),
+                  ...pieces(part["text"]).map((delta) =>
+                    event("response.reasoning_summary_text.delta", { ...place, delta })
+                  )
+                ]
+              })),
         event("response.output_item.done", { output_index, item })
       ]),
       event(end === undefined ? "response.completed" : "response.incomplete", {
