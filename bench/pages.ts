@@ -97,11 +97,11 @@ const measured = (tag: "Files" | "Sqlite") =>
 for (const tag of ["Files", "Sqlite"] as const) {
   const { busy, first, later } = await Effect.runPromise(measured(tag))
   const row = (which: string, time: number) => ({
-    what: `${which} page of 100 of ${sessions} sessions, ${tag}`,
+    what: `${which}, a page of 100 of ${sessions} sessions, ${tag}`,
     value: `${time.toFixed(0)} ms of CPU`,
     bound: `${goal} ms`,
     ok: time <= goal
   })
-  print([row("the first", first), row("the first, as sessions come and go, ", busy), row("a later", later)])
+  print([row("first", first), row("first, as sessions come and go", busy), row("later", later)])
 }
 process.exit()
