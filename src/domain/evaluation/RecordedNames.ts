@@ -3,9 +3,9 @@ import { actionsOf } from "../actions/Actions.ts"
 import { bodyArguments } from "../actions/AgentTools.ts"
 import { simpleCommands } from "../actions/ShellLine.ts"
 import { agentTexts, anchorKindOf, type AnchorKind, eachAnchor, toolTexts } from "../compression/Anchors.ts"
-import { isStandardName } from "../compression/evidence/StandardNames.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
+import { isStandardName } from "./StandardNames.ts"
 import { comparable, relativeTo } from "./WholeWords.ts"
 
 /** The names of a recording: what occurred, what a tool declares, and what was shown again after a compaction. */

@@ -1,6 +1,6 @@
 import { anchorKindOf } from "../compression/Anchors.ts"
-import { isStandardName } from "../compression/evidence/StandardNames.ts"
 import type { Measure } from "./Measure.ts"
+import { isStandardName } from "./StandardNames.ts"
 
 /** What a snapshot spends on words that tell an agent nothing, and on lists of names. */
 
