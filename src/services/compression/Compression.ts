@@ -33,7 +33,10 @@ export class Compression extends Context.Service<
     readonly apply: (request: CompressRequest, plan: Domain.Plan) => Effect.Effect<CompressionResult, PlanRefused>
   }
 >()("palimpsest/services/compression/Compression") {
-  /** Provides the workflow. It keeps no state between compressions. The strategies are loaded with it, so that a bundle of functions that need them is small. */
+  /**
+   * Provides the workflow. It keeps no state between compressions. The strategies are loaded with it, so that a bundle of functions that
+   * need them is small; so it is not built by `Effect.runSync`.
+   */
   static readonly layer: Layer.Layer<Compression, never, HookSystem | RunnerServices> = Layer.effect(
     Compression,
     Effect.flatMap(
