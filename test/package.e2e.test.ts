@@ -146,13 +146,19 @@ const setup = Effect.gen(function* () {
     copy,
     manifest,
     lean,
-    machine: yield* Effect.cached(project("machine", ["effect", "@effect/platform-node", "@google/genai"])),
+    machine: yield* Effect.cached(
+      project("machine", ["effect", "@effect/platform-node", "@google/genai", "@types/node"])
+    ),
     inside: path.join(lean, "node_modules", "palimpsest"),
     archive: path.join(folder, tarball),
     size: statSync(path.join(folder, tarball)).size,
     files: filesOf(readFileSync(path.join(folder, tarball)))
   }
 })
+
+/** Whether a copied example says that it needs more than the library. */
+const needsPlatform = (example: string) =>
+  readFileSync(path.join(root, "examples", "library", example), "utf8").includes("npm install @effect/platform-node")
 
 /** Packed and installed once. */
 const fresh = Effect.runSync(Effect.cached(setup))
@@ -390,7 +396,7 @@ describe("a fresh project", () => {
 
   // The checkers above resolve the types as a bundler does, too.
   it.effect("type-checks every example and entry strictly", function* () {
-    const { lean } = yield* fresh
+    const { lean, machine } = yield* fresh
     const imports = entries.map((name, index) => `export * as m${index} from "${name}"`)
     writeFileSync(path.join(lean, "every.ts"), `${imports.join("\n")}\n`)
     const compilerOptions = {
@@ -409,9 +415,17 @@ describe("a fresh project", () => {
       // Our declarations, and effect's, are checked too.
       skipLibCheck: false
     }
-    writeFileSync(path.join(lean, "tsconfig.json"), JSON.stringify({ compilerOptions, include: ["*.ts"] }))
-    const tsc = yield* node([installed("typescript", "bin", "tsc")], lean)
-    succeeded(tsc, "tsc")
+    const copied = globSync("*.ts", { cwd: lean })
+    const others = copied.filter((name) => name !== "every.ts" && needsPlatform(name))
+    const platform = yield* machine
+    for (const name of others) cpSync(path.join(lean, name), path.join(platform, name))
+    for (const [place, files] of [
+      [lean, copied.filter((name) => !others.includes(name))],
+      [platform, others]
+    ] as const) {
+      writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
+      succeeded(yield* node([installed("typescript", "bin", "tsc")], place), `tsc in ${place}`)
+    }
   })
 
   it.effect("exports every type that its declarations name", function* () {
@@ -472,12 +486,11 @@ console.log(JSON.stringify(all.map(([from, spaces]) => [from, Object.entries(spa
     Effect.cached(
       Effect.gen(function* () {
         const { lean, machine } = yield* fresh
-        const needsMachine = (name: string) => readFileSync(path.join(lean, name), "utf8").includes("LiveRuntime")
         const [tests, others] = [examples.filter(isTest), examples.filter((name) => !isTest(name))]
         const outputs = new Map<string, string>()
         for (const [place, names] of [
-          [lean, others.filter((name) => !needsMachine(name))],
-          [yield* machine, others.filter(needsMachine)]
+          [lean, others.filter((name) => !needsPlatform(name))],
+          [yield* machine, others.filter(needsPlatform)]
         ] as const) {
           if (place !== lean) for (const name of names) cpSync(path.join(lean, name), path.join(place, name))
           // The number of chats of thousand-chats.ts.

@@ -11,6 +11,7 @@ import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import { postCompress } from "../compression/PreCompress.ts"
 import type { ModelError } from "../model/Model.ts"
+import { annotateConversation } from "../model/ModelSpans.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import { type TokenCountError, TokenCounter } from "../tokens/TokenCounter.ts"
 import { appendAnswer, appendMessage, attachedEntries, type Attachment } from "./AppendMessages.ts"
@@ -67,6 +68,7 @@ export const runTurn = Effect.fn("Chat.turn")(function* (
   { attached = [], author, cancel, messageId }: SendOptions,
   emit: Emit
 ) {
+  yield* annotateConversation
   const at = yield* Clock.currentTimeMillis
   const context = yield* requestContext(chat)
   const limit = TokenCount.make(context.window.maxRequestTokens)

@@ -3,7 +3,7 @@ import * as Domain from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
 import { type Conversation, view, viewTokens } from "../../domain/conversation/Conversation.ts"
 import { HookSystem } from "../hooks/HookSystem.ts"
-import { SpanConversation } from "../model/ModelSpans.ts"
+import { annotateConversation, SpanConversation } from "../model/ModelSpans.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { firePreCompress, postCompress, triggerOf } from "./PreCompress.ts"
@@ -96,9 +96,9 @@ export const compressWith = Effect.fn("Compression.compress")(function* (
 const annotateResult =
   ({ strategy }: StrategyRunner) =>
   ({ outcome }: CompressionResult) =>
-    Effect.flatMap(SpanConversation, (conversation) =>
+    Effect.andThen(
+      annotateConversation,
       Effect.annotateCurrentSpan({
-        ...(conversation === undefined ? {} : { "gen_ai.conversation.id": conversation }),
         "gen_ai.operation.name": "compress",
         outcome: Domain.statusOf(outcome),
         strategy: strategy.name,

@@ -103,7 +103,8 @@ const spanOptions = (provider: string, request: ModelRequest, operation = "chat"
   attributes: { ...requestAttributes(provider, request), "gen_ai.operation.name": operation }
 })
 
-const annotateConversation = Effect.flatMap(SpanConversation, (conversation) =>
+/** Says in the current span to which conversation it belongs. */
+export const annotateConversation: Effect.Effect<void> = Effect.flatMap(SpanConversation, (conversation) =>
   Effect.annotateCurrentSpan(defined({ "gen_ai.conversation.id": conversation }))
 )
 
