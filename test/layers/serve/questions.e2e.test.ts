@@ -5,11 +5,11 @@ import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { overEachStore, type TestedStore } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Questions of a turn that clients answer: calls of their own tools, and calls that need approval. The same over every store. */
 
-const stores = [{ _tag: "Files" }, { _tag: "Sqlite" }] as const
 type Server = Effect.Success<ReturnType<typeof startServer>>
 
 const one = "/v1/sessions/one"
@@ -54,12 +54,18 @@ const calling =
 const serving = <A>(
   options: {
     readonly home: string
-    readonly store: (typeof stores)[number]
+    readonly store: TestedStore
     readonly answers: Answers
     readonly settings?: ServeSettings
   },
   use: (server: Server) => Promise<A>
-) => Effect.scoped(Effect.flatMap(startServer(options), (server) => Effect.promise(() => use(server))))
+) =>
+  Effect.scoped(
+    Effect.gen(function* () {
+      const server = yield* startServer({ ...options, store: yield* options.store.at(options.home) })
+      return yield* Effect.promise(() => use(server))
+    })
+  )
 
 /** A stream that is read until an event comes; the rest stays to be read. */
 const reading = (response: Response) => {
@@ -96,7 +102,7 @@ const send = async ({ ask }: Server, id = "m1", text = "Where is order 7?") =>
   reading(await ask("POST", `${one}/messages`, { body: { id, text } }))
 const answer = ({ ask }: Server, call: string, body: unknown) => status(ask("POST", `${one}/calls/${call}`, { body }))
 
-for (const store of stores) {
+overEachStore((store) => {
   describe(`questions over ${store._tag}`, () => {
     it.live("a call of the client's tool waits for the client, whose answer counts once", function* () {
       const shown: Array<ModelRequest["tools"]> = []
@@ -589,4 +595,4 @@ for (const store of stores) {
       })
     })
   })
-}
+})

@@ -1,39 +1,12 @@
 import { Effect } from "effect"
-import { readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs"
+import { utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
-import { DatabaseSync } from "node:sqlite"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import { newHome, startServer, tokens } from "../../support/server.ts"
+import { overEachStore } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Sessions as records of a product: metadata, lists, and everything of a tenant, exported and deleted. The same over every store. */
-
-/** Everything that is stored below a folder: files as they are, and the rows of databases. */
-const storedBelow = (folder: string): string =>
-  readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile())
-    .map(({ name, parentPath }) => {
-      const file = join(parentPath, name)
-      if (/\.db-(?:wal|shm)$/.test(name)) return ""
-      return name.endsWith(".db") ? rowsOf(file) : `${file}\n${readFileSync(file, "latin1")}`
-    })
-    .join("\n")
-
-const rowsOf = (file: string): string => {
-  const database = new DatabaseSync(file, { readOnly: true })
-  const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all()
-  const text = tables.flatMap(({ name }) => {
-    const all = database.prepare(`SELECT * FROM "${String(name)}"`)
-    all.setReadBigInts(true)
-    return all.all().map((row) =>
-      Object.values(row)
-        .map((value) => (value instanceof Uint8Array ? Buffer.from(value).toString("latin1") : String(value)))
-        .join(" ")
-    )
-  })
-  database.close()
-  return text.join("\n")
-}
 
 interface Row {
   readonly id: string
@@ -41,7 +14,7 @@ interface Row {
   readonly metadata: Readonly<Record<string, string>>
 }
 
-for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
+overEachStore((store) => {
   describe(`records over ${store._tag}`, () => {
     const serving = (
       answers: Answers,
@@ -50,7 +23,12 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       Effect.scoped(
         Effect.gen(function* () {
           const home = newHome()
-          const server = yield* startServer({ home, store, answers, settings: { drainSeconds: 0 } })
+          const server = yield* startServer({
+            home,
+            store: yield* store.at(home),
+            answers,
+            settings: { drainSeconds: 0 }
+          })
           yield* Effect.promise(() => use(server, home))
         })
       )
@@ -129,12 +107,11 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
           writeFileSync(join(home, "tenants", "acme", "served", "one.json"), "broken")
           writeFileSync(join(home, "tenants", "acme", "sessions", "two.jsonl"), `{"_tag":"Nothing"}\nbroken\n{}\n`)
         } else {
-          const database = new DatabaseSync(join(home, "serve.db"))
-          database.exec(
+          store.query(
+            home,
             "UPDATE palimpsest_lines SET line = 'broken' WHERE session IN (SELECT session FROM palimpsest_sessions WHERE id = 'two')"
           )
-          database.exec("UPDATE palimpsest_session_records SET record = 'broken' WHERE session = 'one'")
-          database.close()
+          store.query(home, "UPDATE palimpsest_session_records SET record = 'broken' WHERE session = 'one'")
         }
         const lines = (await (await ask("GET", "/v1/export")).text()).trimEnd().split("\n")
         const heads = lines.map((line) => JSON.parse(line)).filter(({ _tag }) => _tag === "Session")
@@ -155,9 +132,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
         if (store._tag === "Files") {
           writeFileSync(join(home, "tenants", "acme", "served", "two.json"), `{"tools":`)
         } else {
-          const database = new DatabaseSync(join(home, "serve.db"))
-          database.exec("UPDATE palimpsest_session_records SET record = '{\"tools\":' WHERE session = 'two'")
-          database.close()
+          store.query(home, "UPDATE palimpsest_session_records SET record = '{\"tools\":' WHERE session = 'two'")
         }
         const two = "/v1/sessions/two"
         assert.strictEqual((await ask("GET", two)).status, 502)
@@ -210,7 +185,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       for (const id of ["one", "two"]) {
         yield* Effect.scoped(
           Effect.gen(function* () {
-            const { ask } = yield* startServer({ home, store, settings: { drainSeconds: 0 } })
+            const { ask } = yield* startServer({ home, store: yield* store.at(home), settings: { drainSeconds: 0 } })
             yield* Effect.promise(async () => {
               await ask("POST", "/v1/sessions", { body: { id, metadata: { of: `ZANZIBAR-${id}` } } })
               await (await ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } })).text()
@@ -226,12 +201,10 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
         if (store._tag === "Files") {
           utimesSync(join(home, "tenants", "acme", "sessions", `${id}.jsonl`), 1, 1)
         } else {
-          const database = new DatabaseSync(join(home, "serve.db"))
-          database.exec("UPDATE palimpsest_lines SET at = 1000")
-          database.close()
+          store.query(home, "UPDATE palimpsest_lines SET at = 1000")
         }
       }
-      const left = storedBelow(home)
+      const left = store.stored(home)
       assert.include(left, "ZANZIBAR-two")
       assert.notInclude(left, "ZANZIBAR-one")
     })
@@ -242,18 +215,18 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
         function* () {
           const home = newHome()
           writeFileSync(join(home, "settings.json"), JSON.stringify({ store: `sqlite:${join(home, "own.db")}` }))
-          const { ask } = yield* startServer({ home, store, settings: { drainSeconds: 0 } })
+          const { ask } = yield* startServer({ home, store: yield* store.at(home), settings: { drainSeconds: 0 } })
           yield* Effect.promise(async () => {
             const token = tokens.local
             await ask("POST", "/v1/sessions", { token, body: { id: "one", metadata: { of: "ZANZIBAR" } } })
-            assert.include(storedBelow(home), "ZANZIBAR")
+            assert.include(store.stored(home), "ZANZIBAR")
             const { sessions } = await json(ask("GET", "/v1/sessions", { token }))
             assert.deepStrictEqual(
               sessions.map(({ id }: Row) => id),
               ["one"]
             )
             assert.strictEqual((await ask("DELETE", "/v1/sessions/one", { token })).status, 204)
-            assert.notInclude(storedBelow(home), "ZANZIBAR")
+            assert.notInclude(store.stored(home), "ZANZIBAR")
           })
         }
       )
@@ -268,10 +241,8 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
             const first = await send("a")
             const others = [send("b"), send("c")]
             // Until both are stored and wait behind the first.
-            const database = new DatabaseSync(join(home, "serve.db"), { readOnly: true })
-            const sent = database.prepare("SELECT COUNT(*) AS sent FROM cluster_messages WHERE tag = 'Send'")
-            while (Number(sent.get()?.["sent"]) < 3) await new Promise((resolve) => setTimeout(resolve, 10))
-            database.close()
+            const sent = "SELECT COUNT(*) FROM cluster_messages WHERE tag = 'Send'"
+            while (Number(store.query(home, sent)[0]) < 3) await new Promise((resolve) => setTimeout(resolve, 10))
             assert.strictEqual((await ask("DELETE", "/v1/tenant")).status, 200)
             await Promise.all([first, ...(await Promise.all(others))].map((response) => response.body?.cancel()))
             assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
@@ -303,12 +274,12 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
         const hanging = await send("axb", { text: `hang with ${word}` })
         await ask("POST", "/v1/sessions", { body: { id: "one", title: other }, token: tokens.zeta })
         await (await send("one", { text: other }, tokens.zeta)).text()
-        assert.include(storedBelow(home), word)
+        assert.include(store.stored(home), word)
         assert.strictEqual((await ask("DELETE", "/v1/tenant", { token: tokens.local })).status, 400)
         assert.deepStrictEqual(await json(ask("DELETE", "/v1/tenant")), { sessions: 3 })
         await Promise.all([waiting.body?.cancel(), hanging.body?.cancel()])
         assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
-        const left = storedBelow(home)
+        const left = store.stored(home)
         assert.notInclude(left, word)
         assert.include(left, other)
         assert.include(await (await ask("GET", "/v1/sessions/one", { token: tokens.zeta })).text(), other)
@@ -318,4 +289,4 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       })
     })
   })
-}
+})

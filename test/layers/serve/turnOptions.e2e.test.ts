@@ -4,6 +4,7 @@ import path from "node:path"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { overEachStore } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** How turns are answered: instruction, agent, model, parameters, schema and files. The same over every store. */
@@ -17,7 +18,7 @@ const schema = {
 }
 const base64 = (text: string) => Buffer.from(text).toString("base64")
 
-for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
+overEachStore((store) => {
   describe(`the options of a turn over ${store._tag}`, () => {
     /** Runs requests against a server, and returns what its model was asked. */
     const serving = (
@@ -31,7 +32,7 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
             return `{"mood": "calm"}`
           }
           const home = newHome()
-          const { ask } = yield* startServer({ home, store, answers })
+          const { ask } = yield* startServer({ home, store: yield* store.at(home), answers })
           yield* Effect.promise(() => use(ask, home))
           return asked
         })
@@ -175,4 +176,4 @@ for (const store of [{ _tag: "Files" }, { _tag: "Sqlite" }] as const) {
       })
     })
   })
-}
+})
