@@ -16,7 +16,13 @@ import * as ModelWindows from "../model/ModelWindows.ts"
 import { EnvFiles, envNoticeText } from "../platform/EnvFiles.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
-import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
+import {
+  sessionError,
+  SessionNotFound,
+  SessionStore,
+  type SessionStoreError,
+  type SessionSummary
+} from "../session/SessionStore.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import { type EffectiveSettings, Settings, type SettingsError } from "../settings/Settings.ts"
 import type { Calibrations } from "../tokens/Calibrations.ts"
@@ -32,6 +38,8 @@ export type SessionChoice =
   | { readonly _tag: "Resume"; readonly name: string }
   /** The one with this id or title; if there is none, a new one with this id. */
   | { readonly _tag: "Named"; readonly name: string }
+  /** The stored one with exactly this id. */
+  | { readonly _tag: "Stored"; readonly id: string }
 
 /** Options of a conversation; what is absent comes from the settings, then from `ChatDefaults`. */
 export interface SessionOptions {
@@ -262,12 +270,13 @@ const select = Effect.fnUntraced(function* (
   choice: SessionChoice | undefined
 ): Effect.fn.Return<Selection, SessionSelectionError | SessionStoreError, SessionStore> {
   if (choice === undefined) return { id: yield* newId, stored: undefined }
+  const store = yield* SessionStore
+  if (choice._tag === "Stored") return { id: choice.id, stored: yield* store.summary(choice.id) }
   const { name } = choice
   if (choice._tag === "Resume") {
     const stored = yield* findSession(name)
     return { id: stored.id, stored }
   }
-  const store = yield* SessionStore
   // The name is nearly always an id. Then the other sessions, possibly thousands, are not read.
   const own = yield* Effect.catchReason(
     store.summary(name),
@@ -329,7 +338,10 @@ export const open = Effect.fn("SessionOpening.open")(function* (
   let isEmpty = false
   // Added first, so that it runs last: after the session has been closed.
   yield* Effect.addFinalizer(() => Effect.suspend(() => (isEmpty ? Effect.ignore(store.remove(id)) : Effect.void)))
-  const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeed(ChatDefaults, initial))))
+  // A stored session that is deleted meanwhile is not begun anew.
+  const opened = stored === undefined ? store : { ...store, create: () => sessionError(new SessionNotFound({ id })) }
+  const services = Context.make(ChatDefaults, initial).pipe(Context.add(SessionStore, opened))
+  const chats = yield* Layer.build(Layer.fresh(Layer.provide(Chats.layer, Layer.succeedContext(services))))
   const chat = yield* Context.get(chats, Chats).open(id)
   const isNew = stored === undefined
   if (isNew) {

@@ -54,7 +54,7 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
     stored,
     tenant,
     Runtime.make({
-      session: { _tag: "Named", name: id },
+      session: { _tag: "Stored", id },
       tools: settings.tools === true,
       approve: settings.approve ?? "none",
       instruction: Effect.sync(() => opened.get(key)?.instruction),

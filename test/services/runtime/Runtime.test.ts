@@ -8,6 +8,7 @@ import * as LiveRuntime from "../../../src/layers/assembly/LiveRuntime.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Runtime from "../../../src/services/runtime/Runtime.ts"
 import { noticeText, type RuntimeNotice } from "../../../src/services/runtime/RuntimeNotice.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The assembled agent as another program holds it: nothing here is of the command line. */
@@ -81,6 +82,30 @@ describe("an agent in a folder", () => {
       assert.includeMembers(second.words, ["First.", "One.", "Second.", "Two."])
     })
   })
+
+  it.live.each(["before it is looked for", "after it was found"])(
+    "a stored session that is deleted %s is not begun anew, and none with its name is taken",
+    (when) =>
+      Effect.gen(function* () {
+        const store = yield* SessionStore
+        for (const name of ["one", "two"]) {
+          const made = Runtime.make({ session: { _tag: "Named", name }, tools: false })
+          yield* Effect.scoped(Effect.flatMap(made, (agent) => texts(agent, "First.")))
+        }
+        const deleted = yield* store.summary("one")
+        yield* store.remove("one")
+        yield* store.rename("two", "one")
+        const summary = when === "after it was found" ? () => Effect.succeed(deleted) : store.summary
+        const error = yield* Runtime.make({ session: { _tag: "Stored", id: "one" }, tools: false }).pipe(
+          Effect.provideService(SessionStore, { ...store, summary }),
+          Effect.scoped,
+          Effect.flip
+        )
+        assert.deepInclude(error, { _tag: "SessionStoreError" })
+        assert.include(error.message, "one")
+        assert.deepStrictEqual(yield* store.list, ["two"])
+      }).pipe(Effect.provide(machine(newFolder(), () => "One.")))
+  )
 })
 
 describe("the strategy", () => {
