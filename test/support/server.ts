@@ -15,6 +15,9 @@ import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 
 export const tokens = { local: "token-of-the-user", acme: "token-of-acme", zeta: "token-of-zeta" } as const
 
+// Each of the servers of a file that run at the same time listens to the one standard input.
+process.stdin.setMaxListeners(0)
+
 /** A folder of its own for what a server stores. */
 export const newHome = () =>
   realpathSync(mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "serve-")))

@@ -103,7 +103,7 @@ const send = async ({ ask }: Server, id = "m1", text = "Where is order 7?") =>
 const answer = ({ ask }: Server, call: string, body: unknown) => status(ask("POST", `${one}/calls/${call}`, { body }))
 
 overEachStore((store) => {
-  describe(`questions over ${store._tag}`, () => {
+  describe.concurrent(`questions over ${store._tag}`, () => {
     it.live("a call of the client's tool waits for the client, whose answer counts once", function* () {
       const shown: Array<ModelRequest["tools"]> = []
       const answers: Answers = (request, index) => {
@@ -381,7 +381,7 @@ overEachStore((store) => {
       })
   })
 
-  describe(`approvals over ${store._tag}`, () => {
+  describe.concurrent(`approvals over ${store._tag}`, () => {
     const write = (file: string, id: string) => ["write_file", { file_path: file, content: "hello" }, id] as const
     const settings = { tools: true, drainSeconds: 0, tenants: {} }
 

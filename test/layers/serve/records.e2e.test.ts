@@ -15,7 +15,7 @@ interface Row {
 }
 
 overEachStore((store) => {
-  describe(`records over ${store._tag}`, () => {
+  describe.concurrent(`records over ${store._tag}`, () => {
     const serving = (
       answers: Answers,
       use: (server: Effect.Success<ReturnType<typeof startServer>>, home: string) => Promise<void>

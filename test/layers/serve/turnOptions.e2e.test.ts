@@ -19,7 +19,7 @@ const schema = {
 const base64 = (text: string) => Buffer.from(text).toString("base64")
 
 overEachStore((store) => {
-  describe(`the options of a turn over ${store._tag}`, () => {
+  describe.concurrent(`the options of a turn over ${store._tag}`, () => {
     /** Runs requests against a server, and returns what its model was asked. */
     const serving = (
       use: (ask: Effect.Success<ReturnType<typeof startServer>>["ask"], home: string) => Promise<void>
