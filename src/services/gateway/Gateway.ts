@@ -69,7 +69,7 @@ export class Gateway extends Context.Service<
 const make = Effect.fnUntraced(function* (options: GatewayOptions) {
   const memory = yield* makeConversationMemory
   const counts = new MessageCounts(memory.store.hash)
-  const prepared = yield* makeSnapshotPreparation(options, memory, counts)
+  const prepared = yield* makeSnapshotPreparation(options, memory)
   const planning = planningWith({ options, memory, counts, prepared })
   const within = Effect.provideContext(yield* Effect.context<Compression | TempStore | TokenCounter>())
   return {

@@ -3,7 +3,6 @@ import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
-import type { MessageCounts } from "./MessageCounts.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
 import { type MadeView, makeView } from "./ViewMaking.ts"
 
@@ -34,7 +33,6 @@ interface Preparation {
 interface State {
   readonly options: GatewayOptions
   readonly memory: ConversationMemory
-  readonly counts: MessageCounts
   readonly scope: Scope.Scope
   /** One at a time: requests that are answered meanwhile come first. */
   readonly turn: Semaphore.Semaphore
@@ -54,7 +52,7 @@ const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable
 }
 
 const run = Effect.fnUntraced(function* (
-  { counts, memory, options, turn, unusable }: State,
+  { memory, options, turn, unusable }: State,
   preparation: Preparation,
   next: Preparable,
   ask: AskUpstream
@@ -73,8 +71,6 @@ const run = Effect.fnUntraced(function* (
     )
   )
   preparation.made = yield* byCode
-  // The request that takes the view finds its messages counted.
-  for (const json of preparation.made?.view.sent ?? []) counts.message(next.body.dialect, json)
   const asked = `${next.owner}/${next.body.model}`
   const failures = unusable.get(asked) ?? 0
   if (snapshots === "code" || preparation.made === undefined || failures >= maxUnusable) return
@@ -127,13 +123,11 @@ const take = Effect.fnUntraced(function* (
 /** Makes compressions ahead of the requests that need them. Those that run end with the scope. */
 export const makeSnapshotPreparation = Effect.fnUntraced(function* (
   options: GatewayOptions,
-  memory: ConversationMemory,
-  counts: MessageCounts
+  memory: ConversationMemory
 ) {
   const state: State = {
     options,
     memory,
-    counts,
     scope: yield* Effect.scope,
     turn: yield* Semaphore.make(1),
     preparations: new BoundedMap(maxPrepared),
