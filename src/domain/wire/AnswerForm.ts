@@ -27,8 +27,20 @@ export interface VisibleBlock {
   readonly text: string
 }
 
+/** A piece of a block in an event. */
+export interface BlockPiece {
+  /** The index of its block in the answer. */
+  readonly at: number
+  /** The block as far as it is known, in an event that can begin it. */
+  readonly begun?: Json | undefined
+}
+
 /** What an event adds to an answer. */
 export interface Growth {
+  /** Whether the event begins the answer, or belongs to its end: what goes on with another answer leaves it out. */
+  readonly border?: "beginning" | "end" | undefined
+  /** The pieces of blocks in it, where the dialect gives blocks an index. */
+  readonly pieces?: ReadonlyArray<BlockPiece> | undefined
   /** Texts and thoughts, piece by piece. */
   readonly shown?: ReadonlyArray<Part>
   /** The blocks that are complete now. */
@@ -52,9 +64,9 @@ export interface GrowingAnswer {
 }
 
 /** The facts of a dialect about its answers. */
-export interface AnswerForm<Growing = GrowingAnswer> {
+export interface AnswerForm {
   /** Begins an answer that arrives in events. */
-  readonly begin: () => Growing
+  readonly begin: () => GrowingAnswer
   /** The blocks of a whole answer. Undefined for a body of another form. */
   readonly blocksOf: (answer: Json) => ReadonlyArray<Json> | undefined
   /** The key of the counts in a whole answer. */

@@ -1,6 +1,6 @@
 import type { Part } from "../content/Content.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import type { AnswerForm, GrowingAnswer, VisibleBlock, WireCall } from "./AnswerForm.ts"
+import type { AnswerForm, GrowingAnswer, Growth, VisibleBlock, WireCall } from "./AnswerForm.ts"
 import { addedCounts } from "./AnswerUsage.ts"
 import { isJson, type Json, jsonAt } from "./MessageCodec.ts"
 import { isEndMark, type SseEvent, SseSplitter, sseText } from "./SseEvents.ts"
@@ -42,7 +42,9 @@ export type Ending =
   | "stopped"
 
 /** The facts of a dialect about answers that are passed on. */
-export interface RelayForm<Growing extends GrowingAnswer = GrowingAnswer> extends AnswerForm<Growing> {
+export interface RelayForm extends AnswerForm {
+  /** The key of the index of a block in an event, where blocks have one. */
+  readonly indexKey?: string
   /** A text of the gateway as a block; `at` is the number of blocks before it. */
   readonly note: (text: string, at: number) => Json
   /** A whole answer with other blocks. */
@@ -65,15 +67,15 @@ export interface AnswerRelay {
 }
 
 /** One answer for the client, in the making. Mutable. */
-abstract class RelayedAnswer<Growing extends GrowingAnswer> {
-  protected readonly form: RelayForm<Growing>
+abstract class RelayedAnswer {
+  protected readonly form: RelayForm
   private readonly tool: string
   /** The blocks that the client got in earlier answers, and the counts of these. */
   protected readonly before: Array<Json> = []
   private earlier: unknown
   protected rounds = 1
 
-  constructor(form: RelayForm<Growing>, tool: string) {
+  constructor(form: RelayForm, tool: string) {
     this.form = form
     this.tool = tool
   }
@@ -122,7 +124,7 @@ abstract class RelayedAnswer<Growing extends GrowingAnswer> {
 }
 
 /** Passes on a body that is not streamed. Mutable. */
-export class RelayedBody extends RelayedAnswer<GrowingAnswer> {
+export class RelayedBody extends RelayedAnswer {
   private body = ""
   private answer: Json = {}
 
@@ -157,17 +159,19 @@ export class RelayedBody extends RelayedAnswer<GrowingAnswer> {
 }
 
 /** Passes on a stream event by event. Each dialect says how its events are changed. Mutable. */
-export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswer> extends RelayedAnswer<Growing> {
+export abstract class RelayedStream extends RelayedAnswer {
   /** The provider's current answer. */
-  protected answer: Growing
+  private answer: GrowingAnswer
   /** The client's index of each block, by its index in the current answer. Blocks of the gateway's tool have none. */
   private indexes = new Map<number, number | undefined>()
+  /** The first event of the client's answer. */
+  protected first: Json | undefined
   /** Blocks that the client has got so far. */
   private shown = 0
   /** The events that end the current answer: the gateway may continue it. */
-  protected held: Array<SseEvent> = []
+  private held: Array<{ readonly event: SseEvent; readonly data: unknown; readonly growth: Growth }> = []
 
-  constructor(form: RelayForm<Growing>, tool: string) {
+  constructor(form: RelayForm, tool: string) {
     super(form, tool)
     this.answer = form.begin()
   }
@@ -176,15 +180,27 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
     return this.answer.whole
   }
 
-  /** How an event is passed on. Undefined for one that ends the answer. */
-  protected abstract pass(event: SseEvent, data: Json): string | undefined
+  /** What the client gets of an event within the answer: all of it, under the client's index of its block. */
+  protected pass(event: SseEvent, data: Json, { pieces: [piece] = [] }: Growth): string {
+    const { indexKey } = this.form
+    if (piece === undefined || indexKey === undefined) return this.changed(event, data, {})
+    const shown = this.indexOf(piece.at)
+    if (shown === undefined) return ""
+    return this.changed(event, data, shown === piece.at ? {} : { [indexKey]: shown })
+  }
+
+  /** Writes an event. Rewrites it only where it differs from what the provider sent. */
+  protected changed(event: SseEvent, data: Json, changes: Json): string {
+    return Object.keys(changes).length === 0 ? event.raw : sseText(event, { ...data, ...changes })
+  }
+
   /** What the client gets of an event that ends an answer which goes on: the content, where an event also ends it. */
   protected opened(_event: SseEvent, _data: Json): string {
     return ""
   }
 
   /** An event that ends the answer for the client. `counts` are those of all answers. */
-  protected abstract closed(event: SseEvent, data: Json, ending: Ending, counts: unknown): string
+  protected abstract closed(event: SseEvent, data: Json, ending: Ending, counts: unknown, growth: Growth): string
   /** The events of a text of the gateway. */
   protected abstract noted(note: string): string
   /** The event that reports an error. */
@@ -195,10 +211,18 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
   /** Reads an event. Returns the text to send to the client. */
   readonly push = (event: SseEvent): string => {
     const data = parsedOrUndefined(event.data)
-    if (isJson(data)) this.answer.push(data)
-    const passed = isJson(data) ? this.pass(event, data) : isEndMark(event.data) ? undefined : event.raw
-    if (passed === undefined) this.held.push(event)
-    return passed ?? ""
+    if (!isJson(data) && !isEndMark(event.data)) return event.raw
+    if (isJson(data)) this.first ??= data
+    const growth: Growth = isJson(data) ? (this.answer.push(data) ?? {}) : { border: "end" }
+    for (const { at, begun } of growth.pieces ?? []) {
+      if (begun !== undefined && !this.indexes.has(at))
+        this.indexes.set(at, this.isOwn(begun) ? undefined : this.nextIndex())
+    }
+    if (growth.border === "end" || !isJson(data)) {
+      this.held.push({ event, data, growth })
+      return ""
+    }
+    return growth.border === "beginning" && this.rounds > 1 ? "" : this.pass(event, data, growth)
   }
 
   /**
@@ -206,10 +230,7 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
    * ended this answer, and `note`, a text of the gateway, unless it is empty.
    */
   readonly next = (note: string): string => {
-    const opened = this.ofHeld(
-      (event, data) => this.opened(event, data),
-      () => ""
-    )
+    const opened = this.held.map(({ data, event }) => (isJson(data) ? this.opened(event, data) : "")).join("")
     this.goOn(note)
     this.answer = this.form.begin()
     this.indexes = new Map()
@@ -220,10 +241,9 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
   /** Returns the events that end the answer for the client. */
   readonly finish = (ending: Ending): string => {
     const { counts } = this
-    return this.ofHeld(
-      (event, data) => this.closed(event, data, ending, counts),
-      ({ raw }) => raw
-    )
+    return this.held
+      .map(({ data, event, growth }) => (isJson(data) ? this.closed(event, data, ending, counts, growth) : event.raw))
+      .join("")
   }
 
   /** Returns an event that reports a failure to the client. */
@@ -239,25 +259,10 @@ export abstract class RelayedStream<Growing extends GrowingAnswer = GrowingAnswe
     return this.indexes.get(index)
   }
 
-  /** Notes that a block begins. */
-  protected begin(index: number, block: Json): void {
-    if (this.indexes.has(index)) return
-    this.indexes.set(index, this.isOwn(block) ? undefined : this.nextIndex())
-  }
-
   /** The client's next index. */
   protected nextIndex(): number {
     this.shown += 1
     return this.shown - 1
-  }
-
-  private ofHeld(write: (event: SseEvent, data: Json) => string, other: (event: SseEvent) => string): string {
-    return this.held
-      .map((event) => {
-        const data = parsedOrUndefined(event.data)
-        return isJson(data) ? write(event, data) : other(event)
-      })
-      .join("")
   }
 }
 
@@ -276,9 +281,9 @@ export const readAnswer = (
 }
 
 /** The relay of a dialect, whose streams are passed on by `Stream`. */
-export const relayOf = <Growing extends GrowingAnswer>(
-  form: RelayForm<Growing>,
-  Stream: new (form: RelayForm<Growing>, tool: string) => RelayedStream<Growing>
+export const relayOf = (
+  form: RelayForm,
+  Stream: new (form: RelayForm, tool: string) => RelayedStream
 ): AnswerRelay => ({
   stream: (tool) => new Stream(form, tool),
   whole: (tool) => new RelayedBody(form, tool),

@@ -1,13 +1,13 @@
 import { Effect, Metric } from "effect"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { priceOf, requestCost } from "../../domain/tokens/Prices.ts"
-import { type Features, totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { estimateText, type Usage } from "../../domain/tokens/Tokens.ts"
 import { usageOf } from "../../domain/wire/AnswerUsage.ts"
 import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
 import { microDollars, tenantAttribute, tokensCounted } from "../../services/gateway/GatewayMetrics.ts"
 import type { SentView } from "../../services/gateway/GatewayPlan.ts"
+import type { RequestTokens } from "../../services/gateway/MessageCounts.ts"
 import { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
 import type { Metered } from "./AnswerMeter.ts"
 import { reportFailure } from "./GatewayFailures.ts"
@@ -17,7 +17,7 @@ import type { ProxiedRequest } from "./ProxiedRequest.ts"
 export interface Used extends Metered {
   readonly model: string
   /** The estimated tokens of the request, if it was estimated. */
-  readonly estimated: Features | undefined
+  readonly estimated: RequestTokens | undefined
 }
 
 /** Returns what a round of an answer used. The estimate is that of the first round. */
@@ -47,7 +47,7 @@ export const accountAnswer = Effect.fnUntraced(
     const counted = usageOf(wire[route.dialect].answers.usage, counts)
     if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const usage: Usage = counted ?? {
-      prompt: Math.ceil(estimated === undefined ? bodyBytes / bytesPerToken : totalTokens(estimated)),
+      prompt: Math.ceil(estimated === undefined ? bodyBytes / bytesPerToken : estimated.total),
       answer: tokens,
       thoughts: 0,
       cached: 0

@@ -5,7 +5,7 @@ import { headerOf } from "../../domain/gateway/HeaderList.ts"
 import { recallName } from "../../domain/gateway/RecallDeclaration.ts"
 import type { Route } from "../../domain/gateway/Route.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
-import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { excessOf, faultOf } from "../../domain/wire/ProviderFault.ts"
 import { readAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import { Gateway } from "../../services/gateway/Gateway.ts"
@@ -33,6 +33,8 @@ export const passUnread = Effect.fnUntraced(function* (
 ) {
   const context = yield* Effect.context<Gateway | TenantLimiter>()
   if (answer.status === 200 && passing.route?.asks === "answer") {
+    // The texts of a request do not stay in memory as long as its answer.
+    if (estimated !== undefined) yield* Effect.forkDetach(Work.run(estimated.features()))
     meter(answer, (metered) => {
       Effect.runForkWith(context)(accountAnswer(passing, { ...metered, model, estimated }))
     })
@@ -90,7 +92,7 @@ export const pass = Effect.fnUntraced(function* (
     if (excessOf(status, faultOf(plain?.toString("utf8") ?? ""))?._tag === "TooManyTokens") {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
-    } else if (status !== 429 && isChanged && totalTokens(plan.before) < plan.sent.limit) {
+    } else if (status !== 429 && isChanged && plan.before.total < plan.sent.limit) {
       // The provider may have refused what the gateway made of the request.
       const refused = new Error(`the provider refused a compressed request (${status})`)
       yield* reportFailure(Cause.fail(refused), unchangedRequest)
@@ -127,7 +129,7 @@ export const planFor = Effect.fnUntraced(function* (
     .plan({ owner, route, text, isTooLong })
     .pipe(Effect.catchCause((cause) => Effect.as(reportFailure(cause, unchangedRequest), unchanged)))
   if (plan._tag === "Changed") {
-    yield* Metric.update(tokensSaved, Math.max(0, totalTokens(plan.before) - totalTokens(plan.after)))
+    yield* Metric.update(tokensSaved, Math.max(0, plan.before.total - plan.after.total))
     if (plan.isNew) yield* Metric.update(Metric.withAttributes(compressionsDone, { by: plan.by }), 1)
   }
   return plan

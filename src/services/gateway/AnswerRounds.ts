@@ -1,7 +1,6 @@
 import { type Cause, Effect, Metric } from "effect"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
-import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { VisibleBlock } from "../../domain/wire/AnswerForm.ts"
 import type { HiddenExchange, HiddenRound } from "../../domain/wire/HiddenExchange.ts"
@@ -85,7 +84,7 @@ export const nextStep = Effect.fn("AnswerRounds.nextStep")(function* (
     yield* remember({ rounds })
     return { _tag: "End", ending: calls.length === 0 ? "as sent" : "stopped" }
   }
-  const room = Math.floor((sent.limit - totalTokens(sent.tokens) - tokens) * roomShare)
+  const room = Math.floor((sent.limit - sent.tokens.total - tokens) * roomShare)
   const recalled = yield* gateway.recall(sent, calls, room).pipe(
     Effect.catchCause((cause) =>
       Effect.as(

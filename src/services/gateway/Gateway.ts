@@ -1,8 +1,8 @@
 import { Context, Effect, Layer } from "effect"
 import { withMessages } from "../../domain/gateway/RequestBody.ts"
+import * as Work from "../../domain/text/SlicedWork.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
-import type { Features } from "../../domain/tokens/TextFeatures.ts"
 import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
 import type { ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
 import type { Compression } from "../compression/Compression.ts"
@@ -20,7 +20,7 @@ import type {
   SentView
 } from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
-import { MessageCounts } from "./MessageCounts.ts"
+import { MessageCounts, type RequestTokens } from "./MessageCounts.ts"
 import { recall } from "./RecallAnswers.ts"
 import { plan, planningWith } from "./RequestPlanning.ts"
 import { makeSnapshotPreparation } from "./SnapshotPreparation.ts"
@@ -56,7 +56,7 @@ export class Gateway extends Context.Service<
      * Learns from the provider's count of a request how accurate the estimates for its model are. Says so once when the
      * server seems to cut the prompts of a model.
      */
-    readonly learn: (model: string, estimated: Features, counted: number) => Effect.Effect<void>
+    readonly learn: (model: string, estimated: RequestTokens, counted: number) => Effect.Effect<void>
   }
 >()("palimpsest/services/gateway/Gateway") {
   /** Provides the gateway. Its memory is its own; what outlives the process is in the store. */
@@ -88,8 +88,8 @@ const make = Effect.fnUntraced(function* (options: GatewayOptions) {
     showsRecalls: options.showRecalls === true,
     following: ({ body, declaration, messages }, since) => withMessages(body, [...messages, ...since], declaration),
     learn: (model, estimated, counted) =>
-      Effect.suspend(() => {
-        const cut = counts.learn(model, estimated, counted)
+      Effect.flatMap(Work.run(estimated.features()), (features) => {
+        const cut = counts.learn(model, features, counted)
         return cut?.isNew === true ? Effect.logWarning(`${model}: ${cutPromptText(cut)}`) : Effect.void
       }),
     remember: Effect.fn("Gateway.remember")(function* ({ names, owner }, exchange) {

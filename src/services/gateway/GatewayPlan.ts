@@ -6,10 +6,10 @@ import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.t
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
 import type { Route } from "../../domain/gateway/Route.ts"
 import type { Prices } from "../../domain/tokens/Prices.ts"
-import type { Features } from "../../domain/tokens/TextFeatures.ts"
 import type { ReadAnswer } from "../../domain/wire/RelayedAnswer.ts"
 import type { TokenCountError } from "../tokens/TokenCounter.ts"
 import type { GatewayStoreError } from "./GatewayStore.ts"
+import type { RequestTokens } from "./MessageCounts.ts"
 
 /** Requests to the gateway, and what it decides to send. */
 
@@ -49,11 +49,11 @@ export interface Preparable {
   readonly rest: ReadonlyArray<SentMessage>
   readonly declaration: RecallDeclaration | undefined
   /** Tokens besides the messages. */
-  readonly overhead: Features
+  readonly overhead: RequestTokens
   /** The maximum number of tokens of a request, those from which it is compressed, and the tokens of this one. */
   readonly limit: number
   readonly trigger: number
-  readonly tokens: Features
+  readonly tokens: RequestTokens
 }
 
 /** A request that goes out with other messages than the client sent. */
@@ -68,7 +68,7 @@ export type GatewayPlan =
   | {
       readonly _tag: "Unchanged"
       readonly model: string
-      readonly tokens: Features | undefined
+      readonly tokens: RequestTokens | undefined
       /** Set when the conversation is near the threshold. */
       readonly next?: Preparable | undefined
     }
@@ -78,8 +78,8 @@ export type GatewayPlan =
       readonly text: string
       readonly sent: SentView
       /** Tokens of the client's request, and of the one that goes out. */
-      readonly before: Features
-      readonly after: Features
+      readonly before: RequestTokens
+      readonly after: RequestTokens
       /** Whether this request caused the compression, and who wrote the snapshot. */
       readonly isNew: boolean
       readonly by: "code" | "model"

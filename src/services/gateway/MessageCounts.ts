@@ -1,3 +1,4 @@
+import { outputText, type Part } from "../../domain/content/Content.ts"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
@@ -5,13 +6,8 @@ import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import * as Calibration from "../../domain/tokens/Calibration.ts"
 import type { CutPrompt } from "../../domain/tokens/CutPrompts.ts"
-import {
-  type Features,
-  partFeatures,
-  sumFeatures,
-  textFeatures,
-  totalTokens
-} from "../../domain/tokens/TextFeatures.ts"
+import { type Features, partFeatures, sumFeatures, totalTokens } from "../../domain/tokens/TextFeatures.ts"
+import { partTokens } from "../../domain/tokens/Tokens.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 
 /** Estimates the tokens of messages, once each, and learns from the providers' counts how far the estimates are off. */
@@ -34,17 +30,62 @@ interface Learned {
 
 const nothingLearned: Learned = { calibration: Calibration.uncalibrated, isReported: false }
 
-/** Returns the tokens of one message, as they are counted in a conversation. */
-const messageFeatures = (dialect: Dialect, json: string): Features => {
-  const [group] = wire[dialect].messages.read([parsedOrUndefined(json)])
-  const parts = group?.content.parts ?? [{ text: json }]
-  const { frame, ...features } = sumFeatures(parts.map((part) => Work.runSync(partFeatures(part))))
-  return { ...features, frame: frame + frameTokens }
+/** The estimated tokens of a text. */
+interface Count {
+  readonly tokens: number
+  /** The same by class. Undefined until it is needed: it takes three times as long. */
+  features?: Features
+}
+
+/** A text of a request, with what is known of its tokens. */
+interface CountedText {
+  readonly count: Count
+  /** Tokens in addition to its parts. */
+  readonly frame: number
+  /** Reads its parts. */
+  readonly parts: () => ReadonlyArray<Part>
+}
+
+function* featuresOf({ frame, parts }: CountedText): Work.SlicedWork<Features> {
+  const features: Array<Features> = []
+  for (const part of parts()) features.push(yield* partFeatures(part))
+  const sum = sumFeatures(features)
+  return { ...sum, frame: sum.frame + frame }
+}
+
+/** The estimated tokens of a request. A plan needs their number; by class they are learned from, when the answer has begun. Mutable. */
+export class RequestTokens {
+  readonly total: number
+  private texts: ReadonlyArray<CountedText>
+  private all: Features | undefined
+
+  constructor(texts: ReadonlyArray<CountedText>) {
+    this.texts = texts
+    this.total = texts.reduce((sum, { count }) => sum + count.tokens, 0)
+  }
+
+  /** The tokens of these texts and of more. */
+  and(texts: ReadonlyArray<CountedText>): RequestTokens {
+    return new RequestTokens([...this.texts, ...texts])
+  }
+
+  /** The tokens by class of the texts that were in earlier requests. */
+  get known(): Features {
+    return this.all ?? sumFeatures(this.texts.flatMap(({ count }) => count.features ?? []))
+  }
+
+  /** All tokens by class. Lets the texts go. */
+  *features(): Work.SlicedWork<Features> {
+    for (const text of this.texts) text.count.features ??= yield* featuresOf(text)
+    this.all ??= this.known
+    this.texts = []
+    return this.all
+  }
 }
 
 /** Estimates messages and heads, and corrects the estimates for each model. Mutable. */
 export class MessageCounts {
-  private readonly counts = new BoundedMap<string, Features>(maxCounts)
+  private readonly counts = new BoundedMap<string, Count>(maxCounts)
   private readonly models = new BoundedMap<string, Learned>(maxModels)
   private readonly hash: HashText
 
@@ -52,24 +93,28 @@ export class MessageCounts {
     this.hash = hash
   }
 
-  /** The tokens of a message. `key` names it; without one it is hashed. */
-  message(dialect: Dialect, json: string, key = this.hash(json)): Features {
-    return this.held(key, () => messageFeatures(dialect, json))
+  /** A message with its tokens. `key` names it; without one it is hashed. */
+  message(dialect: Dialect, json: string, key = this.hash(json)): CountedText {
+    return this.counted(key, frameTokens, () => {
+      const [group] = wire[dialect].messages.read([parsedOrUndefined(json)])
+      return group?.content.parts ?? [{ text: json }]
+    })
   }
 
-  /** The tokens of a head, which clients repeat from request to request. */
-  head(text: string): Features {
-    return this.held(this.hash(text), () => Work.runSync(textFeatures(text)))
+  /** A head with its tokens. Clients repeat it from request to request. */
+  head(text: string): CountedText {
+    return this.counted(this.hash(text), 0, () => [{ text }])
   }
 
-  /** Returns the model's tokens for one estimated token of a request; without one, of those before it. */
-  factor(model: string, request?: Features): number {
+  /** Returns the model's tokens for one estimated token of a request; without one, of those before it. What nobody knows the classes of counts as those do. */
+  factor(model: string, request?: RequestTokens): number {
     const { calibration } = this.models.get(model) ?? nothingLearned
-    const likely = request === undefined ? undefined : Calibration.expected(calibration, request)
-    const factor =
-      request === undefined || likely === undefined
-        ? Calibration.usualFactor(calibration)
-        : likely / Math.max(1, totalTokens(request))
+    const usual = Calibration.usualFactor(calibration)
+    const known = request?.known ?? sumFeatures([])
+    const total = request?.total ?? 0
+    const knownTotal = totalTokens(known)
+    const likely = (Calibration.expected(calibration, known) ?? knownTotal) + usual * (total - knownTotal)
+    const factor = total === 0 ? usual : likely / total
     return Math.min(factorBounds.max, Math.max(factorBounds.min, factor))
   }
 
@@ -85,11 +130,12 @@ export class MessageCounts {
     return isCut ? { model, estimated, counted, isNew: !isReported } : undefined
   }
 
-  private held(key: string, count: () => Features): Features {
+  private counted(key: string, frame: number, parts: () => ReadonlyArray<Part>): CountedText {
     const held = this.counts.get(key)
-    if (held !== undefined) return held
-    const features = count()
-    this.counts.set(key, features)
-    return features
+    if (held !== undefined) return { count: held, frame, parts }
+    const tokens = parts().reduce((sum, part) => sum + Work.runSync(partTokens(part, outputText(part))), frame)
+    const count: Count = { tokens }
+    this.counts.set(key, count)
+    return { count, frame, parts }
   }
 }

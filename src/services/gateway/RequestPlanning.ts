@@ -12,7 +12,6 @@ import {
   withMessages as bodyWith
 } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import { type Features, sumFeatures, totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { compactedBy } from "../../domain/wire/ClientCompaction.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -21,9 +20,9 @@ import { withItems } from "./AnsweredItems.ts"
 import { addView, type ConversationMemory, deepestView, messagesBetween, namesOf } from "./ConversationMemory.ts"
 import { clientCompactions } from "./GatewayMetrics.ts"
 import type { GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, Preparable } from "./GatewayPlan.ts"
-import type { MessageCounts } from "./MessageCounts.ts"
+import { type MessageCounts, RequestTokens } from "./MessageCounts.ts"
 import { prepareAt, type SnapshotPreparation } from "./SnapshotPreparation.ts"
-import { makeView } from "./ViewMaking.ts"
+import { type MadeView, makeView } from "./ViewMaking.ts"
 
 /** Decides what goes out for a request. */
 
@@ -69,12 +68,12 @@ const tokensWith = (
   { body: { dialect, messages }, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
   view: CompressedView | undefined,
   rest: ReadonlyArray<SentMessage>
-): Features => {
+): RequestTokens => {
   const ofView = (view?.sent ?? []).map((json) => counts.message(dialect, json))
   const ofRest = rest.map(({ json, upTo }) =>
     counts.message(dialect, json, json === messages[upTo - 1] ? names[upTo] : undefined)
   )
-  return sumFeatures([...ofView, ...ofRest], overhead)
+  return overhead.and([...ofView, ...ofRest])
 }
 
 /** Returns what requests are planned with. */
@@ -84,25 +83,31 @@ export const planningWith = (known: Omit<Planning, "checked" | "retryAt">): Plan
   checked: new BoundedMap(maxChecked)
 })
 
+/** A compression as it goes out: with the messages after it. */
+const sentWith = Effect.fnUntraced(function* (
+  { counts, memory }: Planning,
+  next: Preparable,
+  made: MadeView | undefined
+) {
+  if (made === undefined) return undefined
+  const rest = yield* messagesBetween(memory, next, made.view.messages)
+  return { made, rest, tokens: tokensWith(counts, next, made.view, rest) }
+})
+
 /** Compresses a conversation, with what was prepared if it is small enough. Returns undefined if there is nothing to do. */
 const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparable) {
-  const { counts, memory, prepared, retryAt } = planning
-  const { owner, place, tokens, trigger } = next
-  const ready = yield* prepared.take(next)
-  const isSmall =
-    ready !== undefined &&
-    totalTokens(tokensWith(counts, next, ready.view, yield* messagesBetween(memory, next, ready.view.messages))) <=
-      maxPrepared * trigger
-  const made = isSmall ? ready : yield* makeView(memory, next, "code")
-  if (made === undefined) {
-    retryAt.set(place, retryFrom(totalTokens(tokens)))
+  const { memory, prepared, retryAt } = planning
+  const ready = yield* sentWith(planning, next, yield* prepared.take(next))
+  const isSmall = ready !== undefined && ready.tokens.total <= maxPrepared * next.trigger
+  const sent = isSmall ? ready : yield* sentWith(planning, next, yield* makeView(memory, next, "code"))
+  if (sent === undefined) {
+    retryAt.set(next.place, retryFrom(next.tokens.total))
     return undefined
   }
-  const rest = yield* messagesBetween(memory, next, made.view.messages)
-  const after = tokensWith(counts, next, made.view, rest)
-  const view = { ...made.view, tokens: { before: made.view.tokens.before, after: Math.round(totalTokens(after)) } }
-  yield* addView(memory, owner, view, made.original, made.log)
-  return { view, rest, tokens: after, by: made.by }
+  const { made, rest, tokens } = sent
+  const view = { ...made.view, tokens: { before: made.view.tokens.before, after: Math.round(tokens.total) } }
+  yield* addView(memory, next.owner, view, made.original, made.log)
+  return { view, rest, tokens, by: made.by }
 })
 
 const declarationFor = (
@@ -134,18 +139,15 @@ export const plan = Effect.fn("Gateway.plan")(function* (
   const last = yield* deepestView(memory, owner, names)
   if (last === undefined && isSmall) return { _tag: "Unchanged", model, tokens: undefined }
   const head = counts.head(headOf(body))
-  const before = sumFeatures(
-    messages.map((json, at) => counts.message(dialect, json, names[at + 1])),
-    head
-  )
+  const before = new RequestTokens([head, ...messages.map((json, at) => counts.message(dialect, json, names[at + 1]))])
   const factor = Math.max(counts.factor(model, before), isTooLong ? refusedFactor : 0)
   const limit = Math.floor(window / factor)
   const trigger = triggerOf(options, limit)
-  if (last === undefined && ((!isTooLong && totalTokens(before) < trigger * prepareAt) || route.asks === "count")) {
+  if (last === undefined && ((!isTooLong && before.total < trigger * prepareAt) || route.asks === "count")) {
     return { _tag: "Unchanged", model, tokens: before }
   }
   const declaration = declarationFor(options, request, body)
-  const overhead = declaration === undefined ? head : sumFeatures([counts.head(declaration.inDialect)], head)
+  const overhead = new RequestTokens(declaration === undefined ? [head] : [head, counts.head(declaration.inDialect)])
   const place = `${owner}/${last?.name ?? names[1] ?? ""}`
   const conversation = { owner, place, body, names, view: last, declaration, overhead, limit, trigger }
   const restNow = yield* messagesBetween(memory, conversation, last?.messages ?? 0)
@@ -154,7 +156,7 @@ export const plan = Effect.fn("Gateway.plan")(function* (
     rest: restNow,
     tokens: tokensWith(counts, conversation, last, restNow)
   }
-  const tokensNow = totalTokens(next.tokens)
+  const tokensNow = next.tokens.total
   const due = isTooLong ? 0 : dueFrom(limit, trigger, last?.tokens.after, planning.retryAt.get(place))
   const made = tokensNow >= due && route.asks === "answer" ? yield* compress(planning, next) : undefined
   const isNear = made === undefined && tokensNow >= prepareAt * due && route.asks === "answer"

@@ -1,7 +1,6 @@
 import { Deferred, Effect, type Fiber, type Scope, Semaphore } from "effect"
 import { maxUnusable, retryFrom } from "../../domain/conversation/FailureMemory.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
-import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 import type { AskUpstream, GatewayOptions, Preparable } from "./GatewayPlan.ts"
 import { SnapshotAsk, snapshotQuestion } from "./SnapshotWriter.ts"
@@ -49,7 +48,7 @@ const isOf = (made: MadeView | undefined, names: ReadonlyArray<string>): made is
 const isWorth = (earlier: Preparation | undefined, { names, tokens }: Preparable): boolean => {
   if (earlier === undefined) return true
   if (earlier.state !== "done") return !names.includes(earlier.end)
-  return earlier.made === undefined ? totalTokens(tokens) >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
+  return earlier.made === undefined ? tokens.total >= retryFrom(earlier.tokens) : !isOf(earlier.made, names)
 }
 
 const run = Effect.fnUntraced(function* (
@@ -95,7 +94,7 @@ const prepare = Effect.fnUntraced(function* (state: State, next: Preparable, ask
   earlier?.fiber?.interruptUnsafe()
   const preparation: Preparation = {
     end: next.names.at(-1) ?? "",
-    tokens: totalTokens(next.tokens),
+    tokens: next.tokens.total,
     state: "waiting",
     byCode: yield* Deferred.make<void>(),
     made: undefined,

@@ -3,7 +3,6 @@ import { patchOf } from "../../domain/compression/Compression.ts"
 import { entries } from "../../domain/conversation/Conversation.ts"
 import type { CompressedView } from "../../domain/gateway/CompressedView.ts"
 import { gatewayPolicy } from "../../domain/gateway/GatewayLimits.ts"
-import { totalTokens } from "../../domain/tokens/TextFeatures.ts"
 import { compress, withPatch } from "../conversation/KnownConversation.ts"
 import { changedEnd, type ConversationLog, isWithinGroup, viewMessages, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, logOf } from "./ConversationMemory.ts"
@@ -27,7 +26,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const { body, limit, names, overhead, rest, tokens, trigger, view: parent } = next
   const base = yield* logOf(memory, next, parent)
   const whole = yield* withMessages(base, rest)
-  const policy = gatewayPolicy(limit, trigger, totalTokens(overhead))
+  const policy = gatewayPolicy(limit, trigger, overhead.total)
   const { dropped, outcome } = yield* compress(whole, {
     policy: by === "code" ? policy : { ...policy, summarizer: "model" },
     forced: true,
@@ -58,7 +57,7 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
       .flatMap(({ handles }) => handles),
     model: body.model,
     at: yield* Clock.currentTimeMillis,
-    tokens: { before: Math.round(totalTokens(tokens)), after: 0 }
+    tokens: { before: Math.round(tokens.total), after: 0 }
   }
   const made: MadeView = {
     view,

@@ -313,8 +313,14 @@ describe("reasoning beside a hidden call of Chat Completions", () => {
   it("in the event that ends the answer reaches the client, once", () => {
     const events = continued("chat", [
       [chatEvent({ role: "assistant", reasoning_content: "I look.", ...call }, "tool_calls")],
-      [chatEvent({ role: "assistant", reasoning_content: " Found." }), chatEvent({ content: "12." }, "stop")]
+      [chatEvent({ role: "assistant", reasoning_content: " Found." }), chatEvent({ content: "12." }, "stop")].map(
+        (event) => ({ ...event, id: "2" })
+      )
     ])
+    assert.deepStrictEqual(
+      events.map(({ id }) => id),
+      ["1", "1", "1"]
+    )
     const deltas = events.map(({ choices }) => choices[0].delta)
     assert.deepStrictEqual(deltas, [
       { role: "assistant", reasoning_content: "I look." },

@@ -2,7 +2,6 @@ import { Effect, Layer, Metric } from "effect"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
-import { sumFeatures } from "../../../src/domain/tokens/TextFeatures.ts"
 import { addedCounts, latestCounts } from "../../../src/domain/wire/AnswerUsage.ts"
 import { usageOf } from "../../../src/domain/wire/AnswerUsage.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
@@ -10,6 +9,7 @@ import { accountAnswer, type Used } from "../../../src/layers/gateway/AnswerAcco
 import type { ProxiedRequest } from "../../../src/layers/gateway/ProxiedRequest.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
 import { tokensCounted } from "../../../src/services/gateway/GatewayMetrics.ts"
+import { RequestTokens } from "../../../src/services/gateway/MessageCounts.ts"
 import { TenantLimiter } from "../../../src/services/serve/TenantLimiter.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -39,7 +39,7 @@ const counts: Readonly<Record<Dialect, object>> = {
   }
 }
 
-const estimated = sumFeatures([], { ...sumFeatures([]), prose: 100, code: 10 })
+const estimated = new RequestTokens([{ count: { tokens: 110 }, frame: 0, parts: () => [] }])
 
 /** What is charged and learned for an answer. */
 const charged = (dialect: Dialect, used: Partial<Used>, path = codecs[dialect].path(false)) =>

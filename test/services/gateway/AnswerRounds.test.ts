@@ -1,5 +1,4 @@
 import { Effect } from "effect"
-import { sumFeatures } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import type { HiddenExchange } from "../../../src/domain/wire/HiddenExchange.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
@@ -13,7 +12,7 @@ const sent = {
   owner: "me",
   body: { dialect: "chat" },
   limit: 1_000,
-  tokens: { ...sumFeatures([]), prose: 200, media: 100 }
+  tokens: { total: 300 }
 } as unknown as SentView
 const call = (id: string, args: unknown) => ({ id, name: "palimpsest_recall", args, json: `{"id":"${id}"}` })
 const calls = [call("r1", { handle: "h_a", grep: "x".repeat(90) }), call("r2", "no object")]

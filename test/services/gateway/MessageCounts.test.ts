@@ -1,13 +1,17 @@
 import { assert, describe, it } from "@effect/vitest"
-import { sumFeatures, totalTokens } from "../../../src/domain/tokens/TextFeatures.ts"
+import * as Work from "../../../src/domain/text/SlicedWork.ts"
+import { type Features, sumFeatures, totalTokens } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
-import { MessageCounts } from "../../../src/services/gateway/MessageCounts.ts"
+import { MessageCounts, RequestTokens } from "../../../src/services/gateway/MessageCounts.ts"
 import { codecs } from "../../support/GatewayDialects.ts"
 
 const words = "Line 17 tells of part 61. ".repeat(400)
 const nothing = sumFeatures([])
 const counts = () => new MessageCounts((text) => text)
+/** A request whose classes are known. */
+const requestOf = (features: Features) =>
+  new RequestTokens([{ count: { tokens: totalTokens(features), features }, frame: 0, parts: () => [] }])
 
 const instructions: Readonly<Record<Dialect, object>> = {
   anthropic: { role: "system", content: words },
@@ -31,18 +35,40 @@ describe("the tokens of a message", () => {
     const expected = estimateText(words)
     for (const message of all) {
       const json = JSON.stringify(message)
-      const tokens = totalTokens(counts().message(dialect, json))
+      const counted = counts().message(dialect, json)
+      const { tokens } = counted.count
       assert.isAtLeast(tokens, expected, json.slice(0, 60))
       assert.isAtMost(tokens, expected * 1.2 + 100, json.slice(0, 60))
+      const classes = Work.runSync(new RequestTokens([counted]).features())
+      assert.approximately(totalTokens(classes), tokens, 1e-6, json.slice(0, 60))
     }
   })
 
   it("are held under the given name, or under its own", () => {
     const held = counts()
     const first = held.message("chat", JSON.stringify({ role: "user", content: words }), "one")
-    assert.strictEqual(held.message("chat", "another", "one"), first)
-    assert.notStrictEqual(held.message("chat", "another", "two"), first)
-    assert.strictEqual(held.head("{}"), held.head("{}"))
+    assert.strictEqual(held.message("chat", "another", "one").count, first.count)
+    assert.notStrictEqual(held.message("chat", "another", "two").count, first.count)
+    assert.strictEqual(held.head("{}").count, held.head("{}").count)
+  })
+
+  it("are known by class from the first answer on: that of an earlier request says it of a later one", () => {
+    const held = counts()
+    const text = (name: string) => held.message("chat", JSON.stringify({ role: "user", content: words }), name)
+    const first = new RequestTokens([held.head("{}"), text("one")])
+    assert.deepStrictEqual(first.known, nothing)
+    const classes = Work.runSync(first.features())
+    assert.deepStrictEqual([first.known, Work.runSync(first.features())], [classes, classes])
+    assert.approximately(totalTokens(classes), first.total, 1)
+    const later = new RequestTokens([held.head("{}")]).and([text("one"), text("two")])
+    assert.approximately(totalTokens(later.known), first.total, 1)
+    assert.isAbove(later.total, 1.9 * totalTokens(later.known))
+    // What is not known counts as the model's requests do on average.
+    held.learn("m", { ...nothing, code: 5_000 }, 7_000)
+    const usual = held.factor("m")
+    assert.isAbove(usual, 1.3)
+    assert.strictEqual(held.factor("m", new RequestTokens([text("three")])), usual)
+    assert.isAtMost(Math.abs(held.factor("m", later) - (usual + held.factor("m", first)) / 2), 0.01)
   })
 
   it("are corrected by the newest counts, however many came before, of which one that is nonsense spoils nothing", () => {
@@ -52,7 +78,7 @@ describe("the tokens of a message", () => {
         const tokens = 1_000 + time
         learning.learn("m", { ...nothing, prose: tokens }, tokens * share)
       }
-      return Math.round(learning.factor("m", { ...nothing, prose: 2_000 }) * 20) / 20
+      return Math.round(learning.factor("m", requestOf({ ...nothing, prose: 2_000 })) * 20) / 20
     }
     assert.deepStrictEqual(
       [factorAfter(200, 1), factorAfter(1, 5_000), factorAfter(60, 1.4), factorAfter(60, 1)],
@@ -73,7 +99,8 @@ describe("the tokens of a message", () => {
     }
     learning.learn("none", of(0), 1_000)
     learning.learn("none", of(1_000), 0)
-    const factor = (model: string, request = of(2_000)) => Math.round(learning.factor(model, request) * 20) / 20
+    const factor = (model: string, request = of(2_000)) =>
+      Math.round(learning.factor(model, requestOf(request)) * 20) / 20
     assert.deepStrictEqual(
       ["more", "many", "few", "odd", "none"].map((model) => factor(model)),
       [1.3, 1.6, 0.8, 1, 1]

@@ -2,7 +2,6 @@ import { assert, describe, it } from "@effect/vitest"
 import { Effect } from "effect"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
-import { totalTokens } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { Gateway } from "../../../src/services/gateway/Gateway.ts"
@@ -31,7 +30,7 @@ describe.each(dialects)("the estimate of a request in the dialect %s", (dialect)
         if (route === undefined) return assert.fail("no route")
         const plan = yield* gateway.plan({ owner, route, text })
         assert.strictEqual(plan._tag, "Unchanged")
-        return plan._tag === "Unchanged" && plan.tokens !== undefined ? totalTokens(plan.tokens) : 0
+        return plan._tag === "Unchanged" && plan.tokens !== undefined ? plan.tokens.total : 0
       })
       for (const said of [
         [words("a", 220), "ok", words("b", 10)],

@@ -5,7 +5,6 @@ import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
 import { wire } from "../../../src/domain/gateway/WireDialects.ts"
-import { totalTokens } from "../../../src/domain/tokens/TextFeatures.ts"
 import { estimateText } from "../../../src/domain/tokens/Tokens.ts"
 import { type Dialect, dialects } from "../../../src/domain/wire/Dialect.ts"
 import type { ReadAnswer } from "../../../src/domain/wire/RelayedAnswer.ts"
@@ -158,7 +157,7 @@ const session = Effect.fnUntraced(function* (
     }
     if (plan.isNew) compressed.count += 1
     if (plan.by === "model") compressed.prepared += 1
-    assert.isAtMost(totalTokens(plan.after), window, "the request does not fit")
+    assert.isAtMost(plan.after.total, window, "the request does not fit")
     sentTo(plan.text, plan.isNew)
     const { sent } = plan
     const tool = sent.declaration?.name ?? ""
@@ -399,7 +398,7 @@ describe("the next compression of a conversation", () => {
         const before = tried
         const plan = yield* planOf(gateway, asked(count))
         if (ask !== undefined) yield* Effect.andThen(gateway.prepare(plan, ask), yields(100))
-        tokens = plan._tag === "Unchanged" && plan.tokens !== undefined ? totalTokens(plan.tokens) : end
+        tokens = plan._tag === "Unchanged" && plan.tokens !== undefined ? plan.tokens.total : end
         if (tried > before && tokens < end) found.push({ count, tokens })
       }
       return found
@@ -502,7 +501,7 @@ describe("the next compression of a conversation", () => {
           if (plan._tag !== "Changed") return assert.fail("it is not compressed")
           const { declaration } = plan.sent
           return {
-            after: totalTokens(plan.after),
+            after: plan.after.total,
             declared: declaration === undefined ? 0 : estimateText(declaration.inDialect)
           }
         })

@@ -74,24 +74,29 @@ class AnthropicAnswer implements GrowingAnswer {
   readonly push = (event: Json): Growth | undefined => {
     const { content_block: started, delta, index, type } = event
     const at = typeof index === "number" ? index : 0
+    const begun = isJson(started) ? started : undefined
+    const pieces = typeof index === "number" ? [{ at, begun }] : []
     switch (type) {
       case "message_start":
         this.usage = jsonAt(event, "message")["usage"]
-        return {}
+        return { border: "beginning" }
       case "content_block_start":
       case "content_block_delta": {
-        const block = isJson(started) ? started : grown(this.blocks.get(at) ?? {}, jsonAt(event, "delta"))
+        const block = begun ?? grown(this.blocks.get(at) ?? {}, jsonAt(event, "delta"))
         this.blocks.set(at, block)
-        return isCompaction(block) ? {} : { shown: shownIn(isJson(started) ? started : jsonAt(event, "delta")) }
+        return { pieces, shown: isCompaction(block) ? [] : shownIn(begun ?? jsonAt(event, "delta")) }
       }
       case "content_block_stop":
-        return { blocks: this.close([at]) }
+        return { pieces, blocks: this.close([at]) }
       case "message_delta": {
         this.usage = latestCounts(this.usage, event["usage"])
         const end = isJson(delta) ? textAt(delta, "stop_reason") : ""
         // Some servers do not end the block in which the answer was cut off.
-        return end === "" ? {} : { blocks: this.close(this.indexes), end, counts: this.usage }
+        const ended = end === "" ? {} : { blocks: this.close(this.indexes), end, counts: this.usage }
+        return { border: "end", ...ended }
       }
+      case "message_stop":
+        return { border: "end" }
       case "error":
         return { fault: event }
       default:

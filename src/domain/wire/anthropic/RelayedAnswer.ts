@@ -1,5 +1,5 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt } from "../MessageCodec.ts"
+import { type Json, jsonAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"
@@ -15,33 +15,9 @@ const mediaBlock = (part: Part): Json => {
 }
 
 class AnthropicStream extends RelayedStream {
-  protected pass(event: SseEvent, data: Json): string | undefined {
-    switch (data["type"]) {
-      case "message_start":
-        return this.rounds === 1 ? event.raw : ""
-      case "content_block_start":
-      case "content_block_delta":
-      case "content_block_stop":
-        return this.block(event, data)
-      case "message_delta":
-      case "message_stop":
-        return undefined
-      default:
-        return event.raw
-    }
-  }
-
-  private block(event: SseEvent, data: Json): string {
-    const { content_block: started, index } = data
-    if (typeof index !== "number") return event.raw
-    if (isJson(started)) this.begin(index, started)
-    const shown = this.indexOf(index)
-    if (shown === undefined) return ""
-    return shown === index ? event.raw : sseText(event, { ...data, index: shown })
-  }
-
   protected closed(event: SseEvent, data: Json, ending: Ending, usage: unknown): string {
-    if (data["type"] !== "message_delta" || (this.rounds === 1 && ending === "as sent")) return event.raw
+    const isMark = data["delta"] === undefined && data["usage"] === undefined
+    if (isMark || (this.rounds === 1 && ending === "as sent")) return event.raw
     const stop = ending === "as sent" ? {} : { stop_reason: "end_turn" }
     return sseText(event, { ...data, delta: { ...jsonAt(data, "delta"), ...stop }, usage })
   }
@@ -65,6 +41,7 @@ class AnthropicStream extends RelayedStream {
 export const anthropicRelay = relayOf(
   {
     ...answerForm,
+    indexKey: "index",
     note: (text) => ({ type: "text", text }),
     withBlocks: (message, content, ending) => ({
       ...message,

@@ -1,5 +1,5 @@
 import type { Part } from "../../content/Content.ts"
-import { type AnswerForm, callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
+import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
@@ -84,29 +84,30 @@ const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls
   Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. Mutable. */
-export class ChatAnswer implements GrowingAnswer {
+class ChatAnswer implements GrowingAnswer {
   private fields: Json = {}
   /** The calls in the order in which they began. Their indexes order them otherwise, where they have any. */
   private readonly begun: Array<{ readonly index: number; readonly call: Json }> = []
   private usage: unknown
   private reason: string | undefined
-  /** The places of the calls in the last event. */
-  places: ReadonlyArray<number> = []
 
   /** Adds an event. */
   readonly push = (event: Json): Growth | undefined => {
     const { choices, error } = event
-    if (error !== undefined && error !== null) return { fault: event }
+    const first = firstChoice(event)
+    const choice = first ?? {}
+    const reason = textAt(choice, "finish_reason")
+    // The counts may come after the end, in an event without a choice.
+    const border = reason !== "" || (first === undefined && "usage" in event) ? "end" : undefined
+    if (error !== undefined && error !== null) return { border, fault: event }
     if (choices !== undefined && choices !== null && !Array.isArray(choices)) return undefined
-    const choice = firstChoice(event) ?? {}
     const delta = jsonAt(choice, "delta")
     this.fields = withFields(this.fields, delta)
-    this.places = jsonsAt(delta, "tool_calls").map((call) => this.addCall(call))
+    const pieces = jsonsAt(delta, "tool_calls").map((call) => ({ at: this.addCall(call), begun: call }))
     const counts = isJson(event["usage"]) ? event["usage"] : undefined
     this.usage = counts ?? this.usage
-    const reason = textAt(choice, "finish_reason")
     this.reason = reason || this.reason
-    return { shown: shownIn(delta), counts, ...(reason === refused ? { end: reason } : {}) }
+    return { border, pieces, shown: shownIn(delta), counts, ...(reason === refused ? { end: reason } : {}) }
   }
 
   /** The calls are complete only at the end of the answer. What the server added stands before them. */
@@ -169,7 +170,7 @@ export const messageOf = (answer: Json): Json => jsonAt(firstChoice(answer) ?? {
 export const textBlock = (text: string): Json => ({ type: "text", text })
 
 /** The facts of this dialect about its answers. A block is a call, the text of the message, or what the server added to the message. */
-export const answerForm: ReadableForm & AnswerForm<ChatAnswer> = {
+export const answerForm: ReadableForm = {
   begin: () => new ChatAnswer(),
   blocksOf: (answer) => {
     const message = firstChoice(answer)?.["message"]

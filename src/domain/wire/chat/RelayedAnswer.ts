@@ -1,26 +1,18 @@
+import type { Growth } from "../AnswerForm.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { answerForm, type ChatAnswer, firstChoice, messageOf, textBlock, withFields } from "./Answer.ts"
+import { answerForm, firstChoice, messageOf, textBlock, withFields } from "./Answer.ts"
 
 /** Passes on answers of OpenAI's Chat Completions API and the many servers that implement it. */
 
-class ChatStream extends RelayedStream<ChatAnswer> {
-  private first: Json | undefined
-  /** The places of the calls in each event. */
-  private readonly places = new WeakMap<SseEvent, ReadonlyArray<number>>()
-
-  protected pass(event: SseEvent, data: Json): string | undefined {
-    this.first ??= data
+class ChatStream extends RelayedStream {
+  protected override pass(event: SseEvent, data: Json, growth: Growth): string {
     const choice = firstChoice(data)
-    if (choice === undefined) return "usage" in data ? undefined : event.raw
+    if (choice === undefined) return event.raw
     const delta = jsonAt(choice, "delta")
     const calls = jsonsAt(delta, "tool_calls")
-    this.places.set(event, this.answer.places)
-    for (const [at, place] of this.answer.places.entries()) this.begin(place, calls[at] ?? {})
-    // The events that end an answer are held back, because the gateway may continue the answer.
-    if (textAt(choice, "finish_reason") !== "") return undefined
-    const shown = this.shownIn(event, calls)
+    const shown = this.shownIn(calls, growth)
     const isSame = shown.length === calls.length && shown.every((call, at) => call === calls[at])
     if (isSame && this.rounds === 1) return event.raw
     const rest = this.besideCalls(delta)
@@ -34,13 +26,12 @@ class ChatStream extends RelayedStream<ChatAnswer> {
   }
 
   /** The pieces of calls in an event that the client gets, with its indexes. */
-  private shownIn(event: SseEvent, calls: ReadonlyArray<Json>): ReadonlyArray<Json> {
-    const places = this.places.get(event) ?? []
-    return calls.flatMap((call, at) => {
-      const place = places[at] ?? -1
-      const shown = this.indexOf(place)
+  private shownIn(calls: ReadonlyArray<Json>, { pieces = [] }: Growth): ReadonlyArray<Json> {
+    return pieces.flatMap(({ at }, number) => {
+      const call = calls[number] ?? {}
+      const shown = this.indexOf(at)
       if (shown === undefined) return []
-      const { index = place } = call
+      const { index = at } = call
       return [shown === index ? call : { ...call, index: shown }]
     })
   }
@@ -61,12 +52,12 @@ class ChatStream extends RelayedStream<ChatAnswer> {
     return this.withDelta(event, rest, { ...choice, delta, finish_reason: null })
   }
 
-  protected closed(event: SseEvent, data: Json, ending: Ending, counts: unknown): string {
+  protected closed(event: SseEvent, data: Json, ending: Ending, counts: unknown, growth: Growth): string {
     const choice = firstChoice(data)
     const delta = jsonAt(choice ?? {}, "delta")
     const calls = jsonsAt(delta, "tool_calls")
     // Some servers send calls in the event that ends the answer.
-    const shown = this.shownIn(event, calls)
+    const shown = this.shownIn(calls, growth)
     if (this.rounds === 1 && ending === "as sent" && shown.length === calls.length) return event.raw
     const whole = isJson(data["usage"]) ? { ...data, usage: counts } : data
     if (choice === undefined) return this.withDelta(event, whole)

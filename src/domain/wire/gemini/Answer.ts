@@ -13,7 +13,7 @@ export const partsOf = (candidate: Json | undefined): ReadonlyArray<Json> =>
   candidate === undefined ? [] : jsonsAt(jsonAt(candidate, "content"), "parts")
 
 /** Why a candidate ends, in the provider's own word. An answer with calls ends like any other. */
-export const endOf = (candidate: Json | undefined): string =>
+const endOf = (candidate: Json | undefined): string =>
   candidate === undefined ? "" : textAt(candidate, "finishReason")
 
 const states: Readonly<Record<number, string>> = { 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED" }
@@ -42,6 +42,7 @@ class GeminiAnswer implements GrowingAnswer {
   /** The pieces of a streamed text are joined. */
   private readonly parts: Array<Json> = []
   private usage: unknown
+  private isEnded = false
 
   readonly push = (response: Json): Growth => {
     const growth = growthOf(response)
@@ -52,7 +53,8 @@ class GeminiAnswer implements GrowingAnswer {
       } else if (!isEmptyText(part)) this.parts.push(part)
     }
     if (isJson(growth.counts)) this.usage = growth.counts
-    return growth
+    this.isEnded ||= growth.end !== ""
+    return this.isEnded ? { ...growth, border: "end" } : growth
   }
 
   readonly end = (): Growth => ({})

@@ -2,7 +2,7 @@ import type { Json } from "../MessageCodec.ts"
 import { jsonAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { answerForm, candidateOf, endOf, isEmptyText, partsOf } from "./Answer.ts"
+import { answerForm, candidateOf, isEmptyText, partsOf } from "./Answer.ts"
 
 /** Passes on answers of the Gemini API. */
 
@@ -13,9 +13,8 @@ const withParts = (candidate: Json, parts: ReadonlyArray<Json>): Json => ({
 })
 
 class GeminiStream extends RelayedStream {
-  protected pass(event: SseEvent, data: Json): string | undefined {
+  protected override pass(event: SseEvent, data: Json): string {
     const candidate = candidateOf(data)
-    if (endOf(candidate) !== "" || this.held.length > 0) return undefined
     const shown = this.shownOf(data)
     if (candidate === undefined || shown.length === partsOf(candidate).length) return event.raw
     return shown.length === 0 ? "" : sseText(event, { ...data, candidates: [withParts(candidate, shown)] })

@@ -8,9 +8,9 @@ import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 /** Answers of OpenAI's Responses API: items, finish reasons and counts. */
 
 /** Events that begin an answer. */
-export const beginnings: ReadonlySet<unknown> = new Set(["response.created", "response.in_progress", "response.queued"])
+const beginnings: ReadonlySet<unknown> = new Set(["response.created", "response.in_progress", "response.queued"])
 /** Events that end an answer, with the whole response. */
-export const endings: ReadonlySet<unknown> = new Set([
+const endings: ReadonlySet<unknown> = new Set([
   "response.completed",
   "response.incomplete",
   "response.failed",
@@ -41,21 +41,24 @@ class ResponsesAnswer implements GrowingAnswer {
   readonly push = (event: Json): Growth | undefined => {
     const { item, output_index: index } = event
     const [type, delta] = [textAt(event, "type"), textAt(event, "delta")]
+    const begun = isJson(item) ? item : undefined
+    const pieces = typeof index === "number" ? [{ at: index, begun }] : []
     if (isJson(item)) this.items.set(typeof index === "number" ? index : this.items.size, item)
-    if (endings.has(type)) return this.ended(type, jsonAt(event, "response"))
+    if (beginnings.has(type)) return { border: "beginning" }
+    if (endings.has(type)) return { border: "end", ...this.ended(type, jsonAt(event, "response")) }
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
-        return { shown: delta === "" ? [] : [{ text: delta }] }
+        return { pieces, shown: delta === "" ? [] : [{ text: delta }] }
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
-        return { shown: delta === "" ? [] : [{ text: delta, thought: true }] }
+        return { pieces, shown: delta === "" ? [] : [{ text: delta, thought: true }] }
       case "response.output_item.done":
-        return { blocks: isJson(item) ? [item] : [] }
+        return { pieces, blocks: begun === undefined ? [] : [begun] }
       case "error":
         return { fault: event }
       default:
-        return type === "" ? undefined : {}
+        return type === "" ? undefined : { pieces }
     }
   }
 

@@ -1,8 +1,9 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt, jsonsAt } from "../MessageCodec.ts"
+import type { Growth } from "../AnswerForm.ts"
+import { type Json, jsonAt, jsonsAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
-import { answerForm, beginnings, endings } from "./Answer.ts"
+import { answerForm } from "./Answer.ts"
 import { inputPart } from "./Request.ts"
 
 /** Passes on answers of OpenAI's Responses API. */
@@ -29,23 +30,14 @@ class ResponsesStream extends RelayedStream {
   /** The number of the last event that the client received. */
   private last: number | undefined
 
-  protected pass(event: SseEvent, data: Json): string | undefined {
-    const { item, output_index: index, response, type } = data
-    if (endings.has(type)) return undefined
-    if (beginnings.has(type)) {
-      if (this.rounds > 1) return ""
-      const { created_at, id } = isJson(response) ? response : this.identity
-      this.identity = { ...(id === undefined ? {} : { id }), ...(created_at === undefined ? {} : { created_at }) }
-    }
-    if (typeof index !== "number") return this.numbered(event, data)
-    if (isJson(item)) this.begin(index, item)
-    const shown = this.indexOf(index)
-    if (shown === undefined) return ""
-    return this.numbered(event, data, shown === index ? {} : { output_index: shown })
+  protected override pass(event: SseEvent, data: Json, growth: Growth): string {
+    const { created_at, id } = jsonAt(data, "response")
+    if (id !== undefined) this.identity = { id, ...(created_at === undefined ? {} : { created_at }) }
+    return super.pass(event, data, growth)
   }
 
   /** Numbers an event, for some are left out or added. Rewrites it only where it differs from what the provider sent. */
-  private numbered(event: SseEvent, data: Json, changes: Json = {}): string {
+  protected override changed(event: SseEvent, data: Json, changes: Json): string {
     const number = data["sequence_number"]
     if (typeof number === "number") this.last = this.last === undefined ? number : this.nextNumber
     const isSame = typeof number !== "number" || number === this.last
@@ -83,7 +75,7 @@ class ResponsesStream extends RelayedStream {
     const shown = this.shownOf(response)
     if (this.rounds === 1 && shown.length === jsonsAt(response, "output").length) return event.raw
     const output = [...this.before, ...shown]
-    return this.numbered(event, data, { response: { ...response, ...this.identity, output, usage } })
+    return this.changed(event, data, { response: { ...response, ...this.identity, output, usage } })
   }
 
   protected override failed({ code, message }: Json): string {
@@ -102,6 +94,7 @@ class ResponsesStream extends RelayedStream {
 export const responsesRelay = relayOf(
   {
     ...answerForm,
+    indexKey: "output_index",
     note: noteItem,
     withBlocks: (response, output) => ({ ...response, output }),
     results: (calls, recalled) =>
