@@ -256,6 +256,15 @@ describe("the lists of files", () => {
     const summary = entryOf(1, user(text(`<summary>\nBefore.\n\n${lists}\n</summary>`)), { author: "summary" })
     const later = entriesOf(edit("a.ts", "1")).map((entry, index) => ({ ...entry, id: entryId(index + 2) }))
     assert.deepStrictEqual(fileLists([summary, ...later]), { read: [], modified: ["a.ts", "b.ts"] })
+    const carried = (...texts: ReadonlyArray<string>) =>
+      fileLists(texts.map((words, index) => entryOf(index + 1, user(text(words)), { author: "summary" })))
+    // From its first character on, of two summaries, and not without its end.
+    assert.deepStrictEqual(carried(lists), { read: ["a.ts"], modified: ["b.ts"] })
+    assert.deepStrictEqual(carried(lists, lists.replaceAll("a.ts", "c.ts")), {
+      read: ["a.ts", "c.ts"],
+      modified: ["b.ts"]
+    })
+    assert.deepStrictEqual(carried("<read-files>\na.ts\n"), { read: [], modified: [] })
     assert.strictEqual(withoutFileLists(`Before.\n\n${lists}`), "Before.")
   })
 })
