@@ -29,7 +29,19 @@ describe("kinds", () => {
   })
 
   it("a word of more than 200 characters is no anchor", () => {
-    assert.isUndefined(anchorKindOf(`src/${"a".repeat(200)}.ts`))
+    assert.isUndefined(anchorKindOf(`src/${"a".repeat(193)}.ts.`))
+    assert.strictEqual(anchorKindOf(`src/${"a".repeat(193)}.ts`), "path")
+  })
+
+  it.each([
+    ["sk-ant-api03-AbCdEfGh1234567890", undefined],
+    ["ghp_AbCdEfGhIjKlMnOpQrStUvWxYz0123456789", undefined],
+    ["AKIAIOSFODNN7EXAMPLE", undefined],
+    ["1234567890123456", "number"],
+    ["0123456789abcdef0123456789abcdef", "id"]
+  ])("a key is no anchor, a long number or hash is one: %s", (word, kind) => {
+    assert.strictEqual(anchorKindOf(word), kind)
+    assert.strictEqual(anchorKindOf(word), kind)
   })
 })
 

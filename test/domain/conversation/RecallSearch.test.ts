@@ -283,3 +283,53 @@ describe("the time of a search", () => {
     assert.isAbove(pauses, 15)
   })
 })
+
+describe("what a search returns", () => {
+  it("has the line before and after each match, a mark where lines are left out, and no blank line", async () => {
+    const lines = ["zero", "walnut one", "two", "three", "four", "walnut five\r", "walnut six", "", "eight"]
+    const [header, ...shown] = (await search([part(1, "output", lines.join("\n"))], "walnut")).text.split("\n")
+    assert.strictEqual(header, `${handleOf(1)}  e1  output`)
+    assert.deepStrictEqual(shown, [
+      "  1- zero",
+      "  2: walnut one",
+      "  3- two",
+      "  …",
+      "  5- four",
+      "  6: walnut five",
+      "  7: walnut six"
+    ])
+    const last = (await search([part(1, "output", "a\nb\nc\nwalnut")], "walnut")).text.split("\n").slice(1)
+    assert.deepStrictEqual(last, ["  3- c", "  4: walnut"])
+  })
+
+  it("names the parts whose excerpts do not fit, and counts by kind those whose names do not", async () => {
+    const kinds = ["user", "agent", "arguments", "output"] as const
+    const parts = kinds.flatMap((kind, row) =>
+      Array.from({ length: 6 }, (_, n) => part(100 * row + n, kind, `walnut ${n} ${"of the harbour ".repeat(12)}`))
+    )
+    const ways = new Set<string>()
+    for (const maxTokens of [100, 150, 200, 300, 600, 4_000]) {
+      const { text: found } = await search(parts, "walnut", { maxTokens })
+      assert.isAtMost(estimateText(found), maxTokens, String(maxTokens))
+      const [head = "", left = ""] = found.split("Left out: ")
+      const [excerpts = "", names = ""] = head.split("More parts that match:\n")
+      const shown = mentions(excerpts).length
+      const named = mentions(names).length
+      const leftOut = [...left.matchAll(/(\d+) (?:message|text|call|output)/g)].reduce(
+        (sum, [, n]) => sum + Number(n),
+        0
+      )
+      assert.strictEqual(shown + named + leftOut, parts.length, found)
+      // What the user said comes first.
+      const places = [...mentions(excerpts), ...mentions(names)].map((handle) =>
+        parts.findIndex((one) => one.handle === handle)
+      )
+      assert.deepStrictEqual(
+        places,
+        places.toSorted((one, other) => one - other)
+      )
+      ways.add(`${shown > 0} ${named > 0} ${leftOut > 0}`)
+    }
+    assert.includeMembers([...ways], ["true true true", "true false false"])
+  })
+})

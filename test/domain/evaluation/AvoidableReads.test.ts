@@ -15,6 +15,15 @@ const rules: ReadonlyArray<
   ["moved lines are the same", read("a.ts", "new", "one line"), [["a.ts", ["one line"]]]],
   ["another file has lines of its own", read("c.ts", "one line"), []],
   ["each line once", [...read("a.ts", "red"), ...read("a.ts", "red")], [["a.ts", ["red"]]]],
+  ["two reads of one file", [...read("a.ts", "red"), ...read("a.ts", "one line")], [["a.ts", ["red", "one line"]]]],
+  [
+    "two files",
+    [...read("b.ts", "bee"), ...read("a.ts", "red")],
+    [
+      ["b.ts", ["bee"]],
+      ["a.ts", ["red"]]
+    ]
+  ],
   ["a read without an answer is none", read("b.ts", "bee").slice(0, 1), []]
 ]
 

@@ -55,6 +55,14 @@ const rows: ReadonlyArray<readonly [rule: string, findings: Partial<Findings>, v
       `${most}; nothing was compacted.`
     ]
   ],
+  [
+    "a compaction whose lost names have 60 characters, 61, and blanks around",
+    { lost: { ...lost, lost: ["a".repeat(60), `${"b".repeat(60)}c`, " d\n", ...lost.lost] } },
+    [
+      `The compaction after e124 lost 141 of 200 facts, among them \`${"a".repeat(60)}\`, \`…${"b".repeat(58)}c\` and \`d\`; a snapshot of the same size that code writes keeps 191.`,
+      `${most}; nothing was compacted.`
+    ]
+  ],
   ["a compaction that lost next to nothing", { lost: { ...lost, lost: ["one"] } }, [`${most}; nothing was compacted.`]],
   [
     "a file that was read again",

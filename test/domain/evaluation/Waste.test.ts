@@ -23,6 +23,13 @@ const lists: ReadonlyArray<readonly [line: string, isList: boolean]> = [
   ["- names: parseLine skipBlank src/parse.ts 48f554e one_name", true],
   ["parseLine skipBlank src/parse.ts 48f554e one_name two_names", true],
   ["parseLine skipBlank", false],
+  ["one_name two_names three_names four_names five_names", false],
+  ["one_name two_names three_names four_names five_names six_names", true],
+  ["src/a.ts: one_name", false],
+  // Four of five are names, three of four are not enough.
+  ["src/a.ts: one_name two_names three_names four_names other", true],
+  ["src/a.ts: one_name two_names three_names other", false],
+  ["src/a.ts: lib/{one.ts, two.ts}", true],
   ["351 352 353 354 355 356", true],
   ["- fixed parseLine in src/parse.ts, because skipBlank ate the last line", false],
   ["src/parse.ts: modified (2 changes: +parseLine, skipBlank; e12 h_abcdefghij)", false]

@@ -92,4 +92,23 @@ describe("the diff of a file", () => {
       ["other", "heading", "3 context", "4 removed", "4 added", "5 added", "other", "other", "heading", "9 removed"]
     )
   })
+
+  it("begins no hunk before the one above has its lines", () => {
+    const kinds = (...lines: ReadonlyArray<string>) => numberedDiff(lines).map(({ kind }) => kind)
+    const next = "@@ -9 +9 @@"
+    assert.deepStrictEqual(kinds("@@ -1,2 +0,0 @@", next, "-a", "-b", next), [
+      "heading",
+      "other",
+      "removed",
+      "removed",
+      "heading"
+    ])
+    assert.deepStrictEqual(kinds("@@ -0,0 +1,2 @@", next, "+a", "+b", next), [
+      "heading",
+      "other",
+      "added",
+      "added",
+      "heading"
+    ])
+  })
 })

@@ -19,6 +19,12 @@ describe("network addresses", () => {
     for (const host of hosts) it(`${what} is ${expected}: ${host}`, () => assert.strictEqual(verdict(host), expected))
   }
 
+  it("an address of IPv4 within one of IPv6 is as public as it is alone", () => {
+    for (const address of ["8.8.8.8", "10.0.0.1", "9.10.0.1", "127.0.0.1", "1.127.0.1", "192.168.0.9", "1.192.168.0"]) {
+      assert.strictEqual(verdict(`[64:ff9b::${address}]`), verdict(address), address)
+    }
+  })
+
   it("localhost and its subdomains are this machine, by name", () => {
     for (const name of ["localhost", "LOCALHOST", "localhost.", "a.localhost", "a.b.localhost."])
       assert.isTrue(isLocalName(name), name)

@@ -143,6 +143,22 @@ describe.each([...forms, "opencode", "gemini document"] as const)("%s", (form) =
   })
 })
 
+const read = new Map<string, Transcript>()
+/** A recorded session, read once for all forms. */
+const recordedSession = (name: string): Transcript => {
+  const file = sessionNames.find((one) => one === name)
+  const folder = name.startsWith("codex") ? "codex" : "gemini"
+  const session =
+    read.get(name) ??
+    readText(
+      file === undefined
+        ? readFileSync(new URL(`../../fixtures/${folder}/${name}.jsonl`, import.meta.url), "utf8")
+        : sessionText(file)
+    )
+  read.set(name, session)
+  return session
+}
+
 describe.each(forms)("%s", (form) => {
   it.each(conversations.map((row) => [row[0], row] as const))("%s", (_, [, steps, about]) => {
     staysTheSame(form, transcriptOf(steps, about))
@@ -235,13 +251,7 @@ describe.each(forms)("%s", (form) => {
   it.each([...sessionNames, "codex-today", "codex-2025", "session-2026-08-21T08-00-c0ffee00"])(
     "the recorded session %s comes back, also through the other forms",
     (name) => {
-      const file = sessionNames.find((one) => one === name)
-      const folder = name.startsWith("codex") ? "codex" : "gemini"
-      const whole = readText(
-        file === undefined
-          ? readFileSync(new URL(`../../fixtures/${folder}/${name}.jsonl`, import.meta.url), "utf8")
-          : sessionText(file)
-      )
+      const whole = recordedSession(name)
       const recorded = { ...whole, steps: whole.steps.slice(0, sizeOf(whole.steps.length, 150)) }
       const other = form === "pi" ? "claude" : "pi"
       // Through another form, too: what one writer adds, the next one must not take for the agent's.

@@ -96,7 +96,7 @@ describe("images of tools and of messages", () => {
         widths("claude-sonnet-4-5", large, false).pipe(Effect.provide(served(reducing(bytes)))),
         (all) => all.sent
       )
-    assert.deepStrictEqual([yield* sent(20), yield* sent(80), yield* sent(200)], [[613], [306], []])
+    assert.deepStrictEqual([yield* sent(6), yield* sent(22), yield* sent(85)], [[613], [306], []])
   })
 
   it.effect("one that cannot be reduced is left out, with its handle", served(Layer.empty), function* () {

@@ -598,8 +598,11 @@ layer(services)((it) => {
       const missing = yield* failure(text, { lenient: true })
       assert.strictEqual(missing.line, 2)
       assert.include(missing.message, `the stored part ${hash} is missing`)
-      const damaged = yield* failure(text, {}, (file) => put(`${file}.blobs`, new Map([[hash ?? "", encode("other")]])))
-      assert.include(damaged.message, "is damaged")
+      // Shorter, and as long.
+      for (const other of ["other", `other ${large.slice(6)}`]) {
+        const damaged = yield* failure(text, {}, (file) => put(`${file}.blobs`, new Map([[hash ?? "", encode(other)]])))
+        assert.include(damaged.message, "is damaged")
+      }
     })
 
     it.effect("invalid lines are errors, and skipped when lenient", function* () {

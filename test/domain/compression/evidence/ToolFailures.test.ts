@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Command } from "../../../../src/domain/actions/Action.ts"
-import { failureText, isFailure } from "../../../../src/domain/compression/evidence/ToolFailures.ts"
+import { decisiveCommand, failureText, isFailure } from "../../../../src/domain/compression/evidence/ToolFailures.ts"
 import { response } from "../../../../src/domain/content/Content.ts"
 
 describe("the lines that say why a call failed", () => {
@@ -37,8 +37,30 @@ describe("whether a script of several commands failed", () => {
     ["one that failed, after one that did not", [ran("make", "ok"), ran("git push", "", { exit: 1 })], true],
     ["a check whose output says so", [ran("npm test", "1 failed", { isExitHidden: true })], true],
     ["a check whose output does not tell", [ran("npm test", "", { isExitHidden: true })], false],
-    ["an exit code that is known", [ran("npm test", "1 failed")], false]
+    ["an exit code that is known", [ran("npm test", "1 failed")], false],
+    ["one that is running still", [ran("npm test", "1 failed", { exit: undefined })], false]
   ] as const)("%s", (_, actions, failed) => {
     assert.strictEqual(isFailure(actions, response("exec", { output: "Script completed" })), failed)
+  })
+
+  it("is decided by the first that failed, else by the first: of any three", () => {
+    const ends: ReadonlyArray<readonly [known: Partial<Command>, failed: boolean]> = [
+      [{}, false],
+      [{ exit: 2 }, true],
+      [{ exit: undefined }, false],
+      [{ exit: undefined, isExitHidden: true }, false],
+      [{ isExitHidden: true, output: "3 tests passed" }, false],
+      [{ isExitHidden: true, output: "1 failed" }, true]
+    ]
+    for (const first of ends) {
+      for (const second of ends) {
+        for (const third of ends) {
+          const rows = [first, second, third]
+          const actions = rows.map(([known]) => ran("npm test", "", known))
+          const failed = rows.findIndex(([, isFailed]) => isFailed)
+          assert.strictEqual(decisiveCommand(actions), actions[Math.max(0, failed)], JSON.stringify(rows))
+        }
+      }
+    }
   })
 })

@@ -514,3 +514,30 @@ it("the agent's newest words are those of now", () => {
   ])
   assert.match(whole, /now \(e6\)[^\n]*omega/)
 })
+
+it.each<[string, string, object, object, string]>([
+  ["a read", "Read", { file_path: "a.ts" }, { output: "x" }, "read a.ts"],
+  ["a write", "Write", { file_path: "a.ts", content: "" }, { output: "done" }, "wrote a.ts"],
+  ["an edit", "Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "done" }, "edited a.ts"],
+  ["a command", "Bash", { command: "make all" }, { output: "done" }, "ran make all → exit 0"],
+  [
+    "a command that failed",
+    "Bash",
+    { command: "make all" },
+    { error: "Exit code 2\nno rule" },
+    "ran make all → exit 2"
+  ],
+  ["a search", "Grep", { pattern: "parse" }, { output: "a.ts" }, "searched parse"],
+  ["a search that failed", "Grep", { pattern: "parse" }, { error: "timed out" }, "searched parse (failed)"],
+  [
+    "a todo list",
+    "TodoWrite",
+    { todos: ["a", "b"].map((content) => ({ content, status: "pending" })) },
+    { output: "done" },
+    "wrote the todo list (2)"
+  ],
+  ["another call", "Deploy", { to: "harbour" }, { output: "done" }, "Deploy to=harbour"]
+])("the last action is told: %s", (_, tool, args, answer, line) => {
+  const made = extract([user(text("Go on.")), ...calls([tool, args, answer])])
+  assert.strictEqual(/^- last action.*$/m.exec(made.text)?.[0], `- last action (e2): ${line}`)
+})

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
-import { indexedNames, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { indexedNames, indexItems, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf } from "../../../support/entries.ts"
@@ -68,5 +68,26 @@ describe("the index", () => {
       )
     )
     for (const { file, name } of indexedNames(snapshot)) assert.notStrictEqual(file, name)
+  })
+
+  it("has a line for each file, with the paths of a folder side by side, and names of no file last", () => {
+    assert.deepStrictEqual(indexItems([]), [])
+    const [item, ...others] = indexItems([
+      { file: undefined, name: "lib/a.ts" },
+      { file: "one.ts", name: "parseInput" },
+      { file: undefined, name: "x:y/z" },
+      { file: "two.ts", name: "readInput" },
+      { file: undefined, name: "src/b.ts" },
+      { file: "one.ts", name: "Parser" },
+      { file: undefined, name: "lib/c.ts" }
+    ])
+    assert.deepStrictEqual(others, [])
+    assert.deepStrictEqual(
+      item?.text
+        .split("\n")
+        .slice(1)
+        .map((line) => line.trim()),
+      ["one.ts: parseInput Parser", "two.ts: readInput", "elsewhere: lib/a.ts lib/c.ts x:y/z src/b.ts"]
+    )
   })
 })

@@ -94,6 +94,31 @@ describe("what the model was shown beside a message", () => {
   })
 })
 
+describe("what was shown beside the chain", () => {
+  it("stands after the result that it hangs on, also where it hangs on another that does", () => {
+    const note = (uuid: string, parent: string, content: string) =>
+      other(uuid, parent, "attachment", {
+        attachment: { type: "nested_memory", path: `/${content}`, content: { content } }
+      })
+    const transcript = records(
+      user("1", null, "go"),
+      assistant("2", "1", "m", use("t1", "A")),
+      user("3", "2", result("t1", "one")),
+      note("4", "3", "first"),
+      note("5", "4", "second"),
+      note("6", "5", "third"),
+      assistant("7", "3", "n", text("done"))
+    )
+    assert.deepStrictEqual(told(transcript), [
+      "user: go",
+      "model: A(t1 {})",
+      'user: A[t1] {"output":"one"}',
+      "program: Contents of /first:\n\nfirst | Contents of /second:\n\nsecond | Contents of /third:\n\nthird",
+      "model: done"
+    ])
+  })
+})
+
 describe("invalid records", () => {
   it("a lenient reader goes over a circle of parents", () => {
     const reader = claudeReader(true)

@@ -284,6 +284,12 @@ describe("what happened since the request before", () => {
     ],
     ["another folder", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/b" }), count(2)], ["folder"]],
     ["the same", "codex", [context({ cwd: "/a" }), count(1), context({ cwd: "/a" }), count(2)], undefined],
+    [
+      "the level of thinking that a session begins with",
+      "pi",
+      [{ type: "session" }, piSaid("a"), level("off"), piSaid("b")],
+      undefined
+    ],
     ["another level of thinking", "pi", [{ type: "session" }, piSaid("a"), level("high"), piSaid("b")], ["thinking"]],
     ["a compaction", "pi", [piSaid("a"), { type: "compaction", summary: "s" }, piSaid("b")], ["compaction"]],
     ["a label", "pi", [piSaid("a"), { type: "label" }, piSaid("b")], undefined],

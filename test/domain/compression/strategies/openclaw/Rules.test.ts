@@ -398,6 +398,28 @@ describe("the strategy openclaw: what code adds", () => {
     assert.strictEqual(newestTurns(entriesOf(turns(2, "o"))).size, 7)
   })
 
+  it("shows of a message its text, the names of its calls and its results, without thoughts, and who wrote it", () => {
+    const [first, ...rest] = entriesOf([
+      user(text("Go.")),
+      model({ text: "hidden", thought: true }, text("I look."), call("ls", {}, "1"), call("cat", {}, "2")),
+      user(response("ls", { output: "a.ts" }, "1"), response("cat", { output: "x" }, "2")),
+      model({ text: "hidden", thought: true }),
+      model(text("y".repeat(600))),
+      model(text("z".repeat(601)))
+    ])
+    const program = first === undefined ? [] : [first, { ...first, author: "program" as const }]
+    assert.deepStrictEqual(recentTurnsText([...program, ...rest]).split("\n"), [
+      "## Recent turns",
+      "- User: Go.",
+      "- Program: Go.",
+      "- Assistant: I look. [calls ls] [calls cat]",
+      "- User: [result of ls] a.ts [result of cat] x",
+      `- Assistant: ${"y".repeat(600)}`,
+      `- Assistant: ${"z".repeat(600)}…`
+    ])
+    assert.strictEqual(recentTurnsText([]), "")
+  })
+
   it("openclaw: lists the last eight failures of tools, 240 characters each, with the exit code (OpenClaw 2026.9)", () => {
     const failed = (n: number) => [
       model(call("run_shell_command", { command: `make ${n}` }, `c${n}`)),

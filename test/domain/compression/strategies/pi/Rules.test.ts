@@ -20,6 +20,7 @@ import {
 import { defaultPolicy } from "../../../../../src/domain/compression/strategies/Policy.ts"
 import { summaryPlan } from "../../../../../src/domain/compression/SummaryPlan.ts"
 import { call, type Content, model, response, text, user } from "../../../../../src/domain/content/Content.ts"
+import { cleanCuts } from "../../../../../src/domain/conversation/CleanCuts.ts"
 import {
   type Conversation,
   type Entry,
@@ -123,6 +124,26 @@ describe("where it is cut", () => {
 
   it("pi: calls that still wait for their results stay (ours)", () => {
     assert.strictEqual(cutOf(items([asks(), says(), asks(), calls("a")]), 0).at, 3)
+  })
+
+  it("a cut keeps calls with their results and what waits for an answer, in any conversation, however much stays", () => {
+    const steps = { ask: asks(), say: says(), call: calls("a"), answer: answers("a") }
+    const names = ["ask", "say", "call", "answer"] as const
+    const all = (length: number): ReadonlyArray<ReadonlyArray<(typeof names)[number]>> =>
+      length === 0 ? [[]] : all(length - 1).flatMap((before) => names.map((name) => [...before, name]))
+    for (const conversation of [0, 1, 2, 3, 4, 5].flatMap(all)) {
+      const list = items(conversation.map((name) => steps[name]))
+      const clean = cleanCuts(list)
+      for (const keep of [0, 1, 100, 101, 250, 1_000]) {
+        const { at, turn } = cutOf(list, keep)
+        const about = `${conversation.join()} keeping ${keep}: ${at}, ${turn}`
+        assert.isTrue(at === 0 || clean[at], about)
+        assert.isAtMost(turn, at, about)
+        if (keep > 100 * list.length) assert.strictEqual(at, 0, about)
+        if (conversation.at(-1) === "ask" || conversation.at(-1) === "call")
+          assert.isTrue(at < list.length || list.length === 0, about)
+      }
+    }
   })
 
   it("pi: a message that has no answer yet stays, however large (ours)", () => {
@@ -235,6 +256,15 @@ describe("the lists of files", () => {
     const summary = entryOf(1, user(text(`<summary>\nBefore.\n\n${lists}\n</summary>`)), { author: "summary" })
     const later = entriesOf(edit("a.ts", "1")).map((entry, index) => ({ ...entry, id: entryId(index + 2) }))
     assert.deepStrictEqual(fileLists([summary, ...later]), { read: [], modified: ["a.ts", "b.ts"] })
+    const carried = (...texts: ReadonlyArray<string>) =>
+      fileLists(texts.map((words, index) => entryOf(index + 1, user(text(words)), { author: "summary" })))
+    // From its first character on, of two summaries, and not without its end.
+    assert.deepStrictEqual(carried(lists), { read: ["a.ts"], modified: ["b.ts"] })
+    assert.deepStrictEqual(carried(lists, lists.replaceAll("a.ts", "c.ts")), {
+      read: ["a.ts", "c.ts"],
+      modified: ["b.ts"]
+    })
+    assert.deepStrictEqual(carried("<read-files>\na.ts\n"), { read: [], modified: [] })
     assert.strictEqual(withoutFileLists(`Before.\n\n${lists}`), "Before.")
   })
 })
