@@ -169,7 +169,11 @@ layer(services)("a rollout that goes on from another one", (it) => {
     const ofBase = path.join(folder, "rollout-2026-01-04T00-00-00-f.jsonl")
     yield* fs.writeFileString(ofBase, lines(meta("f", base)))
     const own = path.join(folder, "rollout-2026-01-04T00-00-00-g.jsonl")
-    yield* fs.writeFileString(own, lines(meta("g", { ...base, end_byte_offset: bad.length - broken.length })) + broken)
+    const fork = lines(meta("g", { ...base, end_byte_offset: bad.length - broken.length })) + broken
+    yield* fs.writeFileString(own, fork)
+    const ofFork = path.join(folder, "rollout-2026-01-04T00-00-00-h.jsonl")
+    yield* fs.writeFileString(ofFork, lines(meta("h", { thread_id: "g", end_byte_offset: fork.length })))
+    assert.include((yield* Effect.flip(load(ofFork))).message, "-g.jsonl, line 2: ")
     const [first, second] = [yield* Effect.flip(load(ofBase)), yield* Effect.flip(load(own))]
     assert.include(first.message, "-e.jsonl, line 3: ")
     assert.include(second.message, "-g.jsonl, line 2: ")
