@@ -5,6 +5,7 @@ import { inspect } from "../../services/evaluation/Inspect.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { accountsOf, dimensions } from "../../services/transcripts/SessionAccounts.ts"
+import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as PageFlag from "../flags/PageFlag.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
@@ -88,7 +89,7 @@ export const cost = Command.make(
     yield* SessionFlags.tellProblems(problems)
     if (report.total.requests === 0) {
       if (one !== undefined)
-        return yield* Output.notice(`${name === "-" ? "standard input" : one.path} records no usage`)
+        return yield* Output.notice(`${name === "-" ? inputName(name) : one.path} records no usage`)
       const count = list.sessions.length
       return yield* Output.notice(
         count === 0

@@ -11,6 +11,7 @@ import { entries } from "../../domain/conversation/Conversation.ts"
 import { recordedTurns } from "../../domain/evaluation/Replay.ts"
 import type { ContextOverflow } from "../../services/chat/FitRequest.ts"
 import { playRecording } from "../../services/evaluation/Replay.ts"
+import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as PageFlag from "../flags/PageFlag.ts"
 import * as PricesFlag from "../flags/PricesFlag.ts"
@@ -61,7 +62,7 @@ export const replay = Command.make(
     const { format, session, transcript } = yield* ConversationInput.load(input)
     const model = session.model ?? transcript?.model
     const turns = recordedTurns(session.conversation)
-    const name = input.file === "-" ? "standard input" : input.file
+    const name = inputName(input.file)
     if (turns.length === 0) return yield* badInput(`${name}: it has no model answers, so there is nothing to replay`)
     const triggerOf = (strategy: StrategyName) =>
       Math.ceil((threshold ?? defaultThreshold(strategy, input.window)) * input.window)

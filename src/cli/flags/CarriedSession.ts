@@ -9,6 +9,7 @@ import { type Carried, carryOver } from "../../services/transcripts/CarryOver.ts
 import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
+import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable } from "../output/RedactionNotices.ts"
@@ -135,7 +136,7 @@ export const run = Effect.fnUntraced(function* (input: {
   const agent = input.agent ?? from
   if (agent === undefined) {
     return yield* badInput(
-      `${original === "-" ? "standard input" : printableLine(file)} is not a session of ${agents.join(", ")}; name the agent with resume --in AGENT`
+      `${printableLine(inputName(original))} is not a session of ${agents.join(", ")}; name the agent with resume --in AGENT`
     )
   }
   const cameFrom = loaded.session.started?.cwd ?? (yield* folderOf(file, from))

@@ -6,7 +6,7 @@ import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import type { SessionList } from "../../services/transcripts/FindSessions.ts"
 import type { MemoryNeed } from "../../services/transcripts/LoadedTranscript.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
-import type { TranscriptError } from "../../services/transcripts/TranscriptError.ts"
+import { inputName, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { Transcripts } from "../../services/transcripts/Transcripts.ts"
 import { badInput, ExitError } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
@@ -76,7 +76,7 @@ export const choose = Effect.fn("ConversationInput.choose")(function* (
 export const naming = (name: string, file: string) =>
   Effect.mapError(
     ({ message, status }: ExitError) =>
-      new ExitError({ message: name === "-" ? message.replaceAll(file, "standard input") : message, status })
+      new ExitError({ message: name === "-" ? message.replaceAll(file, inputName(name)) : message, status })
   )
 
 /** What can be the id of a session, or its path in a database: no name of a file with an ending. */
@@ -103,5 +103,5 @@ export const load = Effect.fn("ConversationInput.load")(function* (flags: {
     ).pipe(Effect.provideService(Stdio.Stdio, stdio))
   return yield* transcripts
     .load(file, { ...(from === undefined ? {} : { from }), lenient, shortens, warn })
-    .pipe(Output.progress(`reading ${file === "-" ? "standard input" : file}`), Effect.mapError(unreadable))
+    .pipe(Output.progress(`reading ${inputName(file)}`), Effect.mapError(unreadable))
 })

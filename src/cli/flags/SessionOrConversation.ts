@@ -3,6 +3,7 @@ import type { SessionEvent } from "../../domain/session/Session.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { chooseSession } from "../../services/transcripts/ChooseSession.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
+import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import * as Output from "../output/Output.ts"
 import * as ConversationInput from "./ConversationInput.ts"
 
@@ -20,7 +21,7 @@ export type Chosen =
 const read = (file: string, from: SourceFormat | undefined) =>
   Effect.map(ConversationInput.load({ file, from, lenient: false }), ({ events, format }): Chosen => ({
     _tag: "Conversation",
-    name: file === "-" ? "standard input" : file,
+    name: inputName(file),
     format,
     events
   }))

@@ -1,4 +1,5 @@
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
+import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import { dollars, kindNames, type Report } from "./InspectReport.ts"
 import { number, share } from "./Output.ts"
 
@@ -48,7 +49,7 @@ export const comparisonRows = (one: Report, other: Report): ReadonlyArray<Compar
 
 /** The names of two files, with as many of their folders as distinguish them. */
 export const namesOf = (one: Report, other: Report): readonly [string, string] => {
-  const parts = [one, other].map(({ file }) => (file === "-" ? "standard input" : file).split(/[\\/]/))
+  const parts = [one, other].map(({ file }) => inputName(file).split(/[\\/]/))
   const [a = [], b = []] = parts
   let kept = 1
   while (kept < Math.max(a.length, b.length) && a.slice(-kept).join("/") === b.slice(-kept).join("/")) kept += 1

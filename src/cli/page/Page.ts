@@ -16,7 +16,7 @@ import * as Entries from "./Entries.ts"
 import { kindOrder } from "./KindBars.ts"
 import { type Html, markup, none } from "./Markup.ts"
 import { comparisonChart, growthChart, marksOf, usageChart } from "./PageCharts.ts"
-import { figure, type Link, reportPage, sentence } from "./ReportPage.ts"
+import { baseName, figure, type Link, reportPage, sentence } from "./ReportPage.ts"
 
 /** The input of a page: the output of `inspect --json` and the conversation behind it. */
 export interface Page {
@@ -159,11 +159,7 @@ const lostBy = Effect.fnUntraced(function* ({
   }
 })
 
-/** The last part of the file's name. */
-const nameOf = ({ file }: Report): string => {
-  const last = printableLine(file.split(/[\\/]/).at(-1) ?? "")
-  return file === "-" ? "standard input" : last || "conversation"
-}
+const nameOf = ({ file }: Report): string => baseName(file)
 
 /** The main figures of the page. */
 const numbers = (report: Report): Html => {

@@ -1,6 +1,5 @@
 import { Effect } from "effect"
 import { replayVerdict } from "../../domain/evaluation/ReplayVerdict.ts"
-import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { number, plural } from "../output/Output.ts"
 import { isChange, type Report } from "../output/ReplayReport.ts"
 import { replaySections, triggersText } from "../output/ReplaySections.ts"
@@ -8,7 +7,7 @@ import type { Chart } from "./Charts.ts"
 import { renderDocument } from "./Document.ts"
 import { type Html, markup } from "./Markup.ts"
 import { thinned } from "./PageCharts.ts"
-import { figure, plainLink, reportPage, sentence } from "./ReportPage.ts"
+import { baseName, figure, plainLink, reportPage, sentence } from "./ReportPage.ts"
 
 /** The page of `replay`: strategies side by side. */
 
@@ -57,8 +56,7 @@ const lead = ({ strategies, window }: Report): Html => {
 /** Renders one self-contained HTML page about a replay. The same report always gives the same page. */
 export const renderReplayPage = Effect.fn("ReplayPage.renderReplayPage")(function* (report: Report) {
   const chart = yield* figure(chartOf(report), caption(report))
-  const last = printableLine(report.file.split(/[\\/]/).at(-1) ?? "")
-  const name = report.file === "-" ? "standard input" : last || "conversation"
+  const name = baseName(report.file)
   return yield* renderDocument({
     title: `${name}: strategies side by side`,
     header: markup`<p class="over">Palimpsest · replay</p>

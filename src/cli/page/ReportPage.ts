@@ -2,6 +2,8 @@ import { Effect } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { Block, Cell, Column, Section, Segment } from "../../domain/evaluation/Report.ts"
 import { clipped } from "../../domain/text/Bytes.ts"
+import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { inputName } from "../../services/transcripts/TranscriptError.ts"
 import { kindNames } from "../output/InspectReport.ts"
 import { number, share } from "../output/Output.ts"
 import type { Chart } from "./Charts.ts"
@@ -21,6 +23,10 @@ export interface PageParts {
   readonly link: Link
   readonly charts: ReadonlyMap<string, Html>
 }
+
+/** Returns the last part of the name of a report's file. */
+export const baseName = (file: string): string =>
+  printableLine(inputName(file).split(/[\\/]/).at(-1) ?? "") || "conversation"
 
 /** Characters of a name on a page. */
 const maxNameChars = 300

@@ -20,7 +20,18 @@ import type { Step, Transcript } from "./Transcript.ts"
 
 /** Makes the transcript of a session for another agent's format: the inverse of an import. */
 
-const draftOf = ({ handles: _handles, id: _id, tokens: _tokens, ...draft }: Entry): Draft => draft
+const draftOf = ({ bounded: _bounded, handles: _handles, id: _id, tokens: _tokens, ...draft }: Entry): Draft => draft
+
+/** Returns the texts that stand in the view in place of whole results, by the id of their call. */
+const shownTexts = (log: ReadonlyArray<Entry>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    log.flatMap(({ bounded = {}, content }) =>
+      Object.entries(bounded).flatMap(([index, form]) => {
+        const id = content.parts[Number(index)]?.functionResponse?.id
+        return id !== undefined && "text" in form ? [[id, form.text]] : []
+      })
+    )
+  )
 
 /**
  * Returns a message as the model saw it. The usage of a call stays with the message that the call produced, and is not
@@ -98,12 +109,14 @@ export function* sessionToTranscript(session: Session): SlicedWork<Transcript> {
   }
   lay(log.length)
   const { started } = session
+  const shown = shownTexts(log)
   return {
     format: "palimpsest",
     session: started?.importedFrom?.session ?? started?.session,
     cwd: started?.cwd,
     model: started?.model,
     steps,
+    ...(Object.keys(shown).length === 0 ? {} : { shown }),
     skipped: {}
   }
 }

@@ -26,11 +26,18 @@ const baseIn = (line: Uint8Array): HistoryBase | undefined => {
 /** A file in a folder of Codex's sessions, and the folder of Codex. */
 const rolloutPath = /^(.*[/\\])(?:archived_)?sessions(?:[/\\]\d+){0,3}[/\\][^/\\]+$/
 
+/** Returns the path of a file behind links to it. */
+const realPath = Effect.fnUntraced(function* (file: string) {
+  const fs = yield* FileSystem.FileSystem
+  const path = yield* Path.Path
+  return yield* Effect.orElseSucceed(fs.realPath(file), () => path.resolve(file))
+})
+
 /** Finds the rollouts whose path has a form: among Codex's sessions, or beside a file that lies elsewhere. */
 const rolloutsNear = Effect.fnUntraced(function* (other: string, isNamed: (name: string) => boolean) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const beside = path.resolve(other)
+  const beside = yield* realPath(other)
   const [, home] = rolloutPath.exec(beside) ?? []
   const recursive = home !== undefined
   const folders = recursive ? [`${home}sessions`, `${home}archived_sessions`] : [path.dirname(beside)]
@@ -116,19 +123,17 @@ export const earlierParts = Effect.fn("CodexHistory.earlierParts")(function* (
   return parts === undefined ? { parts: [], missing: base.rollout } : { parts }
 })
 
-/** Reads parts of files, one after the other. */
-export const bytesIn = (
-  parts: ReadonlyArray<RecordsPart>
-): Stream.Stream<Uint8Array, TranscriptError, FileSystem.FileSystem> =>
-  Stream.fromIterable(parts).pipe(
-    Stream.flatMap(({ file, from, to }) =>
-      Stream.unwrap(
-        FileSystem.FileSystem.useSync((fs) =>
-          fs.stream(file, { offset: from, bytesToRead: to - from, chunkSize: chunkBytes })
-        )
-      ).pipe(Stream.mapError((error) => unreadable(file, error)))
+/** Reads a part of a file. */
+export const bytesIn = ({
+  file,
+  from,
+  to
+}: RecordsPart): Stream.Stream<Uint8Array, TranscriptError, FileSystem.FileSystem> =>
+  Stream.unwrap(
+    FileSystem.FileSystem.useSync((fs) =>
+      fs.stream(file, { offset: from, bytesToRead: to - from, chunkSize: chunkBytes })
     )
-  )
+  ).pipe(Stream.mapError((error) => unreadable(file, error)))
 
 /** The error for records that are missing. */
 export const missingRecords = (file: string, rollout: string): TranscriptError =>
@@ -143,11 +148,12 @@ export const missingRecords = (file: string, rollout: string): TranscriptError =
 export const goesOnFrom = Effect.fn("CodexHistory.goesOnFrom")(function* (
   file: string
 ): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
-  for (const other of yield* rolloutsNear(file, (name) => name.endsWith(".jsonl"))) {
+  const real = yield* realPath(file)
+  for (const other of yield* rolloutsNear(real, (name) => name.endsWith(".jsonl"))) {
     const line = holds(other, 0).pipe(Effect.flatMap((isFile) => (isFile ? firstLine(other) : Effect.undefined)))
     const read = yield* Effect.orElseSucceed(line, () => undefined)
     const base = read === undefined ? undefined : baseIn(read)
-    if (base !== undefined && isRollout(file, base.rollout)) return other
+    if (base !== undefined && isRollout(real, base.rollout)) return other
   }
   return undefined
 })

@@ -14,6 +14,7 @@ import {
   view,
   viewTokens
 } from "../../domain/conversation/Conversation.ts"
+import { type BoundedResult, boundedPart } from "../../domain/conversation/ToolOutputBound.ts"
 import {
   applyEvent,
   emptySession,
@@ -30,7 +31,7 @@ import type { Step, Transcript } from "../../domain/transcripts/Transcript.ts"
 import { draftsOf } from "../../domain/transcripts/Transcript.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import { TempStore } from "../session/TempStore.ts"
-import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
+import { TokenCounter, type TokenCountError } from "../tokens/TokenCounter.ts"
 
 /** Makes the events of a session from the conversation of another agent. */
 
@@ -99,6 +100,24 @@ const draftsAround = (one: Step): readonly [ReadonlyArray<Draft>, ReadonlyArray<
   return [drafts.slice(0, place), drafts.slice(place)]
 }
 
+/** Returns an entry with its results as the agent's model saw them. Their whole texts stay in it. */
+const asShown = Effect.fnUntraced(function* (
+  entry: Entry,
+  shown: Readonly<Record<string, string>>
+): Effect.fn.Return<Entry, TokenCountError, TokenCounter> {
+  const counter = yield* TokenCounter
+  const bounded: Record<string, BoundedResult> = {}
+  for (const [index, part] of entry.content.parts.entries()) {
+    const id = part.functionResponse?.id
+    const text = id !== undefined && Object.hasOwn(shown, id) ? shown[id] : undefined
+    const handle = entry.handles[index]
+    if (text === undefined || handle === undefined) continue
+    const [tokens = 0] = yield* counter.count([boundedPart(part, handle, { text })])
+    if (tokens < (entry.tokens[index] ?? 0)) bounded[String(index)] = { text, tokens: TokenCount.make(tokens) }
+  }
+  return Object.keys(bounded).length === 0 ? entry : { ...entry, bounded }
+})
+
 const base32 = "abcdefghijklmnopqrstuvwxyz234567"
 
 /**
@@ -156,7 +175,8 @@ export const importWithSession = Effect.fnUntraced(function* (
     const [before, after] = draftsAround(one)
     for (const draft of [...before, ...handover, ...after]) {
       at = draft.at ?? at
-      const entry = yield* makeEntry(draft, entryId(session.conversation.next + made.length), held)
+      const whole = yield* makeEntry(draft, entryId(session.conversation.next + made.length), held)
+      const entry = transcript.shown === undefined ? whole : yield* asShown(whole, transcript.shown)
       made.push(entry)
       done += entryTokens(entry) + entry.tokens.length
       if (done > importSliceTokens) {

@@ -19,7 +19,11 @@ export class TranscriptError extends Schema.TaggedError<TranscriptError>()("Tran
   memory: Schema.optionalKey(Schema.Natural)
 }) {}
 
-const nameOf = (path: string): string => (path === "-" ? "standard input" : path)
+/** Returns what messages call a file; `-` is standard input. */
+export const inputName = (path: string): string => (path === "-" ? "standard input" : path)
+
+const placeText = (path: string, line: number): string =>
+  `${oneLine(inputName(path))}${line > 0 ? `, line ${line}` : ""}: `
 
 /** Maximum length of what a message says about a file. */
 export const maxDetailChars = 300
@@ -36,9 +40,13 @@ export const transcriptError = (
     path,
     line,
     kind,
-    message: `${oneLine(nameOf(path))}${line > 0 ? `, line ${line}` : ""}: ${shortLine(message, maxDetailChars)}`,
+    message: placeText(path, line) + shortLine(message, maxDetailChars),
     ...(memory === undefined ? {} : { memory: Math.ceil(memory) })
   })
+
+/** Returns the same error in a line of another file. */
+export const errorAt = (path: string, line: number, error: TranscriptError): TranscriptError =>
+  transcriptError(path, line, error.message.slice(placeText(error.path, error.line).length), error.kind, error.memory)
 
 /** Makes the error for a reader's problem. */
 export const problemError = (

@@ -6,13 +6,15 @@ import { chooseReader } from "./ChooseReader.ts"
 import { bytesIn, earlierParts, missingRecords } from "./CodexHistory.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { SessionDatabase } from "./SessionDatabase.ts"
-import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
+import { errorAt, transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 import { sidecarLogs } from "./TranscriptExport.ts"
 import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
 
 const chunkBytes = 1024 * 1024
 /** Bytes from which the format is detected. */
 const headBytes = 64 * 1024
+
+const lineBreaks = (bytes: Uint8Array): number => bytes.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
 
 const kinds: Readonly<Record<string, string>> = {
   Directory: "is a directory",
@@ -62,6 +64,13 @@ export const load = Effect.fn("Transcripts.load")(function* (
   let reader: TranscriptReader | undefined
   /** Records that stand in another file, which is not there. */
   const missing: Record<string, number> = {}
+  /** Where lines come from that stand after the records of another file: the lines before them here, and what their own numbers are less. */
+  const places: Array<{ readonly path: string; readonly after: number; readonly less: number }> = []
+  /** Names the file and the line of an error where they are others than those of all lines together. */
+  const inItsFile = Effect.mapError((error: TranscriptError) => {
+    const place = places.findLast(({ after }) => after < error.line)
+    return place === undefined ? error : errorAt(place.path, error.line - place.less, error)
+  })
   /** Chooses the reader and gives it the bytes read so far. */
   const begin = Effect.fnUntraced(function* () {
     const whole = joinBytes(head)
@@ -77,7 +86,15 @@ export const load = Effect.fn("Transcripts.load")(function* (
       missing[`records of the rollout ${earlier.missing}, which is missing or was changed`] = 1
     }
     yield* chosen.push(whole.subarray(0, firstEnd))
-    yield* Stream.runForEach(bytesIn(earlier.parts), chosen.push)
+    let lines = 1
+    for (const part of earlier.parts) {
+      places.push({ path: part.file, after: lines, less: part.from === 0 ? lines : lines - 1 })
+      yield* Stream.runForEach(bytesIn(part), (chunk) => {
+        lines += lineBreaks(chunk)
+        return chosen.push(chunk)
+      })
+    }
+    if (lines > 1) places.push({ path, after: lines, less: lines - 1 })
     yield* chosen.push(whole.subarray(firstEnd))
     return chosen
   })
@@ -94,9 +111,9 @@ export const load = Effect.fn("Transcripts.load")(function* (
       } else yield* reader.push(chunk)
       yield* Effect.yieldNow
     })
-  )
-  const chosen = reader ?? (yield* begin())
-  const read = yield* chosen.end
+  ).pipe(inItsFile)
+  const chosen = reader ?? (yield* inItsFile(begin()))
+  const read = yield* inItsFile(chosen.end)
   const loaded: Loaded = { ...read, skipped: { ...read.skipped, ...missing }, bytes: size, sidecar: undefined }
   return loaded.format === "palimpsest" || path === "-" ? loaded : yield* withSidecar(path, loaded)
 })

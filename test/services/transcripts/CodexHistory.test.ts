@@ -158,6 +158,38 @@ layer(services)("a rollout that goes on from another one", (it) => {
     assert.include(message, `a file of ${sizeText(fork.length + two)} takes`)
   })
 
+  it.effect("an error names the file that has the line, and the line there", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const folder = path.join(yield* written, "sessions")
+    const broken = '{"type":"response_item","payload":{"type":"message","role":5}}\n'
+    const bad = lines(meta("e"), said("one")) + broken
+    yield* fs.writeFileString(path.join(folder, "rollout-2026-01-04T00-00-00-e.jsonl"), bad)
+    const base = { thread_id: "e", end_byte_offset: bad.length }
+    const ofBase = path.join(folder, "rollout-2026-01-04T00-00-00-f.jsonl")
+    yield* fs.writeFileString(ofBase, lines(meta("f", base)))
+    const own = path.join(folder, "rollout-2026-01-04T00-00-00-g.jsonl")
+    const fork = lines(meta("g", { ...base, end_byte_offset: bad.length - broken.length })) + broken
+    yield* fs.writeFileString(own, fork)
+    const ofFork = path.join(folder, "rollout-2026-01-04T00-00-00-h.jsonl")
+    yield* fs.writeFileString(ofFork, lines(meta("h", { thread_id: "g", end_byte_offset: fork.length })))
+    assert.include((yield* Effect.flip(load(ofFork))).message, "-g.jsonl, line 2: ")
+    const [first, second] = [yield* Effect.flip(load(ofBase)), yield* Effect.flip(load(own))]
+    assert.include(first.message, "-e.jsonl, line 3: ")
+    assert.include(second.message, "-g.jsonl, line 2: ")
+    assert.deepStrictEqual([path.basename(first.path), first.line], ["rollout-2026-01-04T00-00-00-e.jsonl", 3])
+  })
+
+  it.effect("a link to a rollout is read like the rollout", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const home = yield* written
+    const link = path.join(yield* fs.makeTempDirectoryScoped(), "link.jsonl")
+    yield* fs.symlink(path.join(home, "sessions/2026/01/02/rollout-2026-01-02T00-00-00-b.jsonl"), link)
+    assert.strictEqual((yield* load(link)).transcript?.steps.length, 4)
+    assert.isDefined(yield* goesOnFrom(link))
+  })
+
   it.effect("a file that another rollout goes on from is known", function* () {
     const path = yield* Path.Path
     const home = yield* written

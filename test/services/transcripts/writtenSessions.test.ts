@@ -1,5 +1,6 @@
 import { Effect, FileSystem, Layer, Path, Stdio } from "effect"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { entries, viewTokens } from "../../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../../src/domain/conversation/Projection.ts"
 import { FormatName, type Transcript } from "../../../src/domain/transcripts/Transcript.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
@@ -105,6 +106,23 @@ describe.each(FormatName.literals)("a session written as %s", (format) => {
     const texts = (one: typeof changed) => projectMessages(one.session.conversation).map(({ content }) => content)
     assert.deepStrictEqual(texts(changed).at(-1), texts(loaded).at(-1))
   })
+})
+
+it.effect("shows a result as the agent's model saw it, and recalls it whole", services, function* () {
+  const shown = { c1: "<persisted-output>\nPreview: a line\n</persisted-output>", absent: "" }
+  const events = yield* importTranscript({ ...transcript, steps: transcript.steps.slice(0, 3), shown })
+  yield* Export.write("/w/talk.jsonl", "claude", events)
+  const fs = yield* FileSystem.FileSystem
+  yield* fs.writeFileString("/w/alone.jsonl", yield* fs.readFileString("/w/talk.jsonl"))
+  const { session } = yield* load("/w/alone.jsonl")
+  const { conversation } = session
+  assert.include(JSON.stringify(projectMessages(conversation)), "Preview: a line")
+  assert.notInclude(JSON.stringify(projectMessages(conversation)), "a line of a long result")
+  assert.isBelow(viewTokens(conversation), 200)
+  assert.deepStrictEqual(entries(conversation)[2]?.content, user(response("read", { output: large }, "c1")))
+  // A result that is shorter than what was shown stays.
+  const long = yield* importTranscript({ ...transcript, shown: { c1: large.repeat(2) } })
+  assert.notInclude(JSON.stringify(long), '"bounded"')
 })
 
 describe("a session without its secrets", () => {

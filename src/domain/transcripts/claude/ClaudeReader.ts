@@ -437,11 +437,13 @@ export const claudeReader = (isLenient = false): LineReader => {
   const tree = new Tree()
   const skipped = new Skipped(ignoredKinds)
   const queue = new Queue()
+  const shown = new Map<string, string>()
   let cwd: string | undefined
   let version: string | undefined
   const read = (record: Json, text: string, number: number): RecordProblem | undefined => {
     const decoded = decodeClaude(record)
-    const uuid = decoded.uuid ?? `line ${number}`
+    const { sentAs } = decoded
+    const uuid = sentAs !== undefined && !tree.lines.has(sentAs) ? sentAs : (decoded.uuid ?? `line ${number}`)
     if (tree.lines.has(uuid)) {
       skipped.add("repeated line")
       return undefined
@@ -452,6 +454,11 @@ export const claudeReader = (isLenient = false): LineReader => {
     }
     if (decoded._tag === "Pinned") {
       if (decoded.leaf !== undefined) tree.pin(decoded.leaf, decoded.isExplicit)
+      skipped.add(decoded.recordKind)
+      return undefined
+    }
+    if (decoded._tag === "Replaced") {
+      for (const [call, text] of decoded.shown) shown.set(call, text)
       skipped.add(decoded.recordKind)
       return undefined
     }
@@ -471,6 +478,8 @@ export const claudeReader = (isLenient = false): LineReader => {
   }
   return recordReader("expected a record: an object with a type", read, function* () {
     const whole = yield* transcript(tree, queue, cwd, skipped, isLenient)
-    return isProblem(whole) ? whole : { ...whole, unknown: skipped.unknown("Claude Code", version) }
+    if (isProblem(whole)) return whole
+    const replaced = shown.size === 0 ? {} : { shown: Object.fromEntries(shown) }
+    return { ...whole, ...replaced, unknown: skipped.unknown("Claude Code", version) }
   })
 }

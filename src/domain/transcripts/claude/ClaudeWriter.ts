@@ -298,6 +298,15 @@ class TranscriptLines implements SessionLines {
     })
     this.isResults = results
     this.last = uuid
+    const replacements = draft.content.parts.flatMap(({ functionResponse }, part) => {
+      const replacement = this.transcript.shown?.[functionResponse?.id ?? ""]
+      const toolUseId = call(part)?.id
+      return replacement === undefined || toolUseId === undefined
+        ? []
+        : [{ kind: "tool-result", toolUseId, replacement }]
+    })
+    if (replacements.length > 0 && !isAgain)
+      this.lines.push(recordLine({ type: "content-replacement", sessionId: this.session, replacements }))
   }
 
   cut(item: Cut): void {

@@ -159,7 +159,7 @@ export const messageIn = (
       return userMessage(blocks, uuid, isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined)
     }
     default:
-      return passOver<"Queued" | "Compacted" | "Titled" | "Relayed" | "Pinned" | "Other">(decoded)
+      return passOver<"Queued" | "Compacted" | "Titled" | "Relayed" | "Pinned" | "Replaced" | "Other">(decoded)
   }
 }
 

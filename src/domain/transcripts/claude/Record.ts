@@ -15,11 +15,11 @@ export const synthetic = "<synthetic>"
 /** Records that this program knows and does not read. */
 export const ignoredKinds: ReadonlySet<string> = new Set(
   `agent-color agent-name agent-setting ai-title atis-latch attribution-snapshot bridge-session cost-state custom-title
-  file-history-delta file-history-snapshot frame-link marble-origami-commit marble-origami-snapshot mode permission-mode
+  file-history-delta file-history-snapshot frame-link marble-origami-commit marble-origami-reset marble-origami-snapshot mode permission-mode
   pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger artifact-comment-monitor continued-in
   data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model fork-context-ref history-suppression host-row
   hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
-  progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state content-replacement
+  progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state
   system: agents_killed system: api_error system: api_metrics system: away_summary system: bridge_status system: compact_boundary
   system: informational system: local_command system: memory_saved system: microcompact_boundary system: permission_retry system: rewind_stand_in
   system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
@@ -144,6 +144,16 @@ const relayedBy = (record: Json) => {
 const pinnedBy = (record: Json) =>
   ({ _tag: "Pinned", leaf: textAt(record, "leafUuid"), isExplicit: record.explicit === true }) as const
 
+/** Texts that the model saw in place of results that were too large together. Their records hold the whole results. */
+const replacedBy = ({ replacements }: Json) =>
+  ({
+    _tag: "Replaced",
+    shown: (Array.isArray(replacements) ? replacements.filter(isJson) : []).flatMap((one) => {
+      const [call, text] = [textAt(one, "toolUseId"), textAt(one, "replacement")]
+      return one.kind === "tool-result" && call !== undefined && text !== undefined ? [[call, text] as const] : []
+    })
+  }) as const
+
 /** How each kind of record is read. */
 const readers = {
   user: messageOf,
@@ -155,6 +165,7 @@ const readers = {
   "custom-title": titledBy,
   progress: relayedBy,
   "last-prompt": pinnedBy,
+  "content-replacement": replacedBy,
   "system: compact_boundary": ({ compactMetadata: metadata }: Json) =>
     ({ _tag: "Compacted", boundary: boundaryOf(isJson(metadata) ? metadata : {}) }) as const,
   "attachment: queued_command": sentBy
@@ -176,6 +187,8 @@ export const decodeClaude = (record: Json) => {
     ...(readerOf.get(kind) ?? attachedOrOther)(record),
     recordKind: kind,
     uuid: textAt(record, "uuid"),
+    /** The uuid that the records after it name, where the message was stored anew under another one (Claude Code since 2.1.3). */
+    sentAs: textAt(record, "sentAsUuid"),
     /** null at a root, undefined when the record does not contain it. */
     parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
     logicalParent: textAt(record, "logicalParentUuid"),

@@ -107,7 +107,7 @@ const scanBody = (
       // What a subagent was answered; newer versions also write a file of its own.
       return scanAnswer(state, decodeClaude(record.answer), record.call ?? "subagent")
     default:
-      return passOver<"Pinned" | "Broken" | "Other">(record)
+      return passOver<"Pinned" | "Replaced" | "Broken" | "Other">(record)
   }
 }
 
