@@ -233,6 +233,33 @@ const chatEvent = (delta: object, finish_reason: string | null = null) => ({
 })
 const chatCall = (more: object, called: object) => ({ tool_calls: [{ type: "function", ...more, function: called }] })
 
+describe("what a provider sends after the end of an answer that goes on", () => {
+  const counts = (promptTokenCount: number) => ({ usageMetadata: { promptTokenCount } })
+  const part = (part: object, finishReason?: string) => ({
+    candidates: [{ content: { role: "model", parts: [part] }, ...(finishReason === undefined ? {} : { finishReason }) }]
+  })
+  it("is no part of what the client gets (gemini)", () => {
+    const call = { functionCall: { name: tool, args: {} } }
+    const events = continued("gemini", [
+      [part(call, "STOP"), counts(11)],
+      [part({ text: "12." }, "STOP"), counts(7)]
+    ])
+    assert.deepStrictEqual(
+      events.map((event) => event["usageMetadata"].promptTokenCount),
+      [18, 18]
+    )
+  })
+
+  it("is no part of what the client gets, also of an error that ends it (chat)", () => {
+    const failed = { ...chatEvent({}, "error"), error: { message: "busy" } }
+    const events = continued("chat", [[failed], [chatEvent({ content: "12." }, "stop")]])
+    assert.deepStrictEqual(
+      events.map(({ choices }) => choices[0].delta),
+      [{ content: "12." }]
+    )
+  })
+})
+
 describe("calls whose server numbers them otherwise", () => {
   const own = { name: tool, arguments: '{"grep":"a"}' }
   it.each<readonly [rule: string, pieces: ReadonlyArray<object>]>([
