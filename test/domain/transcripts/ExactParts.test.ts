@@ -26,7 +26,8 @@ describe("exact texts", () => {
   })
 
   it("are compared part by part", () => {
-    const [one, other] = [{ part: { text: "a" } }, { part: { text: "b" } }]
+    const one = { part: { text: "a" }, source: undefined }
+    const other = { part: { text: "b" }, source: undefined }
     const spelled = { part: { text: "a" }, source: '{"text":"\\u0061"}' }
     const lists = [[], [one], [other], [one, other], [other, one], [one, one]]
     for (const [at, left] of lists.entries()) {
