@@ -265,16 +265,14 @@ function* excerptOf(text: string, { best }: Hits): SlicedWork<string> {
     .flatMap(([at, whole], index, all) => {
       const line = whole.endsWith("\r") ? whole.slice(0, -1) : whole
       const found = best.filter((hit) => hit.line === at)
-      // A blank line of context says nothing.
-      if (found.length === 0 && line.trim() === "") return []
-      const gap = index > 0 && (all[index - 1]?.[0] ?? at) < at - 1 ? ["  …"] : []
-      if (found.length === 0) return [...gap, `  ${at + 1}- ${clipped(line, maxContextChars)}`]
-      return [
-        ...gap,
-        ...found.map(({ end, lineStart: from, start }) => {
+      if (found.length > 0) {
+        return found.map(({ end, lineStart: from, start }) => {
           return `  ${at + 1}: ${clipAround(line, { start: start - from, end: end - from })}`
         })
-      ]
+      }
+      const gap = index > 0 && (all[index - 1]?.[0] ?? at) < at - 1 ? ["  …"] : []
+      // A blank line of context says nothing.
+      return line.trim() === "" ? gap : [...gap, `  ${at + 1}- ${clipped(line, maxContextChars)}`]
     })
     .join("\n")
 }

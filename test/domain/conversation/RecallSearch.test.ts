@@ -300,6 +300,8 @@ describe("what a search returns", () => {
     ])
     const last = (await search([part(1, "output", "a\nb\nc\nwalnut")], "walnut")).text.split("\n").slice(1)
     assert.deepStrictEqual(last, ["  3- c", "  4: walnut"])
+    const blank = await search([part(1, "output", "walnut one\n\nthree\n\nwalnut five")], "walnut")
+    assert.deepStrictEqual(blank.text.split("\n").slice(1), ["  1: walnut one", "  …", "  5: walnut five"])
   })
 
   it("names the parts whose excerpts do not fit, and counts by kind those whose names do not", async () => {
