@@ -418,6 +418,11 @@ const irregularities = ({ broken, skipped, torn, unknown }: Report): Section => 
     )
     blocks.push(list)
   }
+  const collapses = skipped["marble-origami-commit"] ?? 0
+  if (collapses > 0) {
+    const text = `The model saw a summary in place of ${plural(collapses, "span")} that ${collapses === 1 ? "is" : "are"} read in full here.`
+    blocks.push({ _tag: "Text", form: "warning", text })
+  }
   if (unknown !== undefined) {
     const are = unknown.kinds.length === 1 ? "is" : "are"
     const names = unknown.kinds.slice(0, 5).join(", ") + (unknown.kinds.length > 5 ? ", …" : "")

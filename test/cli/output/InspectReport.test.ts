@@ -156,6 +156,11 @@ describe("the text of inspect", () => {
     ])
   })
 
+  it("says that the model saw a summary of what is shown in full", () => {
+    const shown = text({ ...report, skipped: { "marble-origami-commit": 2 } }, [])
+    assert.include(section(shown, "Irregularities").join(" "), "a summary in place of 2 spans that are read in full")
+  })
+
   it("compares no counts that do not follow our estimates", () => {
     const usage = report.usage === null ? null : { ...report.usage, factor: 0.001 }
     assert.strictEqual(

@@ -43,6 +43,11 @@ const lines = (value: unknown): string | undefined =>
       ? value.filter((one) => typeof one === "string").join("\n")
       : undefined
 
+/** What the program says to the model in its own words. */
+const said =
+  (key: string) =>
+  (one: Json): Shown => [lines(one[key])]
+
 /** Events whose hooks add what they print to the conversation. */
 const printingHooks = new Set(["SessionStart", "UserPromptSubmit"])
 
@@ -90,7 +95,15 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
       titled("Hook:", textAt(jsonAt(response, "hookSpecificOutput"), "additionalContext"))
     ]
   },
-  critical_system_reminder: (one) => [textAt(one, "content")],
+  account_memory_recall: said("content"),
+  agent_ask_notice: said("lines"),
+  artifact_opening_prefetch: said("content"),
+  claude_app_notice: said("lines"),
+  critical_system_reminder: said("content"),
+  fork_briefing: said("text"),
+  linked_plugin_tools_note: said("text"),
+  tool_hosts_correction: said("lines"),
+  tool_hosts_notice: said("lines"),
   plugin_note: (one) => [titled(`Plugin ${textAt(one, "plugin") ?? ""}:`, lines(one.content))],
   teammate_mailbox: (one) =>
     listAt(one, "messages").map((message) =>

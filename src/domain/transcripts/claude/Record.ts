@@ -21,7 +21,8 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
   progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state
   system: agents_killed system: api_error system: api_metrics system: away_summary system: bridge_status system: compact_boundary
-  system: informational system: local_command system: memory_saved system: microcompact_boundary system: permission_retry system: rewind_stand_in
+  system: file_attachments_missing system: informational system: local_command system: memory_saved system: microcompact_boundary system: model_consent_fallback
+  system: model_fallback system: model_refusal_fallback system: model_refusal_no_fallback system: permission_retry system: rewind_stand_in
   system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
   attachment: agent_listing_delta attachment: agent_mention attachment: already_read_file attachment: async_hook_response
   attachment: at_mention_reference attachment: coordinator_context attachment: deferred_tools_record attachment: dir_sync_notice
@@ -36,7 +37,14 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   attachment: plan_mode attachment: plan_mode_exit attachment: plan_mode_reentry attachment: prompt_snapshot
   attachment: read_truncation_notice attachment: skill_listing attachment: structured_output attachment: task_reminder
   attachment: task_status attachment: team_context attachment: todo_reminder attachment: token_usage attachment: ultrathink_effort
-  attachment: verify_plan_reminder`
+  attachment: advisor_stripped attachment: async_hook_response_batch attachment: batching_reminder attachment: batching_reminder_sent
+  attachment: credential_org attachment: elapsed_time_reminder attachment: goal_status attachment: hook_deferred_tool
+  attachment: message_pdf_reads attachment: output_limit_note attachment: progress_reminder_sent attachment: project_doc_reads
+  attachment: projects_thread_ask attachment: prompt_render_point attachment: secondary_reminder attachment: secondary_reminder_sent
+  attachment: session_cron_carry attachment: silent_turn_reminder attachment: teammate_shutdown_batch attachment: thinking_drop
+  attachment: thinking_stripped attachment: tool_host_result_lines attachment: tool_offer_record attachment: tool_results_cut
+  attachment: total_tokens_reminder attachment: ultra_effort_enter attachment: ultra_effort_exit attachment: verify_plan_reminder
+  attachment: whole_texts_withdrawn`
     .replace(/: /g, ":")
     .split(/\s+/)
     .map((kind) => kind.replace(":", ": "))
