@@ -23,12 +23,12 @@ import type { Step, Transcript } from "./Transcript.ts"
 const draftOf = ({ bounded: _bounded, handles: _handles, id: _id, tokens: _tokens, ...draft }: Entry): Draft => draft
 
 /** Returns the texts that stand in the view in place of whole results, by the id of their call. */
-const shownTexts = (log: ReadonlyArray<Entry>): Readonly<Record<string, string>> =>
-  Object.fromEntries(
+const shownTexts = (log: ReadonlyArray<Entry>): ReadonlyMap<string, string> =>
+  new Map(
     log.flatMap(({ bounded = {}, content }) =>
       Object.entries(bounded).flatMap(([index, form]) => {
         const id = content.parts[Number(index)]?.functionResponse?.id
-        return id !== undefined && "text" in form ? [[id, form.text]] : []
+        return id !== undefined && "text" in form ? [[id, form.text] as const] : []
       })
     )
   )
@@ -116,7 +116,7 @@ export function* sessionToTranscript(session: Session): SlicedWork<Transcript> {
     cwd: started?.cwd,
     model: started?.model,
     steps,
-    ...(Object.keys(shown).length === 0 ? {} : { shown }),
+    ...(shown.size === 0 ? {} : { shown }),
     skipped: {}
   }
 }

@@ -41,7 +41,7 @@ export interface Transcript {
   readonly model: string | undefined
   readonly steps: ReadonlyArray<Step>
   /** Texts that the agent's model saw in place of whole results, by the id of their call. Absent: it saw all results whole. */
-  readonly shown?: Readonly<Record<string, string>> | undefined
+  readonly shown?: ReadonlyMap<string, string> | undefined
   /** Records that are not part of the conversation, by kind. */
   readonly skipped: Readonly<Record<string, number>>
   /** Kinds of records that this program does not know, and the program that wrote them. Absent: none. */

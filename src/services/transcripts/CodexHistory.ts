@@ -26,25 +26,27 @@ const baseIn = (line: Uint8Array): HistoryBase | undefined => {
 /** A file in a folder of Codex's sessions, and the folder of Codex. */
 const rolloutPath = /^(.*[/\\])(?:archived_)?sessions(?:[/\\]\d+){0,3}[/\\][^/\\]+$/
 
-/** Returns the path of a file behind links to it. */
-const realPath = Effect.fnUntraced(function* (file: string) {
+/** Returns the path of a file, and that behind a link to it: either folder may have what it goes on from. */
+const pathsOf = Effect.fnUntraced(function* (file: string) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  return yield* Effect.orElseSucceed(fs.realPath(file), () => path.resolve(file))
+  const named = path.resolve(file)
+  return new Set([named, yield* Effect.orElseSucceed(fs.realPath(file), () => named)])
 })
 
 /** Finds the rollouts whose path has a form: among Codex's sessions, or beside a file that lies elsewhere. */
 const rolloutsNear = Effect.fnUntraced(function* (other: string, isNamed: (name: string) => boolean) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
-  const beside = yield* realPath(other)
-  const [, home] = rolloutPath.exec(beside) ?? []
-  const recursive = home !== undefined
-  const folders = recursive ? [`${home}sessions`, `${home}archived_sessions`] : [path.dirname(beside)]
   const found: Array<string> = []
-  for (const folder of folders) {
-    const names = yield* Effect.orElseSucceed(fs.readDirectory(folder, { recursive }), () => [])
-    for (const name of names) if (isNamed(name)) found.push(path.join(folder, name))
+  for (const beside of yield* pathsOf(other)) {
+    const [, home] = rolloutPath.exec(beside) ?? []
+    const recursive = home !== undefined
+    const folders = recursive ? [`${home}sessions`, `${home}archived_sessions`] : [path.dirname(beside)]
+    for (const folder of folders) {
+      const names = yield* Effect.orElseSucceed(fs.readDirectory(folder, { recursive }), () => [])
+      for (const name of names) if (isNamed(name)) found.push(path.join(folder, name))
+    }
   }
   return found
 })
@@ -148,12 +150,12 @@ export const missingRecords = (file: string, rollout: string): TranscriptError =
 export const goesOnFrom = Effect.fn("CodexHistory.goesOnFrom")(function* (
   file: string
 ): Effect.fn.Return<string | undefined, never, FileSystem.FileSystem | Path.Path> {
-  const real = yield* realPath(file)
-  for (const other of yield* rolloutsNear(real, (name) => name.endsWith(".jsonl"))) {
+  const paths = [...(yield* pathsOf(file))]
+  for (const other of yield* rolloutsNear(file, (name) => name.endsWith(".jsonl"))) {
     const line = holds(other, 0).pipe(Effect.flatMap((isFile) => (isFile ? firstLine(other) : Effect.undefined)))
     const read = yield* Effect.orElseSucceed(line, () => undefined)
     const base = read === undefined ? undefined : baseIn(read)
-    if (base !== undefined && isRollout(real, base.rollout)) return other
+    if (base !== undefined && paths.some((path) => isRollout(path, base.rollout))) return other
   }
   return undefined
 })

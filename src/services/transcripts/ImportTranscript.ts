@@ -103,13 +103,12 @@ const draftsAround = (one: Step): readonly [ReadonlyArray<Draft>, ReadonlyArray<
 /** Returns an entry with its results as the agent's model saw them. Their whole texts stay in it. */
 const asShown = Effect.fnUntraced(function* (
   entry: Entry,
-  shown: Readonly<Record<string, string>>
+  shown: ReadonlyMap<string, string>
 ): Effect.fn.Return<Entry, TokenCountError, TokenCounter> {
   const counter = yield* TokenCounter
   const bounded: Record<string, BoundedResult> = {}
   for (const [index, part] of entry.content.parts.entries()) {
-    const id = part.functionResponse?.id
-    const text = id !== undefined && Object.hasOwn(shown, id) ? shown[id] : undefined
+    const text = shown.get(part.functionResponse?.id ?? "")
     const handle = entry.handles[index]
     if (text === undefined || handle === undefined) continue
     const [tokens = 0] = yield* counter.count([boundedPart(part, handle, { text })])

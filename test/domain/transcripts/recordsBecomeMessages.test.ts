@@ -48,9 +48,10 @@ describe.each([...Object.keys(readers), "contents"])("%s", (name) => {
     const read = readRow(row)
     const aboutRead = drafts(read).map(({ at, model, origin, usage }) => ({ at, model, ...origin, usage }))
     assert.deepStrictEqual(JSON.parse(JSON.stringify(aboutRead)), about)
-    for (const { steps, unknown: _, ...transcript } of isDocument ? [read, documentOf(records)] : [read]) {
+    for (const { shown, steps, unknown: _, ...transcript } of isDocument ? [read, documentOf(records)] : [read]) {
       assert.deepStrictEqual(told({ ...transcript, steps }), row.told)
-      assert.deepStrictEqual(JSON.parse(JSON.stringify(transcript)), whole)
+      const all = { ...transcript, shown: shown && Object.fromEntries(shown) }
+      assert.deepStrictEqual(JSON.parse(JSON.stringify(all)), whole)
     }
   })
 })

@@ -190,6 +190,20 @@ layer(services)("a rollout that goes on from another one", (it) => {
     assert.isDefined(yield* goesOnFrom(link))
   })
 
+  it.effect("a link among Codex's sessions is read like the rollout, wherever the file lies", function* () {
+    const fs = yield* FileSystem.FileSystem
+    const path = yield* Path.Path
+    const home = yield* written
+    const store = yield* fs.makeTempDirectoryScoped()
+    for (const [at, name] of ["01/rollout-2026-01-01T00-00-00-a", "02/rollout-2026-01-02T00-00-00-b"].entries()) {
+      const [link, file] = [path.join(home, `sessions/2026/01/${name}.jsonl`), path.join(store, `${at}`)]
+      yield* fs.rename(link, file)
+      yield* fs.symlink(file, link)
+      if (at === 0) assert.isDefined(yield* goesOnFrom(link))
+      else assert.strictEqual((yield* load(link)).transcript?.steps.length, 4)
+    }
+  })
+
   it.effect("a file that another rollout goes on from is known", function* () {
     const path = yield* Path.Path
     const home = yield* written

@@ -109,7 +109,10 @@ describe.each(FormatName.literals)("a session written as %s", (format) => {
 })
 
 it.effect("shows a result as the agent's model saw it, and recalls it whole", services, function* () {
-  const shown = { c1: "<persisted-output>\nPreview: a line\n</persisted-output>", absent: "" }
+  const shown = new Map([
+    ["c1", "<persisted-output>\nPreview: a line\n</persisted-output>"],
+    ["absent", ""]
+  ])
   const events = yield* importTranscript({ ...transcript, steps: transcript.steps.slice(0, 3), shown })
   yield* Export.write("/w/talk.jsonl", "claude", events)
   const fs = yield* FileSystem.FileSystem
@@ -120,8 +123,13 @@ it.effect("shows a result as the agent's model saw it, and recalls it whole", se
   assert.notInclude(JSON.stringify(projectMessages(conversation)), "a line of a long result")
   assert.isBelow(viewTokens(conversation), 200)
   assert.deepStrictEqual(entries(conversation)[2]?.content, user(response("read", { output: large }, "c1")))
+  // A call may have the name of something that every object has.
+  const inherited = [model(call("read", {}, "constructor")), user(response("read", { output: large }, "constructor"))]
+  const steps = [...transcript.steps.slice(0, 3), ...inherited.map((content) => said(content, 4_000))]
+  const written = yield* Export.lines("claude", yield* importTranscript({ ...transcript, steps, shown }))
+  assert.strictEqual(written.filter((line) => line.includes("content-replacement")).length, 1)
   // A result that is shorter than what was shown stays.
-  const long = yield* importTranscript({ ...transcript, shown: { c1: large.repeat(2) } })
+  const long = yield* importTranscript({ ...transcript, shown: new Map([["c1", large.repeat(2)]]) })
   assert.notInclude(JSON.stringify(long), '"bounded"')
 })
 

@@ -479,7 +479,6 @@ export const claudeReader = (isLenient = false): LineReader => {
   return recordReader("expected a record: an object with a type", read, function* () {
     const whole = yield* transcript(tree, queue, cwd, skipped, isLenient)
     if (isProblem(whole)) return whole
-    const replaced = shown.size === 0 ? {} : { shown: Object.fromEntries(shown) }
-    return { ...whole, ...replaced, unknown: skipped.unknown("Claude Code", version) }
+    return { ...whole, ...(shown.size === 0 ? {} : { shown }), unknown: skipped.unknown("Claude Code", version) }
   })
 }

@@ -299,7 +299,7 @@ class TranscriptLines implements SessionLines {
     this.isResults = results
     this.last = uuid
     const replacements = draft.content.parts.flatMap(({ functionResponse }, part) => {
-      const replacement = this.transcript.shown?.[functionResponse?.id ?? ""]
+      const replacement = this.transcript.shown?.get(functionResponse?.id ?? "")
       const toolUseId = call(part)?.id
       return replacement === undefined || toolUseId === undefined
         ? []
