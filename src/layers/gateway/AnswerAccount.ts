@@ -45,7 +45,6 @@ export const accountAnswer = Effect.fnUntraced(
     const { learn, prices } = yield* Gateway
     const limiter = yield* TenantLimiter
     const counted = usageOf(wire[route.dialect].answers.usage, counts)
-    if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const usage: Usage = counted ?? {
       prompt: Math.ceil(estimated === undefined ? bodyBytes / bytesPerToken : estimated.total),
       answer: tokens,
@@ -54,6 +53,8 @@ export const accountAnswer = Effect.fnUntraced(
     }
     const { answer, cached, cacheWrite = 0, prompt, thoughts } = usage
     yield* limiter.tokens(account, prompt + answer + thoughts)
+    // After the charge, as it takes longer for a large request.
+    if (estimated !== undefined && counted !== undefined) yield* learn(model, estimated, counted.prompt)
     const kinds = { input: prompt - cached - cacheWrite, cached, written: cacheWrite, output: answer + thoughts }
     for (const [kind, amount] of Object.entries(kinds)) {
       if (amount > 0)

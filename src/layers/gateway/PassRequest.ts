@@ -33,8 +33,6 @@ export const passUnread = Effect.fnUntraced(function* (
 ) {
   const context = yield* Effect.context<Gateway | TenantLimiter>()
   if (answer.status === 200 && passing.route?.asks === "answer") {
-    // The texts of a request do not stay in memory as long as its answer.
-    if (estimated !== undefined) yield* Effect.forkDetach(Work.run(estimated.features()))
     meter(answer, (metered) => {
       Effect.runForkWith(context)(accountAnswer(passing, { ...metered, model, estimated }))
     })
@@ -103,6 +101,10 @@ export const pass = Effect.fnUntraced(function* (
   passing.holder.add(-body.bytes.length)
   body.bytes = Buffer.alloc(0)
   body.text = undefined
+  // The texts of a request do not stay in memory as long as its answer, and the end of that does not wait for their classes.
+  if (status === 200 && passing.route?.asks === "answer" && estimated !== undefined) {
+    yield* Effect.forkDetach(Work.run(estimated.features()))
+  }
   if (isChanged && declaration !== undefined && status === 200 && /event-stream|json/.test(typeOf(answer))) {
     return yield* passRelayed(passing, plan.sent, declaration.name, answer)
   }
