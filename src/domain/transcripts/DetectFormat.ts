@@ -95,13 +95,17 @@ const byKeys = (keys: ReadonlyArray<string>): SourceFormat | undefined => {
   return has("type") && has("timestamp") && has("message") ? "pi" : undefined
 }
 
+/** Whether a list of objects that begins with these keys is another program's: messages with `content`, or an export of ChatGPT. */
+const isForeignList = (keys: ReadonlyArray<string>): boolean =>
+  keys.length > 0 && !keys.includes("parts") && (keys.includes("content") || !keys.includes("role"))
+
 /** An event of Pi's `--mode json`, which begins like a session. */
 const piEvent = /^\{"type":"(?:agent|turn|message|tool_execution)_(?:start|update|end)"/m
 
 /** Detects the format of a file that begins with `head`; undefined when it cannot be told. */
 export const detectFormat = (head: string): SourceFormat | undefined => {
   const text = head.trimStart()
-  if (text.startsWith("[")) return "contents"
+  if (text.startsWith("[")) return isForeignList(topKeys(text.slice(1))) ? undefined : "contents"
   const lines = text.split("\n")
   // The first line of a multi-line document is not JSON, but its keys identify it.
   if (text.startsWith("{") && parsedOrUndefined(lines[0] ?? "") === undefined) {
