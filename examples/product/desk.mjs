@@ -124,7 +124,7 @@ const routes = {
     const { id, picture, text } = await bodyOf(request)
     // The message is stored when the head of the answer comes; its turn is followed with the session.
     const sent = await ask("POST", "/desk/messages", { id, text, ...(picture && { media: [picture] }) })
-    sent.body.cancel()
+    sent.body.cancel().catch(() => {})
     response.writeHead(sent.status).end()
   },
   "POST /decision": async (request, response) => {

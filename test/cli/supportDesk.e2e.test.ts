@@ -55,7 +55,11 @@ needs("Chromium")("the support desk", () => {
         const child = yield* Effect.acquireRelease(
           Effect.sync(() => spawn(process.execPath, [path.join(folder, "desk.mjs")], { env })),
           (desk) =>
-            Effect.promise(() => new Promise((resolve) => void (desk.once("exit", resolve), desk.kill("SIGTERM"))))
+            Effect.promise(async () => {
+              // One that has ended by itself sends no other event.
+              if (desk.exitCode !== null || desk.signalCode !== null) return
+              await new Promise((resolve) => void (desk.once("exit", resolve), desk.kill("SIGTERM")))
+            })
         )
         const url = yield* Effect.promise(
           () => new Promise<string>((resolve) => child.stdout.once("data", (line) => resolve(String(line).trim())))
