@@ -195,7 +195,7 @@ export const decodeClaude = (record: Json) => {
     ...(readerOf.get(kind) ?? attachedOrOther)(record),
     recordKind: kind,
     uuid: textAt(record, "uuid"),
-    /** The uuid that the records after it name, where the message was stored anew under another one (Claude Code since 2.1.3). */
+    /** The uuid that the records after it name, where the message was stored anew under another one (seen in Claude Code 2.1.332). */
     sentAs: textAt(record, "sentAsUuid"),
     /** null at a root, undefined when the record does not contain it. */
     parent: record.parentUuid === null ? null : textAt(record, "parentUuid"),
