@@ -33,7 +33,8 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
     case "UnrecognizedOption": {
       const { command = [], option, suggestions } = error
       const where = command.slice(1).join(" ")
-      const [nearest] = suggestions
+      // Of one letter, nothing is spelled alike: -o would be told that it means --to.
+      const [nearest] = option.startsWith("--") ? suggestions : []
       return `${where === "" ? "there is" : `${where} has`} no flag ${option}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
     }
     default:

@@ -61,6 +61,8 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
     /opencode cannot be changed in place; [^\n]*--out/
   ],
   [["compress", example, "--strategy", "best"], flag("compress", "--strategy", "best", `one of ${names}`)],
+  [["compress", example, "-o", "x"], /compress has no flag -o\n/],
+  [["compress", example, "--outt", "x"], /compress has no flag --outt; did you mean --out\?/],
   [["compress", example, "--threshold", "2"], flag("compress", "--threshold", "2", share)],
   [["compress", example, "--window", "-5"], flag("compress", "--window", "-5", count)],
   [
