@@ -141,20 +141,35 @@ const setup = Effect.gen(function* () {
   for (const file of globSync("node_modules/palimpsest/examples/library/*.ts", { cwd: lean })) {
     cpSync(path.join(lean, file), path.join(lean, path.basename(file)))
   }
+  const inside = path.join(lean, "node_modules", "palimpsest")
+  const documented = documentedIn(path.join(inside, "dist", "lib"))
+  for (const { code, name } of documented) writeFileSync(path.join(lean, name), code)
   return {
     cache,
     copy,
     manifest,
+    documented,
     lean,
     machine: yield* Effect.cached(
       project("machine", ["effect", "@effect/platform-node", "@google/genai", "@types/node"])
     ),
-    inside: path.join(lean, "node_modules", "palimpsest"),
+    inside,
     archive: path.join(folder, tarball),
     size: statSync(path.join(folder, tarball)).size,
     files: filesOf(readFileSync(path.join(folder, tarball)))
   }
 })
+
+/** The examples in the docstrings of declarations, as an editor shows them. */
+const documentedIn = (folder: string) =>
+  globSync("**/*.d.ts", { cwd: folder })
+    .sort()
+    .flatMap((file) => [
+      ...readFileSync(path.join(folder, file), "utf8").matchAll(
+        /\*\*Example\*\* \((.+)\)\n\s*\*\n\s*\* ```ts\n([^]*?)\n\s*\* ```/g
+      )
+    ])
+    .map(([, title = "", code = ""], at) => ({ name: `docs-${at}.ts`, title, code: code.replace(/^\s*\* ?/gm, "") }))
 
 /** Whether a copied example says that it needs more than the library. */
 const needsPlatform = (example: string) =>
@@ -416,7 +431,7 @@ describe("a fresh project", () => {
       skipLibCheck: false
     }
     const copied = globSync("*.ts", { cwd: lean })
-    const others = copied.filter((name) => name !== "every.ts" && needsPlatform(name))
+    const others = copied.filter((name) => examples.includes(name) && needsPlatform(name))
     const platform = yield* machine
     for (const name of others) cpSync(path.join(lean, name), path.join(platform, name))
     for (const [place, files] of [
@@ -425,6 +440,20 @@ describe("a fresh project", () => {
     ] as const) {
       writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
       succeeded(yield* node([installed("typescript", "bin", "tsc")], place), `tsc in ${place}`)
+    }
+  })
+
+  it.effect("runs the examples of its docstrings, each with the output that it promises", function* () {
+    const { documented, lean } = yield* fresh
+    assert.isAtLeast(documented.length, 50)
+    const turns = documented.map(({ name }) => `console.log("\\0")\nawait import("./${name}")\n`)
+    writeFileSync(path.join(lean, "docs.mjs"), turns.join(""))
+    const ended = yield* node(["docs.mjs"], lean)
+    succeeded(ended, "docs.mjs")
+    const printed = ended.stdout.split("\0\n").slice(1)
+    for (const [at, { code, title }] of documented.entries()) {
+      const promised = [...code.matchAll(/\/\/ => (.+)/g)].map(([, line]) => line)
+      assert.deepStrictEqual(printed[at]?.trimEnd().split("\n"), promised, title)
     }
   })
 

@@ -43,6 +43,22 @@ export { NothingToAsk } from "../services/chat/Turn.ts"
 /**
  * Opens the conversation of this key, which may be any text, until the scope closes. An unknown key begins a new one.
  *
+ * **Example** (Holding a conversation)
+ *
+ * ```ts
+ * import { Effect, Stream } from "effect"
+ * import { Chats, Palimpsest } from "palimpsest"
+ * import { ScriptedModel } from "palimpsest/testing"
+ *
+ * const program = Effect.gen(function* () {
+ *   const chat = yield* Chats.open("tenant/42")
+ *   const events = yield* Stream.runCollect(chat.send("When was the bridge built?"))
+ *   return events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join("")
+ * }).pipe(Effect.scoped)
+ * const Runtime = Palimpsest.layer({ model: ScriptedModel.layer(["In 1743."]) })
+ * console.log(await Effect.runPromise(Effect.provide(program, Runtime))) // => In 1743.
+ * ```
+ *
  * @category Functions
  * @since 0.1.0
  */

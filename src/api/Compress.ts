@@ -27,6 +27,24 @@ export type { CompressedTranscript, CompressTranscriptOptions } from "../service
  *
  * *Details*: the readers of the formats are loaded with the first call, so that a bundle of the other functions is small.
  *
+ * **Example** (Compressing the session of another agent)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compress, Palimpsest } from "palimpsest"
+ *
+ * const session = Array.from({ length: 40 }, (_, n) =>
+ *   JSON.stringify({
+ *     role: n % 2 === 0 ? "user" : "model",
+ *     parts: [{ text: `Message ${n}. ${"Of oak. ".repeat(60)}` }]
+ *   })
+ * ).join(",")
+ * const compressed = Compress.transcript(`[${session}]`, { limit: 4_000 }).pipe(
+ *   Effect.provide(Palimpsest.layer())
+ * )
+ * console.log((await Effect.runPromise(compressed)).outcome._tag) // => Compressed
+ * ```
+ *
  * @category Functions
  * @since 0.1.0
  */

@@ -55,6 +55,20 @@ export type Services = LanguageModel.LanguageModel | Recall | RecallHandler
  * handler is here. With `withConversation(key)` a conversation is kept in the `store` and continues after a restart; `home` or a `store` of your own makes that
  * durable. `layerWithServices` is the same over services that you compose yourself.
  *
+ * **Example** (Keeping the prompts of a language model within 8,000 tokens)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { ContextWindow } from "palimpsest"
+ * import { ScriptedLanguageModel } from "palimpsest/testing"
+ *
+ * const Provider = ScriptedLanguageModel.layer(["Hello."]) // the layer of your provider
+ * const Bounded = ContextWindow.layer({ window: 8_000 }).pipe(Layer.provide(Provider))
+ * const answer = LanguageModel.generateText({ prompt: "Hi" }).pipe(Effect.provide(Bounded))
+ * console.log((await Effect.runPromise(answer)).text) // => Hello.
+ * ```
+ *
  * @category Layers
  * @since 0.1.0
  */

@@ -56,13 +56,26 @@ export type ContextOf<O> = {
  * Everything that conversations, compressions and language models with a bounded window need, in one layer: every part has a default, and each can be
  * replaced.
  *
- * *Example*:
- *
- *     Palimpsest.layer({ model: GoogleModel.layerConfig, home: Home.layer("/var/lib/support") })
- *
  * *Details*: without options nothing leaves the process: sessions are kept in memory, code writes the snapshots, and no model answers. Errors,
  * requirements and further services are those of the layers that you pass, also of those that may be absent. Two layers in one program share only the
  * parts that you pass to both, such as one store; a `summarizer` is built for each.
+ *
+ * **Example** (Keeping chats in a database, in a window of 8,000 tokens)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Chats, Palimpsest } from "palimpsest"
+ * import { SqliteSessionStore } from "palimpsest/node"
+ * import { ScriptedModel } from "palimpsest/testing"
+ *
+ * const Support = Palimpsest.layer({
+ *   model: ScriptedModel.layer(["Yes."]), // AnthropicModel.layerConfig, with a key
+ *   store: SqliteSessionStore.layer(":memory:"),
+ *   chat: { model: "scripted", window: 8_000 }
+ * })
+ * const usage = Effect.flatMap(Chats.open("tenant/42"), (chat) => chat.usage).pipe(Effect.scoped)
+ * console.log((await Effect.runPromise(Effect.provide(usage, Support))).limit) // => 8000
+ * ```
  *
  * @category Layers
  * @since 0.1.0

@@ -380,7 +380,21 @@ export const frontMatter = (file: string): Result.Result<FrontMatter, FrontMatte
   })
 }
 
-/** Parses the agents that a file defines: one, or several remote agents if its front matter is a list. */
+/**
+ * Parses the agents that a file defines: one, or several remote agents if its front matter is a list.
+ *
+ * **Example** (Reading the definition of an agent)
+ *
+ * ```ts
+ * import { Result } from "effect"
+ * import { Agent } from "palimpsest"
+ *
+ * const file =
+ *   "---\nname: reviewer\ndescription: Reviews a change\ntools: [read_file]\n---\nRead the change, and say what is wrong."
+ * const read = Agent.parseDefinitions(file)
+ * console.log(Result.isSuccess(read) && read.success.map(({ name }) => name)) // => [ 'reviewer' ]
+ * ```
+ */
 export const parseDefinitions = (file: string): Result.Result<ReadonlyArray<AgentDefinition>, DefinitionProblem> => {
   const read = frontMatter(file)
   if (Result.isFailure(read)) return broken(read.failure)

@@ -248,7 +248,22 @@ const statuses: Readonly<Record<Outcome["_tag"], CompressionStatus>> = {
   Cancelled: "CANCELLED"
 }
 
-/** Returns the status of an outcome. */
+/**
+ * Returns the status of an outcome.
+ *
+ * **Example** (Naming what came of a compression)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compress, Compression, Palimpsest } from "palimpsest"
+ *
+ * const compressed = Compress.openAi([{ role: "user", content: "Hello" }]).pipe(
+ *   Effect.provide(Palimpsest.layer())
+ * )
+ * const { outcome } = await Effect.runPromise(compressed)
+ * console.log(Compression.statusOf(outcome)) // => NOOP
+ * ```
+ */
 export const statusOf = ({ _tag }: Pick<Outcome, "_tag">): CompressionStatus => statuses[_tag]
 
 /** Returns the tokens of the request before, and after; of an inflated one as it would have been. */
@@ -293,7 +308,29 @@ export const patchOf = (outcome: Outcome): Patch | undefined =>
     () => undefined
   )
 
-/** Returns the conversation after the outcome. Only a compression that changes something replaces it. */
+/**
+ * Returns the conversation after the outcome. Only a compression that changes something replaces it.
+ *
+ * **Example** (Going on with a compressed conversation)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compression, Content, Conversation, Palimpsest, Tokens } from "palimpsest"
+ *
+ * const drafts = Array.from({ length: 40 }, (_, n) => ({
+ *   content: (n % 2 === 0 ? Content.user : Content.model)(
+ *     Content.text(`Message ${n}. ${"Of oak. ".repeat(60)}`)
+ *   )
+ * }))
+ * const policy = { ...Compression.defaultPolicy, limit: Tokens.TokenCount.make(4_000) }
+ * const program = Effect.gen(function* () {
+ *   const request = yield* Compression.requestFor(drafts, policy)
+ *   const { outcome } = yield* Compression.Compression.use((compression) => compression.compress(request))
+ *   return Conversation.viewTokens(Compression.adopt(request.conversation, outcome))
+ * })
+ * console.log((await Effect.runPromise(Effect.provide(program, Palimpsest.layer()))) < 4_000) // => true
+ * ```
+ */
 export const adopt = (conversation: Conversation, outcome: Outcome): Conversation => {
   const patch = patchOf(outcome)
   return patch === undefined ? conversation : compressed(conversation, patch)

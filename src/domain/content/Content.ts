@@ -72,15 +72,50 @@ export const Content = Schema.declare(Schema.is(ContentShape), { title: "Content
 
 /** Makes a text part. */
 export const text = (value: string): Part => ({ text: value })
-/** Makes a message in the user's role. */
+/**
+ * Makes a message in the user's role.
+ *
+ * **Example** (Writing a question)
+ *
+ * ```ts
+ * import { Content } from "palimpsest"
+ *
+ * console.log(Content.user(Content.text("Why does the build fail?"))) // => { role: 'user', parts: [ { text: 'Why does the build fail?' } ] }
+ * ```
+ */
 export const user = (...parts: ReadonlyArray<Part>): Content => ({ role: "user", parts })
-/** Makes a message in the model's role. */
+/**
+ * Makes a message in the model's role.
+ *
+ * **Example** (Writing an answer with a call)
+ *
+ * ```ts
+ * import { Content } from "palimpsest"
+ *
+ * const answer = Content.model(
+ *   Content.text("Let me see."),
+ *   Content.call("read_file", { path: "build.log" }, "call-1")
+ * )
+ * console.log(answer.parts.filter(Content.isCall).length) // => 1
+ * ```
+ */
 export const model = (...parts: ReadonlyArray<Part>): Content => ({ role: "model", parts })
 /** Makes a tool call. Without an id, its response is found by name and order. */
 export const call = (name: string, args: unknown, id?: string): Part => ({
   functionCall: id === undefined ? { name, args } : { id, name, args }
 })
-/** Makes a tool response, with the id of its call if that has one. */
+/**
+ * Makes a tool response, with the id of its call if that has one.
+ *
+ * **Example** (Answering a call)
+ *
+ * ```ts
+ * import { Content } from "palimpsest"
+ *
+ * const answered = Content.user(Content.response("read_file", { output: "exit 2" }, "call-1"))
+ * console.log(Content.hasResponses(answered), answered.parts.map(Content.outputText)) // => true [ 'exit 2' ]
+ * ```
+ */
 export const response = (name: string, value: unknown, id?: string): Part => ({
   functionResponse: id === undefined ? { name, response: value } : { id, name, response: value }
 })
@@ -102,7 +137,18 @@ export const isText = (part: Part): part is Part & { readonly text: string } =>
 /** Whether any part is a tool response. */
 export const hasResponses = (content: Content): boolean => content.parts.some(isResponse)
 
-/** All plain text of a message, parts joined by a line break. */
+/**
+ * All plain text of a message, parts joined by a line break.
+ *
+ * **Example** (Reading the words of a message)
+ *
+ * ```ts
+ * import { Content } from "palimpsest"
+ *
+ * const answer = Content.model({ text: "The log first.", thought: true }, Content.text("A comma is missing."))
+ * console.log(Content.plainText(answer)) // => A comma is missing.
+ * ```
+ */
 export const plainText = (content: Content): string =>
   content.parts
     .filter(isText)

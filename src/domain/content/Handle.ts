@@ -48,5 +48,15 @@ export const matches = (handle: Handle, hash: Hash): boolean => hash.startsWith(
 
 const mention = /\bh_[a-z2-7]{10,52}\b/g
 
-/** The handles that a text mentions. */
+/**
+ * The handles that a text mentions.
+ *
+ * **Example** (Finding the handles that a message shows)
+ *
+ * ```ts
+ * import { Content } from "palimpsest"
+ *
+ * console.log(Content.mentions("the log is behind h_abcdefghij")) // => [ 'h_abcdefghij' ]
+ * ```
+ */
 export const mentions = (text: string): Array<Handle> => (text.match(mention) ?? []).map((name) => Handle.make(name))

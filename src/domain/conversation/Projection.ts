@@ -257,7 +257,28 @@ export class Projector {
   }
 }
 
-/** Returns the messages of the view as they are sent. */
+/**
+ * Returns the messages of the view as they are sent.
+ *
+ * **Example** (Writing the messages that a model gets)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compression, Content, Conversation, Palimpsest } from "palimpsest"
+ *
+ * // A call that nobody answered would be refused by a provider.
+ * const drafts = [
+ *   { content: Content.user(Content.text("Read the log.")) },
+ *   { content: Content.model(Content.call("read_file", { path: "build.log" }, "call-1")) },
+ *   { content: Content.user(Content.text("Never mind.")) }
+ * ]
+ * const { conversation } = await Effect.runPromise(
+ *   Effect.provide(Compression.requestFor(drafts), Palimpsest.layer())
+ * )
+ * const sent = Conversation.projectMessages(conversation).map(({ content }) => content)
+ * console.log(sent.some(Content.hasResponses)) // => true
+ * ```
+ */
 export const projectMessages = (self: Conversation): Array<SentMessage> => projectItems(view(self))
 
 /** `projectMessages` for any view items. Calls that the last of them leaves open stay open. */

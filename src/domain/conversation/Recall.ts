@@ -58,7 +58,24 @@ const candidates = function* (self: Recallable): Generator<readonly [Handle, () 
   for (const range of self.ranges) yield [range.handle, () => ({ form: "json", text: rangeText(range.entries) })]
 }
 
-/** Returns the exact content of this handle, or undefined. */
+/**
+ * Returns the exact content of this handle, or undefined.
+ *
+ * **Example** (Reading a message by its handle)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compression, Content, Conversation, Palimpsest } from "palimpsest"
+ *
+ * const drafts = [{ content: Content.user(Content.text("The port is 8080.")) }]
+ * const { conversation } = await Effect.runPromise(
+ *   Effect.provide(Compression.requestFor(drafts), Palimpsest.layer())
+ * )
+ * const all = Conversation.recallable(conversation)
+ * const handle = all.entries[0]?.handles[0] ?? ""
+ * console.log(Conversation.recall(all, handle)?.text) // => The port is 8080.
+ * ```
+ */
 export const recall = (self: Recallable, handle: string): Payload | undefined => {
   for (const [name, read] of candidates(self)) if (name === handle) return read()
   return undefined

@@ -257,7 +257,17 @@ export const modelLimits = (name: string): ModelLimits | undefined => {
   return key === undefined ? undefined : modelTable[key]
 }
 
-/** The window of a model in tokens, without asking the provider. */
+/**
+ * The window of a model in tokens, without asking the provider.
+ *
+ * **Example** (Looking up a window)
+ *
+ * ```ts
+ * import { Tokens } from "palimpsest"
+ *
+ * console.log(Tokens.tokenLimit("gemini-2.5-flash"), Tokens.tokenLimit("a-model-of-mine")) // => 1048576 32768
+ * ```
+ */
 export const tokenLimit = (name: string): number => modelLimits(name)?.window ?? assumedWindow
 
 /** Tokens kept for an answer without a requested length, and their largest share of a small window. */

@@ -553,7 +553,18 @@ const fill = Schema.decodeSync(Settings)
 /** Decoding takes a millisecond, so the result is cached for each file value. */
 const filled = new WeakMap<SettingsFile, Settings>()
 
-/** Fills in the defaults of everything unset. */
+/**
+ * Fills in the defaults of everything unset.
+ *
+ * **Example** (Filling in the defaults of settings)
+ *
+ * ```ts
+ * import { Settings } from "palimpsest"
+ *
+ * const { minGain, strategy } = Settings.withDefaults({ strategy: "gemini" })
+ * console.log(strategy, minGain) // => gemini 0
+ * ```
+ */
 export const withDefaults = (file: SettingsFile): Settings => {
   const strategy = file.strategy ?? defaultStrategy.name
   // The least gain depends on the strategy, and so do settings of the agent that the strategy is from.

@@ -107,7 +107,17 @@ export function* fittingPart(
   return { at: end, tokens: progress.cost === 0 ? 0 : roundedTokens(progress.cost / 100) }
 }
 
-/** Estimated tokens of a text, computed at once. */
+/**
+ * Estimated tokens of a text, computed at once.
+ *
+ * **Example** (Estimating a text)
+ *
+ * ```ts
+ * import { Tokens } from "palimpsest"
+ *
+ * console.log(Tokens.estimateText("Why does the build fail?")) // => 6
+ * ```
+ */
 export const estimateText = (text: string): number => tokensOf(text, scan(text, 0, text.length, beginning))
 
 /** Tokens of the protocol around a call or a response. */

@@ -182,6 +182,23 @@ const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.E
  * before their line; `<id>.title`, once it has a title; and `<id>.lock` while a process has it open. An append that succeeded
  * is on disk. One that failed or was interrupted left the log as it was; when even that cannot be restored, the log takes no
  * more appends until it is opened again, which cuts off the incomplete line.
+ *
+ * **Example** (Keeping sessions in a folder)
+ *
+ * ```ts
+ * import { Effect, Layer, Path } from "effect"
+ * import { Session } from "palimpsest"
+ * import { FileSessionStore, FileTempStore } from "palimpsest/node"
+ * import { MemoryFileSystem } from "palimpsest/testing"
+ *
+ * // On a disk, NodeServices.layer of @effect/platform-node takes the place of the two below.
+ * const Store = FileSessionStore.layer("/sessions").pipe(
+ *   Layer.provide(FileTempStore.folders),
+ *   Layer.provide([MemoryFileSystem.layer(), Path.layer])
+ * )
+ * const list = Session.SessionStore.use((store) => store.list)
+ * console.log(await Effect.runPromise(Effect.provide(list, Store))) // => []
+ * ```
  */
 export const layer = (
   directory: string

@@ -237,8 +237,17 @@ const answerTo = (behaviour: Behaviour, seed: number, request: ModelRequest): Mo
  * *Details*: the same seed and request give the same answer, byte for byte, in any order of calls. It never fails, and counts tokens
  * with the estimator.
  *
+ * **Example** (Testing that forged snapshots change nothing)
+ *
  * ```ts
+ * import { Effect } from "effect"
+ * import { Content, Models } from "palimpsest"
+ * import { AdversarialModel } from "palimpsest/testing"
+ *
+ * const request = { model: "any", contents: [Content.user(Content.text("Hello"))] }
+ * const answer = Models.Model.use((model) => model.generate(request))
  * const Adversary = AdversarialModel.layer(AdversarialModel.Altering.make({ share: 0.5 }), 42)
+ * console.log(Content.plainText((await Effect.runPromise(Effect.provide(answer, Adversary))).content)) // => Understood.
  * ```
  */
 export const layer = (behaviour: Behaviour, seed: number): Layer.Layer<Model> =>

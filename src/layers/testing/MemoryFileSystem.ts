@@ -439,6 +439,19 @@ export const make = Effect.fnUntraced(function* (
   })
 })
 
-/** `make` as a layer: a file system with these files and their parent folders. */
+/**
+ * `make` as a layer: a file system with these files and their parent folders.
+ *
+ * **Example** (Testing over files in memory)
+ *
+ * ```ts
+ * import { Effect, FileSystem } from "effect"
+ * import { MemoryFileSystem } from "palimpsest/testing"
+ *
+ * const read = FileSystem.FileSystem.use((fs) => fs.readFileString("/app/port.txt"))
+ * const files = MemoryFileSystem.layer({ "/app/port.txt": "8080" })
+ * console.log(await Effect.runPromise(Effect.provide(read, files))) // => 8080
+ * ```
+ */
 export const layer = (files: Readonly<Record<string, string | Uint8Array>> = {}): Layer.Layer<FileSystem.FileSystem> =>
   Layer.effect(FileSystem.FileSystem, make(files))

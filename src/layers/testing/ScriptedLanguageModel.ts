@@ -65,6 +65,20 @@ const isFailure = (step: Step): step is AiError.AiError => AiError.isAiError(ste
  * An `effect/ai` language model with scripted answers, for tests: the same script gives the same run. Requests are recorded in `Script`.
  * A call without a step left dies, so that the test notices it. Tools are resolved as with any other model. A stream emits one part at a
  * time, then hangs, fails or ends with its finish reason.
+ *
+ * **Example** (Testing a program of effect/ai without a network)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { ScriptedLanguageModel } from "palimpsest/testing"
+ *
+ * const answer = LanguageModel.generateText({ prompt: "When?" })
+ * const scripted = ScriptedLanguageModel.layer(
+ *   (request, index) => `call ${index}: ${request.prompt.content.length} message`
+ * )
+ * console.log((await Effect.runPromise(Effect.provide(answer, scripted))).text) // => call 0: 1 message
+ * ```
  */
 export const layer = (answers: Answers): Layer.Layer<LanguageModel.LanguageModel | Script> =>
   Layer.effectContext(

@@ -51,6 +51,24 @@ const isFailure = (step: Step | number): step is ModelError => step instanceof M
  * A model with scripted answers, for tests: the same script gives the same run. Calls are recorded in `Script`. A call of `generate` or
  * `stream` without a step left dies, so that the test notices it. A stream emits an answer line by line and then its finish reason.
  * `countTokens` returns the estimate, unless `count` returns another number or fails.
+ *
+ * **Example** (Testing a turn without a network)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Content, Models } from "palimpsest"
+ * import { ScriptedModel } from "palimpsest/testing"
+ *
+ * const busy = new Models.ModelError({ reason: new Models.RateLimitError({}) })
+ * const request = { model: "scripted", contents: [Content.user(Content.text("When?"))] }
+ * const twice = Effect.gen(function* () {
+ *   const model = yield* Models.Model
+ *   const first = yield* Effect.result(model.generate(request))
+ *   const second = yield* model.generate(request)
+ *   return [first._tag, Content.plainText(second.content)]
+ * })
+ * console.log(await Effect.runPromise(Effect.provide(twice, ScriptedModel.layer([busy, "In 1743."])))) // => [ 'Failure', 'In 1743.' ]
+ * ```
  */
 export const layer = (
   answers: Answers,

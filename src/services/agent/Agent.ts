@@ -32,6 +32,40 @@ import type { PendingCall } from "./ToolAnswer.ts"
  * - Calls that only read run in parallel. A call that changes something asks first and runs alone, after all calls before it.
  * - Before every turn the conversation is compressed if necessary, so that no request exceeds the window.
  * - Closing the stream ends the run.
+ *
+ * **Example** (Running an agent with a tool)
+ *
+ * ```ts
+ * import { Effect, Schema, Stream } from "effect"
+ * import { Agent, Chats, Content, Tools } from "palimpsest"
+ * import { Offline, ScriptedModel } from "palimpsest/testing"
+ *
+ * const lookUp = Tools.make({
+ *   name: "look_up",
+ *   description: "Looks up the year in which something was built.",
+ *   parameters: Schema.Struct({ what: Schema.String }),
+ *   result: Schema.Natural,
+ *   kind: "read",
+ *   run: () => Effect.succeed({ value: 1743 })
+ * })
+ * const script = ScriptedModel.layer([
+ *   {
+ *     content: Content.model(Content.call("look_up", { what: "bridge" }, "1")),
+ *     finishReason: "STOP",
+ *     usage: null
+ *   },
+ *   "It was built in 1743."
+ * ])
+ * const program = Effect.gen(function* () {
+ *   const chat = yield* Chats.open("bridge")
+ *   const events = yield* Stream.runCollect(
+ *     Agent.run({ name: "guide", chat, tools: [lookUp] }, "When was it built?")
+ *   )
+ *   return events.flatMap((event) => (event._tag === "Content" ? [event.text] : [])).join("")
+ * }).pipe(Effect.scoped)
+ * const Approval = Tools.Approval.layer({ mode: "none", granted: [] })
+ * console.log(await Effect.runPromise(program.pipe(Effect.provide([Offline.layerWithModel(script), Approval])))) // => It was built in 1743.
+ * ```
  */
 export const run = (
   profile: Profile,

@@ -88,6 +88,28 @@ const servicesOf = Effect.fnUntraced(function* ({ log }: ChatOptions) {
  * *Details*: history changes only here. A change first prepares everything that can wait or fail, without any effect
  * on the conversation; then it appends one event to the log and replaces the state, uninterruptibly. Reads never
  * wait. A second change at the same time fails with `ChatBusy`. Token counts use the model's tokenizer.
+ *
+ * **Example** (Compressing a conversation, and taking it back)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Chats, Content, Palimpsest } from "palimpsest"
+ *
+ * const drafts = Array.from({ length: 40 }, (_, n) => ({
+ *   content: (n % 2 === 0 ? Content.user : Content.model)(
+ *     Content.text(`Message ${n}. ${"Of oak. ".repeat(60)}`)
+ *   )
+ * }))
+ * const program = Effect.gen(function* () {
+ *   const chat = yield* Chats.open("bridge")
+ *   yield* chat.append(drafts)
+ *   const outcome = yield* chat.compress()
+ *   const [handle] = Content.mentions(JSON.stringify(yield* chat.contents))
+ *   const found = handle === undefined ? undefined : yield* chat.recall(handle)
+ *   console.log(outcome._tag, found !== undefined, yield* chat.undo) // => Compressed true true
+ * }).pipe(Effect.scoped)
+ * await Effect.runPromise(Effect.provide(program, Palimpsest.layer({ chat: { window: 8_000 } })))
+ * ```
  */
 export class Chat extends Context.Service<
   Chat,

@@ -78,6 +78,31 @@ const trusted = (runner: StrategyRunner): StrategyRunner =>
 /**
  * Compresses with this strategy, whatever the policy names. `Compression.compress` takes the runner from the registry; a
  * program with its own strategy calls this function with its runner.
+ *
+ * **Example** (Compressing by a strategy of your own)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compression, Content, Palimpsest } from "palimpsest"
+ *
+ * const lastTen = Compression.ownRunner({
+ *   name: Compression.OwnStrategyName.make("last-ten"),
+ *   description: "Keeps ten messages",
+ *   cut: (items) => items.length - 10,
+ *   write: (gone) => Effect.succeed(`${gone.length} earlier messages are left out.`)
+ * })
+ * const drafts = Array.from({ length: 40 }, (_, n) => ({
+ *   content: (n % 2 === 0 ? Content.user : Content.model)(
+ *     Content.text(`Message ${n}. ${"Of oak. ".repeat(60)}`)
+ *   )
+ * }))
+ * const program = Effect.gen(function* () {
+ *   const request = yield* Compression.requestFor(drafts)
+ *   const { outcome } = yield* Compression.compressWith(lastTen, { ...request, forced: true })
+ *   return outcome._tag
+ * })
+ * console.log(await Effect.runPromise(Effect.provide(program, Palimpsest.layer()))) // => Compressed
+ * ```
  */
 export const compressWith = Effect.fn("Compression.compress")(function* (
   strategyRunner: StrategyRunner,

@@ -191,17 +191,84 @@ const compressing =
       Effect.withSpan(name)
     )
 
-/** Compresses contents of the Gemini API. */
+/**
+ * Compresses contents of the Gemini API.
+ *
+ * **Example** (Compressing messages of the Gemini API)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compress, Content, Palimpsest } from "palimpsest"
+ *
+ * const history = Array.from({ length: 40 }, (_, n) => ({
+ *   role: n % 2 === 0 ? "user" : "model",
+ *   parts: [{ text: `Message ${n}. ${"It was built in 1743, of oak. ".repeat(20)}` }]
+ * }))
+ * const compressed = Compress.gemini(history, { limit: 4_000 }).pipe(Effect.provide(Palimpsest.layer()))
+ * const { messages, recall } = await Effect.runPromise(compressed)
+ * // What left is behind the handles that the messages show.
+ * const [handle = ""] = Content.mentions(JSON.stringify(messages))
+ * console.log(messages.length < 40, recall(handle) !== undefined) // => true true
+ * ```
+ */
 export const gemini = compressing("Compress.gemini", geminiCodec)
 
-/** Compresses messages of OpenAI's Chat Completions API and the many servers that implement it. */
+/**
+ * Compresses messages of OpenAI's Chat Completions API and the many servers that implement it.
+ *
+ * **Example** (Compressing messages of Chat Completions)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compress, Palimpsest } from "palimpsest"
+ *
+ * const history = Array.from({ length: 40 }, (_, n) => ({
+ *   role: n % 2 === 0 ? "user" : "assistant",
+ *   content: `Message ${n}. ${"It was built in 1743, of oak. ".repeat(20)}`
+ * }))
+ * const compressed = Compress.openAi(history, { limit: 4_000 }).pipe(Effect.provide(Palimpsest.layer()))
+ * const { messages, outcome } = await Effect.runPromise(compressed)
+ * console.log(outcome._tag, messages.at(-1) === history.at(-1)) // => Compressed true
+ * ```
+ */
 export const openAi = compressing("Compress.openAi", chatCompletionsCodec)
 
-/** Compresses input items of OpenAI's Responses API. Reasoning stays with the calls that it led to. */
+/**
+ * Compresses input items of OpenAI's Responses API. Reasoning stays with the calls that it led to.
+ *
+ * **Example** (Compressing items of OpenAI's Responses)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compress, Palimpsest } from "palimpsest"
+ *
+ * const items = Array.from({ length: 40 }, (_, n) => ({
+ *   type: "message",
+ *   role: n % 2 === 0 ? "user" : "assistant",
+ *   content: `Message ${n}. ${"It was built in 1743, of oak. ".repeat(20)}`
+ * }))
+ * const compressed = Compress.responses(items, { limit: 4_000 }).pipe(Effect.provide(Palimpsest.layer()))
+ * console.log((await Effect.runPromise(compressed)).outcome._tag) // => Compressed
+ * ```
+ */
 export const responses = compressing("Compress.responses", responsesCodec)
 
 /**
  * Compresses messages of Anthropic's Messages API. The system instruction is not one of them: pass its size as
  * `overhead`.
+ *
+ * **Example** (Compressing messages of Anthropic's API)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compress, Palimpsest } from "palimpsest"
+ *
+ * const history = Array.from({ length: 40 }, (_, n) => ({
+ *   role: n % 2 === 0 ? "user" : "assistant",
+ *   content: [{ type: "text", text: `Message ${n}. ${"It was built in 1743, of oak. ".repeat(20)}` }]
+ * }))
+ * const compressed = Compress.anthropic(history, { limit: 4_000 }).pipe(Effect.provide(Palimpsest.layer()))
+ * console.log((await Effect.runPromise(compressed)).outcome._tag) // => Compressed
+ * ```
  */
 export const anthropic = compressing("Compress.anthropic", anthropicCodec)

@@ -126,6 +126,20 @@ export const compress = Effect.fnUntraced(function* <K extends KnownConversation
  * The messages become the entries `e1`, `e2`, … of a conversation, with token counts and handles. Nothing is stored, and
  * earlier failures are not remembered. A message without an author belongs to the user or the model, by its role. The
  * request is not forced: below the policy's threshold nothing happens.
+ *
+ * **Example** (Planning a compression of your own messages)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Compression, Content, Palimpsest } from "palimpsest"
+ *
+ * const program = Effect.gen(function* () {
+ *   const request = yield* Compression.requestFor([{ content: Content.user(Content.text("Hello")) }])
+ *   const decision = yield* Compression.Compression.use((compression) => compression.plan(request))
+ *   return decision._tag
+ * })
+ * console.log(await Effect.runPromise(Effect.provide(program, Palimpsest.layer()))) // => Skip
+ * ```
  */
 export const requestFor = Effect.fn("Compression.requestFor")(function* (
   messages: ReadonlyArray<Draft>,

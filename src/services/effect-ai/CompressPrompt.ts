@@ -29,6 +29,24 @@ const groupsOf = (messages: ReadonlyArray<Prompt.Message>) =>
 /**
  * Compresses a prompt of `effect/ai`. System messages stay, and so do messages that `effect/ai` still has to process.
  * `ContextWindow.layer` does this for every call of a language model.
+ *
+ * **Example** (Compressing a prompt of effect/ai)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Prompt } from "effect/ai"
+ * import { Compress, Palimpsest } from "palimpsest"
+ *
+ * const history = Prompt.make(
+ *   Array.from({ length: 40 }, (_, n) => ({
+ *     role: n % 2 === 0 ? ("user" as const) : ("assistant" as const),
+ *     content: [{ type: "text" as const, text: `Message ${n}. ${"It was built in 1743, of oak. ".repeat(20)}` }]
+ *   }))
+ * )
+ * const compressed = Compress.prompt(history, { limit: 4_000 }).pipe(Effect.provide(Palimpsest.layer()))
+ * const { prompt } = await Effect.runPromise(compressed)
+ * console.log(prompt.content.length < history.content.length) // => true
+ * ```
  */
 export const prompt = Effect.fn("Compress.prompt")(function* (
   input: Prompt.RawInput,

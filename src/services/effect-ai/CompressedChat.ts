@@ -70,6 +70,25 @@ const isEdit = ({ drop, insert }: Patch): boolean => drop !== undefined && inser
  * *Details*: the history is compressed before a call if necessary; `history` and the exports hold the compressed history. Nothing is lost: all
  * messages stay in the session, can be recalled, and a compression can be undone. A call whose result is missing after an interruption is answered
  * before the next request. The caller may change the history: messages removed from it leave the view, and `undo` brings them back.
+ *
+ * **Example** (Holding a chat of effect/ai whose compressions can be undone)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Chat } from "effect/ai"
+ * import { CompressedChat, Palimpsest } from "palimpsest"
+ * import { ScriptedLanguageModel } from "palimpsest/testing"
+ *
+ * const Bridge = CompressedChat.CompressedChat.layer({ session: "bridge", window: 8_000 }).pipe(
+ *   Layer.provide(Palimpsest.layer())
+ * )
+ * const program = Effect.gen(function* () {
+ *   const chat = yield* Chat.Chat
+ *   const { text } = yield* chat.generateText({ prompt: "When was it built?" })
+ *   console.log(text, yield* (yield* CompressedChat.CompressedChat).undo) // => In 1743. false
+ * })
+ * await Effect.runPromise(program.pipe(Effect.provide([Bridge, ScriptedLanguageModel.layer(["In 1743."])])))
+ * ```
  */
 export class CompressedChat extends Context.Service<
   CompressedChat,

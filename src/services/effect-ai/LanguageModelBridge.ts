@@ -359,6 +359,22 @@ const callOptions = Effect.fnUntraced(function* (model: string | undefined, requ
  * `model` set, a request for another one fails with InvalidRequest; without it, the model name of the request is ignored. `generation` cannot be
  * passed on, because `effect/ai` leaves it to the provider's own configuration. `countTokens` uses the estimator, because `effect/ai` has no such
  * call.
+ *
+ * **Example** (Using a language model of effect/ai as a Model)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { Content, Models } from "palimpsest"
+ * import { ScriptedLanguageModel } from "palimpsest/testing"
+ *
+ * const Provider = ScriptedLanguageModel.layer(["In 1743."]) // the layer of your provider
+ * const Model = Models.layerFromLanguageModel({}).pipe(Layer.provide(Provider))
+ * const answer = Models.Model.use((model) =>
+ *   model.generate({ model: "theirs", contents: [Content.user(Content.text("When?"))] })
+ * )
+ * const { content } = await Effect.runPromise(Effect.provide(answer, Model))
+ * console.log(Content.plainText(content)) // => In 1743.
+ * ```
  */
 export const layerLanguageModel = (options: {
   readonly model?: string

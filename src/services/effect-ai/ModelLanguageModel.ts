@@ -242,7 +242,24 @@ const streamText =
       )
     })
 
-/** The `Model` as a language model of `effect/ai`. Its errors have the reasons that it gives, as `effect/ai` names them. */
+/**
+ * The `Model` as a language model of `effect/ai`. Its errors have the reasons that it gives, as `effect/ai` names them.
+ *
+ * **Example** (Using a Model as a language model of effect/ai)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { Models } from "palimpsest"
+ * import { ScriptedModel } from "palimpsest/testing"
+ *
+ * const Model = Models.layerLanguageModel({ model: "scripted" }).pipe(
+ *   Layer.provide(ScriptedModel.layer(["In 1743."]))
+ * )
+ * const answer = LanguageModel.generateText({ prompt: "When?" }).pipe(Effect.provide(Model))
+ * console.log((await Effect.runPromise(answer)).text) // => In 1743.
+ * ```
+ */
 export const layerLanguageModel = (
   options: LanguageModelOptions
 ): Layer.Layer<LanguageModel.LanguageModel, never, Model> =>

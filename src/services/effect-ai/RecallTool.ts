@@ -63,7 +63,25 @@ export const recallTool = Tool.make("recall", {
   failureMode: "return"
 })
 
-/** A toolkit with this tool only. `Toolkit.merge(mine, recallToolkit)` adds it to others. */
+/**
+ * A toolkit with this tool only. `Toolkit.merge(mine, recallToolkit)` adds it to others.
+ *
+ * **Example** (Giving a model the tool that reads what left its window)
+ *
+ * ```ts
+ * import { Effect, Layer } from "effect"
+ * import { LanguageModel } from "effect/ai"
+ * import { ContextWindow } from "palimpsest"
+ * import { ScriptedLanguageModel } from "palimpsest/testing"
+ *
+ * const Provider = ScriptedLanguageModel.layer([
+ *   [{ type: "tool-call", id: "1", name: "recall", params: { grep: "bridge" } }]
+ * ])
+ * const Bounded = ContextWindow.layer({ window: 8_000 }).pipe(Layer.provide(Provider))
+ * const answer = LanguageModel.generateText({ prompt: "Hi", toolkit: ContextWindow.recallToolkit })
+ * console.log((await Effect.runPromise(Effect.provide(answer, Bounded))).toolResults.length) // => 1
+ * ```
+ */
 export const recallToolkit = Toolkit.make(recallTool)
 
 /** The handler of the tool. */

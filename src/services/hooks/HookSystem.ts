@@ -82,6 +82,29 @@ export interface Hook {
 
 /**
  * Sends events to hooks and merges their answers. Never fails, and never waits for a hook longer than its time limit.
+ *
+ * **Example** (Refusing compressions for a while)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Chats, Content, Hooks, Palimpsest } from "palimpsest"
+ *
+ * const program = Effect.gen(function* () {
+ *   const hooks = yield* Hooks.HookSystem
+ *   yield* hooks.subscribe("keeper", (event) =>
+ *     Effect.succeed(
+ *       event._tag === "PreCompress" ? { decision: "block" as const, reason: "someone reads it" } : {}
+ *     )
+ *   )
+ *   const chat = yield* Chats.open("bridge")
+ *   const drafts = Array.from({ length: 40 }, (_, n) => ({
+ *     content: Content.user(Content.text(`Of oak. ${n}`.repeat(60)))
+ *   }))
+ *   yield* chat.append(drafts)
+ *   return (yield* chat.compress())._tag
+ * }).pipe(Effect.scoped)
+ * console.log(await Effect.runPromise(Effect.provide(program, Palimpsest.layer({ chat: { window: 8_000 } })))) // => Noop
+ * ```
  */
 export class HookSystem extends Context.Service<
   HookSystem,

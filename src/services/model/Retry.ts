@@ -3,7 +3,19 @@ import type { ModelError } from "./Model.ts"
 
 /** Which failed calls of a model are made again, how often, and after which delays. */
 
-/** Whether the same call may succeed later. */
+/**
+ * Whether the same call may succeed later.
+ *
+ * **Example** (Deciding whether to ask again)
+ *
+ * ```ts
+ * import { Models } from "palimpsest"
+ *
+ * const busy = new Models.ModelError({ reason: new Models.RateLimitError({}) })
+ * const wrong = new Models.ModelError({ reason: new Models.InvalidRequestError({ detail: "no such field" }) })
+ * console.log(Models.isRetryable(busy), Models.isRetryable(wrong)) // => true false
+ * ```
+ */
 export const isRetryable = ({ reason }: ModelError): boolean =>
   reason._tag === "NetworkError" || reason._tag === "RateLimitError" || reason._tag === "InternalProviderError"
 

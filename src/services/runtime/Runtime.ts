@@ -18,13 +18,7 @@ import * as SessionOpening from "./SessionOpening.ts"
  * (`RuntimeError`); notices, approvals and questions reach the handlers that you pass. What it started (processes, MCP servers,
  * locks) ends with the scope. Nothing here prints.
  *
- * *Example* (see examples/library/runtime.ts):
- *
- *     const program = Effect.gen(function* () {
- *       const agent = yield* Runtime.Runtime
- *       yield* agent.send("What is in this folder?").pipe(Stream.runForEach((event) => Effect.log(event._tag)))
- *     })
- *     const agent = Runtime.layer({ approve: "edits" }).pipe(Layer.provide(LiveRuntime.layer({ folder: "/app" })))
+ * A whole program: examples/library/runtime.ts.
  */
 
 /** Options of a runtime. What is absent comes from the settings. */

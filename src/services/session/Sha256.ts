@@ -11,7 +11,19 @@ const bytesOf = (value: Uint8Array | string): Uint8Array => (typeof value === "s
 /** The hash of small data, computed at once: 8 KiB take microseconds. */
 export const hashSync = (value: Uint8Array | string): Hash => hashOf(Sha256.digestOf(bytesOf(value)))
 
-/** The hash of bytes or of a text (in UTF-8): what names a blob. Large ones are hashed in slices, between which the fiber can be interrupted. */
+/**
+ * The hash of bytes or of a text (in UTF-8): what names a blob. Large ones are hashed in slices, between which the fiber can be interrupted.
+ *
+ * **Example** (Naming content by its hash)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Content, Session } from "palimpsest"
+ *
+ * const name = await Effect.runPromise(Session.hash("a long output"))
+ * console.log(Content.matches(Content.handleOf(name), name)) // => true
+ * ```
+ */
 export const hash = Effect.fnUntraced(function* (value: Uint8Array | string): Effect.fn.Return<Hash> {
   if (value.length <= slice) return hashSync(value)
   const bytes = bytesOf(value)

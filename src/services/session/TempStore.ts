@@ -125,17 +125,25 @@ export class TempStore extends Context.Service<
   /**
    * Makes a store of somewhere that keeps bytes by name. Hashes, checks and the search by handle are here, and bytes are copied in and out.
    *
-   * *Example*: blobs in a `Map`.
+   * **Example** (Keeping blobs in a Map)
    *
-   *     const blobs = new Map<string, Uint8Array>()
-   *     const layer = Layer.succeed(
-   *       TempStore,
-   *       TempStore.fromBlobs({
-   *         put: (hash, bytes) => Effect.sync(() => blobs.set(hash, bytes)),
-   *         get: (hash) => Effect.sync(() => blobs.get(hash)),
-   *         find: (prefix) => Effect.sync(() => [...blobs.keys()].filter((hash) => hash.startsWith(prefix)))
-   *       })
-   *     )
+   * ```ts
+   * import { Effect, Layer } from "effect"
+   * import { Session } from "palimpsest"
+   *
+   * const blobs = new Map<string, Uint8Array>()
+   * const Store = Layer.succeed(
+   *   Session.TempStore,
+   *   Session.TempStore.fromBlobs({
+   *     put: (hash, bytes) => Effect.sync(() => blobs.set(hash, bytes)),
+   *     get: (hash) => Effect.sync(() => blobs.get(hash)),
+   *     find: (prefix) => Effect.sync(() => [...blobs.keys()].filter((hash) => hash.startsWith(prefix)))
+   *   })
+   * )
+   * const stored = Session.TempStore.use((store) => store.put(new TextEncoder().encode("a long output")))
+   * await Effect.runPromise(Effect.provide(stored, Store))
+   * console.log(blobs.size) // => 1
+   * ```
    */
   static readonly fromBlobs = (blobs: Blobs): TempStore["Service"] => ({
     hash,

@@ -81,7 +81,26 @@ export class Telemetry extends Context.Service<
     readonly recent: Effect.Effect<RecentActivity>
   }
 >()("palimpsest/services/telemetry/Telemetry") {
-  /** Telemetry with these options. */
+  /**
+   * Telemetry with these options.
+   *
+   * **Example** (Recording what happens in a chat)
+   *
+   * ```ts
+   * import { Effect, Stream } from "effect"
+   * import { Chats, Palimpsest, Records } from "palimpsest"
+   * import { ScriptedModel } from "palimpsest/testing"
+   *
+   * const program = Effect.gen(function* () {
+   *   const telemetry = Records.Telemetry.make({ sinks: [], buffer: 10, prompts: false, logs: false })
+   *   const chat = yield* Chats.open("bridge")
+   *   yield* Stream.runDrain(telemetry.watch("bridge", "When?", chat.send("When?")))
+   *   return (yield* telemetry.recent).records.map(({ name }) => name)
+   * }).pipe(Effect.scoped)
+   * const Runtime = Palimpsest.layer({ model: ScriptedModel.layer(["In 1743."]) })
+   * console.log(await Effect.runPromise(Effect.provide(program, Runtime))) // => [ 'request', 'turn' ]
+   * ```
+   */
   static readonly make = ({ buffer, logs, prompts, sinks }: TelemetryOptions): Telemetry["Service"] => {
     const held = new ActivityBuffer(buffer)
     const failing = new Set<Sink>()

@@ -186,7 +186,22 @@ export const requestParts = (request: ModelRequest): ReadonlyArray<Part> => [
   ...contentParts(request)
 ]
 
-/** The estimated tokens of a request's contents, for models that cannot count. */
+/**
+ * The estimated tokens of a request's contents, for models that cannot count.
+ *
+ * **Example** (Estimating a request)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Content, Tokens } from "palimpsest"
+ *
+ * const request = {
+ *   model: "gemini-2.5-flash",
+ *   contents: [Content.user(Content.text("Why does the build fail?"))]
+ * }
+ * console.log(await Effect.runPromise(Tokens.estimateContents(request))) // => 6
+ * ```
+ */
 export const estimateContents = Effect.fnUntraced(function* (request: ModelRequest): Effect.fn.Return<number> {
   let tokens = 0
   for (const part of contentParts(request)) tokens += yield* Work.run(partTokens(part, outputText(part)))
@@ -206,6 +221,20 @@ export interface RequestCount {
 /**
  * Counts a whole request. The model counts the contents; if that fails, the upper bound is used, and the result holds the failure. A count by the
  * model is learned. Never fails; interruptible.
+ *
+ * **Example** (Counting before a request is sent)
+ *
+ * ```ts
+ * import { Effect } from "effect"
+ * import { Content, Palimpsest, Tokens } from "palimpsest"
+ * import { ScriptedModel } from "palimpsest/testing"
+ *
+ * const request = { model: "scripted", contents: [Content.user(Content.text("Why does the build fail?"))] }
+ * const counted = Tokens.countRequest(request).pipe(
+ *   Effect.provide(Palimpsest.layer({ model: ScriptedModel.layer([]) }))
+ * )
+ * console.log(await Effect.runPromise(counted)) // => { tokens: 6, by: 'model', countError: null }
+ * ```
  */
 export const countRequest = Effect.fn("Calibrations.countRequest")(function* (
   request: ModelRequest

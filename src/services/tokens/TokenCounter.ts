@@ -22,6 +22,19 @@ export class TokenCounter extends Context.Service<
   /**
    * Provides a counter of your own: a function of a text, for example a tokenizer. Tool results count as their texts,
    * other parts as their JSON; media are estimated. A count that is not a number, or is negative, is a failure.
+   *
+   * **Example** (Counting with a tokenizer of your own)
+   *
+   * ```ts
+   * import { Effect } from "effect"
+   * import { Content, Tokens } from "palimpsest"
+   *
+   * const Words = Tokens.TokenCounter.layer((text) => text.split(" ").length)
+   * const counted = Tokens.TokenCounter.use((counter) =>
+   *   counter.count([Content.text("Why does the build fail?")])
+   * )
+   * console.log(await Effect.runPromise(Effect.provide(counted, Words))) // => [ 5 ]
+   * ```
    */
   static readonly layer = (count: (text: string) => number): Layer.Layer<TokenCounter> =>
     Layer.succeed(TokenCounter, {

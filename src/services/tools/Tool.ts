@@ -189,6 +189,23 @@ export interface PreparedOptions<P extends Schema.Constraint, S extends Schema.C
  *
  * For most tools. Use `makePrepared` where the question needs work that the run should not repeat, and `fromToolkit` for tools
  * that exist as an `effect/ai` toolkit.
+ *
+ * **Example** (Making a tool)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Tools } from "palimpsest"
+ *
+ * const lookUp = Tools.make({
+ *   name: "look_up",
+ *   description: "Looks up the year in which something was built.",
+ *   parameters: Schema.Struct({ what: Schema.String }),
+ *   result: Schema.Natural,
+ *   kind: "read",
+ *   run: ({ what }) => Effect.succeed({ value: what === "bridge" ? 1743 : 0 })
+ * })
+ * console.log(lookUp.name, lookUp.kind) // => look_up read
+ * ```
  */
 export const make = <
   P extends Schema.ConstraintCodec<unknown, unknown>,
@@ -265,6 +282,21 @@ export interface FromToolkit {
 /**
  * The tools of an `effect/ai` toolkit. Their handlers run with the services of the caller; preliminary results are shown as
  * progress, and a failure of a handler is the answer to the model.
+ *
+ * **Example** (Giving an agent the tools of an effect/ai toolkit)
+ *
+ * ```ts
+ * import { Effect, Schema } from "effect"
+ * import { Tool, Toolkit } from "effect/ai"
+ * import { Tools } from "palimpsest"
+ *
+ * const Years = Toolkit.make(
+ *   Tool.make("look_up", { parameters: Schema.Struct({ what: Schema.String }), success: Schema.Natural })
+ * )
+ * const YearsLayer = Years.toLayer({ look_up: () => Effect.succeed(1743) })
+ * const tools = Effect.flatMap(Years, (toolkit) => Tools.fromToolkit(toolkit)).pipe(Effect.provide(YearsLayer))
+ * console.log((await Effect.runPromise(tools)).map(({ name }) => name)) // => [ 'look_up' ]
+ * ```
  */
 export const fromToolkit = Effect.fnUntraced(function* <Tools extends Record<string, AiTool.Any>>(
   toolkit: Toolkit.WithHandler<Tools>,

@@ -216,6 +216,26 @@ export class Summarizer extends Context.Service<
    * Provides a summarizer of your own: a function that returns a text. The workflow verifies the text, adds what it
    * omitted and cuts it to the budget. When the function fails, code writes the snapshot if the request allows it
    * (`fallback`), and the outcome gives the reason (`degraded`); the same when it takes longer than 3 minutes.
+   *
+   * **Example** (Writing the snapshots yourself)
+   *
+   * ```ts
+   * import { Effect } from "effect"
+   * import { Compress, Compression, Palimpsest } from "palimpsest"
+   *
+   * const Mine = Compression.Summarizer.layer(() =>
+   *   Effect.succeed("<state_snapshot><overall_goal>Mend the bridge.</overall_goal></state_snapshot>")
+   * )
+   * const history = Array.from({ length: 40 }, (_, n) => ({
+   *   role: n % 2 === 0 ? "user" : "assistant",
+   *   content: `Message ${n}. ${"It was built in 1743, of oak. ".repeat(20)}`
+   * }))
+   * const compressed = Compress.openAi(history, { limit: 4_000 }).pipe(
+   *   Effect.provide(Palimpsest.layer({ summarizer: Mine }))
+   * )
+   * const { outcome } = await Effect.runPromise(compressed)
+   * console.log(outcome._tag === "Compressed" && outcome.snapshot.includes("Mend the bridge.")) // => true
+   * ```
    */
   static readonly layer = <E = never, R = never>(
     write: (request: SummaryRequest) => Effect.Effect<string, E, R>
