@@ -6,10 +6,10 @@
  *
  * It needs no key and no network, because code writes the snapshots. It prints:
  *
- *   Chat Completions   180 messages, now …; … of … handles read back
- *   Responses          180 messages, now …; … of … handles read back
- *   Anthropic          180 messages, now …; … of … handles read back
- *   Gemini             180 messages, now …; … of … handles read back
+ *   Chat Completions   180 messages, now …; 0 of … handles read nothing
+ *   Responses          180 messages, now …; 0 of … handles read nothing
+ *   Anthropic          180 messages, now …; 0 of … handles read nothing
+ *   Gemini             180 messages, now …; 0 of … handles read nothing
  */
 import { Console, Effect } from "effect"
 import { Compress, Content, Palimpsest } from "palimpsest"
@@ -63,8 +63,8 @@ const program = Effect.gen(function* () {
       recall = next.recall
     }
     const handles = Content.mentions(JSON.stringify(kept))
-    const read = handles.filter((handle) => recall(handle) !== undefined)
-    yield* Console.log(`${shape.padEnd(18)} 180 messages, now ${kept.length}; ${read.length} of ${handles.length} handles read back`)
+    const dead = handles.filter((handle) => recall(handle) === undefined)
+    yield* Console.log(`${shape.padEnd(18)} 180 messages, now ${kept.length}; ${dead.length} of ${handles.length} handles read nothing`)
   }
 })
 
