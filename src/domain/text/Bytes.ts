@@ -98,3 +98,7 @@ export const lastUnits = (text: string, length: number): string => {
 /** Truncates a text to `maxChars` characters and appends `…` if something was cut off. */
 export const clipped = (text: string, maxChars: number): string =>
   text.length <= maxChars ? text : `${firstUnits(text, maxChars)}…`
+
+/** Counts the line breaks in bytes. */
+export const lineBreaks = (bytes: Uint8Array): number =>
+  bytes.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)

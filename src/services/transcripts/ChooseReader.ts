@@ -1,4 +1,5 @@
 import { Context, Effect } from "effect"
+import { lineBreaks } from "../../domain/text/Bytes.ts"
 import { sizeText } from "../../domain/text/NumberText.ts"
 import { claudeReader } from "../../domain/transcripts/claude/ClaudeReader.ts"
 import { codexReader } from "../../domain/transcripts/codex/CodexReader.ts"
@@ -116,7 +117,7 @@ const checkMemory = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, TranscriptError> {
   if (bytes === undefined || (shortens && format === "palimpsest")) return
   const sample = head.subarray(0, sampleBytes)
-  const lines = (bytes / sample.length) * sample.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
+  const lines = (bytes / sample.length) * lineBreaks(sample)
   const memory = memoryCost.least + memoryCost.byte * bytes + memoryCost.line * lines
   const limit = yield* MemoryLimit
   if (limit !== undefined && memory > limit) {

@@ -1,9 +1,9 @@
-import { Context, Effect, FileSystem, Layer, type PlatformError, Stdio, Stream } from "effect"
-import { joinBytes } from "../../domain/text/Bytes.ts"
+import { Context, Effect, FileSystem, Layer, type PlatformError, type Scope, Sink, Stdio, Stream } from "effect"
+import { joinBytes, lineBreaks } from "../../domain/text/Bytes.ts"
 import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
-import { bytesIn, earlierParts, missingRecords } from "./CodexHistory.ts"
+import { bytesIn, earlierParts, missingRecords, type RecordsPart } from "./CodexHistory.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { SessionDatabase } from "./SessionDatabase.ts"
 import { errorAt, transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -13,8 +13,6 @@ import { maxLineBytes, type TranscriptReader } from "./TranscriptReader.ts"
 const chunkBytes = 1024 * 1024
 /** Bytes from which the format is detected. */
 const headBytes = 64 * 1024
-
-const lineBreaks = (bytes: Uint8Array): number => bytes.reduce((count, byte) => (byte === 10 ? count + 1 : count), 0)
 
 const kinds: Readonly<Record<string, string>> = {
   Directory: "is a directory",
@@ -48,6 +46,42 @@ const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
   return { bytes: Stream.mapError(fs.stream(path, { chunkSize: chunkBytes }), fail), size: Number(size) }
 })
 
+/** Returns whether the chunks so far tell the format. It is detected from whole records, and the first one may be long. */
+const tellsFormat = (): ((chunk: Uint8Array) => boolean) => {
+  let size = 0
+  let hasLine = false
+  return (chunk) => {
+    size += chunk.length
+    hasLine = hasLine || chunk.includes(10)
+    return size >= headBytes && (hasLine || size > maxLineBytes)
+  }
+}
+
+/** Where lines come from: the lines before them of all that is read, and what their own numbers are less. */
+interface LinesOf {
+  readonly path: string
+  readonly after: number
+  readonly less: number
+}
+
+/** Reads the records of other files that a file goes on from, after its first one. Adds which lines are from where. */
+const readEarlier = Effect.fnUntraced(function* (
+  path: string,
+  parts: ReadonlyArray<RecordsPart>,
+  reader: TranscriptReader,
+  files: Array<LinesOf>
+) {
+  let lines = 1
+  for (const part of parts) {
+    files.push({ path: part.file, after: lines, less: part.from === 0 ? lines : lines - 1 })
+    yield* Stream.runForEach(bytesIn(part), (chunk) => {
+      lines += lineBreaks(chunk)
+      return reader.push(chunk)
+    })
+  }
+  if (lines > 1) files.push({ path, after: lines, less: lines - 1 })
+})
+
 /**
  * Reads a conversation from a file, from standard input (`-`) or from an agent's database, in any of the formats. Writes nothing, and can be interrupted
  * between any two chunks. Fails with a `TranscriptError` and nothing else.
@@ -55,68 +89,42 @@ const bytesOf = Effect.fnUntraced(function* (path: string): Effect.fn.Return<
 export const load = Effect.fn("Transcripts.load")(function* (
   path: string,
   options: LoadOptions = {}
-): Effect.fn.Return<Loaded, TranscriptError, LoadRequirements> {
-  const { bytes, size: fileSize } = yield* bytesOf(path)
+): Effect.fn.Return<Loaded, TranscriptError, LoadRequirements | Scope.Scope> {
+  const { bytes, size } = yield* bytesOf(path)
   const report = yield* ReportProgress
-  const head: Array<Uint8Array> = []
-  let size = 0
-  let hasLine = false
-  let reader: TranscriptReader | undefined
-  /** Records that stand in another file, which is not there. */
-  const missing: Record<string, number> = {}
-  /** Where lines come from that stand after the records of another file: the lines before them here, and what their own numbers are less. */
-  const places: Array<{ readonly path: string; readonly after: number; readonly less: number }> = []
-  /** Names the file and the line of an error where they are others than those of all lines together. */
-  const inItsFile = Effect.mapError((error: TranscriptError) => {
-    const place = places.findLast(({ after }) => after < error.line)
-    return place === undefined ? error : errorAt(place.path, error.line - place.less, error)
+  let done = 0
+  const chunks = Stream.tap(bytes, (chunk) => {
+    done += chunk.length
+    report({ done, total: size, unit: "bytes" })
+    return Effect.yieldNow
   })
-  /** Chooses the reader and gives it the bytes read so far. */
-  const begin = Effect.fnUntraced(function* () {
-    const whole = joinBytes(head)
-    const firstEnd = whole.indexOf(10) + 1
-    const hasFile = fileSize !== undefined || path === "-"
-    const earlier = hasFile ? yield* earlierParts(path, whole.subarray(0, firstEnd)) : { parts: [] }
-    const earlierBytes = earlier.parts.reduce((sum, { from, to }) => sum + to - from, 0)
-    const allBytes = fileSize === undefined ? undefined : fileSize + earlierBytes
-    const chosen = yield* chooseReader(path, whole, options, allBytes)
-    reader = chosen
-    if (earlier.missing !== undefined) {
-      if (options.lenient !== true) return yield* missingRecords(path, earlier.missing)
-      missing[`records of the rollout ${earlier.missing}, which is missing or was changed`] = 1
-    }
-    yield* chosen.push(whole.subarray(0, firstEnd))
-    let lines = 1
-    for (const part of earlier.parts) {
-      places.push({ path: part.file, after: lines, less: part.from === 0 ? lines : lines - 1 })
-      yield* Stream.runForEach(bytesIn(part), (chunk) => {
-        lines += lineBreaks(chunk)
-        return chosen.push(chunk)
-      })
-    }
-    if (lines > 1) places.push({ path, after: lines, less: lines - 1 })
-    yield* chosen.push(whole.subarray(firstEnd))
-    return chosen
-  })
-  yield* Stream.runForEach(
-    bytes,
-    Effect.fnUntraced(function* (chunk: Uint8Array) {
-      size += chunk.length
-      report({ done: size, total: fileSize, unit: "bytes" })
-      if (reader === undefined) {
-        head.push(chunk)
-        hasLine = hasLine || chunk.includes(10)
-        // The format is detected from whole records, and the first record may be long.
-        if (size >= headBytes && (hasLine || size > maxLineBytes)) yield* begin()
-      } else yield* reader.push(chunk)
-      yield* Effect.yieldNow
+  const [begun, rest] = yield* Stream.peel(chunks, Sink.takeUntil(tellsFormat()))
+  const head = joinBytes(begun)
+  const firstEnd = head.indexOf(10) + 1
+  const hasFile = size !== undefined || path === "-"
+  const { missing, parts } = hasFile ? yield* earlierParts(path, head.subarray(0, firstEnd)) : { parts: [] }
+  const earlierBytes = parts.reduce((sum, { from, to }) => sum + to - from, 0)
+  const reader = yield* chooseReader(path, head, options, size === undefined ? undefined : size + earlierBytes)
+  if (missing !== undefined && options.lenient !== true) return yield* missingRecords(path, missing)
+  const files: Array<LinesOf> = []
+  const read = yield* reader.push(head.subarray(0, firstEnd)).pipe(
+    Effect.andThen(readEarlier(path, parts, reader, files)),
+    Effect.andThen(reader.push(head.subarray(firstEnd))),
+    Effect.andThen(Stream.runForEach(rest, reader.push)),
+    Effect.andThen(reader.end),
+    // Names the file and the line of an error where they are others than those of all lines together.
+    Effect.mapError((error) => {
+      const lines = files.findLast(({ after }) => after < error.line)
+      return lines === undefined ? error : errorAt(lines.path, error.line - lines.less, error)
     })
-  ).pipe(inItsFile)
-  const chosen = reader ?? (yield* inItsFile(begin()))
-  const read = yield* inItsFile(chosen.end)
-  const loaded: Loaded = { ...read, skipped: { ...read.skipped, ...missing }, bytes: size, sidecar: undefined }
+  )
+  const skipped =
+    missing === undefined
+      ? read.skipped
+      : { ...read.skipped, [`records of the rollout ${missing}, which is missing or was changed`]: 1 }
+  const loaded: Loaded = { ...read, skipped, bytes: done, sidecar: undefined }
   return loaded.format === "palimpsest" || path === "-" ? loaded : yield* withSidecar(path, loaded)
-})
+}, Effect.scoped)
 
 /**
  * Reads the session log beside a file that this program wrote in another agent's format. While the file is unchanged, the
