@@ -110,6 +110,103 @@ const printToken = Effect.fnUntraced(function* (tenant: string, isJson: boolean)
   yield* Output.notice(`this token is shown only now; add its hash to "serve": {"tokens": [${line}]} in settings.json`)
 })
 
+const flags = {
+  host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
+  port: ListenAddress.port(4400),
+  model: Input.optional(Flag.String("model"), "Model of new sessions"),
+  store: Input.optional(
+    Flag.String("store").pipe(Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE"))),
+    "Where to store sessions: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
+  ),
+  runner: Input.flag("runner", "Only run sessions; another process serves the API"),
+  front: Input.flag("front", "Only serve the API; other processes run the sessions"),
+  address: Input.optional(
+    Flag.String("address").pipe(Flag.withMetavar("host:port")),
+    `Address at which other servers reach this runner (default ${defaultRunner})`
+  ),
+  tools: Input.flag("tools", "Let the agents use tools in their folder, as the setting serve.tools does"),
+  approve: Input.optional(
+    Flag.Literals("approve", ApprovalMode.literals),
+    "Tool calls to allow: none (no changes), edits, or all; deny the others"
+  ),
+  gateway: Input.optional(
+    Flag.Literals("gateway", ServedGateway.literals),
+    "Serve the gateway under /gateway: for this server's tokens, or also for clients with their own keys"
+  ),
+  newToken: Input.optional(
+    Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
+    "Print a new API token for this tenant, with its hash for the settings, and exit"
+  ),
+  logFormat: Input.withDefault(
+    Flag.Literals("log-format", logFormats),
+    "text",
+    "Write the log as text (default), or as JSON with one line a request"
+  ),
+  json: Input.json
+}
+type Flags = Command.Command.Config.Infer<typeof flags>
+
+/** Returns the options of the server, and the token that was made for this run. */
+const optionsOf = Effect.fnUntraced(function* (flags: Flags, hasSqlite: Effect.Effect<boolean>) {
+  const { approve, host, logFormat, model, port, runner, tools } = flags
+  yield* ListenAddress.checkPort(port)
+  const user = yield* userSettings
+  const own = user.serve
+  const configured = own.tokens ?? []
+  const store = yield* storeOf(flags.store, hasSqlite, flags)
+  if (configured.length === 0 && !ListenAddress.isLoopback(host)) {
+    return yield* badInput(
+      `--host ${host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
+    )
+  }
+  const { made, tokens } = yield* serverTokens(configured)
+  const served = runner ? undefined : (flags.gateway ?? own.gateway)
+  const options: ServeOptions = {
+    host,
+    port,
+    model,
+    settings: { ...own, ...(tools ? { tools } : {}), ...(approve === undefined ? {} : { approve }) },
+    store,
+    gateway:
+      served === undefined
+        ? undefined
+        : { ...gatewaySetup(user), ownKeys: served === "keys", providerKeys: yield* providerKeys },
+    tokens: runner ? Effect.succeed([]) : tokens,
+    version,
+    logRequests: logFormat === "json",
+    page: yield* ServePage.render,
+    reference: ReferencePage.render
+  }
+  return { made, options }
+})
+
+/** Says where the server listens, and what whoever started it has to know. */
+const announce = Effect.fnUntraced(function* (
+  { json, runner }: Flags,
+  { gateway, host, logRequests, port, settings }: ServeOptions,
+  made: string | null,
+  notify: (message: string) => Effect.Effect<void, never, Stdio.Stdio>
+) {
+  const { address } = yield* HttpServer.HttpServer
+  const url = ListenAddress.urlOf(host, "port" in address ? address.port : port)
+  if (json) yield* Output.json(Started, { url, token: made })
+  yield* notify(
+    // The log is no place for a token.
+    made === null || runner || logRequests
+      ? `listening on ${url}`
+      : `listening; open ${url}/#token=${made} in a browser (Ctrl+C stops)`
+  )
+  if (runner) yield* notify("this process runs sessions; it answers /health and /ready only")
+  if (gateway !== undefined) {
+    yield* notify(
+      `the gateway is at ${url}/gateway; "palimpsest gateway --print claude" prints how to point a client at it`
+    )
+  }
+  if (settings.tools === true && settings.approve === "all") {
+    yield* notify("every tenant's agents run any command as this user, without asking")
+  }
+})
+
 /**
  * The command `palimpsest serve`. `start` makes the server; it is a parameter so that this file does not import the server's
  * layers. `hasSqlite`: whether this Node has the database that sessions are in by default.
@@ -120,107 +217,17 @@ export const serve = <E extends { readonly message: string }, R>(
 ) =>
   Command.make(
     "serve",
-    {
-      host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
-      port: ListenAddress.port(4400),
-      model: Input.optional(Flag.String("model"), "Model of new sessions"),
-      store: Input.optional(
-        Flag.String("store").pipe(Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE"))),
-        "Where to store sessions: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
-      ),
-      runner: Input.flag("runner", "Only run sessions; another process serves the API"),
-      front: Input.flag("front", "Only serve the API; other processes run the sessions"),
-      address: Input.optional(
-        Flag.String("address").pipe(Flag.withMetavar("host:port")),
-        `Address at which other servers reach this runner (default ${defaultRunner})`
-      ),
-      tools: Input.flag("tools", "Let the agents use tools in their folder, as the setting serve.tools does"),
-      approve: Input.optional(
-        Flag.Literals("approve", ApprovalMode.literals),
-        "Tool calls to allow: none (no changes), edits, or all; deny the others"
-      ),
-      gateway: Input.optional(
-        Flag.Literals("gateway", ServedGateway.literals),
-        "Serve the gateway under /gateway: for this server's tokens, or also for clients with their own keys"
-      ),
-      newToken: Input.optional(
-        Flag.String("new-token").pipe(Flag.withMetavar("tenant")),
-        "Print a new API token for this tenant, with its hash for the settings, and exit"
-      ),
-      logFormat: Input.withDefault(
-        Flag.Literals("log-format", logFormats),
-        "text",
-        "Write the log as text (default), or as JSON with one line a request"
-      ),
-      json: Input.json
-    },
-    Effect.fn("cli.serve")(function* (input) {
-      if (input.newToken !== undefined) return yield* printToken(input.newToken, input.json)
-      yield* ListenAddress.checkPort(input.port)
-      const user = yield* userSettings
-      const own = user.serve
-      const configured = own.tokens ?? []
-      const store = yield* storeOf(input.store, hasSqlite, input)
-      if (configured.length === 0 && !ListenAddress.isLoopback(input.host)) {
-        return yield* badInput(
-          `--host ${input.host}: other machines may reach this address, and the settings have no tokens; make one with "palimpsest serve --new-token ${localTenant}"`
-        )
-      }
-      const { made, tokens } = yield* serverTokens(configured)
-      const settings: ServeSettings = {
-        ...own,
-        ...(input.tools ? { tools: true } : {}),
-        ...(input.approve === undefined ? {} : { approve: input.approve })
-      }
-      const { host, model, port } = input
-      const isLogJson = input.logFormat === "json"
-      const notify: (message: string) => Effect.Effect<void, never, Stdio.Stdio> = isLogJson
-        ? Effect.logInfo
-        : Output.notice
-      const servedGateway = input.runner ? undefined : (input.gateway ?? own.gateway)
-      const gateway =
-        servedGateway === undefined
-          ? undefined
-          : { ...gatewaySetup(user), ownKeys: servedGateway === "keys", providerKeys: yield* providerKeys }
-      const options = {
-        host,
-        port,
-        model,
-        settings,
-        store,
-        gateway,
-        tokens: input.runner ? Effect.succeed([]) : tokens,
-        version,
-        logRequests: isLogJson,
-        page: yield* ServePage.render,
-        reference: ReferencePage.render
-      }
-      return yield* Effect.gen(function* () {
-        const { address } = yield* HttpServer.HttpServer
-        const listening = "port" in address ? address.port : port
-        const url = ListenAddress.urlOf(host, listening)
-        if (input.json) yield* Output.json(Started, { url, token: made })
-        yield* notify(
-          // The log is no place for a token.
-          made === null || input.runner || isLogJson
-            ? `listening on ${url}`
-            : `listening; open ${url}/#token=${made} in a browser (Ctrl+C stops)`
-        )
-        if (input.runner) yield* notify("this process runs sessions; it answers /health and /ready only")
-        if (gateway !== undefined) {
-          yield* notify(
-            `the gateway is at ${url}/gateway; "palimpsest gateway --print claude" prints how to point a client at it`
-          )
-        }
-        if (settings.tools === true && settings.approve === "all") {
-          yield* notify("every tenant's agents run any command as this user, without asking")
-        }
-        return yield* ListenAddress.untilStopped(drainSecondsOf(settings), notify)
-      }).pipe(
+    flags,
+    Effect.fn("cli.serve")(function* (flags) {
+      if (flags.newToken !== undefined) return yield* printToken(flags.newToken, flags.json)
+      const { made, options } = yield* optionsOf(flags, hasSqlite)
+      const notify = options.logRequests ? Effect.logInfo : Output.notice
+      return yield* announce(flags, options, made, notify).pipe(
+        Effect.andThen(ListenAddress.untilStopped(drainSecondsOf(options.settings), notify)),
         Effect.provide(start(options)),
         Effect.catchIf(isListenError, (error) => ListenAddress.listenFailure(error)),
         Effect.catchIf(isDatabaseError, (error) => failed(error.message)),
-        isLogJson ? Effect.provide(JsonLog.layer) : identity
+        options.logRequests ? Effect.provide(JsonLog.layer) : identity
       )
     })
   ).pipe(
