@@ -1,4 +1,4 @@
-import { Effect, Option, Queue, type Scope, Semaphore, Stream } from "effect"
+import { Effect, Equal, Queue, type Scope, Stream } from "effect"
 import { selectTools } from "../../domain/agent/AgentDefinition.ts"
 import type { Loop } from "../../domain/agent/LoopDetection.ts"
 import type { TurnEnd } from "../../domain/agent/TurnEnd.ts"
@@ -9,8 +9,8 @@ import { shortLine } from "../../domain/text/OneLine.ts"
 import { runtimeMark } from "../../domain/text/RuntimeMark.ts"
 import { untrustedLine } from "../../domain/text/UntrustedText.ts"
 import { pricesWith } from "../../domain/tokens/Prices.ts"
-import { type Chat, reconfigure } from "../chat/Chat.ts"
-import { ChatBusy } from "../chat/Commit.ts"
+import { reconfigure } from "../chat/Chat.ts"
+import { ifFree } from "../chat/Commit.ts"
 import { failureEvent, type TurnError } from "../chat/Turn.ts"
 import type { Approval } from "../tools/Approval.ts"
 import type { Tool } from "../tools/Tool.ts"
@@ -141,7 +141,7 @@ const runLoop = Effect.fn("Agent.run")(
       )
     ),
   // Runs of one conversation must not overlap: another run could come between a call and its answer.
-  (work, profile) => exclusively(profile.chat, work),
+  (work, profile) => ifFree(profile.chat.running, Effect.succeed("an agent's run"), work),
   // The watchers for cancellation and time end with the run.
   Effect.scoped
 )
@@ -380,52 +380,24 @@ const marked = (line: string): string => (line.startsWith(runtimeMark) ? line : 
 const nudge = ({ detail }: Loop): string =>
   `${runtimeMark} You seem to be stuck in a loop: ${untrustedLine(detail)}. Stop and think about what you have learned so far. Then try a different approach, or say what blocks you.`
 
-/** One run at a time per conversation. */
-const permits = new WeakMap<Chat["Service"], Semaphore.Semaphore>()
-
-const exclusively = <E, R>(
-  chat: Chat["Service"],
-  work: Effect.Effect<void, E, R>
-): Effect.Effect<void, E | ChatBusy, R> => {
-  const permit = permits.get(chat) ?? Semaphore.makeUnsafe(1)
-  permits.set(chat, permit)
-  return permit
-    .withPermitsIfAvailable(1)(work)
-    .pipe(
-      Effect.flatMap(
-        Option.match({
-          onNone: () => Effect.fail(new ChatBusy({ doing: "an agent's run" })),
-          onSome: () => Effect.void
-        })
-      )
-    )
-}
-
-/** Declarations by list of tools. Each list is declared once, so that a chat recognizes an unchanged list by identity. */
-const declarationCache = new WeakMap<ReadonlyArray<Tool>, ReadonlyArray<Readonly<Record<string, unknown>>>>()
-
-/** The tools in the wire shape of the Gemini API. An empty list if there are no tools. */
-const declarationsOf = (tools: ReadonlyArray<Tool>): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined => {
-  if (tools.length === 0) return undefined
-  const cached = declarationCache.get(tools)
-  if (cached !== undefined) return cached
-  const made = [
-    {
-      functionDeclarations: tools.map(({ description, name, parameters }) => ({
-        name,
-        description,
-        parametersJsonSchema: parameters
-      }))
-    }
-  ]
-  declarationCache.set(tools, made)
-  return made
-}
+/** The tools in the wire shape of the Gemini API. Undefined if there are no tools. */
+const declarationsOf = (tools: ReadonlyArray<Tool>): ReadonlyArray<Readonly<Record<string, unknown>>> | undefined =>
+  tools.length === 0
+    ? undefined
+    : [
+        {
+          functionDeclarations: tools.map(({ description, name, parameters }) => ({
+            name,
+            description,
+            parametersJsonSchema: parameters
+          }))
+        }
+      ]
 
 /** Declares the tools in the conversation, unless they are declared already. `run` does this itself. */
 export const equip = Effect.fn("Agent.equip")(function* ({ chat, tools }: Pick<Profile, "chat" | "tools">) {
   const declarations = declarationsOf(tools)
-  if (declarations === (yield* chat.settings).tools) return
+  if (Equal.equals(declarations, (yield* chat.settings).tools)) return
   const keeps = tools.flatMap((tool) => (tool.isNeverMasked ? [tool.name, ...tool.aliases] : []))
   yield* reconfigure(chat, { tools: declarations, unmaskedTools: keeps })
 })

@@ -1,4 +1,4 @@
-import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Stream } from "effect"
+import { Clock, Context, Effect, Layer, Queue, Ref, Scope, Semaphore, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Decision, Outcome } from "../../domain/compression/Compression.ts"
 import { InvalidOption } from "../../domain/compression/InvalidOption.ts"
@@ -189,6 +189,8 @@ export class Chat extends Context.Service<
     readonly keepFile: (change: FileChange) => Effect.Effect<Effect.Effect<void, SessionStoreError>>
     /** Records what happened to a question. Neither waits for a turn nor changes the conversation. */
     readonly note: (event: QuestionEvent) => Effect.Effect<void, SessionStoreError>
+    /** Held by an agent during its run, within which the chat has turns: a conversation has one run at a time. */
+    readonly running: Semaphore.Semaphore
     /** The blobs of the session, such as earlier versions of files (`Session.changes`). */
     readonly blobs: TempStore["Service"]
     /**
@@ -258,6 +260,7 @@ export class Chat extends Context.Service<
       label: (entry, words) => alone("a label", label(chat, entry, words)),
       keepFile: (change) => run(keepFile(chat, change)),
       note: (event) => commit(chat, event),
+      running: yield* Semaphore.make(1),
       blobs: Context.get(context, TempStore),
       pin: (words) => alone("a pin", pin(chat, words)),
       recall: (handle, selection = {}) => readingLater(recallText(chat, handle, selection)),

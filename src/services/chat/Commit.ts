@@ -1,4 +1,4 @@
-import { Effect, Option, Ref, Schema } from "effect"
+import { Effect, Option, Ref, Schema, type Semaphore } from "effect"
 import { applyEvent, recallableOf, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import type { SessionStoreError } from "../session/SessionStore.ts"
 import type { ChatState } from "./ChatState.ts"
@@ -13,22 +13,30 @@ export class ChatBusy extends Schema.TaggedError<ChatBusy>()("ChatBusy", { doing
   }
 }
 
+/** Runs work with the one permit of a semaphore. Fails with `ChatBusy` at once if other work has it. `activity`: what that work is doing. */
+export const ifFree = <A, E, R>(
+  permit: Semaphore.Semaphore,
+  activity: Effect.Effect<string>,
+  work: Effect.Effect<A, E, R>
+): Effect.Effect<A, E | ChatBusy, R> =>
+  permit
+    .withPermitsIfAvailable(1)(work)
+    .pipe(
+      Effect.flatMap(
+        Option.match({
+          onNone: () => Effect.flatMap(activity, (doing) => Effect.fail(new ChatBusy({ doing }))),
+          onSome: Effect.succeed
+        })
+      )
+    )
+
 /** Runs a change exclusively. Fails with `ChatBusy` at once if another change is running. */
 export const exclusively = <A, E, R>(
   chat: ChatState,
   activity: string,
   change: Effect.Effect<A, E, R>
 ): Effect.Effect<A, E | ChatBusy, R> =>
-  chat.changing
-    .withPermitsIfAvailable(1)(Effect.andThen(Ref.set(chat.activity, activity), change))
-    .pipe(
-      Effect.flatMap(
-        Option.match({
-          onNone: () => Effect.flatMap(Ref.get(chat.activity), (doing) => Effect.fail(new ChatBusy({ doing }))),
-          onSome: Effect.succeed
-        })
-      )
-    )
+  ifFree(chat.changing, Ref.get(chat.activity), Effect.andThen(Ref.set(chat.activity, activity), change))
 
 /** Appends an event to the log and applies it to the state. Uninterruptible: a cancellation takes effect afterwards. */
 export const commit = (chat: ChatState, event: SessionEvent): Effect.Effect<void, SessionStoreError> => {
