@@ -79,7 +79,7 @@ describe("Agent", () => {
     }
   )
 
-  it.effect("closing the stream while a tool runs still gives its call a response", function* () {
+  it.effect("refuses another run while a tool runs; closing the stream then still gives its call a response", function* () {
     const running = yield* Deferred.make<void>()
     const hanging = tool("hang", "execute", (_, { progress }) =>
       progress("half").pipe(Effect.andThen(Deferred.succeed(running, undefined)), Effect.andThen(Effect.never))
@@ -87,6 +87,8 @@ describe("Agent", () => {
     const { chat, run } = yield* agent({ tools: [hanging], answers: [calling(asking("hang", "b"))] })
     const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")))
     yield* Deferred.await(running)
+    // Another run could come between the call and its answer.
+    assert.deepStrictEqual((yield* taken(run("and this"))).error, new ChatBusy({ doing: "an agent's run" }))
     yield* Fiber.interrupt(fiber)
     assert.match((yield* transcript(chat))[2] ?? "", /hang → \{"error":"\[Operation Cancelled\].*half/)
   })
