@@ -9,10 +9,10 @@ import { newId } from "../platform/NewId.ts"
 import type { SessionSummary } from "../session/SessionStore.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { reset } from "./OpenedSession.ts"
-import { accepting } from "./OpenSessions.ts"
+import { accepting, type ServedOptions } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import { type MessageToSend, ServedSessions } from "./ServedSessions.ts"
-import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
+import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { entityId, SessionEntity, TurnEnd } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import * as TenantData from "./TenantData.ts"
@@ -26,17 +26,10 @@ import { TurnJournal } from "./TurnJournal.ts"
  * One file: sending a message, watching its turn and joining the streams of several runners are one thing to a client.
  */
 
-/** Options of a front. */
-export interface ClusterOptions {
-  readonly settings: ServeSettings
-  readonly model?: string | undefined
-}
-
 /** The pause between two attempts to reach the runner of a session. */
 const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }))
 
-const isServeError = (error: { readonly _tag: string }): error is ServeError =>
-  ["BadRequest", "NotFound", "Conflict", "TooMany", "Failed", "Unavailable"].includes(error._tag)
+const isServeError = Schema.is(Schema.Union(errors))
 
 const decodeEnd = Schema.decodeUnknownOption(
   Schema.Struct({ _tag: Schema.tag("Success"), value: Schema.toCodecJson(TurnEnd) })
@@ -411,7 +404,7 @@ const drain = Effect.fnUntraced(function* (front: Front) {
   yield* Deferred.succeed(front.closing, undefined)
 })
 
-const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
+const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const front: Front = {
     settings,
     stored: yield* StoredSessions.make(model),
@@ -472,4 +465,4 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
 })
 
 /** Provides the sessions of a cluster. */
-export const layer = (options: ClusterOptions) => Layer.effect(ServedSessions, make(options))
+export const layer = (options: ServedOptions) => Layer.effect(ServedSessions, make(options))

@@ -50,32 +50,18 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
   const { journal, opened, settings, stored } = state
   const [tenant = "", id = ""] = key.split(" ")
   const questions = new TurnQuestions()
-  const agent = yield* StoredSessions.inTenant(
-    stored,
-    tenant,
-    Runtime.make({
-      session: { _tag: "Stored", id },
-      tools: settings.tools === true,
-      approve: settings.approve ?? "none",
-      instruction: Effect.sync(() => opened.get(key)?.instruction),
-      handlers: {
-        notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`),
-        ask: questions.approve,
-        isInteractive: false
-      }
-    })
-  ).pipe(
-    Effect.catchTags({
-      SessionStoreError: openError,
-      AgentNestingError: openError,
-      ChatBusy: openError,
-      UnknownModelError: openError,
-      SettingsError: openError,
-      SessionSelectionError: openError,
-      SystemPromptError: openError,
-      WorkspaceFolderError: openError
-    })
-  )
+  const opening = Runtime.make({
+    session: { _tag: "Stored", id },
+    tools: settings.tools === true,
+    approve: settings.approve ?? "none",
+    instruction: Effect.sync(() => opened.get(key)?.instruction),
+    handlers: {
+      notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`),
+      ask: questions.approve,
+      isInteractive: false
+    }
+  })
+  const agent = yield* StoredSessions.inTenant(stored, tenant, Effect.catch(opening, openError))
   questions.attach(agent.chat)
   const { model } = yield* StoredSessions.recordOf(stored, tenant, id)
   yield* Effect.catch(reconfigure(agent.chat, { chosen: model }), openError)
