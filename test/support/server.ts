@@ -41,9 +41,7 @@ export const startServer = Effect.fnUntraced(function* ({
   settings = {},
   store = { _tag: "Files" }
 }: ServerOptions) {
-  const hashed = yield* Effect.forEach(Object.entries(tokens), ([tenant, token]) =>
-    Effect.map(hashOf(Redacted.make(token)), (hash) => ({ tenant, hash }))
-  )
+  const hashed = Object.entries(tokens).map(([tenant, token]) => ({ tenant, hash: hashOf(Redacted.make(token)) }))
   const context = yield* Layer.buildWithMemoMap(
     LiveServe.layer({
       host: "127.0.0.1",

@@ -103,7 +103,7 @@ const printToken = Effect.fnUntraced(function* (tenant: string, isJson: boolean)
     return yield* badInput(`--new-token ${tenant}: a tenant's name has 1 to 32 small letters, digits and hyphens`)
   }
   const token = yield* newToken
-  const hash = yield* hashOf(token)
+  const hash = hashOf(token)
   const line = JSON.stringify({ tenant, hash })
   if (isJson) return yield* Output.json(NewToken, { token: Redacted.value(token), tenant, hash })
   yield* Output.text(Redacted.value(token))

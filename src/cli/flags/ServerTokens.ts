@@ -23,6 +23,6 @@ export const serverTokens = Effect.fnUntraced(function* (
   )
   if (configured.length > 0) return { tokens: read, made: null }
   const token = yield* newToken
-  const own = { tenant: localTenant, hash: yield* hashOf(token) }
+  const own = { tenant: localTenant, hash: hashOf(token) }
   return { tokens: Effect.map(read, (tokens) => [...tokens, own]), made: Redacted.value(token) }
 })

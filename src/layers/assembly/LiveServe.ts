@@ -145,7 +145,10 @@ const tenantRuntimes = (options: LiveServeOptions, client: SqlClient.SqlClient |
         clear: Effect.fn("TenantRuntimes.clear")(
           function* (tenant) {
             const home = yield* homeOf(tenant)
-            yield* FileSystem.FileSystem.use((fs) => fs.remove(home, { recursive: true, force: true }))
+            // Another request may write into a folder that is being removed.
+            yield* FileSystem.FileSystem.use((fs) => fs.remove(home, { recursive: true, force: true })).pipe(
+              Effect.retry({ times: 10 })
+            )
             // Its services go on with empty folders.
             yield* makeFolders(tenant, options.settings)
           },

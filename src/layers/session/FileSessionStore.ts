@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Layer, Path, Schema } from "effect"
+import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
 import { Hash } from "../../domain/content/Handle.ts"
 import { LogLines } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
@@ -43,6 +43,16 @@ const isHash = Schema.is(Hash)
 
 const notFound = (id: string) => sessionError(new SessionNotFound({ id }))
 
+/** Reports a session without a log as missing, also when the log is deleted while this works with it. */
+const unlessDeleted =
+  (folder: SessionFolder, id: string) =>
+  <A, R>(work: Effect.Effect<A, PlatformError.PlatformError | SessionStoreError, R>) =>
+    Effect.catchTag(work, "PlatformError", (error) =>
+      Effect.flatMap(isNotFound(error) ? folder.fs.exists(logFile(folder, id)) : Effect.succeed(true), (exists) =>
+        Effect.fail(exists ? error : notFound(id))
+      )
+    )
+
 const createSession = Effect.fnUntraced(function* (folder: SessionFolder, started: Started) {
   const { fs } = folder
   const id = started.session
@@ -69,7 +79,6 @@ const createSession = Effect.fnUntraced(function* (folder: SessionFolder, starte
 const openSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
   const { fs } = folder
   const file = logFile(folder, id)
-  if (!(yield* fs.exists(file))) return yield* notFound(id)
   // Reading a pipe would never end.
   if ((yield* fs.stat(file)).type !== "File") return yield* sessionUnavailable("open", notAFile(id))
   yield* lockSession(folder, id)
@@ -98,10 +107,9 @@ const addSession = Effect.fnUntraced(function* (folder: SessionFolder, events: R
 }, Effect.scoped)
 
 const readSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
-  const file = logFile(folder, id)
-  if (!isSessionId(id) || !(yield* folder.fs.exists(file))) return yield* notFound(id)
   // Reading a pipe would never end.
-  if ((yield* folder.fs.stat(file)).type !== "File") return yield* sessionUnavailable("read", notAFile(id))
+  if ((yield* folder.fs.stat(logFile(folder, id))).type !== "File")
+    return yield* sessionUnavailable("read", notAFile(id))
   return yield* readEvents(folder, id, yield* openBlobs(folder, id))
 }, Effect.scoped)
 
@@ -220,9 +228,15 @@ export const layer = (
         ),
         add: Effect.fn("SessionStore.add")((events) => addSession(folder, events), withSessionErrors("create")),
         blobs: Effect.fn("SessionStore.blobs")((id) => listBlobs(folder, id), withSessionErrors("read")),
-        events: Effect.fn("SessionStore.events")((id) => readSession(folder, id), withSessionErrors("read")),
+        events: Effect.fn("SessionStore.events")(
+          (id) => (isSessionId(id) ? unlessDeleted(folder, id)(readSession(folder, id)) : Effect.fail(notFound(id))),
+          withSessionErrors("read")
+        ),
         open: Effect.fn("SessionStore.open")(
-          (id) => (isSessionId(id) ? allOrNothing(openSession(folder, id)) : Effect.fail(notFound(id))),
+          (id) =>
+            isSessionId(id)
+              ? allOrNothing(unlessDeleted(folder, id)(openSession(folder, id)))
+              : Effect.fail(notFound(id)),
           withSessionErrors("open")
         ),
         list: folderNames(folder).pipe(

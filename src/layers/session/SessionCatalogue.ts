@@ -18,6 +18,7 @@ import * as ThisProcess from "../platform/ThisProcess.ts"
 export interface FileStamp {
   /** Changes whenever the file does. */
   readonly mark: string
+  readonly inode: number
   readonly isFile: boolean
   readonly bytes: number
   /** Milliseconds since 1970. `changedAt` also moves when the times or the name of a file are set. */
@@ -27,16 +28,25 @@ export interface FileStamp {
   readonly problem?: string
 }
 
+/** A file, and its state at an earlier time. */
+interface AskedFile {
+  readonly file: string
+  readonly before: FileStamp | undefined
+}
+
 /** Reads the states of many files; undefined for a file whose state could not be read this way. */
-type StatFiles = (files: ReadonlyArray<string>) => Effect.Effect<ReadonlyArray<FileStamp | undefined>>
+type StatFiles = (files: ReadonlyArray<AskedFile>) => Effect.Effect<ReadonlyArray<FileStamp | undefined>>
 
 /** Files between two points where the fiber can be interrupted: about 2 ms. */
 const statSliceFiles = 500
 
-const stampAt = (file: string): FileStamp | undefined => {
+/** Returns the same object for a file that has not changed: making the marks of thousands takes longer than asking for their states. */
+const stampAt = ({ before, file }: AskedFile): FileStamp | undefined => {
   const info = statSync(file, { throwIfNoEntry: false })
   if (info === undefined) return undefined
+  if (before?.inode === info.ino && before.changedAt === info.ctimeMs && before.bytes === info.size) return before
   return {
+    inode: info.ino,
     mark: `${info.dev} ${info.ino} ${info.size} ${info.mtimeMs} ${info.ctimeMs}`,
     isFile: info.isFile(),
     bytes: info.size,
@@ -156,7 +166,7 @@ export interface Catalogue {
 }
 
 /** What was read at a mark, as long as nothing else needs the memory. */
-type Kept<A> = { readonly mark: string; readonly read: WeakRef<Map<string, A>> } | undefined
+type Kept<A> = { readonly mark: string | undefined; readonly read: WeakRef<Map<string, A>> } | undefined
 
 const keptAt = <A>(kept: Kept<A>, mark: string): Map<string, A> | undefined =>
   kept?.mark === mark ? kept.read.deref() : undefined
@@ -183,13 +193,15 @@ const stampOf = (fs: FileSystem.FileSystem, file: string) =>
   fs.stat(file).pipe(
     Effect.map(({ dev, ino, mtime, size, type }): FileStamp => {
       const updatedAt = Option.match(mtime, { onNone: () => 0, onSome: (time) => time.getTime() })
-      const mark = [dev, Option.getOrElse(ino, () => 0n), size, updatedAt].join(" ")
-      return { mark, isFile: type === "File", bytes: Number(size), updatedAt, changedAt: updatedAt }
+      const inode = Number(Option.getOrElse(ino, () => 0n))
+      const mark = [dev, inode, size, updatedAt].join(" ")
+      return { inode, mark, isFile: type === "File", bytes: Number(size), updatedAt, changedAt: updatedAt }
     }),
     Effect.catchIf(isNotFound, () => Effect.undefined),
     // One file that cannot be read is one row with a problem.
     Effect.catch((error) =>
       Effect.succeed<FileStamp>({
+        inode: 0,
         mark: "",
         isFile: false,
         bytes: 0,
@@ -201,9 +213,9 @@ const stampOf = (fs: FileSystem.FileSystem, file: string) =>
   )
 
 /** Returns the states of files: the fast way, then through `FileSystem` for those that it did not return. */
-const stampsOf = Effect.fnUntraced(function* ({ fs, stat }: Catalogue, files: ReadonlyArray<string>) {
+const stampsOf = Effect.fnUntraced(function* ({ fs, stat }: Catalogue, files: ReadonlyArray<AskedFile>) {
   const stamps = Array.from(yield* stat(files))
-  const missing = files.flatMap((file, index) => (stamps[index] === undefined ? [{ file, index }] : []))
+  const missing = files.flatMap(({ file }, index) => (stamps[index] === undefined ? [{ file, index }] : []))
   const others = yield* Effect.forEach(missing, ({ file }) => stampOf(fs, file), { concurrency: statConcurrency })
   missing.forEach(({ index }, at) => (stamps[index] = others[at]))
   return stamps
@@ -215,7 +227,7 @@ const readRows = Effect.fnUntraced(
     const { fs } = catalogue
     const rows = new Map<string, CachedRow>()
     const file = fileOf(catalogue, fileName)
-    const [stamp] = yield* stampsOf(catalogue, [file])
+    const [stamp] = yield* stampsOf(catalogue, [{ file, before: undefined }])
     if (stamp?.isFile !== true || stamp.bytes > maxFileBytes) return rows
     // An older content would do, too: each row is compared with its files.
     const kept = keptAt(catalogue.rows, stamp.mark)
@@ -305,13 +317,14 @@ const statesOf = Effect.fnUntraced(function* (
   now: number
 ) {
   const { directory } = catalogue
-  const [folder] = yield* stampsOf(catalogue, [directory])
+  const [folder] = yield* stampsOf(catalogue, [{ file: directory, before: undefined }])
+  const before = catalogue.states?.read.deref()
   const kept = keptAt(catalogue.states, folder?.mark ?? "")
   const open = new Set(withEnding(names, ".lock").map((id) => `${id}.jsonl`))
   const asked = kept === undefined ? files : files.filter((file) => open.has(file) || !kept.has(file))
   const stamps = yield* stampsOf(
     catalogue,
-    asked.map((file) => fileOf(catalogue, file))
+    asked.map((file) => ({ file: fileOf(catalogue, file), before: before?.get(file) }))
   )
   const states = new Map(kept)
   for (const [index, file] of asked.entries()) {
@@ -319,9 +332,9 @@ const statesOf = Effect.fnUntraced(function* (
     if (stamp === undefined) states.delete(file)
     else states.set(file, stamp)
   }
-  if (folder !== undefined && isSettled(folder, now)) {
-    catalogue.states = { mark: folder.mark, read: new WeakRef(states) }
-  }
+  // States of a folder that may change again are compared with the next ones only.
+  const mark = folder !== undefined && isSettled(folder, now) ? folder.mark : undefined
+  catalogue.states = { mark, read: new WeakRef(states) }
   return states
 })
 
@@ -336,17 +349,20 @@ export const listSessions = Effect.fnUntraced(function* (
 ): Effect.fn.Return<ReadonlyArray<ListedSession>> {
   const now = yield* Clock.currentTimeMillis
   const cache = names.has(fileName) ? yield* readRows(catalogue) : new Map<string, CachedRow>()
-  const titles = withEnding(names, ".title").map((id) => `${id}.title`)
+  const titled = new Set(withEnding(names, ".title"))
+  const logs = ids.map((id) => `${id}.jsonl`)
   // The states are read before the files, so a file that changes in between has another mark next time.
-  const states = yield* statesOf(catalogue, [...ids.map((id) => `${id}.jsonl`), ...titles], names, now)
+  const states = yield* statesOf(catalogue, [...logs, ...[...titled].map((id) => `${id}.title`)], names, now)
   const sessions: Array<ListedSession> = []
   const rows: Array<CachedRow> = []
   const stale: Array<StaleSession> = []
-  for (const id of ids) {
-    const log = states.get(`${id}.jsonl`)
-    if (log === undefined) continue
+  let gone = cache.size
+  for (const [index, id] of ids.entries()) {
     const cached = cache.get(id)
-    const title = states.get(`${id}.title`)
+    if (cached !== undefined) gone -= 1
+    const log = states.get(logs[index] ?? "")
+    if (log === undefined) continue
+    const title = titled.has(id) ? states.get(`${id}.title`) : undefined
     if (cached === undefined || cached.mark !== log.mark || cached.titleMark !== title?.mark) {
       stale.push({ id, log, title, cached })
       continue
@@ -368,7 +384,6 @@ export const listSessions = Effect.fnUntraced(function* (
     rows.push(row)
     changed += 1
   }
-  const gone = cache.size - ids.filter((id) => cache.has(id)).length
   // A folder that is not writable is listed from its logs every time.
   if (gone + obsolete > 0 || changed > minRowsToRewrite) {
     yield* Effect.ignore(catalogue.mutex.withPermit(writeRows(catalogue, rows)))

@@ -2,6 +2,7 @@ import { Context, Effect, Equal, Layer, Option, Redacted, Schedule, Stream, Subs
 import * as SecureRandom from "effect/crypto/SecureRandom"
 import * as Base64Url from "effect/encoding/Base64Url"
 import * as Hex from "effect/encoding/Hex"
+import { digestOf } from "../../domain/content/Sha256.ts"
 import type { TokenSetting } from "../../domain/serve/ServeSettings.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { isEqualSecret } from "../../domain/text/SecretComparison.ts"
@@ -51,24 +52,19 @@ const make = Effect.fnUntraced(function* <E extends { readonly message: string }
   yield* refresh
   yield* Effect.forkScoped(Effect.repeat(Effect.delay(refresh, "1 second"), Schedule.forever))
   return ApiTokens.of({
-    tenantOf: Effect.fnUntraced(function* (token) {
-      const hash = yield* hashOf(token)
-      return tenantIn(yield* SubscriptionRef.get(tokens), hash)
-    }),
-    revoked: Effect.fnUntraced(function* (token, tenant) {
-      const hash = yield* hashOf(token)
-      const gone = Stream.filter(SubscriptionRef.changes(tokens), (now) => tenantIn(now, hash) !== tenant)
-      yield* Stream.runDrain(Stream.take(gone, 1))
-    })
+    tenantOf: (token) => Effect.map(SubscriptionRef.get(tokens), (all) => tenantIn(all, hashOf(token))),
+    revoked: (token, tenant) =>
+      SubscriptionRef.changes(tokens).pipe(
+        Stream.filter((now) => tenantIn(now, hashOf(token)) !== tenant),
+        Stream.take(1),
+        Stream.runDrain
+      )
   })
 })
 
 /** Returns the hash of a token, as stored in the settings. A token is random, so a plain hash does not reveal it. */
-export const hashOf = Effect.fnUntraced(function* (token: Redacted.Redacted): Effect.fn.Return<string> {
-  const bytes = encode(Redacted.value(token)).slice()
-  const digest = yield* Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", bytes))
-  return `sha256:${Hex.encode(new Uint8Array(digest))}`
-})
+export const hashOf = (token: Redacted.Redacted): string =>
+  `sha256:${Hex.encode(digestOf(encode(Redacted.value(token))))}`
 
 /** Makes a token of 256 random bits. */
 export const newToken: Effect.Effect<Redacted.Redacted> = Effect.gen(function* () {

@@ -1,18 +1,16 @@
 import { Cause, Data, Deferred, Effect, FiberSet, Layer, Option, Pull, Queue, Schedule, Schema, Stream } from "effect"
 import { EntityAddress, EntityId, MessageStorage, Sharding, type Snowflake } from "effect/cluster"
-import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import { drainSecondsOf, type ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { hasWords } from "../../domain/serve/SessionLedger.ts"
 import { newId } from "../platform/NewId.ts"
-import type { SessionSummary } from "../session/SessionStore.ts"
-import { noMessage, otherWords, storeError } from "./Failures.ts"
-import { reset } from "./OpenedSession.ts"
-import { accepting } from "./OpenSessions.ts"
+import { isWorkedOn, noMessage, otherWords, storeError } from "./Failures.ts"
+import { reset, streamEvent } from "./OpenedSession.ts"
+import { accepting, type ServedOptions } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import { type MessageToSend, ServedSessions } from "./ServedSessions.ts"
-import { Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
+import { errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { entityId, SessionEntity, TurnEnd } from "./SessionEntity.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import * as TenantData from "./TenantData.ts"
@@ -26,17 +24,10 @@ import { TurnJournal } from "./TurnJournal.ts"
  * One file: sending a message, watching its turn and joining the streams of several runners are one thing to a client.
  */
 
-/** Options of a front. */
-export interface ClusterOptions {
-  readonly settings: ServeSettings
-  readonly model?: string | undefined
-}
-
 /** The pause between two attempts to reach the runner of a session. */
 const patience = Schedule.spaced("250 millis").pipe(Schedule.upTo({ times: 120 }))
 
-const isServeError = (error: { readonly _tag: string }): error is ServeError =>
-  ["BadRequest", "NotFound", "Conflict", "TooMany", "Failed", "Unavailable"].includes(error._tag)
+const isServeError = Schema.is(Schema.Union(errors))
 
 const decodeEnd = Schema.decodeUnknownOption(
   Schema.Struct({ _tag: Schema.tag("Success"), value: Schema.toCodecJson(TurnEnd) })
@@ -67,11 +58,6 @@ interface Front {
 type Client = ReturnType<Front["clientOf"]>
 
 const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(entityId(tenant, id))
-
-const rowOf = (summary: SessionSummary) => StoredSessions.rowOf(summary, null, true)
-
-const shown = ({ stored }: Front, tenant: string, summary: SessionSummary) =>
-  StoredSessions.shownRow(stored, tenant, rowOf(summary))
 
 /** Asks the runner of an existing session. Waits while no runner has the session. */
 const ask = <A, E extends { readonly _tag: string }>(
@@ -168,14 +154,13 @@ const unseen = Effect.fnUntraced(function* (
   error: string | null
 ) {
   const stored = journal === undefined ? undefined : yield* journal.read(tenant, id)
-  const journaled = (stored?.events ?? []).flatMap((one): ReadonlyArray<StreamEvent> =>
-    stored !== undefined && one.message === message
-      ? [{ id: eventId(stored.name, one.number), event: one.event._tag, data: { message, event: one.event } }]
-      : []
+  const { events = [], name = "" } = stored ?? {}
+  const journaled = events.flatMap((one) =>
+    one.message === message ? [streamEvent(one, eventId(name, one.number))] : []
   )
   if (journaled.some(isEnd(message))) return journaled.flatMap((event) => joined.next(event))
   const end = { _tag: "TurnEnded", status: error === null ? "answered" : "failed", error } as const
-  return [reset, { event: end._tag, data: { message, event: end } }].flatMap((event) => joined.next(event))
+  return [reset, streamEvent({ message, event: end })].flatMap((event) => joined.next(event))
 })
 
 /**
@@ -195,12 +180,7 @@ const accepted = Effect.fnUntraced(function* (
   const ended = yield* Deferred.make<TurnEnd>()
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
   // answer.
-  const payload = {
-    message,
-    text,
-    ...(media === undefined ? {} : { media }),
-    ...(options === undefined ? {} : { options })
-  }
+  const payload = { message, text, media, options }
   const work = session.Send(payload, { discard: true }).pipe(
     Effect.mapError(away),
     Effect.onExit((exit) => Deferred.done(stored, exit)),
@@ -337,12 +317,6 @@ const turn = Effect.fnUntraced(function* (
   )
 })
 
-/** Streams the events of a session, until it is deleted. */
-const events = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, lastId: string | undefined) {
-  yield* StoredSessions.existing(front.stored, tenant, id)
-  return watch(front, tenant, id, null, new JoinedStream<StreamEvent>(lastId, reset, true), Effect.succeed(true))
-})
-
 const remove = Effect.fnUntraced(function* (front: Front, tenant: string, id: string) {
   const forget = front.journal?.forget(tenant, id) ?? Effect.void
   yield* ask(front, tenant, id, (session) => session.Close()).pipe(
@@ -350,42 +324,9 @@ const remove = Effect.fnUntraced(function* (front: Front, tenant: string, id: st
     Effect.tapError((error) => (error._tag === "NotFound" ? forget : Effect.void))
   )
   yield* Effect.catchTag(StoredSessions.remove(front.stored, tenant, id, 40), "SessionStoreError", (error) =>
-    error.reason._tag === "SessionLocked"
-      ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
-      : storeError(error)
+    error.reason._tag === "SessionLocked" ? Effect.fail(isWorkedOn()) : storeError(error)
   )
   yield* forget
-})
-
-const fork = Effect.fnUntraced(function* (
-  front: Front,
-  tenant: string,
-  id: string,
-  options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
-) {
-  yield* accepting(front)
-  const copied = yield* StoredSessions.copy(front.stored, tenant, id, options)
-  const { at } = options
-  if (at !== undefined) yield* ask(front, tenant, copied, (session) => session.Branch({ at }))
-  return yield* shown(front, tenant, yield* StoredSessions.existing(front.stored, tenant, copied))
-})
-
-const compress = Effect.fnUntraced(function* (
-  front: Front,
-  tenant: string,
-  id: string,
-  { focus, force }: Parameters<ServedSessions["Service"]["compress"]>[2]
-) {
-  yield* accepting(front)
-  const request = yield* newId
-  const payload = { request, focus: focus ?? null, force: force ?? null }
-  return yield* ask(front, tenant, id, (session) => session.Compress(payload)).pipe(
-    // A connection without data is closed a little later.
-    Effect.timeoutOrElse({
-      duration: "50 seconds",
-      orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
-    })
-  )
 })
 
 /** Whether no turn runs but those that wait for clients: whoever takes them up waits on. */
@@ -411,7 +352,7 @@ const drain = Effect.fnUntraced(function* (front: Front) {
   yield* Deferred.succeed(front.closing, undefined)
 })
 
-const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
+const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   const front: Front = {
     settings,
     stored: yield* StoredSessions.make(model),
@@ -427,24 +368,34 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
   }
   const { journal, stored } = front
   return ServedSessions.of({
-    ...StoredSessions.reading(
-      stored,
-      (_, summary) => rowOf(summary),
-      (tenant, id) => (journal === undefined ? Effect.succeed(null) : journal.last(tenant, id))
-    ),
-    create: (tenant, created) =>
-      Effect.andThen(
-        accepting(front),
-        Effect.flatMap(StoredSessions.create(stored, tenant, created), (summary) => shown(front, tenant, summary))
-      ),
+    ...StoredSessions.storing(stored, {
+      row: (_, summary) => StoredSessions.rowOf(summary, null, true),
+      lastEvent: (tenant, id) => journal?.last(tenant, id) ?? Effect.succeed(null),
+      accepting: accepting(front),
+      branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at }))
+    }),
     remove: (tenant, id) => remove(front, tenant, id),
-    fork: (tenant, id, copied) => fork(front, tenant, id, copied),
     send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
     turn: (tenant, id, message, lastId) => turn(front, tenant, id, message, lastId),
-    events: (tenant, id, lastId) => events(front, tenant, id, lastId),
+    events: (tenant, id, lastId) =>
+      Effect.as(
+        StoredSessions.existing(stored, tenant, id),
+        // It ends when the session is deleted.
+        watch(front, tenant, id, null, new JoinedStream<StreamEvent>(lastId, reset, true), Effect.succeed(true))
+      ),
     answer: (tenant, id, call, answer) => ask(front, tenant, id, (session) => session.Answer({ call, answer })),
     cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
-    compress: (tenant, id, options) => compress(front, tenant, id, options),
+    compress: Effect.fnUntraced(function* (tenant, id, { focus = null, force = null }) {
+      yield* accepting(front)
+      const request = yield* newId
+      return yield* ask(front, tenant, id, (session) => session.Compress({ request, focus, force })).pipe(
+        // A connection without data is closed a little later.
+        Effect.timeoutOrElse({
+          duration: "50 seconds",
+          orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
+        })
+      )
+    }),
     plan: (tenant, id) => ask(front, tenant, id, (session) => session.Plan()),
     turnBack: (tenant, id, by) => ask(front, tenant, id, (session) => session.TurnBack({ by })),
     recall: (tenant, id, handle, selection) =>
@@ -463,13 +414,12 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ClusterOptions) {
           ),
         (id) => journal?.forget(tenant, id) ?? Effect.void
       ),
-    branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at })),
-    isBusy: () => Effect.succeed(false),
     close: () => Effect.void,
+    closeIdle: () => Effect.void,
     isReady: Effect.sync(() => !front.isDraining),
     drain: drain(front)
   })
 })
 
 /** Provides the sessions of a cluster. */
-export const layer = (options: ClusterOptions) => Layer.effect(ServedSessions, make(options))
+export const layer = (options: ServedOptions) => Layer.effect(ServedSessions, make(options))

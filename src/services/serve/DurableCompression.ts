@@ -2,6 +2,7 @@ import { Context, Deferred, Effect, Exit, Layer, Option, Schema } from "effect"
 import { EntityId, Sharding } from "effect/cluster"
 import * as Hex from "effect/encoding/Hex"
 import { Activity, Workflow, WorkflowEngine } from "effect/workflow"
+import { digestOf } from "../../domain/content/Sha256.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import {
   CompressionSteps,
@@ -37,11 +38,7 @@ type Workflowing = WorkflowEngine.WorkflowEngine | WorkflowEngine.WorkflowInstan
 /** How long a workflow waits for the chat whose compression it is. */
 const chatTimeout = "1 minute"
 
-const digest = (about: unknown) =>
-  Effect.map(
-    Effect.promise(() => globalThis.crypto.subtle.digest("SHA-256", encode(JSON.stringify(about)).slice())),
-    (bytes) => Hex.encode(new Uint8Array(bytes)).slice(0, 32)
-  )
+const digest = (about: unknown): string => Hex.encode(digestOf(encode(JSON.stringify(about)))).slice(0, 32)
 
 /** How long the engine may take to start work, and to store a result. After that, the work runs without it, and no result is stored. */
 const startTimeout = "20 seconds"
@@ -56,7 +53,7 @@ const activity =
   <A, E, R>({ about, name, result }: CompressionStep<A>, work: Effect.Effect<A, E, R>) =>
     Effect.gen(function* () {
       const context = yield* Effect.context<R>()
-      const key = about === undefined ? name : `${name}/${yield* digest(about)}`
+      const key = about === undefined ? name : `${name}/${digest(about)}`
       const started = yield* Deferred.make<void>()
       const once = yield* Effect.cached(Effect.exit(Effect.provideContext(work, context)))
       let failure: Exit.Exit<A, E> | undefined

@@ -21,6 +21,9 @@ export const noMessage = (id: string, message: string) =>
 export const otherWords = (id: string, message: string) =>
   new Conflict({ message: `session ${id} has a message ${message} with other words; send this one with another id` })
 
+/** The error for a session that cannot be deleted because its turn runs. */
+export const isWorkedOn = () => new Conflict({ message: "the server works on this session now; cancel the turn first" })
+
 /** Describes a failure of the store to a client, without paths and processes. */
 export const storeError = (error: SessionStoreError): Effect.Effect<never, ServeError> => {
   const { reason } = error

@@ -4,8 +4,7 @@ import { type EntryId, viewTokens } from "../../domain/conversation/Conversation
 import { drainSecondsOf } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
-import type { SessionSummary } from "../session/SessionStore.ts"
-import { internal, storeError } from "./Failures.ts"
+import { internal, isWorkedOn, storeError } from "./Failures.ts"
 import * as OpenSessions from "./OpenSessions.ts"
 import { accepting, keyOf, openedOf, within } from "./OpenSessions.ts"
 import type { CompressionDone } from "./ServeApi.ts"
@@ -19,9 +18,6 @@ import * as TenantData from "./TenantData.ts"
 
 type State = OpenSessions.OpenSessions
 
-/** The arguments of a method of `ServedSessions`. */
-type Arguments<Name extends "compress" | "recall" | "search" | "turnBack"> = Parameters<ServedSessions["Service"][Name]>
-
 const doneOf = (outcome: Outcome): CompressionDone => ({
   status: statusOf(outcome),
   outcome: outcome._tag,
@@ -29,14 +25,6 @@ const doneOf = (outcome: Outcome): CompressionDone => ({
   reason: "reason" in outcome ? outcome.reason : null,
   snapshot: outcome._tag === "Compressed" ? outcome.snapshot : null
 })
-
-const row = (state: State, tenant: string, summary: SessionSummary) => {
-  const session = openedOf(state, tenant, summary.id)
-  return StoredSessions.rowOf(summary, session?.running?.message ?? null, session !== undefined)
-}
-
-const shown = (state: State, tenant: string, summary: SessionSummary) =>
-  StoredSessions.shownRow(state.stored, tenant, row(state, tenant, summary))
 
 const cancel = (state: State, tenant: string, id: string) =>
   Effect.flatMap(StoredSessions.existing(state.stored, tenant, id), () =>
@@ -60,19 +48,10 @@ const close = Effect.fnUntraced(function* (state: State, tenant: string, id: str
   yield* RcMap.invalidate(state.sessions, keyOf(tenant, id))
 })
 
-const remove = Effect.fnUntraced(function* (state: State, tenant: string, id: string) {
-  yield* StoredSessions.existing(state.stored, tenant, id)
-  const session = openedOf(state, tenant, id)
-  if (session?.running !== undefined) {
-    return yield* new Conflict({ message: "the server works on this session now; cancel the turn first" })
-  }
-  yield* close(state, tenant, id)
-  yield* Effect.catchTag(
-    StoredSessions.remove(state.stored, tenant, id, session === undefined ? 0 : 40),
-    "SessionStoreError",
-    storeError
+const closeIdle = (state: State, tenant: string, id: string) =>
+  Effect.suspend(() =>
+    openedOf(state, tenant, id)?.running === undefined ? close(state, tenant, id) : Effect.fail(isWorkedOn())
   )
-})
 
 const branchTo = (state: State, tenant: string, id: string, at: EntryId) =>
   within(state, tenant, id, ({ agent }) =>
@@ -87,90 +66,7 @@ const branchTo = (state: State, tenant: string, id: string, at: EntryId) =>
     )
   )
 
-const fork = Effect.fnUntraced(function* (
-  state: State,
-  tenant: string,
-  id: string,
-  options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
-) {
-  yield* accepting(state)
-  const copied = yield* StoredSessions.copy(state.stored, tenant, id, options)
-  const { at } = options
-  if (at !== undefined) yield* branchTo(state, tenant, copied, at)
-  return yield* shown(state, tenant, yield* StoredSessions.existing(state.stored, tenant, copied))
-})
-
 const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
-
-const compress = Effect.fnUntraced(function* (
-  state: State,
-  tenant: string,
-  id: string,
-  { focus, force, request }: Arguments<"compress">[2]
-) {
-  yield* accepting(state)
-  const before =
-    request === undefined ? undefined : yield* StoredSessions.compressionBy(state.stored, tenant, id, request)
-  if (before !== undefined) return before
-  yield* state.stored.limiter.checkTokens(tenant)
-  return yield* within(state, tenant, id, (session) =>
-    session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
-      Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
-      Effect.catchTags({
-        ChatBusy: busy,
-        PlanRefused: busy,
-        SessionStoreError: storeError,
-        TokenCountError: internal
-      }),
-      Effect.map(doneOf),
-      Effect.tap(() =>
-        Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } }))
-      )
-    )
-  )
-})
-
-const turnBack = (state: State, tenant: string, id: string, by: Arguments<"turnBack">[2]) =>
-  within(state, tenant, id, (session) =>
-    session.agent.chat[by].pipe(
-      Effect.catchTags({ ChatBusy: busy, SessionStoreError: storeError }),
-      Effect.tap((done) =>
-        Effect.sync(() => {
-          if (done) session.publish({ message: null, event: { _tag: "Changed", by } })
-        })
-      ),
-      Effect.flatMap((done) =>
-        Effect.map(session.agent.chat.conversation, (conversation) => ({
-          done,
-          tokens: Math.ceil(viewTokens(conversation))
-        }))
-      )
-    )
-  )
-
-const recall = (state: State, ...[tenant, id, handle, selection]: Arguments<"recall">) =>
-  within(state, tenant, id, ({ agent }) =>
-    agent.chat.recall(handle, selection).pipe(
-      Effect.catchTags({
-        TempStoreError: () =>
-          Effect.fail(
-            new NotFound({ message: `session ${id} holds nothing under ${handle}; its ledger lists the handles` })
-          ),
-        BadPattern: ({ message }) => Effect.fail(new BadRequest({ message: `grep: ${message}` })),
-        SessionStoreError: storeError
-      })
-    )
-  )
-
-const search = (state: State, ...[tenant, id, pattern, maxTokens]: Arguments<"search">) =>
-  within(state, tenant, id, ({ agent }) =>
-    agent.chat.search({ pattern, maxTokens, isRedacted: false }).pipe(
-      Effect.catchTags({
-        BadPattern: ({ message }) => Effect.fail(new BadRequest({ message: `pattern: ${firstUnits(message, 500)}` })),
-        SessionStoreError: storeError
-      })
-    )
-  )
 
 /** Ends the turns that only wait for clients: who takes them up waits on. */
 const endWaiting = Effect.fnUntraced(function* ({ opened }: State) {
@@ -197,18 +93,21 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
   const state = yield* OpenSessions.make(options)
   const { stored } = state
   return ServedSessions.of({
-    ...StoredSessions.reading(
-      stored,
-      (tenant, summary) => row(state, tenant, summary),
-      (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent ?? null)
-    ),
-    create: (tenant, created) =>
-      Effect.andThen(
-        accepting(state),
-        Effect.flatMap(StoredSessions.create(stored, tenant, created), (summary) => shown(state, tenant, summary))
-      ),
-    remove: (tenant, id) => remove(state, tenant, id),
-    fork: (tenant, id, copied) => fork(state, tenant, id, copied),
+    ...StoredSessions.storing(stored, {
+      row: (tenant, summary) => {
+        const session = openedOf(state, tenant, summary.id)
+        return StoredSessions.rowOf(summary, session?.running?.message ?? null, session !== undefined)
+      },
+      lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent ?? null),
+      accepting: accepting(state),
+      branch: (tenant, id, at) => branchTo(state, tenant, id, at)
+    }),
+    remove: Effect.fnUntraced(function* (tenant, id) {
+      yield* StoredSessions.existing(stored, tenant, id)
+      const attempts = openedOf(state, tenant, id) === undefined ? 0 : 40
+      yield* closeIdle(state, tenant, id)
+      yield* Effect.catchTag(StoredSessions.remove(stored, tenant, id, attempts), "SessionStoreError", storeError)
+    }),
     send: (tenant, id, message, lastId) => send(state, tenant, id, message, lastId),
     turn: (tenant, id, message, lastId) => turnOf(state, tenant, id, message, lastId),
     events: (tenant, id, lastId) =>
@@ -219,20 +118,72 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     answer: (tenant, id, call, answer) =>
       within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),
     cancel: (tenant, id) => cancel(state, tenant, id),
-    compress: (tenant, id, options) => compress(state, tenant, id, options),
+    compress: Effect.fnUntraced(function* (tenant, id, { focus, force, request }) {
+      yield* accepting(state)
+      const before =
+        request === undefined ? undefined : yield* StoredSessions.compressionBy(stored, tenant, id, request)
+      if (before !== undefined) return before
+      yield* stored.limiter.checkTokens(tenant)
+      return yield* within(state, tenant, id, (session) =>
+        session.agent.chat.compress({ focus, forced: force ?? true, request }).pipe(
+          Effect.provideService(CompressionSteps, state.stepsOf(tenant, id)),
+          Effect.catchTags({
+            ChatBusy: busy,
+            PlanRefused: busy,
+            SessionStoreError: storeError,
+            TokenCountError: internal
+          }),
+          Effect.map(doneOf),
+          Effect.tap(() =>
+            Effect.sync(() => session.publish({ message: null, event: { _tag: "Changed", by: "compress" } }))
+          )
+        )
+      )
+    }),
     plan: (tenant, id) =>
       within(state, tenant, id, ({ agent }) =>
         agent.chat.plan().pipe(Effect.catchTags({ SessionStoreError: storeError, TokenCountError: internal }))
       ),
-    turnBack: (tenant, id, by) => turnBack(state, tenant, id, by),
-    recall: (tenant, id, handle, selection) => recall(state, tenant, id, handle, selection),
-    search: (tenant, id, pattern, maxTokens) => search(state, tenant, id, pattern, maxTokens),
+    turnBack: (tenant, id, by) =>
+      within(
+        state,
+        tenant,
+        id,
+        Effect.fnUntraced(function* (session) {
+          const { chat } = session.agent
+          const done = yield* Effect.catchTags(chat[by], { ChatBusy: busy, SessionStoreError: storeError })
+          if (done) session.publish({ message: null, event: { _tag: "Changed", by } })
+          return { done, tokens: Math.ceil(viewTokens(yield* chat.conversation)) }
+        })
+      ),
+    recall: (tenant, id, handle, selection) =>
+      within(state, tenant, id, ({ agent }) =>
+        agent.chat.recall(handle, selection).pipe(
+          Effect.catchTags({
+            TempStoreError: () =>
+              Effect.fail(
+                new NotFound({ message: `session ${id} holds nothing under ${handle}; its ledger lists the handles` })
+              ),
+            BadPattern: ({ message }) => Effect.fail(new BadRequest({ message: `grep: ${message}` })),
+            SessionStoreError: storeError
+          })
+        )
+      ),
+    search: (tenant, id, pattern, maxTokens) =>
+      within(state, tenant, id, ({ agent }) =>
+        agent.chat.search({ pattern, maxTokens, isRedacted: false }).pipe(
+          Effect.catchTags({
+            BadPattern: ({ message }) =>
+              Effect.fail(new BadRequest({ message: `pattern: ${firstUnits(message, 500)}` })),
+            SessionStoreError: storeError
+          })
+        )
+      ),
     exportAll: (tenant) => TenantData.exportAll(stored, tenant),
     removeAll: (tenant) =>
       TenantData.removeAll(stored, tenant, (id) => Effect.andThen(cancel(state, tenant, id), close(state, tenant, id))),
-    branch: (tenant, id, at) => branchTo(state, tenant, id, at),
-    isBusy: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.running !== undefined),
     close: (tenant, id) => close(state, tenant, id),
+    closeIdle: (tenant, id) => closeIdle(state, tenant, id),
     isReady: Effect.sync(() => !state.isDraining),
     drain: drain(state)
   })

@@ -25,20 +25,17 @@ export interface ServedOptions {
   readonly model?: string | undefined
 }
 
-/** The input for opening a session. */
-interface Openable {
+/** The open sessions and their running turns. Mutable: all requests share them. */
+export interface OpenSessions {
   readonly settings: ServeSettings
   readonly stored: StoredSessions.StoredSessions
   readonly journal: typeof TurnJournal.Service
-  /** The open sessions, by `keyOf`. */
-  readonly opened: Map<string, OpenedSession>
-}
-
-/** The open sessions and their running turns. Mutable: all requests share them. */
-export interface OpenSessions extends Openable {
   readonly stepsOf: typeof SessionSteps.Service
   readonly turns: FiberSet.FiberSet
+  /** Opens sessions, by `keyOf`. */
   readonly sessions: RcMap.RcMap<string, OpenedSession, ServeError>
+  /** Those that are open. */
+  readonly opened: Map<string, OpenedSession>
   /** The server is stopping: it starts nothing new. */
   isDraining: boolean
 }
@@ -46,36 +43,22 @@ export interface OpenSessions extends Openable {
 /** Returns the key of a session, unique across tenants. */
 export const keyOf = (tenant: string, id: string) => `${tenant} ${id}`
 
-const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
+const lookup = Effect.fnUntraced(function* (state: OpenSessions, key: string) {
   const { journal, opened, settings, stored } = state
   const [tenant = "", id = ""] = key.split(" ")
   const questions = new TurnQuestions()
-  const agent = yield* StoredSessions.inTenant(
-    stored,
-    tenant,
-    Runtime.make({
-      session: { _tag: "Stored", id },
-      tools: settings.tools === true,
-      approve: settings.approve ?? "none",
-      instruction: Effect.sync(() => opened.get(key)?.instruction),
-      handlers: {
-        notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`),
-        ask: questions.approve,
-        isInteractive: false
-      }
-    })
-  ).pipe(
-    Effect.catchTags({
-      SessionStoreError: openError,
-      AgentNestingError: openError,
-      ChatBusy: openError,
-      UnknownModelError: openError,
-      SettingsError: openError,
-      SessionSelectionError: openError,
-      SystemPromptError: openError,
-      WorkspaceFolderError: openError
-    })
-  )
+  const opening = Runtime.make({
+    session: { _tag: "Stored", id },
+    tools: settings.tools === true,
+    approve: settings.approve ?? "none",
+    instruction: Effect.sync(() => opened.get(key)?.instruction),
+    handlers: {
+      notify: (notice) => Effect.logDebug(`serve: ${noticeText(notice)}`),
+      ask: questions.approve,
+      isInteractive: false
+    }
+  })
+  const agent = yield* StoredSessions.inTenant(stored, tenant, Effect.catch(opening, openError))
   questions.attach(agent.chat)
   const { model } = yield* StoredSessions.recordOf(stored, tenant, id)
   yield* Effect.catch(reconfigure(agent.chat, { chosen: model }), openError)
@@ -111,23 +94,19 @@ const lookup = Effect.fnUntraced(function* (state: Openable, key: string) {
 
 /** Makes the state, without an open session. Sessions close with the scope. */
 export const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
-  const openable: Openable = {
+  const state: OpenSessions = {
     settings,
     stored: yield* StoredSessions.make(model),
     journal: yield* TurnJournal,
-    opened: new Map()
-  }
-  const sessions: OpenSessions["sessions"] = yield* RcMap.make({
-    // A session that cannot be opened now may be opened at the next request: the map would keep the failure.
-    lookup: (key: string) =>
-      Effect.tapError(lookup(openable, key), () => Effect.forkDetach(RcMap.invalidate(sessions, key))),
-    idleTimeToLive: "1 minute"
-  })
-  const state: OpenSessions = {
-    ...openable,
     stepsOf: yield* SessionSteps,
     turns: yield* FiberSet.make<void>(),
-    sessions,
+    sessions: yield* RcMap.make({
+      // A session that cannot be opened now may be opened at the next request: the map would keep the failure.
+      lookup: (key: string) =>
+        Effect.tapError(lookup(state, key), () => Effect.forkDetach(RcMap.invalidate(state.sessions, key))),
+      idleTimeToLive: "1 minute"
+    }),
+    opened: new Map(),
     isDraining: false
   }
   return state

@@ -9,20 +9,27 @@ import type { TurnQuestions } from "./TurnQuestions.ts"
 
 /** An open session of this process, its running turn, and the streams of its events. */
 
-/** A message and its turn. */
-export interface ServedTurn {
+/** A message and its turn. Mutable: it runs and ends. */
+export class ServedTurn {
   readonly message: string
   /** The words of the message; undefined where another process began the turn. */
   readonly words: string | undefined
   /** The number of its first event. */
   readonly start: number
-  /** Completing it cancels the turn. */
-  readonly cancel: Deferred.Deferred<void>
-  readonly done: Deferred.Deferred<void>
   /** How the turn ended. Undefined while it runs. `stopped`: another process began the turn and did not end it. */
   ended: TurnStatus | undefined
+  /** Completing it cancels the turn. */
+  readonly cancel = Deferred.makeUnsafe<void>()
+  readonly done = Deferred.makeUnsafe<void>()
   /** The fiber that runs the turn. */
   fiber: Fiber.Fiber<void> | undefined
+
+  constructor(message: string, words: string | undefined, start: number, ended?: TurnStatus) {
+    this.message = message
+    this.words = words
+    this.start = start
+    this.ended = ended
+  }
 }
 
 /** Maximum number of turns whose streams can be resumed. */
@@ -39,21 +46,6 @@ const batchMillis = 100
  * changes. Returns false when another process has taken the session.
  */
 type Save = (turn: JournaledTurn & { readonly first: number | undefined }) => Effect.Effect<boolean>
-
-const makeTurn = (
-  message: string,
-  words: string | undefined,
-  start: number,
-  ended: TurnStatus | undefined
-): ServedTurn => ({
-  message,
-  words,
-  start,
-  cancel: Deferred.makeUnsafe<void>(),
-  done: Deferred.makeUnsafe<void>(),
-  ended,
-  fiber: undefined
-})
 
 /** The state of an open session. Mutable: all requests of the session share it. */
 export class OpenedSession {
@@ -102,7 +94,7 @@ export class OpenedSession {
     this.kept = last?.events[0]?.number
     for (const { event, message, number } of last?.events ?? []) {
       if (message === null) continue
-      const turn = this.turns.get(message) ?? makeTurn(message, undefined, number, "stopped")
+      const turn = this.turns.get(message) ?? new ServedTurn(message, undefined, number, "stopped")
       if (event._tag === "TurnEnded") turn.ended = event.status
       this.turns.set(message, turn)
     }
@@ -183,7 +175,7 @@ export class OpenedSession {
 
   /** Begins the turn of a message. */
   begin(message: string, text: string): ServedTurn {
-    const turn = makeTurn(message, text, this.events.last + this.waiting.length + 1, undefined)
+    const turn = new ServedTurn(message, text, this.events.last + this.waiting.length + 1)
     this.turns.set(message, turn)
     const [oldest] = this.turns.keys()
     if (this.turns.size > maxTurns && oldest !== undefined) this.turns.delete(oldest)
@@ -194,7 +186,7 @@ export class OpenedSession {
 
   /** Continues a turn that another process began. */
   resume({ message, start, words }: ServedTurn): ServedTurn {
-    const turn = makeTurn(message, words, start, undefined)
+    const turn = new ServedTurn(message, words, start)
     this.turns.set(message, turn)
     this.run(turn)
     return turn
@@ -253,11 +245,7 @@ export class OpenedSession {
     return Stream.paginate(number, (after) =>
       Effect.suspend(() => {
         const { events, hasGap } = this.events.after(after)
-        const shown = events.map(({ event, message, number: at }): StreamEvent => ({
-          id: this.events.idOf(at),
-          event: event._tag,
-          data: { message, event }
-        }))
+        const shown = events.map((one) => streamEvent(one, this.events.idOf(one.number)))
         const answer = (all: ReadonlyArray<StreamEvent>) => [all, Option.some(events.at(-1)?.number ?? after)] as const
         // Sends something at once, because the head of an HTTP answer is sent with its first bytes.
         const isBeginning = !isOpen
@@ -295,9 +283,16 @@ export class OpenedSession {
   }
 }
 
-const ping: StreamEvent = { event: "Ping", data: { message: null, event: { _tag: "Ping" } } }
+/** An event as streams send it. Without an id, a client cannot go on after it. */
+export const streamEvent = ({ event, message }: ServedEvent, id?: string): StreamEvent => ({
+  ...(id === undefined ? {} : { id }),
+  event: event._tag,
+  data: { message, event }
+})
+
+const ping = streamEvent({ message: null, event: { _tag: "Ping" } })
 /** The client's view of the stream is void: it must read the session again. */
-export const reset: StreamEvent = { event: "Reset", data: { message: null, event: { _tag: "Reset" } } }
+export const reset = streamEvent({ message: null, event: { _tag: "Reset" } })
 
 /**
  * Streams a turn that ended before the session was opened: the answer in the session. `lastId`: the client already
@@ -308,15 +303,18 @@ export const recordedTurn = (message: string, text: string, lastId: string | und
     { _tag: "Content", text },
     { _tag: "TurnEnded", status: "answered", error: null }
   ]
-  const streamed = events.map((event): StreamEvent => ({ event: event._tag, data: { message, event } }))
+  const streamed = events.map((event) => streamEvent({ message, event }))
   return Stream.fromIterable(lastId === undefined ? streamed : [reset, ...streamed])
 }
 
+/** How a turn ended. `error`: why there is no answer. */
+export interface TurnEnd {
+  readonly status: TurnStatus
+  readonly error: string | null
+}
+
 /** Returns how a turn ended, from its events. */
-export const turnStatus = (
-  status: { readonly status: TurnStatus; readonly error: string | null },
-  event: ChatEvent
-): { readonly status: TurnStatus; readonly error: string | null } => {
+export const turnStatus = (before: TurnEnd, event: ChatEvent): TurnEnd => {
   switch (event._tag) {
     case "UserCancelled":
       return { status: "cancelled", error: null }
@@ -325,10 +323,10 @@ export const turnStatus = (
     case "ContextWindowWillOverflow":
       return { status: "failed", error: event.message }
     case "HookStopped":
-      return event.refused ? { status: "failed", error: event.message } : status
+      return event.refused ? { status: "failed", error: event.message } : before
     case "Finished":
       return { status: "answered", error: null }
     default:
-      return status
+      return before
   }
 }

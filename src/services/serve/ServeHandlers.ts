@@ -1,4 +1,4 @@
-import { Effect, Layer, Metric, Semaphore, Stream } from "effect"
+import { Context, Effect, Layer, Metric, Semaphore, Stream } from "effect"
 import { HttpApiBuilder, HttpApiMiddleware } from "effect/http-api"
 import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
@@ -39,7 +39,7 @@ const noToken = new Unauthorized({
   message: "the header Authorization must be Bearer and a valid token of this server"
 })
 
-/** Returns the semaphore of a tenant. */
+/** Semaphores of tenants, each made when it is first needed. */
 const tenantSemaphores = (permits: number) => {
   const made = new Map<string, Semaphore.Semaphore>()
   return (tenant: string) => {
@@ -67,14 +67,21 @@ const asStream =
       ).pipe(Effect.andThen(work(tenant)))
     )
 
+/**
+ * What a tenant stores and deletes beside its turns happens one after the other: sessions are counted before one more is stored, and
+ * none is stored in a folder that is being deleted.
+ */
+class Storing extends Context.Service<Storing, (tenant: string) => Semaphore.Semaphore>()(
+  "palimpsest/services/serve/Storing"
+) {}
+
 const sessions = HttpApiBuilder.group(
   ServeApi,
   "sessions",
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
-    // Sessions are counted before one more is stored, so they are stored one after the other.
-    const storing = tenantSemaphores(1)
+    const storing = yield* Storing
     const streamed = asStream(limiter)
     /** A stream of events, which ends when the token of the request is revoked. */
     const watched = <A, E, R>(work: (tenant: string) => Effect.Effect<Stream.Stream<A>, E, R>) =>
@@ -84,7 +91,8 @@ const sessions = HttpApiBuilder.group(
         of((tenant) =>
           served.list(tenant, { ...query, limit: query.limit ?? defaultRows, totals: query.totals === "true" })
         ),
-      change: ({ params, payload }) => of((tenant) => served.change(tenant, params.id, payload)),
+      change: ({ params, payload }) =>
+        of((tenant) => storing(tenant).withPermit(served.change(tenant, params.id, payload))),
       create: ({ payload }) => of((tenant) => storing(tenant).withPermit(served.create(tenant, payload))),
       read: ({ params, query }) =>
         of((tenant) =>
@@ -127,13 +135,15 @@ const tenants = HttpApiBuilder.group(
   Effect.fn(function* (handlers) {
     const served = yield* ServedSessions
     const limiter = yield* TenantLimiter
+    const storing = yield* Storing
     return handlers.handleAll({
       exportAll: () =>
         Effect.flatMap(Caller, ({ revoked }) =>
           // It breaks off: an export that ends is whole.
           Effect.map(asStream(limiter)(served.exportAll), Stream.interruptWhen(Effect.andThen(revoked, noToken)))
         ),
-      removeAll: () => of((tenant) => Effect.map(served.removeAll(tenant), (sessions) => ({ sessions })))
+      removeAll: () =>
+        of((tenant) => storing(tenant).withPermit(Effect.map(served.removeAll(tenant), (sessions) => ({ sessions }))))
     })
   })
 )
@@ -215,5 +225,5 @@ const requestCheck = HttpApiMiddleware.layerSchemaErrorTransform(RequestCheck, (
 export const routes = (version: string) =>
   HttpApiBuilder.layer(versioned(version), { openapiPath: "/openapi.json" }).pipe(
     Layer.provide([sessions, tenants, server(version)]),
-    Layer.provide([authorization, requestCheck])
+    Layer.provide([authorization, requestCheck, Layer.sync(Storing, () => tenantSemaphores(1))])
   )

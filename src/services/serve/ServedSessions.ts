@@ -10,7 +10,7 @@ import type { RecordChange, SessionRecord, TurnOptions } from "../../domain/serv
 import type { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import type { CompressionDone, MessageMedia, SessionPage, SessionRow, SessionView, StreamEvent } from "./ServeApi.ts"
-import type { ServeError } from "./ServeErrors.ts"
+import type { Conflict, ServeError } from "./ServeErrors.ts"
 
 /** A message to send. */
 export interface MessageToSend {
@@ -140,10 +140,10 @@ export class ServedSessions extends Context.Service<
     readonly removeAll: (tenant: string) => Effect.Effect<number, ServeError>
     /** Goes back to a message, as the chat's /tree does. */
     readonly branch: (tenant: string, id: string, at: EntryId) => Effect.Effect<void, ServeError>
-    /** Whether a turn is running in this process. */
-    readonly isBusy: (tenant: string, id: string) => Effect.Effect<boolean>
     /** Closes a session that is open in this process: stops its turn and ends its streams. */
     readonly close: (tenant: string, id: string) => Effect.Effect<void>
+    /** The same for one without a turn. Fails with `Conflict` while one runs. */
+    readonly closeIdle: (tenant: string, id: string) => Effect.Effect<void, Conflict>
     /** Whether new requests are accepted. */
     readonly isReady: Effect.Effect<boolean>
     /** Accepts no new turns, and waits for the running ones up to the time in the settings; then stops them. */

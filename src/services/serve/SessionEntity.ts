@@ -12,7 +12,7 @@ import { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { CompressionDone, MessageMedia, Turned } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
-import { Conflict, errors, type ServeError, Unavailable } from "./ServeErrors.ts"
+import { errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 
 /**
  * A session as an entity of a cluster: one runner has it at a time, and answers its messages one after another.
@@ -40,8 +40,8 @@ const Send = Rpc.make("Send", {
   payload: {
     message: Schema.String,
     text: Schema.String,
-    media: Schema.optionalKey(Schema.Array(MessageMedia)),
-    options: Schema.optionalKey(fromJson(TurnOptions))
+    media: Schema.optional(Schema.Array(MessageMedia)),
+    options: Schema.optional(fromJson(TurnOptions))
   },
   primaryKey: ({ message }) => message,
   success: TurnEnd
@@ -123,20 +123,9 @@ export const handlers = SessionEntity.toLayer(
     const [tenant = "", id = ""] = name.split("/")
     yield* Effect.addFinalizer(() => local.close(tenant, id))
 
-    const answered = Effect.fnUntraced(function* (
-      message: string,
-      text: string,
-      media: ReadonlyArray<MessageMedia> | undefined,
-      options: TurnOptions | undefined
-    ) {
-      const stream = yield* local.send(tenant, id, {
-        id: message,
-        text,
-        media,
-        options,
-        onDisconnect: "continue",
-        isAccepted: true
-      })
+    const answered = Effect.fnUntraced(function* ({ message, ...sent }: (typeof Send)["payloadSchema"]["Type"]) {
+      const begun = { ...sent, id: message, onDisconnect: "continue", isAccepted: true } as const
+      const stream = yield* local.send(tenant, id, begun)
       const last = yield* Stream.runFold(
         stream,
         (): TurnEnd => ({ status: "stopped", error: null }),
@@ -150,8 +139,8 @@ export const handlers = SessionEntity.toLayer(
     const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
-      Send: ({ payload: { media, message, options, text } }) =>
-        answered(message, text, media, options).pipe(
+      Send: ({ payload }) =>
+        answered(payload).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
           // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
@@ -187,14 +176,7 @@ export const handlers = SessionEntity.toLayer(
       Recall: ({ payload: { handle, selection } }) => Rpc.fork(local.recall(tenant, id, handle, selection)),
       Search: ({ payload: { maxTokens, pattern } }) => Rpc.fork(local.search(tenant, id, pattern, maxTokens)),
       Branch: ({ payload: { at } }) => Rpc.fork(local.branch(tenant, id, at)),
-      Close: () =>
-        Rpc.fork(
-          Effect.flatMap(local.isBusy(tenant, id), (isBusy) =>
-            isBusy
-              ? Effect.fail(new Conflict({ message: "the server works on this session now; cancel the turn first" }))
-              : local.close(tenant, id)
-          )
-        )
+      Close: () => Rpc.fork(local.closeIdle(tenant, id))
     })
   }),
   { concurrency: 1, maxIdleTime: "1 minute" }

@@ -7,7 +7,7 @@ import { reconfigure } from "../chat/Chat.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import { newId } from "../platform/NewId.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
-import { type OpenedSession, recordedTurn, type ServedTurn, turnStatus } from "./OpenedSession.ts"
+import { type OpenedSession, recordedTurn, type ServedTurn, type TurnEnd, turnStatus } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { StreamEvent } from "./ServeApi.ts"
 import type { MessageToSend } from "./ServedSessions.ts"
@@ -34,7 +34,7 @@ const runTurn = Effect.fnUntraced(function* (
   release: Effect.Effect<void>
 ) {
   const { journal, opened, sessions, stepsOf } = state
-  let end: ReturnType<typeof turnStatus> = { status: "answered", error: null }
+  let end: TurnEnd = { status: "answered", error: null }
   const { agent, questions } = session
   const options = {
     cancel: Deferred.await(turn.cancel),

@@ -215,7 +215,7 @@ const set = (kept: SessionRecords["Service"], id: string, record: SessionRecord)
   Effect.andThen(kept.remove(id), Object.keys(record).length === 0 ? Effect.void : kept.change(id, () => record))
 
 /** Stores a new session. */
-export const create = Effect.fnUntraced(function* (
+const create = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
   options: Parameters<ServedSessions["Service"]["create"]>[1]
@@ -242,7 +242,7 @@ export const create = Effect.fnUntraced(function* (
 })
 
 /** Stores a copy of a session. Fails when it has no message `at`. */
-export const copy = Effect.fnUntraced(function* (
+const copy = Effect.fnUntraced(function* (
   stored: StoredSessions,
   tenant: string,
   id: string,
@@ -274,15 +274,37 @@ const inOrder = (one: Place, other: Place): number =>
 const cursorOf = ({ id, updatedAt }: Place): string => `${String(Math.floor(updatedAt)).padStart(15, "0")}-${id}`
 const placeIn = (cursor: string): Place => ({ updatedAt: Number(cursor.slice(0, 15)), id: cursor.slice(16) })
 
-/**
- * Reads stored sessions. `row`: a session as a list shows it; `lastEvent`: the event after which its stream
- * continues.
- */
-export const reading = (
+/** What differs between the servers that store sessions. */
+interface Serving {
+  /** A session as a list shows it. */
+  readonly row: (tenant: string, summary: SessionSummary) => Row
+  /** The event after which the stream of a session continues. */
+  readonly lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
+  /** Fails if the server is stopping. */
+  readonly accepting: Effect.Effect<void, ServeError>
+  /** Goes back to a message. */
+  readonly branch: ServedSessions["Service"]["branch"]
+}
+
+/** Stores and reads sessions, which no conversation has to be opened for. */
+export const storing = (
   stored: StoredSessions,
-  row: (tenant: string, summary: SessionSummary) => Row,
-  lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
-): Pick<ServedSessions["Service"], "change" | "exported" | "ledger" | "list" | "read"> => ({
+  { accepting, branch, lastEvent, row }: Serving
+): Pick<
+  ServedSessions["Service"],
+  "branch" | "change" | "create" | "exported" | "fork" | "ledger" | "list" | "read"
+> => ({
+  branch,
+  create: Effect.fnUntraced(function* (tenant, created) {
+    yield* accepting
+    return yield* shownRow(stored, tenant, row(tenant, yield* create(stored, tenant, created)))
+  }),
+  fork: Effect.fnUntraced(function* (tenant, id, options) {
+    yield* accepting
+    const copied = yield* copy(stored, tenant, id, options)
+    if (options.at !== undefined) yield* branch(tenant, copied, options.at)
+    return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, copied)))
+  }),
   list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
     const words = search
       .toLowerCase()
@@ -367,7 +389,7 @@ export const exportedLines = (tenant: string, format: FormatName, events: Readon
   TranscriptExport.lines(format, tenant === localTenant ? events : events.flatMap(withoutFolders))
 
 /** A session's row with what its record has for it. */
-export const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
+const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
   Effect.map(recordOf(stored, tenant, row.id), (record) => withRecord(row, record))
 
 /** Tries again while another has a session open that is about to close it. */
