@@ -41,6 +41,7 @@ import {
   type Commit,
   emptyCommands,
   recordBackgroundEnd,
+  recordNotifiedEnds,
   recordResult,
   type Lesson,
   recordRefusal,
@@ -375,6 +376,7 @@ function* gatherEarlier(
   for (const [index, entry] of entries.entries()) {
     gatherSettled(state, entries, index)
     for (const [at, part] of entry.content.parts.entries()) {
+      if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, part.text)
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
       yield 400
@@ -445,6 +447,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     return gatherAgentPart(state, part, around)
   }
   if (author === "program" && isText(part)) {
+    recordNotifiedEnds(state.commands, part.text)
     const shown = part.text.slice(0, maxScannedChars)
     countUse(state.weights, shown, { amount: ranking.program })
     return shown.length

@@ -103,7 +103,8 @@ const skipped = {
 it.each([
   [0, '{"output":"x"}'],
   [1, '{"error":"x"}'],
-  [null, '{"output":"x"}']
+  [null, '{"error":"x"}'],
+  [undefined, '{"output":"x"}']
 ])("a command that ends with %s is answered with %s", (exit, answer) => {
   const state = { status: "completed", input: {}, output: "x", metadata: { exit } }
   const parts = [{ type: "tool", tool: "bash", callID: "c", state }]
