@@ -460,14 +460,15 @@ export const claudeReader = (isLenient = false): LineReader => {
     if (decoded._tag === "Replaced") {
       for (const [call, text] of decoded.shown) shown.set(call, text)
       skipped.add(decoded.recordKind)
-      return undefined
+      if (decoded.uuid === undefined) return undefined
     }
     const isOwed = readMarks(record).owed === true
     const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
     if (isRecordProblem(message)) return message
     const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
     version = decoded.version ?? version
-    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(decoded.recordKind)
+    const isRead = isOwed || message !== undefined || boundary !== undefined || decoded._tag === "Replaced"
+    if (!isRead) skipped.addRecord(decoded.recordKind)
     const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
     cwd ??= folder
     if (message === undefined && decoded.uuid === undefined) return undefined

@@ -2,6 +2,7 @@ import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
 import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
+import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"
 
 /**
@@ -162,6 +163,14 @@ const replacedBy = ({ replacements }: Json) =>
     })
   }) as const
 
+/** Results of which the model saw no more than this since (Claude Code 2.0 and 2.1). */
+const clearedBy = ({ microcompactMetadata: metadata }: Json) => {
+  const calls: ReadonlyArray<unknown> =
+    isJson(metadata) && Array.isArray(metadata.compactedToolIds) ? metadata.compactedToolIds : []
+  const shown = calls.flatMap((call) => (typeof call === "string" ? [[call, clearedResult] as const] : []))
+  return { _tag: "Replaced", shown } as const
+}
+
 /** How each kind of record is read. */
 const readers = {
   user: messageOf,
@@ -174,6 +183,7 @@ const readers = {
   progress: relayedBy,
   "last-prompt": pinnedBy,
   "content-replacement": replacedBy,
+  "system: microcompact_boundary": clearedBy,
   "system: compact_boundary": ({ compactMetadata: metadata }: Json) =>
     ({ _tag: "Compacted", boundary: boundaryOf(isJson(metadata) ? metadata : {}) }) as const,
   "attachment: queued_command": sentBy

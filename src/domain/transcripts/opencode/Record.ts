@@ -55,7 +55,10 @@ const callOf = (part: Json) => {
   return {
     _tag: "Call",
     kind: "tool",
+    id,
     call,
+    /** Whether opencode shows this result to the model no more. */
+    isCleared: isJson(state.time) && typeof state.time.compacted === "number",
     answers: [
       ...(hasEnded ? [answerPiece({ id, name, failed, content }, noText)] : []),
       ...files.filter(isJson).map(fileOf)
