@@ -42,12 +42,19 @@ export const runningId = (answer: Part | undefined): string | undefined => {
 /** How Claude Code tells later that such a command ended: in a message, not in a result. */
 const notification = /<(task|bash)-notification>([^]*?)<\/\1-notification>/g
 
-/** Returns the commands whose end a message of a program tells: their ids and exit codes. */
-export const endedCommands = (text: string): ReadonlyArray<{ readonly id: string; readonly exit: number }> =>
+/** The end of a command that ran in the background, as a message tells it: its id, its exit code, and what says so. */
+interface NotifiedEnd {
+  readonly id: string
+  readonly exit: number
+  readonly summary: string
+}
+
+/** Returns the commands whose end a message of a program tells. */
+export const endedCommands = (text: string): ReadonlyArray<NotifiedEnd> =>
   [...text.matchAll(notification)].flatMap(([, , body = ""]) => {
     const id = /<(?:task|shell)-id>(\w+)</.exec(body)?.[1]
-    const code = /<summary>[^<]*\bexit code (-?\d+)/.exec(body)?.[1]
-    return id === undefined || code === undefined ? [] : [{ id, exit: Number(code) }]
+    const [, summary = "", code] = /<summary>([^<]*\bexit code (-?\d+)[^<]*)/.exec(body) ?? []
+    return id === undefined || code === undefined ? [] : [{ id, exit: Number(code), summary }]
   })
 
 /** Codex's forms of an exit code, anchored where Codex writes them, so that command output cannot match. */

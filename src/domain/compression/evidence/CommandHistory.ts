@@ -209,38 +209,50 @@ const backgroundEnd = (answer: Part): BackgroundEnd | undefined => {
   return { exit: exit ?? 0, output: printedOutput(printed), isExitHidden: exit === undefined }
 }
 
+/** Records how a background command ended. `entry` says so, and `handle` is that of what it printed. */
 const endBackground = (
   history: CommandHistory,
   command: string,
-  { exit, isExitHidden, output }: BackgroundEnd
+  { exit, isExitHidden, output }: BackgroundEnd,
+  entry: EntryId,
+  handle?: Handle
 ): void => {
-  const { checks, commands } = history
+  const { checks, commands, errors } = history
   const before = commands.get(command)
   if (before === undefined) return
   const ok = succeeded(command, exit, output, isExitHidden)
   commands.set(command, { ...before, exit, ok })
   for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
   if (ok === true) resolveFailures(history, command)
-  else if (ok === false) recordFailure(history, before.entry, command, output)
+  if (ok !== false) return
+  recordFailure(history, before.entry, command, output)
+  errors.delete(command)
+  errors.set(command, { entry, text: failureText(output), handle })
+  keepLatest(errors)
 }
 
-/** Records the result of a background command, when this call asked for its output and the answer states an exit code. */
-export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer: Answer): void => {
+/**
+ * Records the result of a background command, when this call asked for its output and the answer states an exit code. Returns whether
+ * it did: then a failure is the command's, not the call's.
+ */
+export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, call: Part, answer: Answer): boolean => {
   const { background } = history
-  if (background.size === 0) return
+  if (background.size === 0) return false
   const args = call.functionCall?.args
   const named = typeof args === "object" && args !== null ? Object.values(args) : []
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
-  if (command !== undefined && ended !== undefined) endBackground(history, command, ended)
+  if (command === undefined || ended === undefined) return false
+  endBackground(history, command, ended, entry, answer.handle)
+  return true
 }
 
 /** Records the background commands whose end a message tells. */
-export const recordNotifiedEnds = (history: CommandHistory, text: string): void => {
+export const recordNotifiedEnds = (history: CommandHistory, entry: EntryId, text: string): void => {
   if (history.background.size === 0) return
-  for (const { exit, id } of endedCommands(text)) {
+  for (const { exit, id, summary } of endedCommands(text)) {
     const command = history.background.get(id)
-    if (command !== undefined) endBackground(history, command, { exit, output: "" })
+    if (command !== undefined) endBackground(history, command, { exit, output: exit === 0 ? "" : summary }, entry)
   }
 }
 

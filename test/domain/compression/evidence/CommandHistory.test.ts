@@ -90,6 +90,25 @@ describe("commands", () => {
     )
   })
 
+  it("that fail in the background are the failures, not the calls that ask for their end", () => {
+    const started: Call = [
+      "exec_command",
+      { cmd: "npm test" },
+      { output: "Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\n" }
+    ]
+    const asked: Call = [
+      "write_stdin",
+      { session_id: 7, chars: "" },
+      { error: "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nerror: 1 failing" }
+    ]
+    const { errors } = evidenceOf(started, asked)
+    assert.deepStrictEqual(
+      [...errors].map(([subject, { entry, text }]) => [subject, entry, text]),
+      [["npm test", "e3", "error: 1 failing"]]
+    )
+    assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).errors], [])
+  })
+
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {
     const edit = (path: string): Call => [
       "Edit",
