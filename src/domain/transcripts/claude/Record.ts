@@ -60,9 +60,10 @@ const kindName = (record: Json): string => {
 }
 
 /** Whether a record says that no human wrote it; undefined when it does not say. */
-const isProgram = ({ origin }: Json): boolean | undefined => {
+const isProgram = ({ origin, promptSource }: Json): boolean | undefined => {
   const kind = isJson(origin) ? textAt(origin, "kind") : undefined
-  return kind === undefined ? undefined : kind !== "human" && kind !== "user"
+  if (kind !== undefined) return kind !== "human" && kind !== "user"
+  return promptSource === "system" ? true : undefined
 }
 
 /** Whose message it is: said in the conversation, put there by a program, the summary of a compaction, or an error that is shown as one. */
