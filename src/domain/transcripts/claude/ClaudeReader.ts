@@ -325,7 +325,8 @@ const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): 
  * after their calls, and what the model says then is another one.
  */
 const splitAtResults = ({ _tag, lines }: Exclude<ChainSegment, Compaction>): ReadonlyArray<ReadonlyArray<Line>> => {
-  const isSplit = _tag === "Model" && lines.some(({ message }) => message?.exact === undefined && message?.blocks.some(isOpenAnswer))
+  const isSplit =
+    _tag === "Model" && lines.some(({ message }) => message?.exact === undefined && message?.blocks.some(isOpenAnswer))
   if (!isSplit) return [lines]
   const usage = lines.findLast(({ message }) => message?.usage !== undefined)?.message?.usage
   const runs: Array<Array<Line>> = []
@@ -334,7 +335,8 @@ const splitAtResults = ({ _tag, lines }: Exclude<ChainSegment, Compaction>): Rea
     for (const block of message?.blocks ?? []) {
       const role = isOpenAnswer(block) ? "user" : "model"
       if (runs.at(-1)?.[0]?.message?.role !== role) runs.push([])
-      const own = role === "user" ? { model: undefined, usage: undefined } : { usage: runs.length === 1 ? usage : undefined }
+      const own =
+        role === "user" ? { model: undefined, usage: undefined } : { usage: runs.length === 1 ? usage : undefined }
       runs.at(-1)?.push({ ...line, message: message && { ...message, role, blocks: [block], ...own } })
     }
   }

@@ -106,7 +106,12 @@ const scanGemini = (state: ScanState, json: Json): void => {
 /** Counts the requests of Pi for a summary or within a tool. */
 const scanAside = (
   state: ScanState,
-  { _tag: thread, at = 0, id = String(at), usage }: Extract<PiRecord, { readonly _tag: "Compacted" | "Summary" | "Result" }>
+  {
+    _tag: thread,
+    at = 0,
+    id = String(at),
+    usage
+  }: Extract<PiRecord, { readonly _tag: "Compacted" | "Summary" | "Result" }>
 ): void => {
   if (usage === undefined) return
   addRequest(state, { id: `${thread} ${id}`, at, model: state.facts.model ?? "unknown", usage, thread })

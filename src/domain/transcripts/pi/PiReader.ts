@@ -36,7 +36,9 @@ interface Entry {
   readonly marks: Marks
   /** Undefined for an entry that is no message. That of a compaction may be empty in a record that this program wrote. */
   readonly said: Said | undefined
-  readonly compaction: Pick<Extract<PiRecord, { readonly _tag: "Compacted" }>, "firstKept" | "kept" | "tokens"> | undefined
+  readonly compaction:
+    | Pick<Extract<PiRecord, { readonly _tag: "Compacted" }>, "firstKept" | "kept" | "tokens">
+    | undefined
   readonly kind: string
 }
 

@@ -89,7 +89,8 @@ const refusalIn = (text: string, part: Part): UserReply | undefined => {
   if (clarifies.test(text)) return { isRefusal: true, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.
-  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? "")) return { isRefusal: true, words: [] }
+  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? ""))
+    return { isRefusal: true, words: [] }
   const end = start + (form.ends === undefined ? -1 : text.slice(start).search(form.ends))
   return { isRefusal: true, words: [[start, end < start ? text.length : end]] }
 }
