@@ -20,9 +20,42 @@ export const answerText = (part: Part | undefined): string => {
   return part === undefined ? "" : responseText(part)
 }
 
-/** Matches responses that come before the end of a command or in place of one (Claude Code, Codex, Gemini CLI). */
-const unfinished =
-  /^(?:Command (?:running in background with ID|was manually backgrounded|moved to background|was (?:automatically )?cancelled)|(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID)/
+/** What agents answer while a command runs on (Claude Code after what it printed so far, Codex, a script of Codex), with its id. */
+const running = [
+  /(?:^|\n)Command (?:running in background|was manually backgrounded by user|(?:[^\n]*\bwas )?moved to (?:the )?background) with ID: (\w+)/,
+  /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess running with session ID (\w+)/,
+  /^Script running with cell ID (\w+)/
+]
+
+/** Matches other responses that come before the end of a command or in place of one (Gemini CLI). */
+const unfinished = /^Command (?:(?:is )?running in background|moved to background|was (?:automatically )?cancelled)/
+
+const edgesOf = (text: string): string =>
+  text.length > 2_000 ? `${text.slice(0, 1_000)}\n${text.slice(-1_000)}` : text
+
+/** Returns the id under which the agent asks for the end of a command that runs on. */
+export const runningId = (answer: Part | undefined): string | undefined => {
+  const edges = edgesOf(answerText(answer))
+  return running.map((form) => form.exec(edges)?.[1]).find((id) => id !== undefined)
+}
+
+/** How Claude Code tells later that such a command ended: in a message, not in a result. */
+const notification = /<(task|bash)-notification>([^]*?)<\/\1-notification>/g
+
+/** The end of a command that ran in the background, as a message tells it: its id, its exit code, and what says so. */
+interface NotifiedEnd {
+  readonly id: string
+  readonly exit: number
+  readonly summary: string
+}
+
+/** Returns the commands whose end a message of a program tells. */
+export const endedCommands = (text: string): ReadonlyArray<NotifiedEnd> =>
+  [...text.matchAll(notification)].flatMap(([, , body = ""]) => {
+    const id = /<(?:task|shell)-id>(\w+)</.exec(body)?.[1]
+    const [, summary = "", code] = /<summary>([^<]*\bexit code (-?\d+)[^<]*)/.exec(body) ?? []
+    return id === undefined || code === undefined ? [] : [{ id, exit: Number(code), summary }]
+  })
 
 /** Codex's forms of an exit code, anchored where Codex writes them, so that command output cannot match. */
 const codexForms = [
@@ -74,9 +107,8 @@ const labelledExit = (text: string, otherwise: number | undefined): number | und
  */
 export const exitCode = (answer: Part | undefined): number | undefined => {
   if (answer === undefined) return undefined
-  const text = answerText(answer)
-  const edges = text.length > 2_000 ? `${text.slice(0, 1_000)}\n${text.slice(-1_000)}` : text
-  if (unfinished.test(edges)) return undefined
+  const edges = edgesOf(answerText(answer))
+  if (unfinished.test(edges) || runningId(answer) !== undefined) return undefined
   const isError = isErrorResponse(answer)
   for (const form of isError ? [...codexForms, ...errorForms] : codexForms) {
     const code = form.exec(edges)?.[1]

@@ -48,6 +48,9 @@ export interface Transcript {
   readonly unknown?: UnknownKinds | undefined
 }
 
+/** What Claude Code and opencode show to the model in place of an old result. */
+export const clearedResult = "[Old tool result content cleared]"
+
 /** Kinds of records that no reader knows: a newer version of an agent wrote them. */
 export interface UnknownKinds {
   /** The agent and its version, as `Claude Code 2.1.300`. */

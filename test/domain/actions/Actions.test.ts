@@ -118,6 +118,17 @@ describe("exit codes", () => {
       ok("Command running in background with ID: b1. Output is being written to: /tmp/b1"),
       undefined
     ],
+    [
+      "Claude Code, moved to the background by the user after some output",
+      ok("start\nCommand was manually backgrounded by user with ID: b1. Output is being written to: /tmp/b1"),
+      undefined
+    ],
+    [
+      "Claude Code, moved to the background after a while",
+      ok("start\nCommand exceeded the blocking budget (15s) and was moved to the background with ID: b1. It goes on"),
+      undefined
+    ],
+    ["Gemini CLI, in the background", ok("Command is running in background. PID: 7. Initial output:\nx"), undefined],
     ["a long output", failed(`${"x\n".repeat(5_000)}\nCommand exited with code 9`), 9]
   ]
   it.each(cases)("%s", (_, answer, exit) => {

@@ -1,6 +1,6 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { printedExit, printedOutput, scriptResult } from "../../actions/ExecScript.ts"
-import { answerText, printedText } from "../../actions/ToolResults.ts"
+import { answerText, endedCommands, printedText, runningId } from "../../actions/ToolResults.ts"
 import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
@@ -95,10 +95,7 @@ export interface Answer {
   readonly tokens: number
 }
 
-/** What agents answer while a command runs on (Claude Code, Codex, a script of Codex), with the id under which it is asked for. */
-const runningForm =
-  /(?:running in background with ID: |Process running with session ID |Script running with cell ID )(\w+)/
-/** How they say that it ended (Claude Code, Codex). */
+/** How agents answer that a command that ran on has ended (Claude Code, Codex). */
 const endForms = [
   /<exit_code>(-?\d+)<\/exit_code>/,
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
@@ -129,7 +126,7 @@ export const recordRun = (
   }
   if (ok === false) recordFailure(history, entry, command, output)
   else if (ok === true) resolveFailures(history, command)
-  const id = runningForm.exec(answerText(answer?.part).slice(0, 500))?.[1]
+  const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
 }
 
@@ -193,10 +190,15 @@ export const recordFileChange = ({ failing }: CommandHistory, path: string): voi
   for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
+/** How a background command ended. */
+interface BackgroundEnd {
+  readonly exit: number
+  readonly output: string
+  readonly isExitHidden?: boolean
+}
+
 /** Reads how a background command ended; undefined while it runs. */
-const backgroundEnd = (
-  answer: Part
-): { readonly exit: number; readonly output: string; readonly isExitHidden?: boolean } | undefined => {
+const backgroundEnd = (answer: Part): BackgroundEnd | undefined => {
   const output = answerText(answer)
   const code = endForms.map((form) => form.exec(output)?.[1]).find((found) => found !== undefined)
   if (code !== undefined) return { exit: Number(code), output }
@@ -207,22 +209,51 @@ const backgroundEnd = (
   return { exit: exit ?? 0, output: printedOutput(printed), isExitHidden: exit === undefined }
 }
 
-/** Records the result of a background command, when this call asked for its output and the answer states an exit code. */
-export const recordBackgroundEnd = (history: CommandHistory, call: Part, answer: Answer): void => {
-  const { background, checks, commands } = history
-  if (background.size === 0) return
+/** Records how a background command ended. `entry` says so, and `handle` is that of what it printed. */
+const endBackground = (
+  history: CommandHistory,
+  command: string,
+  { exit, isExitHidden, output }: BackgroundEnd,
+  entry: EntryId,
+  handle?: Handle
+): void => {
+  const { checks, commands, errors } = history
+  const before = commands.get(command)
+  if (before === undefined) return
+  const ok = succeeded(command, exit, output, isExitHidden)
+  commands.set(command, { ...before, exit, ok })
+  for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
+  if (ok === true) resolveFailures(history, command)
+  if (ok !== false) return
+  recordFailure(history, before.entry, command, output)
+  errors.delete(command)
+  errors.set(command, { entry, text: failureText(output), handle })
+  keepLatest(errors)
+}
+
+/**
+ * Records the result of a background command, when this call asked for its output and the answer states an exit code. Returns whether
+ * it did: then a failure is the command's, not the call's.
+ */
+export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, call: Part, answer: Answer): boolean => {
+  const { background } = history
+  if (background.size === 0) return false
   const args = call.functionCall?.args
   const named = typeof args === "object" && args !== null ? Object.values(args) : []
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
-  const before = command === undefined ? undefined : commands.get(command)
-  if (command === undefined || before === undefined) return
-  const ended = backgroundEnd(answer.part)
-  if (ended === undefined) return
-  const ok = succeeded(command, ended.exit, ended.output, ended.isExitHidden)
-  commands.set(command, { ...before, exit: ended.exit, ok })
-  for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
-  if (ok === true) resolveFailures(history, command)
-  else if (ok === false) recordFailure(history, before.entry, command, ended.output)
+  const ended = command === undefined ? undefined : backgroundEnd(answer.part)
+  if (command === undefined || ended === undefined) return false
+  endBackground(history, command, ended, entry, answer.handle)
+  return true
+}
+
+/** Records the background commands whose end a message tells. */
+export const recordNotifiedEnds = (history: CommandHistory, entry: EntryId, text: string): void => {
+  if (history.background.size === 0) return
+  for (const { exit, id, summary } of endedCommands(text)) {
+    const command = history.background.get(id)
+    if (command !== undefined) endBackground(history, command, { exit, output: exit === 0 ? "" : summary }, entry)
+  }
 }
 
 /** The result of a call: what it was about, what it did, and whether it failed. */

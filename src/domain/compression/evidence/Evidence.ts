@@ -41,6 +41,7 @@ import {
   type Commit,
   emptyCommands,
   recordBackgroundEnd,
+  recordNotifiedEnds,
   recordResult,
   type Lesson,
   recordRefusal,
@@ -221,12 +222,12 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
   if (answer !== undefined && !(isRefused && actions.some(({ _tag }) => _tag === "Command"))) {
-    recordBackgroundEnd(commands, call, answer)
+    const isEnd = recordBackgroundEnd(commands, entry.id, call, answer)
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
     const text = isRefused ? spokenText(answer.part) : ""
     const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : ""
-    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed, reason })
+    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed: failed && !isEnd, reason })
   }
   return { actions, failed, isRefused, subject }
 }
@@ -375,6 +376,7 @@ function* gatherEarlier(
   for (const [index, entry] of entries.entries()) {
     gatherSettled(state, entries, index)
     for (const [at, part] of entry.content.parts.entries()) {
+      if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, entry.id, part.text)
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
       yield 400
@@ -445,6 +447,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
     return gatherAgentPart(state, part, around)
   }
   if (author === "program" && isText(part)) {
+    recordNotifiedEnds(state.commands, around.entry.id, part.text)
     const shown = part.text.slice(0, maxScannedChars)
     countUse(state.weights, shown, { amount: ranking.program })
     return shown.length

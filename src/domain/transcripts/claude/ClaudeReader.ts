@@ -45,6 +45,8 @@ type ChainSegment =
       readonly message: LineMessage
     }
 
+type Compaction = Extract<ChainSegment, { readonly _tag: "Compaction" }>
+
 /** Whether a line of the agent may join this turn. */
 const isOpenTurn = (turn: ChainSegment | undefined): turn is Turn => {
   const marks = turn?._tag === "Answers" ? turn.lines[0]?.message?.marks : undefined
@@ -318,11 +320,32 @@ const draft = (lines: ReadonlyArray<Line>, names: ReadonlyMap<string, string>): 
   )
 }
 
+/**
+ * Splits a turn of the model in which the provider ran tools: their results, which stand in the model's own message, are a message
+ * after their calls, and what the model says then is another one.
+ */
+const splitAtResults = ({ _tag, lines }: Exclude<ChainSegment, Compaction>): ReadonlyArray<ReadonlyArray<Line>> => {
+  const isSplit =
+    _tag === "Model" && lines.some(({ message }) => message?.exact === undefined && message?.blocks.some(isOpenAnswer))
+  if (!isSplit) return [lines]
+  const usage = lines.findLast(({ message }) => message?.usage !== undefined)?.message?.usage
+  const runs: Array<Array<Line>> = []
+  for (const line of [...lines].sort(byTime)) {
+    const { message } = line
+    for (const block of message?.blocks ?? []) {
+      const role = isOpenAnswer(block) ? "user" : "model"
+      if (runs.at(-1)?.[0]?.message?.role !== role) runs.push([])
+      const own =
+        role === "user" ? { model: undefined, usage: undefined } : { usage: runs.length === 1 ? usage : undefined }
+      runs.at(-1)?.push({ ...line, message: message && { ...message, role, blocks: [block], ...own } })
+    }
+  }
+  return runs
+}
+
 const addNames = (lines: ReadonlyArray<Line>, names: Map<string, string>): void => {
   for (const { message } of lines) for (const [id, name] of callsOf(message?.blocks ?? [])) names.set(id, name)
 }
-
-type Compaction = Extract<ChainSegment, { readonly _tag: "Compaction" }>
 
 /**
  * Adds a compaction. The messages that it kept stay where they are when they were the last ones, and else are inserted with the
@@ -414,7 +437,8 @@ function* transcript(
     } else {
       addNames(segment.lines, names)
       const uuids = segment.lines.map((line) => line.uuid)
-      steps.message(draft(segment.lines, names), uuids, segment.lines[0]?.message?.marks ?? {})
+      for (const [at, lines] of splitAtResults(segment).entries())
+        steps.message(draft(lines, names), at === 0 ? uuids : [], lines[0]?.message?.marks ?? {})
     }
     yield 1_000
   }
@@ -460,14 +484,15 @@ export const claudeReader = (isLenient = false): LineReader => {
     if (decoded._tag === "Replaced") {
       for (const [call, text] of decoded.shown) shown.set(call, text)
       skipped.add(decoded.recordKind)
-      return undefined
+      if (decoded.uuid === undefined) return undefined
     }
     const isOwed = readMarks(record).owed === true
     const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
     if (isRecordProblem(message)) return message
     const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
     version = decoded.version ?? version
-    if (message === undefined && !isOwed && boundary === undefined) skipped.addRecord(decoded.recordKind)
+    const isRead = isOwed || message !== undefined || boundary !== undefined || decoded._tag === "Replaced"
+    if (!isRead) skipped.addRecord(decoded.recordKind)
     const { at, folder, isSidechain: sidechain, logicalParent, parent, session } = decoded
     cwd ??= folder
     if (message === undefined && decoded.uuid === undefined) return undefined

@@ -2,6 +2,7 @@ import type { Author } from "../../conversation/Conversation.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
+  callPiece,
   isOpenAnswer,
   locate,
   type Locator,
@@ -11,7 +12,7 @@ import {
   type Piece,
   thoughtPiece
 } from "../ExactParts.ts"
-import { type Json, passOver, textAt } from "../JsonRecord.ts"
+import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
@@ -57,6 +58,14 @@ export const wordsIn = (blocks: ReadonlyArray<Block>): string =>
     .join("\n")
     .trim()
 
+/** Returns the result of a tool that the provider ran as text: an answer, or the pages that a search found. */
+const providerResult = (content: unknown): string => {
+  if (Array.isArray(content)) return content.map(providerResult).join("\n")
+  if (!isJson(content)) return String(content ?? "")
+  const told = ["text", "title", "url", "error_code"].flatMap((key) => textAt(content, key) ?? [])
+  return told.length > 0 ? told.join(" ") : (textAt(content, "type") ?? "")
+}
+
 const blockForm = { call: "tool_use", arguments: "input", thoughtSignature: "signature" }
 
 /** Reads the content of a message: a text, or a list of blocks. `path` is its place in the record. */
@@ -68,8 +77,14 @@ export const readContent = (
 ): ReadonlyArray<Block> | RecordProblem => {
   const readOther = (block: Json, index: number): Block | RecordProblem | undefined => {
     if (block.type === "redacted_thinking") return thoughtPiece("", textAt(block, "data"), () => undefined)
-    if (block.type !== "tool_result") return undefined
-    const { content: result } = block
+    // A call of a tool that the provider runs.
+    if (block.type === "server_tool_use" || block.type === "mcp_tool_use") {
+      const call = { id: textAt(block, "id"), name: textAt(block, "name") ?? "unknown", args: block.input }
+      return callPiece(call, locator.under(index, "input"))
+    }
+    const isOwn = block.type === "tool_result"
+    if (!isOwn && !String(block.type).endsWith("_tool_result")) return undefined
+    const result = isOwn ? block.content : providerResult(block.content)
     if (result !== undefined && result !== null && typeof result !== "string" && !Array.isArray(result)) {
       return recordProblem(`content[${index}].content`, "expected a text or a list of blocks in a tool_result block")
     }

@@ -2,6 +2,7 @@ import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
 import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
+import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"
 
 /**
@@ -19,11 +20,11 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   pr-link api-request api-request-blob api-request-resumed api-request-shape artifact-autoreact-ledger artifact-comment-monitor continued-in
   data-flow-incomplete data-flow-records derived-from dev-mods ended-by-model fork-context-ref history-suppression host-row
   hybrid-organization isolation-latch memory-mode observer-ref relocated repl-mode resume-head-vouch session-owner tools-used
-  progress queue-operation saved_hook_context speculation-accept summary tag task-summary worktree-state
+  progress queue-operation saved_hook_context speculation-accept summary tag task-summary teleported-from worktree-state
   system: agents_killed system: api_error system: api_metrics system: away_summary system: bridge_status system: compact_boundary
   system: file_attachments_missing system: informational system: local_command system: memory_saved system: microcompact_boundary system: model_consent_fallback
   system: model_fallback system: model_refusal_fallback system: model_refusal_no_fallback system: permission_retry system: rewind_stand_in
-  system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
+  system: command_input system: file_snapshot system: scheduled_task_fire system: snapshot_baseline system: stop_hook_summary system: thinking system: turn_duration
   attachment: agent_listing_delta attachment: agent_mention attachment: already_read_file attachment: async_hook_response
   attachment: at_mention_reference attachment: coordinator_context attachment: deferred_tools_record attachment: dir_sync_notice
   attachment: inlined_image_paths attachment: peer_mention attachment: prompt_as_file attachment: skill_mention
@@ -38,6 +39,7 @@ export const ignoredKinds: ReadonlySet<string> = new Set(
   attachment: read_truncation_notice attachment: skill_listing attachment: structured_output attachment: task_reminder
   attachment: task_status attachment: team_context attachment: todo_reminder attachment: token_usage attachment: ultrathink_effort
   attachment: advisor_stripped attachment: async_hook_response_batch attachment: batching_reminder attachment: batching_reminder_sent
+  attachment: model attachment: environment attachment: date attachment: session_context attachment: remote_session_change
   attachment: credential_org attachment: elapsed_time_reminder attachment: goal_status attachment: hook_deferred_tool
   attachment: message_pdf_reads attachment: output_limit_note attachment: progress_reminder_sent attachment: project_doc_reads
   attachment: projects_thread_ask attachment: prompt_render_point attachment: secondary_reminder attachment: secondary_reminder_sent
@@ -58,9 +60,10 @@ const kindName = (record: Json): string => {
 }
 
 /** Whether a record says that no human wrote it; undefined when it does not say. */
-const isProgram = ({ origin }: Json): boolean | undefined => {
+const isProgram = ({ origin, promptSource }: Json): boolean | undefined => {
   const kind = isJson(origin) ? textAt(origin, "kind") : undefined
-  return kind === undefined ? undefined : kind !== "human" && kind !== "user"
+  if (kind !== undefined) return kind !== "human" && kind !== "user"
+  return promptSource === "system" ? true : undefined
 }
 
 /** Whose message it is: said in the conversation, put there by a program, the summary of a compaction, or an error that is shown as one. */
@@ -162,6 +165,14 @@ const replacedBy = ({ replacements }: Json) =>
     })
   }) as const
 
+/** Results of which the model saw no more than this since (Claude Code 2.0 and 2.1). */
+const clearedBy = ({ microcompactMetadata: metadata }: Json) => {
+  const calls: ReadonlyArray<unknown> =
+    isJson(metadata) && Array.isArray(metadata.compactedToolIds) ? metadata.compactedToolIds : []
+  const shown = calls.flatMap((call) => (typeof call === "string" ? [[call, clearedResult] as const] : []))
+  return { _tag: "Replaced", shown } as const
+}
+
 /** How each kind of record is read. */
 const readers = {
   user: messageOf,
@@ -174,6 +185,7 @@ const readers = {
   progress: relayedBy,
   "last-prompt": pinnedBy,
   "content-replacement": replacedBy,
+  "system: microcompact_boundary": clearedBy,
   "system: compact_boundary": ({ compactMetadata: metadata }: Json) =>
     ({ _tag: "Compacted", boundary: boundaryOf(isJson(metadata) ? metadata : {}) }) as const,
   "attachment: queued_command": sentBy

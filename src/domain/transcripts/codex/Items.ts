@@ -142,10 +142,17 @@ const readArguments = (text: string, literal: Exact): Arguments => {
   return args === undefined ? textArgument("arguments", text, literal) : { args, exact: () => text }
 }
 
+/** Returns the whole name of a tool. A server's tool has the server beside it (Codex since 0.118), and in its name before. */
+const nameOf = ({ name, namespace: server }: Json): unknown =>
+  typeof name === "string" && typeof server === "string" && server.startsWith("mcp__")
+    ? `${server.replace(/_*$/, "")}__${name}`
+    : name
+
 /** Reads a call of a function (`arguments`) or of a custom tool (`input`). */
 const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input"): ItemMessage | RecordProblem => {
   const text = item[argument]
-  const { call_id: id, name } = item
+  const { call_id: id } = item
+  const name = nameOf(item)
   const wrong = (key: string) => recordProblem(`${source.name}${key}`, `expected a text in a ${String(item.type)}`)
   if (typeof name !== "string") return wrong("name")
   if (typeof text !== "string") return wrong(argument)

@@ -7,7 +7,7 @@ import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { decodeOpencode, decodePart } from "../opencode/Record.ts"
-import { decodePi } from "../pi/Record.ts"
+import { decodePi, type PiRecord } from "../pi/Record.ts"
 import { marksOf } from "../RecordLine.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, partsOf, type ScanState } from "./ScanState.ts"
@@ -103,6 +103,20 @@ const scanGemini = (state: ScanState, json: Json): void => {
   }
 }
 
+/** Counts the requests of Pi for a summary or within a tool. */
+const scanAside = (
+  state: ScanState,
+  {
+    _tag: thread,
+    at = 0,
+    id = String(at),
+    usage
+  }: Extract<PiRecord, { readonly _tag: "Compacted" | "Summary" | "Result" }>
+): void => {
+  if (usage === undefined) return
+  addRequest(state, { id: `${thread} ${id}`, at, model: state.facts.model ?? "unknown", usage, thread })
+}
+
 const scanPi = (state: ScanState, json: Json): void => {
   const record = decodePi(json)
   const { facts, last } = state
@@ -118,9 +132,13 @@ const scanPi = (state: ScanState, json: Json): void => {
       facts.title = titleOf(record.title) || facts.title
       return
     case "Compacted":
+      scanAside(state, record)
       return addChange(state, "compaction")
     case "Summary":
+      scanAside(state, record)
       return addChange(state, record.of === "branch" ? "rewind" : "compaction")
+    case "Result":
+      return scanAside(state, record)
     case "LevelChanged":
       return noteValue(state, "level", record.level, "thinking")
     case "Message": {
@@ -131,7 +149,7 @@ const scanPi = (state: ScanState, json: Json): void => {
       return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
     }
     default:
-      return passOver<"ModelChanged" | "Result" | "Command" | "Broken" | "Other">(record)
+      return passOver<"ModelChanged" | "Command" | "Broken" | "Other">(record)
   }
 }
 

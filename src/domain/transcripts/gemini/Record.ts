@@ -7,8 +7,8 @@ import { broken } from "../Problem.ts"
  * the facts of a session are folds over these records.
  */
 
-/** Messages that this program knows and does not read. */
-export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning"])
+/** Messages that this program knows and does not read. The last two are those of a user that Gemini CLI leaves out as well. */
+export const ignoredKinds: ReadonlySet<string> = new Set(["info", "error", "warning", "command", "blank message"])
 
 const usageOf = ({ tokens }: Json): Usage | undefined => {
   if (!isJson(tokens)) return undefined

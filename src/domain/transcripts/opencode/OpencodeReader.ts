@@ -6,7 +6,7 @@ import { isJson, type Json } from "../JsonRecord.ts"
 import { type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
 import { readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
+import { clearedResult, type LineReader, recordReader, type Transcript } from "../Transcript.ts"
 import {
   decodeOpencode,
   decodeOpencodeMessage,
@@ -39,6 +39,8 @@ class Conversation {
   /** Messages in which a compaction was asked for. */
   private readonly compactionRequests = new Map<string, Compaction>()
   private readonly named = new Set<string>()
+  /** What the model saw in place of results, by the ids of their calls. */
+  private readonly shown = new Map<string, string>()
 
   constructor(skipped: Skipped) {
     this.skipped = skipped
@@ -60,6 +62,7 @@ class Conversation {
       cwd: session?.folder,
       model: this.model,
       steps: this.steps.end(),
+      ...(this.shown.size === 0 ? {} : { shown: this.shown }),
       skipped: this.skipped.counts,
       unknown: this.skipped.unknown("opencode", session?.version)
     }
@@ -139,6 +142,7 @@ class Conversation {
       if (part._tag === "Said" && part.kind !== "subtask") spoken.push(part.piece)
       else if (part._tag === "Call") {
         spoken.push(part.call)
+        if (part.isCleared && part.id !== undefined) this.shown.set(part.id, clearedResult)
         answers.push(...part.answers)
       } else this.unread(part)
     }

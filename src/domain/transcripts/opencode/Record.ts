@@ -46,16 +46,19 @@ const callOf = (part: Json) => {
   if (!isJson(state)) return undefined
   const [id, name] = [textAt(part, "callID"), textAt(part, "tool")]
   const call = callPiece({ id, name: name ?? "unknown", args: state.input }, noText)
-  // The exit code of a command stands beside its output alone.
+  // The exit code of a command stands beside its output alone. One that was stopped has null.
   const exit = isJson(state.metadata) ? state.metadata.exit : undefined
-  const failed = state.status === "error" || (typeof exit === "number" && exit !== 0)
+  const failed = state.status === "error" || (exit !== undefined && exit !== 0)
   const content = textAt(state, state.status === "error" ? "error" : "output") ?? ""
   const files: ReadonlyArray<unknown> = Array.isArray(state.attachments) ? state.attachments : []
   const hasEnded = state.status === "error" || state.status === "completed"
   return {
     _tag: "Call",
     kind: "tool",
+    id,
     call,
+    /** Whether opencode shows this result to the model no more. */
+    isCleared: isJson(state.time) && typeof state.time.compacted === "number",
     answers: [
       ...(hasEnded ? [answerPiece({ id, name, failed, content }, noText)] : []),
       ...files.filter(isJson).map(fileOf)

@@ -36,7 +36,9 @@ interface Entry {
   readonly marks: Marks
   /** Undefined for an entry that is no message. That of a compaction may be empty in a record that this program wrote. */
   readonly said: Said | undefined
-  readonly compaction: Pick<Extract<PiRecord, { readonly _tag: "Compacted" }>, "firstKept" | "tokens"> | undefined
+  readonly compaction:
+    | Pick<Extract<PiRecord, { readonly _tag: "Compacted" }>, "firstKept" | "kept" | "tokens">
+    | undefined
   readonly kind: string
 }
 
@@ -189,9 +191,12 @@ class Path {
   private readonly steps = new Steps()
   /** Entries that are not messages. Their ids refer to the next message. */
   private waiting: Array<string | number> = []
+  /** The numbers of the records that are messages. */
+  private readonly messages: Array<number> = []
   private group: Group | undefined
 
   add(entry: Entry): void {
+    if (entry.said !== undefined && entry.compaction === undefined) this.messages.push(entry.index)
     if (entry.said === undefined) this.waiting.push(...namesOf(entry))
     else if (entry.compaction !== undefined) this.compact(entry, entry.compaction)
     else if (this.group !== undefined && this.goesOn(this.group, entry)) this.group.entries.push(entry)
@@ -223,7 +228,7 @@ class Path {
     this.steps.message(draft(group.entries), [...group.ids, ...group.entries.flatMap(namesOf)], first.marks)
   }
 
-  private compact(entry: Entry, { firstKept, tokens }: NonNullable<Entry["compaction"]>): void {
+  private compact(entry: Entry, { firstKept, kept, tokens }: NonNullable<Entry["compaction"]>): void {
     this.flush()
     const isEmpty = entry.said?.pieces.length === 0
     this.steps.compact(
@@ -233,7 +238,7 @@ class Path {
         tokensBefore: tokens
       },
       entry.marks,
-      firstKept
+      firstKept ?? (kept > 0 ? this.messages.at(-kept) : undefined)
     )
   }
 }
@@ -323,7 +328,7 @@ export const piReader = (isLenient = false): LineReader => {
       usage: marks.usage ?? usageOf(decoded),
       marks,
       said,
-      compaction: decoded._tag === "Compacted" ? { firstKept: decoded.firstKept, tokens: decoded.tokens } : undefined,
+      compaction: decoded._tag === "Compacted" ? decoded : undefined,
       kind: decoded._tag === "Other" ? decoded.kind : kindAt(record)
     })
     return undefined

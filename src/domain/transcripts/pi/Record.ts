@@ -49,10 +49,13 @@ const commandText = (message: Json): string => {
   ].join("\n")
 }
 
+/** The usage of requests that no answer in the session shows: those of a summary, and of a tool. */
+const asideUsage = ({ usage }: Json): Usage | undefined => (isJson(usage) ? piUsage(usage) : undefined)
+
 /** The summary of a branch that was left, or of a compaction within a list of messages. */
-const summaryOf = (of: "branch" | "compaction", { summary }: Json, root: ReadonlyArray<string>) =>
-  typeof summary === "string"
-    ? ({ _tag: "Summary", of, text: summary, path: [...root, "summary"] } as const)
+const summaryOf = (of: "branch" | "compaction", record: Json, root: ReadonlyArray<string>) =>
+  typeof record.summary === "string"
+    ? ({ _tag: "Summary", of, text: record.summary, path: [...root, "summary"], usage: asideUsage(record) } as const)
     : broken("summary", "expected a text")
 
 /** What the user or the model said, or a program put there. `path` leads to the content: a text, or a list of blocks. */
@@ -78,7 +81,8 @@ const resultOf = (message: Json) =>
     call: textAt(message, "toolCallId"),
     tool: textAt(message, "toolName"),
     failed: message.isError === true,
-    content: message.content
+    content: message.content,
+    usage: asideUsage(message)
   }) as const
 
 /** A command that the user ran, with its output. */
@@ -96,6 +100,9 @@ const compactionOf = (record: Json) => {
     path: ["summary"],
     /** An id, or in version 1 the number of a record (the header is 0). */
     firstKept: typeof id === "string" ? id : typeof index === "number" ? index : undefined,
+    /** The number of messages that were kept, where they stand here once more (Pi since the harness of 2026). */
+    kept: Array.isArray(record.retainedTail) ? record.retainedTail.length : 0,
+    usage: asideUsage(record),
     tokens: typeof tokens === "number" && tokens > 0 ? tokens : undefined
   } as const
 }

@@ -49,7 +49,7 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
   // opencode
   {
     opens:
-      /^(?:Error: )?The user (?:rejected permission to use this specific tool call|has specified a rule which prevents you from using this specific tool call|dismissed this question)\b/,
+      /^(?:Error: )?The user (?:rejected permission to use this specific tool call|has specified a rule which prevents you from using this specific tool call|has specifically restricted access to this command|dismissed this question)\b/,
     said: /^[^\n]* with the following feedback: /
   },
   // Gemini CLI, and agents made from it
@@ -68,9 +68,9 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
   { opens: /^the user denied this call of \S+;/ }
 ]
 
-/** Codex says so in results that are no failures, and nothing else. */
+/** Codex says so in results that are no failures, and nothing else, and so does Gemini CLI of a question. */
 const plainRefusal =
-  /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
+  /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|User dismissed ask_user dialog without answering|patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
 
 const maxPlainChars = 400
 
@@ -89,7 +89,8 @@ const refusalIn = (text: string, part: Part): UserReply | undefined => {
   if (clarifies.test(text)) return { isRefusal: true, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.
-  if (start === undefined || /^mcp__/i.test(part.functionResponse?.name ?? "")) return { isRefusal: true, words: [] }
+  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? ""))
+    return { isRefusal: true, words: [] }
   const end = start + (form.ends === undefined ? -1 : text.slice(start).search(form.ends))
   return { isRefusal: true, words: [[start, end < start ? text.length : end]] }
 }

@@ -43,13 +43,15 @@ const claude: VoiceForms = {
     {
       speaker: "program",
       names: words(`system-reminder task-notification local-command-caveat local-command-stdout local-command-stderr
-        bash-stdout bash-stderr user-prompt-submit-hook session-start-hook ide_* new-diagnostics ci-monitor-event
-        scheduled-task fork-boilerplate`)
+        bash-stdout bash-stderr user-prompt-submit-hook session-start-hook post-tool-use-hook ide_* new-diagnostics
+        ci-monitor-event scheduled-task fork-boilerplate bash-notification agent-notification mcp-resource-update
+        mcp-polling-update remote-review command-contents`)
     },
     { speaker: "program", names: ["command-name", "command-message", "bash-input"], isCommand: true },
     { speaker: "quotes", names: ["command-args"], isCommand: true },
+    { speaker: "quotes", names: ["user-memory-input"] },
     { speaker: "agent", names: ["teammate-message", "agent-message", "cross-session-message"] },
-    { speaker: "program", names: ["channel"], mark: /^\s[^>]*\bsource\s*=/i },
+    { speaker: "program", names: ["channel", "channel-message"], mark: /^\s[^>]*\bsource\s*=/i },
     { speaker: "program", names: ["tick"], at: "start" }
   ],
   passages: [
@@ -74,8 +76,13 @@ const codex: VoiceForms = {
       names: words(`environment_context user_instructions additional_context user_shell_command turn_aborted hook_prompt
         goal_context codex_internal_context internal_model_context recommended_plugins model_switch apps_instructions
         collaboration_mode multi_agent_mode environments_instructions plugins_instructions skills_instructions
-        realtime_conversation personality_spec current_time_reminder user_verification_notice codex_delegation`)
+        realtime_conversation personality_spec current_time_reminder user_verification_notice codex_delegation
+        in-app-browser-context`)
     },
+    { speaker: "program", names: ["user_action"], at: "start" },
+    // An image stands between two texts, or in the text.
+    { speaker: "program", names: ["image"], mark: /^\s+name=\[Image /i },
+    { speaker: "quotes", names: ["image"], mark: /^>/, at: "start" },
     { speaker: "agent", names: ["subagent_notification"] },
     { speaker: "program", names: ["permissions"], mark: /^\s+instructions/i },
     {
@@ -86,7 +93,17 @@ const codex: VoiceForms = {
   ],
   passages: [
     { speaker: "program", opens: /# AGENTS\.md instructions/iy, until: /<\/INSTRUCTIONS>/i },
-    { speaker: "program", opens: /# Context from my IDE setup:/iy, until: /^## My request for Codex:?[^\n]*$/im },
+    {
+      speaker: "program",
+      opens:
+        /# (?:Context from my IDE setup|Files mentioned by the user|In app browser|Selected text|Review findings):/iy,
+      until: /^## My request(?: for Codex)?:?[^\n]*$/im
+    },
+    { speaker: "program", opens: /## My request(?: for Codex)?:[ \t]*$/imy, until: /$/m },
+    {
+      speaker: "program",
+      opens: /Warning: (?:\w+ was requested via|The maximum number of (?:unified )?exec processes)/y
+    },
     { speaker: "program", opens: /Another language model started to solve this problem/iy },
     { speaker: "agent", opens: /Message Type: (?:NEW_TASK|MESSAGE|FINAL_ANSWER)\nTask name: /y }
   ]
@@ -98,17 +115,24 @@ const geminiSetUp = "This is the Gemini CLI. We are setting up the context for o
 export const geminiEnvironments = ["<session_context>", geminiSetUp]
 
 const gemini: VoiceForms = {
-  elements: [{ speaker: "program", names: ["session_context", "hook_context"] }],
+  elements: [
+    { speaker: "program", names: ["session_context", "hook_context"] },
+    { speaker: "quotes", names: ["user_input"] }
+  ],
   passages: [
     { speaker: "program", opens: geminiSetUp },
-    { speaker: "program", opens: /Here is the user's editor context/iy },
+    { speaker: "program", opens: /Here is (?:a summary of changes in )?the user's editor context/iy },
+    { speaker: "program", opens: /System: Please continue\.$/y },
+    { speaker: "program", opens: /User (?:steering update|hints):\n(?=<user_input>)/y, until: /<user_input>/ },
+    { speaker: "program", opens: /Background execution update:\n<background_output>/y },
     {
       speaker: "program",
       opens: "--- Content from referenced files ---",
       until: /--- End of content ---/,
       overParts: /^[ \t]*--- Content from referenced files ---/gm
     }
-  ]
+  ],
+  explains: /^Internal instruction: Re-evaluate the active plan/
 }
 
 const pi: VoiceForms = {

@@ -2,7 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
-import { entriesOf } from "../../../support/entries.ts"
+import { entriesOf, entryOf } from "../../../support/entries.ts"
 
 type Call = readonly [name: string, args: object, answer: object]
 
@@ -58,6 +58,55 @@ describe("commands", () => {
       { tests: true, types: undefined },
       { tests: false, types: true }
     ])
+  })
+
+  it("in the background end where a notification says so", () => {
+    const told = (name: "task" | "shell", id: string, summary: string) =>
+      `<${name === "task" ? name : "bash"}-notification>\n<${name}-id>${id}</${name}-id>\n<summary>${summary}</summary>\n` +
+      `</${name === "task" ? name : "bash"}-notification>`
+    const checksAfter = (text: string) => {
+      const calls = [begun("npm test", "b1"), begun("npx tsc --noEmit", "b2")].flatMap(([name, args, answer], at) => [
+        model(call(name, args, `c${at}`)),
+        user(response(name, answer, `c${at}`))
+      ])
+      const entries = [...entriesOf(calls), entryOf(9, user({ text }), { author: "program" })]
+      const { checks } = runSync(gatherEvidence(entries))
+      return Object.fromEntries([...checks].map(([kind, { ok }]) => [kind, ok]))
+    }
+    const agent = told("task", "a1", 'Agent "look" completed')
+    assert.deepStrictEqual(
+      [
+        agent + told("task", "b1", 'Background command "Test" completed (exit code 0)'),
+        told("task", "b1", 'Background command "Test" failed with exit code 2'),
+        told("shell", "b2", 'Background command "Types" failed with exit code 1.'),
+        told("task", "b1", 'Background command "Test" was stopped')
+      ].map(checksAfter),
+      [
+        { tests: true, types: undefined },
+        { tests: false, types: undefined },
+        { tests: undefined, types: false },
+        { tests: undefined, types: undefined }
+      ]
+    )
+  })
+
+  it("that fail in the background are the failures, not the calls that ask for their end", () => {
+    const started: Call = [
+      "exec_command",
+      { cmd: "npm test" },
+      { output: "Wall time: 1 seconds\nProcess running with session ID 7\nOutput:\n" }
+    ]
+    const asked: Call = [
+      "write_stdin",
+      { session_id: 7, chars: "" },
+      { error: "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nerror: 1 failing" }
+    ]
+    const { errors } = evidenceOf(started, asked)
+    assert.deepStrictEqual(
+      [...errors].map(([subject, { entry, text }]) => [subject, entry, text]),
+      [["npm test", "e3", "error: 1 failing"]]
+    )
+    assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).errors], [])
   })
 
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {

@@ -356,6 +356,26 @@ describe("what happened since the request before", () => {
     assert.deepStrictEqual([request?.id, request?.at, request?.usage.cost], ["m", 5, 0.25])
   })
 
+  it("Pi's summaries, and the requests of its tools, count as well", () => {
+    const usage = { input: 3, output: 1, cost: { total: 0.25 } }
+    const requests = requestsOf("pi", [
+      piSaid("a"),
+      { type: "message", id: "b", message: { role: "toolResult", toolCallId: "c", content: "x", usage } },
+      { type: "compaction", id: "d", summary: "s", usage },
+      { type: "branch_summary", id: "e", summary: "s", usage },
+      { type: "branch_summary", id: "f", summary: "s" }
+    ])
+    assert.deepStrictEqual(
+      requests.map(({ model, thread, usage: { cost } }) => [thread, model, cost]),
+      [
+        [undefined, "m", 0.5],
+        ["Result", "m", 0.25],
+        ["Compacted", "m", 0.25],
+        ["Summary", "m", 0.25]
+      ]
+    )
+  })
+
   it("a copy of an answer of Pi's first version has the id of the original: when it began", () => {
     const message = { role: "assistant", model: "m", timestamp: 5, usage: { input: 1, output: 1 } }
     const ids = ["2026-01-01T00:00:00Z", "2026-02-01T00:00:00Z"].map(

@@ -198,6 +198,12 @@ describe("resumed sessions", () => {
 })
 
 describe("problems", () => {
+  it("only kinds that this program does not know are new to it", () => {
+    const read = document(user("a", "/chat save x"), user("b", " "), message("info", "c", "x"), user("d", "Go on."))
+    assert.deepStrictEqual([read.skipped, read.unknown], [{ command: 1, "blank message": 1, info: 1 }, undefined])
+    assert.deepStrictEqual(document(message("verdict", "a", "x")).unknown?.kinds, ["message: verdict"])
+  })
+
   it.each<readonly [string, unknown, RegExp]>([
     ["a list", [], /"messages", a list/],
     ["null", null, /"messages", a list/],

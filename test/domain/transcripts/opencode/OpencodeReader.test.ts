@@ -103,7 +103,8 @@ const skipped = {
 it.each([
   [0, '{"output":"x"}'],
   [1, '{"error":"x"}'],
-  [null, '{"output":"x"}']
+  [null, '{"error":"x"}'],
+  [undefined, '{"output":"x"}']
 ])("a command that ends with %s is answered with %s", (exit, answer) => {
   const state = { status: "completed", input: {}, output: "x", metadata: { exit } }
   const parts = [{ type: "tool", tool: "bash", callID: "c", state }]
@@ -113,6 +114,19 @@ it.each([
 })
 
 describe("a session of opencode", () => {
+  it("has beside a result that was cleared what the model saw in its place", () => {
+    const part = (callID: string, time: object) => ({
+      type: "tool",
+      tool: "read",
+      callID,
+      state: { status: "completed", input: {}, output: "x", time }
+    })
+    const parts = [part("a", { start: 1, end: 2, compacted: 3 }), part("b", { start: 1, end: 2 })]
+    const messages = [{ info: { id: "m", role: "assistant" }, parts }]
+    const read = ok(runSync(readOpencodeDocument({ info: { id: "s" }, messages })))
+    assert.deepStrictEqual(read.shown, new Map([["a", "[Old tool result content cleared]"]]))
+  })
+
   it("is read alike from the rows of its database and from the document", () => {
     const { problems, read } = readRows(rows)
     const exported = ok(runSync(readOpencodeDocument(document)))

@@ -32,6 +32,8 @@ const own: ReadonlyArray<readonly [name: string, written: string]> = [
   ["a heading", "Add a section:\n# AGENTS.md instructions\nand keep it short."],
   ["words in the middle", "It says: Stop hook feedback: never mind. Why?"],
   ["other elements", "<div>Never remove this div.</div>"],
+  ["an image of a feed", "The feed has\n<image>a.png</image>\nand should have two."],
+  ["a title and a warning", "# Selected files:\nWarning: never delete them.\n\n## My wishes\nKeep it."],
   ["a line that is longer than any tag", `${"x".repeat(10_000)} <system-reminder`]
 ]
 
