@@ -108,8 +108,8 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
       yield* closeIdle(state, tenant, id)
       yield* Effect.catchTag(StoredSessions.remove(stored, tenant, id, attempts), "SessionStoreError", storeError)
     }),
-    send: (tenant, id, message, lastId) => send(state, tenant, id, message, lastId),
-    turn: (tenant, id, message, lastId) => turnOf(state, tenant, id, message, lastId),
+    send: send(state),
+    turn: turnOf(state),
     events: (tenant, id, lastId) =>
       Effect.andThen(
         StoredSessions.existing(stored, tenant, id),
