@@ -210,14 +210,7 @@ const turnEvents = (
   Stream.suspend(() => {
     let isSeen = false
     let isAsked = false
-    const over = Effect.suspend(() =>
-      isAsked
-        ? Effect.never
-        : Effect.andThen(
-            late,
-            Effect.sync(() => void (isAsked = true))
-          )
-    )
+    const over = Effect.suspend(() => (isAsked ? Effect.never : Effect.map(late, () => void (isAsked = true))))
     const joined = new JoinedStream<StreamEvent>(lastId, reset)
     const isOver = Effect.map(poll, Option.isSome)
     return watch(front, tenant, id, message, joined, isOver, over).pipe(
@@ -259,13 +252,10 @@ const send = (front: Front): Served["send"] =>
     const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
     if (!isAccepted) yield* limiter.checkTokens(tenant)
     const { answering, news } = front
+    const of = { tenant, id }
     yield* Effect.acquireRelease(
-      Effect.sync(() => {
-        const of = { tenant, id }
-        answering.add(of)
-        return of
-      }),
-      (of) => Effect.suspend(() => Queue.offer(news, void answering.delete(of)))
+      Effect.sync(() => answering.add(of)),
+      () => Effect.suspend(() => Queue.offer(news, void answering.delete(of)))
     )
     const { ended, release, stored } = yield* Effect.uninterruptible(
       Effect.gen(function* () {

@@ -91,14 +91,6 @@ const runTurn = Effect.fnUntraced(function* (
   ).pipe(Effect.exit)
 })
 
-/** Streams a session's events. The session stays open until the scope ends, which is the request's. */
-export const streamed = (
-  state: OpenSessions,
-  tenant: string,
-  id: string,
-  of: (session: OpenedSession) => Stream.Stream<StreamEvent>
-) => Effect.map(open(state, tenant, id), of)
-
 /** Sends a message, and streams its turn. A repeated message id returns the same turn. */
 export const send = (state: OpenSessions): Served["send"] =>
   Effect.fnUntraced(function* (tenant, id, message, lastId) {
@@ -181,7 +173,7 @@ export const send = (state: OpenSessions): Served["send"] =>
         })
       )
     }
-    return yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
+    return yield* Effect.map(open(state, tenant, id), (session) => session.turnStream(turn, lastId))
   })
 
 /** Streams the turn of a message, or the answer in the session. */
@@ -197,5 +189,5 @@ export const turnOf = (state: OpenSessions): Served["turn"] =>
     if (turn === undefined) return yield* noMessage(id, message)
     return "text" in turn
       ? recordedTurn(message, turn.text, lastId)
-      : yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
+      : yield* Effect.map(open(state, tenant, id), (session) => session.turnStream(turn, lastId))
   })
