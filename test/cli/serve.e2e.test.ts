@@ -1,6 +1,6 @@
 import { Effect, Redacted, Schedule } from "effect"
 import { execFile, spawn } from "node:child_process"
-import { mkdtemp, readFile, writeFile } from "node:fs/promises"
+import { mkdtemp, readFile, stat, writeFile } from "node:fs/promises"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as FakeGemini from "../../src/layers/testing/FakeGemini.ts"
@@ -195,8 +195,37 @@ it.live("a log in JSON has one line for each request, and no words and no tokens
   for (const secret of [word, token]) assert.notInclude(errors(), secret)
 })
 
+const root = path.join(import.meta.dirname, "../..")
+const manualOf = Effect.promise(() => readFile(path.join(root, "docs/serve.md"), "utf8"))
+
+it.live("the container of the manual installs the program, makes its user and the folder of its data", function* () {
+  const manual = yield* manualOf
+  const line = (instruction: string) => new RegExp(`^${instruction} (.*)$`, "m").exec(manual)?.[1] ?? ""
+  const { name } = JSON.parse(yield* Effect.promise(() => readFile(path.join(root, "program/package.json"), "utf8")))
+  const bin = yield* folder
+  // What would change this machine says how it was called.
+  for (const changing of ["npm", "useradd"]) {
+    const script = `#!/bin/sh\necho ${changing} "$@"\n`
+    yield* Effect.promise(() => writeFile(path.join(bin, changing), script, { mode: 0o755 }))
+  }
+  const data = path.join(bin, "data")
+  const user = line("USER")
+  const commands = line("RUN").replace(`--owner=${user}`, `--owner=${process.getuid?.()}`).replace(" /data", ` ${data}`)
+  const env = { PATH: `${bin}:${process.env["PATH"]}` }
+  const printed = yield* Effect.promise(
+    () =>
+      new Promise<string>((resolve, reject) => {
+        execFile("sh", ["-c", commands], { env }, (error, text) => (error === null ? resolve(text) : reject(error)))
+      })
+  )
+  assert.deepStrictEqual(printed.trim().split("\n"), [`npm install --global ${name}`, `useradd --create-home ${user}`])
+  const { mode } = yield* Effect.promise(() => stat(data))
+  assert.strictEqual(mode & 0o777, 0o700)
+  assert.deepStrictEqual([line("ENV"), line("VOLUME"), line("EXPOSE")], ["PALIMPSEST_HOME=/data", "/data", "4400"])
+})
+
 it.live("the container of the manual starts, and says when it is ready", function* () {
-  const manual = yield* Effect.promise(() => readFile(path.join(import.meta.dirname, "../../docs/serve.md"), "utf8"))
+  const manual = yield* manualOf
   const words: ReadonlyArray<string> = JSON.parse(/^CMD (\[.*\])$/m.exec(manual)?.[1] ?? "[]")
   const check = /^HEALTHCHECK CMD (.*)$/m.exec(manual)?.[1] ?? ""
   assert.deepStrictEqual(words.slice(0, 2), ["palimpsest", "serve"])

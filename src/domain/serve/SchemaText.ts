@@ -2,9 +2,7 @@ import { Predicate } from "effect"
 
 /** Writes a JSON Schema as a short type for readers: `{ id: string, title: string | null }`. */
 
-type Json = unknown
-
-const listOf = (value: Json): ReadonlyArray<Json> => (Array.isArray(value) ? value : [])
+const listOf = (value: unknown): ReadonlyArray<unknown> => (Array.isArray(value) ? value : [])
 
 /** Returns the name at the end of a reference, without the suffix of the encoded form. */
 const referenceName = (reference: string): string => (reference.split("/").at(-1) ?? reference).replace(/Encoded$/, "")
@@ -12,7 +10,7 @@ const referenceName = (reference: string): string => (reference.split("/").at(-1
 /** Returns a field name as it is written in a type. */
 const fieldName = (name: string): string => (/^[\w$]+$/.test(name) ? name : JSON.stringify(name))
 
-const bounds = ({ maximum, maxLength, minimum, minLength }: Readonly<Record<string, Json>>): string => {
+const bounds = ({ maximum, maxLength, minimum, minLength }: Readonly<Record<string, unknown>>): string => {
   const lowest = minimum ?? minLength
   const highest = maximum === Number.MAX_SAFE_INTEGER ? undefined : (maximum ?? maxLength)
   if (typeof highest !== "number") return ""
@@ -20,7 +18,7 @@ const bounds = ({ maximum, maxLength, minimum, minLength }: Readonly<Record<stri
   return typeof lowest === "number" ? ` (${lowest} to ${highest}${unit})` : ` (at most ${highest}${unit})`
 }
 
-const objectText = (schema: Readonly<Record<string, Json>>, indent: string): string => {
+const objectText = (schema: Readonly<Record<string, unknown>>, indent: string): string => {
   const properties = Predicate.isObject(schema["properties"]) ? Object.entries(schema["properties"]) : []
   const required = new Set(listOf(schema["required"]))
   const rest = schema["additionalProperties"]
@@ -33,7 +31,7 @@ const objectText = (schema: Readonly<Record<string, Json>>, indent: string): str
 }
 
 /** Returns the type that a schema describes. Lines after the first begin with `indent`. */
-export const schemaText = (schema: Json, indent = ""): string => {
+export const schemaText = (schema: unknown, indent = ""): string => {
   if (!Predicate.isObject(schema)) return "unknown"
   const { $ref, type } = schema
   if (typeof $ref === "string") return referenceName($ref)

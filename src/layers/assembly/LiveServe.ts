@@ -73,8 +73,12 @@ const sqlStore = (tenant: string, client: SqlClient.SqlClient) =>
       return {
         ...store,
         open: (id: string) => store.open(id, { takeOver: true }),
-        // Whoever deletes a session, also because its time is over, deletes both.
-        remove: (id: string) => Effect.andThen(store.remove(id), records.remove(id))
+        // Whoever deletes a session, also because its time is over, deletes both. A deletion that was cut short is taken up again.
+        remove: (id: string) =>
+          store.remove(id).pipe(
+            Effect.tapError(({ reason }) => (reason._tag === "SessionNotFound" ? records.remove(id) : Effect.void)),
+            Effect.andThen(records.remove(id))
+          )
       }
     })
   ).pipe(

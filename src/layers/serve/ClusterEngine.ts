@@ -12,7 +12,7 @@ import {
   SqlMessageStorage,
   SqlRunnerStorage
 } from "effect/cluster"
-import { SqlClient } from "effect/sql"
+import { SqlClient, type SqlError } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
 import * as ClusterMessages from "./ClusterMessages.ts"
 
@@ -46,6 +46,13 @@ const failover = {
   entityMessagePollInterval: "2 seconds",
   entityMaxIdleTime: "1 minute"
 } as const
+
+/** Makes tables. Of two servers that make one at the same time, one fails, and finds it at its next attempt. */
+export const makeTables = <A>(of: string, tables: ReadonlyArray<Effect.Effect<A, SqlError.SqlError>>) =>
+  Effect.all(tables, { discard: true }).pipe(
+    Effect.retry({ times: 3 }),
+    Effect.mapError(({ message }) => new DatabaseError({ message: `the tables of ${of} cannot be made: ${message}` }))
+  )
 
 /** PostgreSQL. */
 export const postgres = (url: Redacted.Redacted): Layer.Layer<SqlClient.SqlClient, DatabaseError> =>

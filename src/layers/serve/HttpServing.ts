@@ -110,8 +110,6 @@ const answers = ({ bodyBytes, logRequests = false }: HttpServingOptions) =>
 const shown = ({ html, policy }: Page) =>
   HttpServerResponse.setHeader(HttpServerResponse.html(html), "content-security-policy", policy)
 
-const page = (made: Page) => HttpRouter.add("GET", "/", Effect.succeed(shown(made)))
-
 /** The page with the API reference, made at its first request. */
 const reference = ({ reference: render, version }: HttpServingOptions) =>
   Layer.unwrap(
@@ -133,9 +131,12 @@ export const layer = <E = never, R = never>(options: HttpServingOptions, more: L
   ).pipe(
     Layer.provideMerge(
       HttpRouter.serve(
-        Layer.mergeAll(ServeHandlers.routes(options.version), page(options.page), reference(options), more).pipe(
-          Layer.provide(answers(options))
-        ),
+        Layer.mergeAll(
+          ServeHandlers.routes(options.version),
+          HttpRouter.add("GET", "/", Effect.succeed(shown(options.page))),
+          reference(options),
+          more
+        ).pipe(Layer.provide(answers(options))),
         { disableLogger: true, disableListenLog: true }
       )
     ),

@@ -4,7 +4,7 @@ import { periods } from "../../domain/serve/TenantUsage.ts"
 import { newId } from "../../services/platform/NewId.ts"
 import { SharedUsage, type UsageOfAll } from "../../services/serve/SharedUsage.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
-import { DatabaseError } from "./ClusterEngine.ts"
+import { makeTables } from "./ClusterEngine.ts"
 
 /** The use of tenants in two tables of PostgreSQL, by its clock. Without the database, each process counts alone. */
 
@@ -13,17 +13,15 @@ const renewal = "5 seconds"
 /** Time after which the counts of this process decide. */
 const patience = "5 seconds"
 
-/** Makes the tables. Of two servers that make one at the same time, one fails, and finds it at its next attempt. */
-const makeTables = (sql: SqlClient.SqlClient) =>
-  Effect.gen(function* () {
-    yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_usage (
+const tables = (sql: SqlClient.SqlClient) => [
+  sql`CREATE TABLE IF NOT EXISTS palimpsest_usage (
       tenant TEXT NOT NULL,
       kind TEXT NOT NULL,
       began TIMESTAMPTZ NOT NULL,
       used BIGINT NOT NULL,
       PRIMARY KEY (tenant, kind)
-    )`
-    yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_holds (
+    )`,
+  sql`CREATE TABLE IF NOT EXISTS palimpsest_holds (
       tenant TEXT NOT NULL,
       kind TEXT NOT NULL,
       name TEXT NOT NULL,
@@ -31,10 +29,7 @@ const makeTables = (sql: SqlClient.SqlClient) =>
       until TIMESTAMPTZ NOT NULL DEFAULT now() + interval '20 seconds',
       PRIMARY KEY (tenant, kind, name, process)
     )`
-  }).pipe(
-    Effect.retry({ times: 3 }),
-    Effect.mapError(({ message }) => new DatabaseError({ message: `the tables of limits cannot be made: ${message}` }))
-  )
+]
 
 const decodeSums = Schema.decodeUnknownEffect(
   Schema.Tuple([Schema.Struct({ used: Schema.Finite, age: Schema.Finite })])
@@ -42,7 +37,7 @@ const decodeSums = Schema.decodeUnknownEffect(
 
 const make = Effect.gen(function* () {
   const sql = yield* SqlClient.SqlClient
-  yield* makeTables(sql)
+  yield* makeTables("limits", tables(sql))
   const process = yield* newId
   /** What was taken and given back while the database was away, by key. */
   const missed = new Map<string, Effect.Effect<unknown, SqlError.SqlError>>()

@@ -6,7 +6,7 @@ import { Unavailable } from "../../services/serve/ServeErrors.ts"
 import { entityId } from "../../services/serve/SessionEntity.ts"
 import { type Journal, TurnJournal } from "../../services/serve/TurnJournal.ts"
 import { inTransaction } from "../platform/SqlTransaction.ts"
-import { DatabaseError, forgetEntity } from "./ClusterEngine.ts"
+import { forgetEntity, makeTables } from "./ClusterEngine.ts"
 
 /** The events of running turns in a table of the database. */
 
@@ -27,10 +27,8 @@ const maxAgeMillis = 86_400_000
 /** Attempts to store events, half a second apart, before streams end because the database is away. */
 const maxRetries = 40
 
-/** Makes the tables. Of two servers that make one at the same time, one fails, and finds it at its next attempt. */
-const makeTables = (sql: SqlClient.SqlClient) =>
-  Effect.gen(function* () {
-    yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_turn_events (
+const tables = (sql: SqlClient.SqlClient) => [
+  sql`CREATE TABLE IF NOT EXISTS palimpsest_turn_events (
       tenant TEXT NOT NULL,
       session TEXT NOT NULL,
       number INTEGER NOT NULL,
@@ -38,23 +36,14 @@ const makeTables = (sql: SqlClient.SqlClient) =>
       event TEXT NOT NULL,
       at BIGINT NOT NULL,
       PRIMARY KEY (tenant, session, number)
-    )`
-    yield* sql`CREATE TABLE IF NOT EXISTS palimpsest_turn_owners (
+    )`,
+  sql`CREATE TABLE IF NOT EXISTS palimpsest_turn_owners (
       tenant TEXT NOT NULL,
       session TEXT NOT NULL,
       owner TEXT NOT NULL,
       PRIMARY KEY (tenant, session)
     )`
-  }).pipe(
-    Effect.retry({ times: 3 }),
-    Effect.mapError(({ message }) => new DatabaseError({ message: `the tables of turns cannot be made: ${message}` }))
-  )
-
-const removeOldEvents = (sql: SqlClient.SqlClient) =>
-  Effect.flatMap(
-    Clock.currentTimeMillis,
-    (now) => sql`DELETE FROM palimpsest_turn_events WHERE at < ${now - maxAgeMillis}`
-  )
+]
 
 const read = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: string, id: string) {
   const rows = yield* Effect.flatMap(
@@ -147,9 +136,12 @@ export const layer = Layer.effect(
   TurnJournal,
   Effect.gen(function* () {
     const sql = yield* SqlClient.SqlClient
-    yield* makeTables(sql)
-    const cleanUp = Effect.ignore(removeOldEvents(sql), { log: "Warn" })
-    yield* Effect.forkScoped(Effect.repeat(cleanUp, Schedule.spaced("1 hour")))
+    yield* makeTables("turns", tables(sql))
+    const removeOldEvents = Effect.flatMap(
+      Clock.currentTimeMillis,
+      (now) => sql`DELETE FROM palimpsest_turn_events WHERE at < ${now - maxAgeMillis}`
+    )
+    yield* Effect.forkScoped(Effect.repeat(Effect.ignore(removeOldEvents, { log: "Warn" }), Schedule.spaced("1 hour")))
     return {
       take: (tenant, id, owner) => orNone(take(sql, tenant, id, owner)),
       read: (tenant, id) => orNone(read(sql, tenant, id)),

@@ -55,6 +55,7 @@ interface Front {
   isDraining: boolean
 }
 
+type Served = ServedSessions["Service"]
 type Client = ReturnType<Front["clientOf"]>
 
 const client = ({ clientOf }: Front, tenant: string, id: string) => clientOf(entityId(tenant, id))
@@ -209,14 +210,7 @@ const turnEvents = (
   Stream.suspend(() => {
     let isSeen = false
     let isAsked = false
-    const over = Effect.suspend(() =>
-      isAsked
-        ? Effect.never
-        : Effect.andThen(
-            late,
-            Effect.sync(() => void (isAsked = true))
-          )
-    )
+    const over = Effect.suspend(() => (isAsked ? Effect.never : Effect.map(late, () => void (isAsked = true))))
     const joined = new JoinedStream<StreamEvent>(lastId, reset)
     const isOver = Effect.map(poll, Option.isSome)
     return watch(front, tenant, id, message, joined, isOver, over).pipe(
@@ -246,88 +240,81 @@ const begun = Effect.fnUntraced(function* (stream: Stream.Stream<StreamEvent, Se
   )
 })
 
-const send = Effect.fnUntraced(function* (
-  front: Front,
-  tenant: string,
-  id: string,
-  message: MessageToSend,
-  lastId: string | undefined
-) {
-  const { limiter } = front.stored
-  yield* accepting(front)
-  yield* StoredSessions.existing(front.stored, tenant, id)
-  const messageId = message.id ?? (yield* newId)
-  const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
-  const before = isRunning ? yield* StoredSessions.messageOf(front.stored, tenant, id, messageId) : held
-  if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
-  const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
-  if (!isAccepted) yield* limiter.checkTokens(tenant)
-  const { answering, news } = front
-  yield* Effect.acquireRelease(
-    Effect.sync(() => {
-      const of = { tenant, id }
-      answering.add(of)
-      return of
-    }),
-    (of) => Effect.suspend(() => Queue.offer(news, void answering.delete(of)))
-  )
-  const { ended, release, stored } = yield* Effect.uninterruptible(
-    Effect.gen(function* () {
-      const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
-      // A message whose turn failed, or that the session does not hold any more, is answered again.
-      if (request !== undefined && !isAccepted) yield* front.sharding.reset(request)
-      return { ...(yield* accepted(front, tenant, id, messageId, message, release)), release }
-    })
-  )
-  yield* Deferred.await(stored)
-  if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
-    yield* Effect.addFinalizer(() =>
-      Effect.flatMap(Deferred.isDone(ended), (isDone) =>
-        isDone ? Effect.void : Effect.ignore(client(front, tenant, id).Cancel())
-      )
+const send = (front: Front): Served["send"] =>
+  Effect.fnUntraced(function* (tenant, id, message, lastId) {
+    const { limiter } = front.stored
+    yield* accepting(front)
+    yield* StoredSessions.existing(front.stored, tenant, id)
+    const messageId = message.id ?? (yield* newId)
+    const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
+    const before = isRunning ? yield* StoredSessions.messageOf(front.stored, tenant, id, messageId) : held
+    if (before !== undefined && !hasWords(before.message, message.text)) return yield* otherWords(id, messageId)
+    const isAccepted = isRunning || held?.isComplete === true || end?.status === "cancelled"
+    if (!isAccepted) yield* limiter.checkTokens(tenant)
+    const { answering, news } = front
+    const of = { tenant, id }
+    yield* Effect.acquireRelease(
+      Effect.sync(() => answering.add(of)),
+      () => Effect.suspend(() => Queue.offer(news, void answering.delete(of)))
     )
-  }
-  const poll = Effect.flatMap(Deferred.poll(ended), (done) => Effect.transposeOption(done))
-  const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
-  // Its client may send the next message before the engine has the reply.
-  const streamed = Stream.tap(turnEvents(front, tenant, id, messageId, lastId, poll, late), (event) =>
-    isEnd(messageId)(event) ? release : event.event === "Question" ? Queue.offer(news, undefined) : Effect.void
-  )
-  return yield* begun(streamed)
-})
+    const { ended, release, stored } = yield* Effect.uninterruptible(
+      Effect.gen(function* () {
+        const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
+        // A message whose turn failed, or that the session does not hold any more, is answered again.
+        if (request !== undefined && !isAccepted) yield* front.sharding.reset(request)
+        return { ...(yield* accepted(front, tenant, id, messageId, message, release)), release }
+      })
+    )
+    yield* Deferred.await(stored)
+    if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
+      yield* Effect.addFinalizer(() =>
+        Effect.flatMap(Deferred.isDone(ended), (isDone) =>
+          isDone ? Effect.void : Effect.ignore(client(front, tenant, id).Cancel())
+        )
+      )
+    }
+    const poll = Effect.flatMap(Deferred.poll(ended), (done) => Effect.transposeOption(done))
+    const late = Effect.andThen(Deferred.await(ended), Effect.sleep("2 seconds"))
+    // Its client may send the next message before the engine has the reply.
+    const streamed = Stream.tap(turnEvents(front, tenant, id, messageId, lastId, poll, late), (event) =>
+      isEnd(messageId)(event) ? release : event.event === "Question" ? Queue.offer(news, undefined) : Effect.void
+    )
+    return yield* begun(streamed)
+  })
 
 /** Streams the turn of a message again. */
-const turn = Effect.fnUntraced(function* (
-  front: Front,
-  tenant: string,
-  id: string,
-  message: string,
-  lastId: string | undefined
-) {
-  yield* StoredSessions.existing(front.stored, tenant, id)
-  const { end, held, isRunning } = yield* known(front, tenant, id, message)
-  const { refused, status = "answered" } = end ?? {}
-  if (!isRunning && held === undefined && (refused !== undefined || status === "answered")) {
-    return yield* noMessage(id, message)
-  }
-  const poll = Effect.map(known(front, tenant, id, message), (now) => Option.fromUndefinedOr(now.end))
-  return yield* begun(turnEvents(front, tenant, id, message, lastId, poll, Effect.never)).pipe(
-    // It waited for its turn, and was refused.
-    Effect.mapError((error) => (error._tag === "Unavailable" ? error : noMessage(id, message)))
-  )
-})
+const turn = (front: Front): Served["turn"] =>
+  Effect.fnUntraced(function* (tenant, id, message, lastId) {
+    yield* StoredSessions.existing(front.stored, tenant, id)
+    const { end, held, isRunning } = yield* known(front, tenant, id, message)
+    const { refused, status = "answered" } = end ?? {}
+    if (!isRunning && held === undefined && (refused !== undefined || status === "answered")) {
+      return yield* noMessage(id, message)
+    }
+    const poll = Effect.map(known(front, tenant, id, message), (now) => Option.fromUndefinedOr(now.end))
+    return yield* begun(turnEvents(front, tenant, id, message, lastId, poll, Effect.never)).pipe(
+      // It waited for its turn, and was refused.
+      Effect.mapError((error) => (error._tag === "Unavailable" ? error : noMessage(id, message)))
+    )
+  })
 
-const remove = Effect.fnUntraced(function* (front: Front, tenant: string, id: string) {
-  const forget = front.journal?.forget(tenant, id) ?? Effect.void
-  yield* ask(front, tenant, id, (session) => session.Close()).pipe(
-    // An earlier deletion may have ended before this.
-    Effect.tapError((error) => (error._tag === "NotFound" ? forget : Effect.void))
-  )
-  yield* Effect.catchTag(StoredSessions.remove(front.stored, tenant, id, 40), "SessionStoreError", (error) =>
-    error.reason._tag === "SessionLocked" ? Effect.fail(isWorkedOn()) : storeError(error)
-  )
-  yield* forget
-})
+const remove = (front: Front): Served["remove"] =>
+  Effect.fnUntraced(function* (tenant, id) {
+    const forget = front.journal?.forget(tenant, id) ?? Effect.void
+    // Of a session that is gone, an earlier deletion may have left something: it is taken up again.
+    yield* Effect.catchTag(
+      ask(front, tenant, id, (session) => session.Close()),
+      "NotFound",
+      () => Effect.void
+    )
+    yield* StoredSessions.remove(front.stored, tenant, id, 40).pipe(
+      Effect.catchTag("SessionStoreError", (error) =>
+        error.reason._tag === "SessionLocked" ? Effect.fail(isWorkedOn()) : storeError(error)
+      ),
+      Effect.tapError((error) => (error._tag === "NotFound" ? forget : Effect.void))
+    )
+    yield* forget
+  })
 
 /** Whether no turn runs but those that wait for clients: whoever takes them up waits on. */
 const isQuiet = ({ answering, stored }: Front) =>
@@ -374,9 +361,9 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       accepting: accepting(front),
       branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at }))
     }),
-    remove: (tenant, id) => remove(front, tenant, id),
-    send: (tenant, id, message, lastId) => send(front, tenant, id, message, lastId),
-    turn: (tenant, id, message, lastId) => turn(front, tenant, id, message, lastId),
+    remove: remove(front),
+    send: send(front),
+    turn: turn(front),
     events: (tenant, id, lastId) =>
       Effect.as(
         StoredSessions.existing(stored, tenant, id),

@@ -1,16 +1,16 @@
 import { Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
-import { type EntryId, viewTokens } from "../../domain/conversation/Conversation.ts"
+import { viewTokens } from "../../domain/conversation/Conversation.ts"
 import { drainSecondsOf } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import { internal, isWorkedOn, storeError } from "./Failures.ts"
 import * as OpenSessions from "./OpenSessions.ts"
-import { accepting, keyOf, openedOf, within } from "./OpenSessions.ts"
+import { accepting, keyOf, open, openedOf, within } from "./OpenSessions.ts"
 import type { CompressionDone } from "./ServeApi.ts"
 import { ServedSessions } from "./ServedSessions.ts"
 import { BadRequest, Conflict, NotFound } from "./ServeErrors.ts"
-import { send, streamed, turnOf } from "./SessionTurns.ts"
+import { send, turnOf } from "./SessionTurns.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import * as TenantData from "./TenantData.ts"
 
@@ -53,19 +53,6 @@ const closeIdle = (state: State, tenant: string, id: string) =>
     openedOf(state, tenant, id)?.running === undefined ? close(state, tenant, id) : Effect.fail(isWorkedOn())
   )
 
-const branchTo = (state: State, tenant: string, id: string, at: EntryId) =>
-  within(state, tenant, id, ({ agent }) =>
-    agent.chat.branch({ to: at }).pipe(
-      Effect.asVoid,
-      Effect.catchTags({
-        SessionStoreError: storeError,
-        ChatBusy: internal,
-        TokenCountError: internal,
-        UnknownEntry: ({ message }) => Effect.fail(new NotFound({ message }))
-      })
-    )
-  )
-
 const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
 
 /** Ends the turns that only wait for clients: who takes them up waits on. */
@@ -100,7 +87,18 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
       },
       lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent ?? null),
       accepting: accepting(state),
-      branch: (tenant, id, at) => branchTo(state, tenant, id, at)
+      branch: (tenant, id, at) =>
+        within(state, tenant, id, ({ agent }) =>
+          agent.chat.branch({ to: at }).pipe(
+            Effect.asVoid,
+            Effect.catchTags({
+              SessionStoreError: storeError,
+              ChatBusy: internal,
+              TokenCountError: internal,
+              UnknownEntry: ({ message }) => Effect.fail(new NotFound({ message }))
+            })
+          )
+        )
     }),
     remove: Effect.fnUntraced(function* (tenant, id) {
       yield* StoredSessions.existing(stored, tenant, id)
@@ -108,12 +106,12 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
       yield* closeIdle(state, tenant, id)
       yield* Effect.catchTag(StoredSessions.remove(stored, tenant, id, attempts), "SessionStoreError", storeError)
     }),
-    send: (tenant, id, message, lastId) => send(state, tenant, id, message, lastId),
-    turn: (tenant, id, message, lastId) => turnOf(state, tenant, id, message, lastId),
+    send: send(state),
+    turn: turnOf(state),
     events: (tenant, id, lastId) =>
       Effect.andThen(
         StoredSessions.existing(stored, tenant, id),
-        streamed(state, tenant, id, (session) => session.stream(lastId))
+        Effect.map(open(state, tenant, id), (session) => session.stream(lastId))
       ),
     answer: (tenant, id, call, answer) =>
       within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),

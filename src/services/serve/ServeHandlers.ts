@@ -16,17 +16,17 @@ import { TenantLimiter } from "./TenantLimiter.ts"
 
 /** The handlers of the API: each passes a request of a tenant to `ServedSessions`. */
 
-const selection = (query: {
+const selection = ({
+  lines,
+  ...rest
+}: {
   readonly lines?: string
   readonly grep?: string
   readonly maxTokens?: number
 }): Selection => {
-  const [from = 1, to = from] = (query.lines ?? "").split("-").map(Number)
-  return {
-    ...(query.lines === undefined ? {} : { lines: [from, to] }),
-    ...(query.grep === undefined ? {} : { grep: query.grep }),
-    ...(query.maxTokens === undefined ? {} : { maxTokens: query.maxTokens })
-  }
+  if (lines === undefined) return rest
+  const [from = 1, to = from] = lines.split("-").map(Number)
+  return { ...rest, lines: [from, to] }
 }
 
 /** The default number of messages to read of a session, and characters of each part. */

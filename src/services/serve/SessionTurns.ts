@@ -9,8 +9,7 @@ import { newId } from "../platform/NewId.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn, type TurnEnd, turnStatus } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
-import type { StreamEvent } from "./ServeApi.ts"
-import type { MessageToSend } from "./ServedSessions.ts"
+import type { ServedSessions } from "./ServedSessions.ts"
 import { Conflict } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
@@ -21,7 +20,7 @@ import { type TurnSettings, turnSettings } from "./TurnSettings.ts"
  * began.
  */
 
-const partsOf = ({ media = [], text }: MessageToSend): ReadonlyArray<Part> => [{ text }, ...media.map(filePart)]
+type Served = ServedSessions["Service"]
 
 const runTurn = Effect.fnUntraced(function* (
   state: OpenSessions,
@@ -91,123 +90,103 @@ const runTurn = Effect.fnUntraced(function* (
   ).pipe(Effect.exit)
 })
 
-/** Streams a session's events. The session stays open until the scope ends, which is the request's. */
-export const streamed = (
-  state: OpenSessions,
-  tenant: string,
-  id: string,
-  of: (session: OpenedSession) => Stream.Stream<StreamEvent>
-) => Effect.map(open(state, tenant, id), of)
-
 /** Sends a message, and streams its turn. A repeated message id returns the same turn. */
-export const send = Effect.fnUntraced(function* (
-  state: OpenSessions,
-  tenant: string,
-  id: string,
-  message: MessageToSend,
-  lastId: string | undefined
-) {
-  yield* accepting(state)
-  const messageId = message.id ?? (yield* newId)
-  const turn = yield* within(
-    state,
-    tenant,
-    id,
-    Effect.fnUntraced(function* (session) {
-      const before = session.turn(messageId)
-      // The session holds a message once its model has begun to answer.
-      if (before?.ended === undefined && (before?.words ?? message.text) !== message.text) {
-        return yield* otherWords(id, messageId)
-      }
-      const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
-      const recorded = answerTo(whole, messageId)
-      if (recorded !== undefined && !hasWords(recorded.message, message.text)) return yield* otherWords(id, messageId)
-      if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
-      const lost = before?.ended === "stopped" ? before : undefined
-      const missing = resumption(lost === undefined ? [] : session.eventsOf(lost), recorded?.texts ?? [])
-      const resume = (one: ServedTurn) => {
-        const resumed = session.resume(one)
-        for (const event of missing.events) session.publish({ message: messageId, event })
-        return resumed
-      }
-      if (recorded?.isComplete === true) {
-        if (lost === undefined) return recorded.text
-        const resumed = resume(lost)
-        session.end(resumed, "answered", null)
-        return resumed
-      }
-      const { limiter } = state.stored
-      const { isAccepted = false } = message
-      // Another server has begun the turn: this one continues it, whatever was used since.
-      const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
-      if (!isBegun) yield* limiter.checkTokens(tenant)
-      const record = yield* StoredSessions.recordOf(state.stored, tenant, id)
-      const settings = yield* turnSettings(state.stored, tenant, session, record, message.options)
-      const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
-      const { running } = session
-      if (running !== undefined) {
-        yield* release
-        if (running.message === messageId) return running
-        return yield* new Conflict({
-          message: `the session answers message ${running.message}; wait for its end, or cancel it`
-        })
-      }
-      // No other request runs between the check of `running` and this.
-      const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
-      session.questions.begin(record, whole, (question, call) => session.askClients(turn, question, call))
-      yield* Metric.modify(runningTurns, 1)
-      // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
-      // added again.
-      const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
-      const work = runTurn(
-        state,
-        tenant,
-        session,
-        turn,
-        recorded === undefined ? partsOf(message) : [{ text: "" }],
-        resumed,
-        settings,
-        release
-      )
-      turn.fiber = yield* FiberSet.run(
-        state.turns,
-        Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, id))), work)),
-        { startImmediately: true }
-      )
-      return turn
-    }, Effect.uninterruptible)
-  )
-  if (typeof turn === "string") return recordedTurn(messageId, turn, lastId)
-  const cancels = (message.onDisconnect ?? state.settings.onDisconnect ?? "continue") === "cancel"
-  if (cancels) {
-    yield* Effect.addFinalizer(() =>
-      Effect.sync(() => {
-        if (turn.ended === undefined) Deferred.doneUnsafe(turn.cancel, Effect.void)
-      })
+export const send = (state: OpenSessions): Served["send"] =>
+  Effect.fnUntraced(function* (tenant, id, message, lastId) {
+    yield* accepting(state)
+    const messageId = message.id ?? (yield* newId)
+    const turn = yield* within(
+      state,
+      tenant,
+      id,
+      Effect.fnUntraced(function* (session) {
+        const before = session.turn(messageId)
+        // The session holds a message once its model has begun to answer.
+        if (before?.ended === undefined && (before?.words ?? message.text) !== message.text) {
+          return yield* otherWords(id, messageId)
+        }
+        const whole = yield* Effect.catch(session.agent.chat.whole, storeError)
+        const recorded = answerTo(whole, messageId)
+        if (recorded !== undefined && !hasWords(recorded.message, message.text)) return yield* otherWords(id, messageId)
+        if (before !== undefined && (before.ended === undefined || before.ended === "answered")) return before
+        const lost = before?.ended === "stopped" ? before : undefined
+        const missing = resumption(lost === undefined ? [] : session.eventsOf(lost), recorded?.texts ?? [])
+        const resume = (one: ServedTurn) => {
+          const resumed = session.resume(one)
+          for (const event of missing.events) session.publish({ message: messageId, event })
+          return resumed
+        }
+        if (recorded?.isComplete === true) {
+          if (lost === undefined) return recorded.text
+          const resumed = resume(lost)
+          session.end(resumed, "answered", null)
+          return resumed
+        }
+        const { limiter } = state.stored
+        const { isAccepted = false } = message
+        // Another server has begun the turn: this one continues it, whatever was used since.
+        const isBegun = isAccepted && (lost !== undefined || recorded !== undefined)
+        if (!isBegun) yield* limiter.checkTokens(tenant)
+        const record = yield* StoredSessions.recordOf(state.stored, tenant, id)
+        const settings = yield* turnSettings(state.stored, tenant, session, record, message.options)
+        const release = yield* limiter.take(tenant, "turns", { name: id, isAccepted })
+        const { running } = session
+        if (running !== undefined) {
+          yield* release
+          if (running.message === messageId) return running
+          return yield* new Conflict({
+            message: `the session answers message ${running.message}; wait for its end, or cancel it`
+          })
+        }
+        // No other request runs between the check of `running` and this.
+        const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
+        session.questions.begin(record, whole, (question, call) => session.askClients(turn, question, call))
+        yield* Metric.modify(runningTurns, 1)
+        // The session stays open until the turn ends. A message that is already in the conversation is asked again, not
+        // added again.
+        const resumed = new ResumedAnswer(lost === undefined ? "" : missing.open)
+        const work = runTurn(
+          state,
+          tenant,
+          session,
+          turn,
+          recorded === undefined ? [{ text: message.text }, ...(message.media ?? []).map(filePart)] : [{ text: "" }],
+          resumed,
+          settings,
+          release
+        )
+        turn.fiber = yield* FiberSet.run(
+          state.turns,
+          Effect.scoped(Effect.andThen(Effect.ignore(RcMap.get(state.sessions, keyOf(tenant, id))), work)),
+          { startImmediately: true }
+        )
+        return turn
+      }, Effect.uninterruptible)
     )
-  }
-  return yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
-})
+    if (typeof turn === "string") return recordedTurn(messageId, turn, lastId)
+    const cancels = (message.onDisconnect ?? state.settings.onDisconnect ?? "continue") === "cancel"
+    if (cancels) {
+      yield* Effect.addFinalizer(() =>
+        Effect.sync(() => {
+          if (turn.ended === undefined) Deferred.doneUnsafe(turn.cancel, Effect.void)
+        })
+      )
+    }
+    return yield* Effect.map(open(state, tenant, id), (session) => session.turnStream(turn, lastId))
+  })
 
 /** Streams the turn of a message, or the answer in the session. */
-export const turnOf = Effect.fnUntraced(function* (
-  state: OpenSessions,
-  tenant: string,
-  id: string,
-  message: string,
-  lastId: string | undefined
-) {
-  const turn = yield* within(state, tenant, id, (session) =>
-    Effect.gen(function* () {
-      const known = session.turn(message)
-      if (known !== undefined) return known
-      return answerTo(yield* Effect.catch(session.agent.chat.whole, storeError), message)
-    })
-  )
-  if (turn === undefined) {
-    return yield* noMessage(id, message)
-  }
-  return "text" in turn
-    ? recordedTurn(message, turn.text, lastId)
-    : yield* streamed(state, tenant, id, (session) => session.turnStream(turn, lastId))
-})
+export const turnOf = (state: OpenSessions): Served["turn"] =>
+  Effect.fnUntraced(function* (tenant, id, message, lastId) {
+    const turn = yield* within(state, tenant, id, (session) =>
+      Effect.gen(function* () {
+        const known = session.turn(message)
+        if (known !== undefined) return known
+        return answerTo(yield* Effect.catch(session.agent.chat.whole, storeError), message)
+      })
+    )
+    if (turn === undefined) return yield* noMessage(id, message)
+    return "text" in turn
+      ? recordedTurn(message, turn.text, lastId)
+      : yield* Effect.map(open(state, tenant, id), (session) => session.turnStream(turn, lastId))
+  })

@@ -1,6 +1,5 @@
 import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { allEntries } from "../../domain/conversation/Branches.ts"
-import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
@@ -69,14 +68,20 @@ const maxTotals = 1_000
 /** Maximum number of sessions whose totals a list shows. */
 const maxSummed = 100
 
+/** The log of a session whose totals are shown, and the settings for them. */
+interface Summed extends Pick<SessionSummary, "bytes" | "id" | "updatedAt"> {
+  readonly tenant: string
+  readonly settings: LedgerSettings
+}
+
 /** The state of stored sessions. */
 export interface StoredSessions {
   readonly runtimes: TenantRuntimes["Service"]
   readonly limiter: TenantLimiter["Service"]
   /** Overrides the model of the settings for new sessions. */
   readonly model: string | undefined
-  /** The totals of sessions that were read. */
-  readonly totals: Map<string, LedgerTotals>
+  /** The totals of sessions, as long as their logs and the settings are unchanged. */
+  readonly totals: Cache.Cache<Summed, LedgerTotals, ServeError>
   /** The sessions of tenants in the order of lists, as the first page read them: the pages after it are of the same list. */
   readonly lists: Cache.Cache<string, ReadonlyArray<SessionSummary>, ServeError>
 }
@@ -98,7 +103,11 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
     runtimes,
     limiter: yield* TenantLimiter,
     model,
-    totals: new Map(),
+    totals: yield* Cache.make({
+      capacity: maxTotals,
+      lookup: ({ id, settings, tenant }: Summed) =>
+        Effect.map(load({ runtimes }, tenant, id), ({ events, session }) => ledgerTotals(session, events, settings))
+    }),
     lists: yield* Cache.makeWith(listed, {
       capacity: maxLists,
       timeToLive: (read) => (Exit.isSuccess(read) ? listLifetime : Duration.zero)
@@ -130,13 +139,14 @@ export const existing = (stored: StoredSessions, tenant: string, id: string) =>
   store(stored, tenant, ({ summary }) => summary(id))
 
 /** Returns the events of a stored session. */
-export const load = (stored: StoredSessions, tenant: string, id: string) =>
+export const load = (stored: Pick<StoredSessions, "runtimes">, tenant: string, id: string) =>
   Effect.map(
     store(stored, tenant, ({ events }) => events(id)),
     (events) => ({ events, session: events.reduce(applyEvent, emptySession) })
   )
 
-const records = <A>(
+/** Uses the records of a tenant. */
+export const records = <A>(
   stored: StoredSessions,
   tenant: string,
   use: (records: SessionRecords["Service"]) => Effect.Effect<A, SessionStoreError>
@@ -180,26 +190,9 @@ const ledgerSettings = (stored: StoredSessions, tenant: string) =>
     tenant,
     Settings.use(({ read }) => read)
   ).pipe(
-    Effect.map(({ settings }): LedgerSettings => settings),
+    Effect.map(({ settings: { models, window } }): LedgerSettings => ({ models, window })),
     Effect.catchTag("SettingsError", internal)
   )
-
-/** Returns the totals of a session, cached as long as its log and the settings are unchanged. */
-const totals = Effect.fnUntraced(function* (
-  stored: StoredSessions,
-  tenant: string,
-  { bytes, id, updatedAt }: SessionSummary,
-  settings: LedgerSettings
-) {
-  const key = `${tenant} ${id} ${bytes} ${updatedAt} ${JSON.stringify([settings.window, settings.models])}`
-  const before = stored.totals.get(key)
-  if (before !== undefined) return before
-  const { events, session } = yield* load(stored, tenant, id)
-  const sums = ledgerTotals(session, events, settings)
-  if (stored.totals.size >= maxTotals) stored.totals.clear()
-  stored.totals.set(key, sums)
-  return sums
-})
 
 /** Fails when the tenant has reached its limit of sessions. */
 const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: string) {
@@ -213,56 +206,6 @@ const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: s
 /** Sets the record of a new session. Most have none. */
 const set = (kept: SessionRecords["Service"], id: string, record: SessionRecord) =>
   Effect.andThen(kept.remove(id), Object.keys(record).length === 0 ? Effect.void : kept.change(id, () => record))
-
-/** Stores a new session. */
-const create = Effect.fnUntraced(function* (
-  stored: StoredSessions,
-  tenant: string,
-  options: Parameters<ServedSessions["Service"]["create"]>[1]
-) {
-  yield* checkRoom(stored, tenant)
-  const id = options.id ?? (yield* newId)
-  const defaults = yield* inTenant(stored, tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
-    Effect.map(([chat, { settings }]) => ({
-      ...chat,
-      // The model that the client sets is in the record: once it is removed there, this one answers.
-      model: stored.model ?? settings.model ?? chat.model
-    })),
-    Effect.catchTag("SettingsError", internal)
-  )
-  const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
-  const { id: _id, title, ...record } = options
-  // Set first: the session is never without it. What a session left that had this id is replaced.
-  yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
-    records(stored, tenant, (kept) => set(kept, id, record))
-  )
-  yield* store(stored, tenant, ({ add }) => add([started]))
-  if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
-  return yield* existing(stored, tenant, id)
-})
-
-/** Stores a copy of a session. Fails when it has no message `at`. */
-const copy = Effect.fnUntraced(function* (
-  stored: StoredSessions,
-  tenant: string,
-  id: string,
-  options: { readonly id?: string | undefined; readonly at?: EntryId | undefined }
-) {
-  yield* checkRoom(stored, tenant)
-  const { events, session } = yield* load(stored, tenant, id)
-  const [started, ...rest] = events
-  if (started?._tag !== "Started") return yield* noSession(id)
-  const { at } = options
-  if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
-    return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
-  }
-  const copied = options.id ?? (yield* newId)
-  const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
-  const record = yield* recordOf(stored, tenant, id)
-  yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
-  yield* records(stored, tenant, (kept) => set(kept, copied, record))
-  return copied
-})
 
 /** The place of a session in a list. */
 type Place = Pick<SessionSummary, "id" | "updatedAt">
@@ -297,12 +240,42 @@ export const storing = (
   branch,
   create: Effect.fnUntraced(function* (tenant, created) {
     yield* accepting
-    return yield* shownRow(stored, tenant, row(tenant, yield* create(stored, tenant, created)))
+    yield* checkRoom(stored, tenant)
+    const id = created.id ?? (yield* newId)
+    const defaults = yield* inTenant(stored, tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
+      Effect.map(([chat, { settings }]) => ({
+        ...chat,
+        // The model that the client sets is in the record: once it is removed there, this one answers.
+        model: stored.model ?? settings.model ?? chat.model
+      })),
+      Effect.catchTag("SettingsError", internal)
+    )
+    const started = startedWith(defaults, id, yield* Clock.currentTimeMillis)
+    const { id: _id, title, ...record } = created
+    // Set first: the session is never without it. What a session left that had this id is replaced.
+    yield* Effect.catchTag(Effect.asVoid(existing(stored, tenant, id)), "NotFound", () =>
+      records(stored, tenant, (kept) => set(kept, id, record))
+    )
+    yield* store(stored, tenant, ({ add }) => add([started]))
+    if (title !== undefined) yield* store(stored, tenant, ({ rename }) => rename(id, title))
+    return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, id)))
   }),
   fork: Effect.fnUntraced(function* (tenant, id, options) {
     yield* accepting
-    const copied = yield* copy(stored, tenant, id, options)
-    if (options.at !== undefined) yield* branch(tenant, copied, options.at)
+    yield* checkRoom(stored, tenant)
+    const { events, session } = yield* load(stored, tenant, id)
+    const [started, ...rest] = events
+    if (started?._tag !== "Started") return yield* noSession(id)
+    const { at } = options
+    if (at !== undefined && !allEntries(session.conversation).some((entry) => entry.id === at)) {
+      return yield* new NotFound({ message: `session ${id} has no message ${at}; its ledger lists the messages` })
+    }
+    const copied = options.id ?? (yield* newId)
+    const first = { ...started, session: copied, at: yield* Clock.currentTimeMillis }
+    const record = yield* recordOf(stored, tenant, id)
+    yield* store(stored, tenant, ({ add }) => add([first, ...rest]))
+    yield* records(stored, tenant, (kept) => set(kept, copied, record))
+    if (at !== undefined) yield* branch(tenant, copied, at)
     return yield* shownRow(stored, tenant, row(tenant, yield* existing(stored, tenant, copied)))
   }),
   list: Effect.fnUntraced(function* (tenant, { cursor, limit, search = "", totals: isSummed }) {
@@ -334,7 +307,8 @@ export const storing = (
           readableOf(record)
         )
         if (!isSummed || index >= maxSummed || summary.problem !== undefined) return plain
-        const sums = yield* Effect.option(totals(stored, tenant, summary, settings))
+        const { bytes, id, updatedAt } = summary
+        const sums = yield* Effect.option(Cache.get(stored.totals, { tenant, id, bytes, updatedAt, settings }))
         return Option.isSome(sums) ? { ...plain, totals: sums.value } : plain
       })
     )

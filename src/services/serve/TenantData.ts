@@ -10,6 +10,7 @@ import {
   inTenant,
   load,
   recordOf,
+  records,
   store,
   type StoredSessions,
   unreadable,
@@ -75,8 +76,14 @@ export const removeAll = Effect.fnUntraced(function* (
       count += 1
     }
   }
+  // Also of sessions whose deletion was cut short.
+  yield* records(stored, tenant, ({ get, remove }) =>
+    Effect.flatMap(get(), (all) => Effect.forEach(all.keys(), remove, { discard: true }))
+  )
   yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
   yield* Cache.invalidate(stored.lists, tenant)
-  for (const key of stored.totals.keys()) if (key.startsWith(`${tenant} `)) stored.totals.delete(key)
+  for (const key of yield* Cache.keys(stored.totals)) {
+    if (key.tenant === tenant) yield* Cache.invalidate(stored.totals, key)
+  }
   return count
 })

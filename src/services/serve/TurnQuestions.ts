@@ -79,7 +79,6 @@ export const openQuestions = (session: Session): ReadonlyArray<CallQuestion> =>
 /** Shows a question to the clients. `call`: the call of this run of the turn that it is about; undefined where clients know of it. */
 type Publish = (question: CallQuestion, call: string | undefined) => void
 
-const ignorable = true
 const no = (words: string): Answer => ({ _tag: "No", words })
 const once: Answer = { _tag: "Once" }
 const lostCall = "the server stopped while this call may have been running; check what it did before you repeat it"
@@ -241,7 +240,7 @@ export class TurnQuestions {
     return Effect.gen({ self: this }, function* () {
       const entry = lastEntry(yield* this.whole)
       const at = yield* Clock.currentTimeMillis
-      if (entry !== undefined) yield* this.chat?.note({ ...what, at, entry, ignorable }) ?? Effect.void
+      if (entry !== undefined) yield* this.chat?.note({ ...what, at, entry, ignorable: true }) ?? Effect.void
     })
   }
 

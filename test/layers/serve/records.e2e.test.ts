@@ -250,6 +250,35 @@ overEachStore((store) => {
         )
       })
 
+    if (store._tag !== "Files") {
+      it.live("a deletion that the database cut short is taken up again", function* () {
+        yield* serving(
+          () => "an answer",
+          async ({ ask }, home) => {
+            const left = () => {
+              for (const id of ["one", "two"]) {
+                store.query(
+                  home,
+                  `INSERT INTO palimpsest_session_records VALUES ('acme', '${id}', '{"instruction":"ZANZIBAR"}')`
+                )
+              }
+            }
+            await ask("GET", "/v1/sessions")
+            // What a failure between the deletion of a session and that of its record leaves.
+            left()
+            assert.include(store.stored(home), "ZANZIBAR")
+            for (const id of ["one", "two"]) {
+              assert.strictEqual((await ask("DELETE", `/v1/sessions/${id}`)).status, 404)
+            }
+            assert.notInclude(store.stored(home), "ZANZIBAR")
+            left()
+            assert.deepStrictEqual(await json(ask("DELETE", "/v1/tenant")), { sessions: 0 })
+            assert.notInclude(store.stored(home), "ZANZIBAR")
+          }
+        )
+      })
+    }
+
     it.live("a deleted tenant leaves no word behind, also of a turn that runs", function* () {
       const word = "ZANZIBAR"
       const other = "MOGADISHU"
