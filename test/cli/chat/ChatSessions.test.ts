@@ -132,12 +132,12 @@ describe("a chat", () => {
     const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
     writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
     const first = `
-        ?/comp; ?/export AG; ?see @AG; hello; go on; list; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2; !long 3
-        /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; clear this
+        ?/comp; ?/export AG; ?see @AG; hello; go on; list; ^M; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2; !long 3
+        /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; +/copy; +also 1; list; clear this
         //third; /resume first; last; /export first_1.jsonl; /quit`
     const shown = [
       yield* play(here, first, { session: "first" }, ["y", "y", "n", "n"]),
-      yield* play(here, "more", { resume: "" }, ["0"]),
+      yield* play(here, "more; fail; !bad 4", { resume: "" }, ["0"]),
       yield* play(here, "", { resume: "" }, ["none"]),
       yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),
       yield* play(here, "hi; fail; hi", { resume: "piped" }, [], false),
