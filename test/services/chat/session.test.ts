@@ -199,8 +199,11 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
       Effect.map(chat.tree, ({ nodes, tip }) => ({ tip, nodes: [...nodes.keys()].length }))
     )
   }).pipe(Effect.provide(services), Effect.withTracer(tracer), Effect.scoped)
-  const ids = spans.map(({ attributes, name }) => `span ${name} of ${attributes.get("gen_ai.conversation.id")}`)
-  return [...shown, ...new Set(ids)]
+  const named = spans.flatMap(({ attributes, name }) => {
+    const id = attributes.get("gen_ai.conversation.id")
+    return id === undefined ? [] : [`span ${name} of ${id}`]
+  })
+  return [...shown, ...new Set(named)]
 })
 
 describe("a session", () => {
