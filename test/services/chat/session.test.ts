@@ -69,7 +69,7 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     prepareAt: 0.8,
     systemInstruction: "Be brief.",
     environment: "It is Monday.",
-    refreshEnvironment: Effect.sync(() => `It is day ${log.length}.`),
+    refreshEnvironment: Effect.sync(() => `It is week ${Math.floor(log.length / 7)}.`),
     afterCompression: Effect.succeed("Keep the rules."),
     tools: [{ functionDeclarations: [{ name: "read" }] }],
     masking: { protect: 1_000, least: 500 },
