@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Command } from "../../../../src/domain/actions/Action.ts"
-import { clippedLine, decisiveCommand, failureText, isFailure } from "../../../../src/domain/compression/evidence/ToolFailures.ts"
+import {
+  clippedLine,
+  decisiveCommand,
+  failureText,
+  isFailure
+} from "../../../../src/domain/compression/evidence/ToolFailures.ts"
 import { response } from "../../../../src/domain/content/Content.ts"
 
 describe("the lines that say why a call failed", () => {
