@@ -37,7 +37,7 @@ export const tool = (
   Tool.make({
     name,
     description: `${name}.`,
-    parameters: Schema.Struct({ word: Schema.String }),
+    parameters: Schema.Struct({ word: Schema.String, to: Schema.optionalKey(Schema.String) }),
     result: Schema.String,
     kind,
     ...(more.timeout === undefined ? {} : { timeout: more.timeout }),
@@ -51,8 +51,11 @@ export const tool = (
             covers: name,
             edits: { argument: "word", text: word }
           }),
-    run: ({ word }, context) =>
-      Effect.map(run(word, context), (value) => ({ value, ...(more.ends === true ? { ends: true } : {}) }))
+    run: ({ to, word }, context) =>
+      Effect.map(run(to === undefined ? word : `${word} to ${to}`, context), (value) => ({
+        value,
+        ...(more.ends === true ? { ends: true } : {})
+      }))
   })
 
 /** A call with a word. */

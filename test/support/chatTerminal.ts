@@ -1,5 +1,12 @@
 import { Deferred, Effect, Option } from "effect"
-import { type Card, type ChatTerminal, Closed, type Question } from "../../src/services/terminal/ChatTerminal.ts"
+import {
+  type Card,
+  type ChatTerminal,
+  type Choice,
+  Closed,
+  type Inquiry,
+  type Question
+} from "../../src/services/terminal/ChatTerminal.ts"
 
 /** A terminal that keeps what is shown. Of sentences it keeps which are the same, and their names, numbers and ids. */
 
@@ -19,7 +26,9 @@ export interface Typing {
   readonly canColor?: boolean
 }
 
-/** A terminal, and what it did. A line `^C` before another cancels the work of that line as soon as it shows progress; one that begins with `?` is completed. */
+/**
+ * A terminal, and what it did. A line `^C` before another cancels the work of that line as soon as it shows progress; one that begins with `?` is completed, one with `+` is typed while the work of the next runs, and `^M` is the key of the mode.
+ */
 export const recorded = ({ canColor = false, isTerminal = true, lines = [], picks }: Typing) => {
   const done: Array<string> = []
   const sentences = new Map<string, number>()
@@ -43,19 +52,25 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
       last.set(key, line)
     })
   let cancel: Deferred.Deferred<void> | undefined
-  const ask = ({ complete, prefill }: Question): Effect.Effect<string, Closed> =>
+  let modeKey: Effect.Effect<unknown> = Effect.void
+  const typed: Array<string> = []
+  const ask = ({ complete, prefill, steers }: Question): Effect.Effect<string, Closed> =>
     Effect.gen(function* () {
       const line = lines.shift()
       yield* keep(`> ${line ?? "closed"}${prefill === undefined ? "" : ` < ${prefill}`}`)
       if (line === undefined) return yield* new Closed()
       if (line === "^C") cancel = yield* Deferred.make<void>()
-      else if (line.startsWith("?")) {
+      else if (line === "^M") yield* modeKey
+      else if (line.startsWith("+")) {
+        yield* keep(`steers: ${steers?.(line.slice(1))}`)
+        typed.push(line.slice(1))
+      } else if (line.startsWith("?")) {
         const { candidates = [], replaced } = (yield* complete?.(line.slice(1)) ?? Effect.undefined) ?? {}
         yield* keep(`${candidates.length} for ${replaced}: ${candidates.slice(0, maxRows).join(" ")}`)
       } else return line === "=" ? (prefill ?? "") : line
-      return yield* ask({ prompt: "", complete, prefill })
+      return yield* ask({ prompt: "", complete, prefill, steers })
     })
-  const terminal = {
+  const terminal: ChatTerminal["Service"] = {
     isTerminal,
     canColor,
     theme: "dark",
@@ -68,22 +83,20 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
         Effect.sync(() => (cancel = undefined))
       )
     },
-    inquire: <A>({
-      prompt,
-      read
-    }: {
-      readonly prompt: string
-      readonly read: (line: string) => { readonly value: A }
-    }) => {
-      const pick = picks.shift()
-      done.push(`${prompt}${pick ?? "closed"}`)
-      return pick === undefined ? Effect.fail(new Closed()) : Effect.succeed(read(pick).value)
-    },
-    choose: (
-      _: string,
-      choices: ReadonlyArray<{ readonly label: string; readonly about?: string; value: unknown }>
-    ) => {
-      for (const { about = "", label } of choices.slice(0, maxRows)) done.push(numbered("row")(`${label} ${about}`))
+    inquire: <A>(inquiry: Inquiry<A>): Effect.Effect<A, Closed> =>
+      Effect.suspend(() => {
+        const { escape = "", fill = "", keys = [], prompt, read } = inquiry
+        const pick = picks.shift()
+        done.push(`${prompt}[${keys.join("")} ${escape}] ${fill}${pick ?? "closed"}`)
+        if (pick === undefined) return Effect.fail(new Closed())
+        const reading = read(pick)
+        if (reading._tag === "Answer") return Effect.succeed(reading.value)
+        return terminal.inquire(reading._tag === "Again" ? inquiry : reading.inquiry)
+      }),
+    choose: (_: string, choices: ReadonlyArray<Choice<unknown>>) => {
+      for (const { about = "", isCurrent = false, label } of choices.slice(0, maxRows)) {
+        done.push(`${numbered("row")(`${label} ${about}`)}${isCurrent ? " (current)" : ""}`)
+      }
       const pick = picks.shift() ?? "closed"
       if (pick === "closed") return Effect.fail(new Closed())
       return Effect.succeed(pick === "none" ? Option.none() : Option.fromNullishOr(choices[Number(pick)]?.value))
@@ -104,8 +117,8 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
           .replace(/[█░]+/, "bar")
           .replace(/[\d,]+ of (\S+ tokens) .*?%\)/, "some of $1")}`
       ),
-    onModeKey: () => Effect.void,
-    takeTyped: Effect.succeed([]),
+    onModeKey: (pressed: Effect.Effect<unknown>) => Effect.sync(() => (modeKey = pressed)),
+    takeTyped: Effect.sync(() => typed.splice(0)),
     title: (text: string) => changed(`title ${text}`),
     panel: (all: ReadonlyArray<string>) => keep(`panel ${all.length}`),
     configure: ({ theme }: { readonly theme: string }) => keep(`theme ${theme}`),

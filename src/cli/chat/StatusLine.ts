@@ -96,7 +96,7 @@ export const statusLine = (status: Status, columns: number, style: Style = plain
     "title",
     wanted.title,
     minTitleColumns,
-    Math.max(0, columnsOf(shown.title) + room() + separator.length - (hasBar ? barColumns + 1 : 0))
+    columnsOf(shown.title) + room() + separator.length - (hasBar ? barColumns + 1 : 0)
   )
   const paint = tokens >= warningShare * limit ? style.warn : style.dim
   const { count, mode: modeName, model, ...rest } = shown

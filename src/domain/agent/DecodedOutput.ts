@@ -57,7 +57,6 @@ export const outputText = ({ dropped, head, tail }: KeptOutput): string => {
   if (isBinary(head) || (tail.length > 0 && isBinary(tail.subarray(-sampleBytes)))) {
     return `(binary output, ${grouped(size)} bytes)`
   }
-  if (tail.length === 0 && dropped === 0) return textOf(head)
   // The tail directly follows the head and may continue its last character.
   if (dropped === 0) {
     const all = new Uint8Array(size)

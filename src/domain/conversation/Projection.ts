@@ -305,7 +305,6 @@ export const sentJson = (sent: ReadonlyArray<SentMessage>): string =>
   `[${sent
     .map(({ content: held, source }) => {
       const content = wireContent(nativeContent(held))
-      if (source.size === 0) return JSON.stringify(content)
       const { parts, ...rest } = content
       const body = parts.map((part, index) => partJson(part, source.get(index))).join(",")
       return `${JSON.stringify({ ...rest }).slice(0, -1)},"parts":[${body}]}`

@@ -110,17 +110,11 @@ const isRecord = (value: unknown): value is Record<string, unknown> => typeof va
 
 const knownEvents = new Set<string>(SessionEvent.members.map((member) => member.fields._tag.schema.literal))
 
-/** Converts an event to the current version, one version a step: `upcasters[0]` converts 1 to 2. So far there is only version 1. */
-const upcasters: ReadonlyArray<(event: Record<string, unknown>) => Record<string, unknown>> = []
-
 /**
- * Decodes the JSON value of one line of a log of `version`. Undefined stands for an event of an unknown kind that is marked as
- * `ignorable`.
+ * Decodes the JSON value of one line of a log. Undefined stands for an event of an unknown kind that is marked as `ignorable`.
+ * So far there is one version of the format.
  */
-export const decodeLine = (
-  value: unknown,
-  version: number = logVersion
-): Result.Result<DecodedLine | undefined, LineProblem> => {
+export const decodeLine = (value: unknown): Result.Result<DecodedLine | undefined, LineProblem> => {
   if (!isRecord(value) || typeof value._tag !== "string") {
     return Result.fail({ _tag: "Malformed", message: "expected an event: an object with a _tag" })
   }
@@ -132,17 +126,12 @@ export const decodeLine = (
       ? Result.succeed(undefined)
       : Result.fail({ _tag: "UnknownEvent", event: value._tag })
   }
-  const current =
-    version === logVersion
-      ? value
-      : upcasters.slice(Math.max(0, version - 1)).reduce((event, upcast) => upcast(event), value)
-  const common = decodeCommonEvent(current)
-  const event = common === undefined ? decodeEvent(current) : Result.succeed(common)
+  const common = decodeCommonEvent(value)
+  const event = common === undefined ? decodeEvent(value) : Result.succeed(common)
   if (event._tag === "Failure") return Result.fail({ _tag: "Malformed", message: event.failure.message })
-  const checkpoint = current.checkpoint === undefined ? {} : { checkpoint: current.checkpoint }
-  if (current.spilled === undefined)
-    return Result.succeed({ event: event.success, spilled: noneSpilled, ...checkpoint })
-  const notes = decodeNotes(current.spilled)
+  const checkpoint = value.checkpoint === undefined ? {} : { checkpoint: value.checkpoint }
+  if (value.spilled === undefined) return Result.succeed({ event: event.success, spilled: noneSpilled, ...checkpoint })
+  const notes = decodeNotes(value.spilled)
   return notes._tag === "Failure"
     ? Result.fail({ _tag: "Malformed", message: notes.failure.message })
     : Result.succeed({ event: event.success, spilled: new Map(Object.entries(notes.success)), ...checkpoint })

@@ -43,8 +43,6 @@ const sizesOf = (block: Uint8Array): ReadonlyArray<number> => {
  * incomplete or not JSON: `good` is the end of the last whole line. Mutable.
  */
 export class LogReader {
-  /** The version of the log, after its first line was read. */
-  version: number | undefined
   /** The problem of the log. No lines are returned after it. */
   problem: ReadProblem | undefined
   /** Bytes up to the end of the last line that could be read. */
@@ -56,10 +54,9 @@ export class LogReader {
   private broken = 0
 
   /** Reads from the byte `from`, where a line begins. */
-  constructor(from: number, version?: number | undefined) {
+  constructor(from: number) {
     this.good = from
     this.at = from
-    this.version = version
   }
 
   /** Returns the lines that these bytes complete, up to the first problem. Does not keep the chunk. */
@@ -119,7 +116,7 @@ export class LogReader {
     this.number += 1
     const from = this.at
     this.at += size + 1
-    const line = decodeLine(value, this.version)
+    const line = decodeLine(value)
     if (line._tag === "Failure") {
       this.fail(this.number, line.failure)
       return undefined
@@ -127,7 +124,6 @@ export class LogReader {
     this.good = this.at
     if (line.success === undefined) return undefined
     const { checkpoint, event, spilled } = line.success
-    if (event._tag === "Started") this.version ??= event.version
     return { event, spilled, checkpoint, number: this.number, from, to: this.at }
   }
 }

@@ -1,7 +1,6 @@
 import { Effect, Option } from "effect"
 import { decodeCheckpoint } from "../../domain/session/Checkpoint.ts"
 import { type DecodedLine, decodeLine } from "../../domain/session/LogFormat.ts"
-import { logVersion } from "../../domain/session/Session.ts"
 import { maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import type { BackedLine, SessionBacking } from "../../services/session/SessionBacking.ts"
 import {
@@ -39,12 +38,11 @@ export interface Source {
 
 const decodedLine = Effect.fnUntraced(function* (
   id: string,
-  { sequence, text }: BackedLine,
-  version: number
+  { sequence, text }: BackedLine
 ): Effect.fn.Return<(DecodedLine & { readonly number: number }) | undefined, SessionStoreError> {
   const value = parseJson(text, maxLogDepth)
   if (value._tag === "Failure") return yield* corruptLine(id, sequence, "this is not JSON")
-  const line = decodeLine(value.success, version)
+  const line = decodeLine(value.success)
   if (line._tag === "Failure") return yield* lineError(id, sequence, line.failure)
   return line.success === undefined ? undefined : { ...line.success, number: sequence }
 })
@@ -52,26 +50,24 @@ const decodedLine = Effect.fnUntraced(function* (
 /** The log of a session in a backing. Positions count its lines. */
 const logIn = ({ backing, blobs, id }: Source): LogSource => ({
   id,
-  scan: Effect.fnUntraced(function* ({ from, to }, version = logVersion, take) {
+  scan: Effect.fnUntraced(function* ({ from, to }, take) {
     let at = from
-    let currentVersion = version
     while (at < to) {
       const page = yield* backing.read(id, at + 1, Math.min(to, at + pageLines) + 1)
       const events: Array<PlacedEvent> = []
       for (const line of page) {
         if (line.sequence !== at + 1) return yield* corruptLine(id, at + 1, "the line is missing")
-        const decoded = yield* decodedLine(id, line, currentVersion)
+        const decoded = yield* decodedLine(id, line)
         at += 1
         if (decoded === undefined) continue
         const event = yield* fetchEvent({ blobs, id }, decoded)
-        if (event._tag === "Started") currentVersion = event.version
         if (at === 1 && event._tag !== "Started") return yield* headlessLog(id)
         events.push({ event, from: at - 1, to: at })
       }
       if (events.length > 0) take(events)
       if (page.length < pageLines) break
     }
-    return { good: at, torn: 0, version: currentVersion }
+    return { good: at, torn: 0 }
   })
 })
 
@@ -80,7 +76,7 @@ const lastCheckpoint = Effect.fnUntraced(function* ({ backing, id }: Source) {
   const last = yield* backing.lastCheckpoint(id)
   const [line] = last === undefined ? [] : yield* backing.read(id, last, last + 1)
   if (line === undefined) return undefined
-  const decoded = yield* Effect.option(decodedLine(id, line, logVersion))
+  const decoded = yield* Effect.option(decodedLine(id, line))
   const checkpoint = Option.isNone(decoded) ? undefined : decodeCheckpoint(decoded.value?.checkpoint)
   return checkpoint && { checkpoint, line: { from: line.sequence - 1, to: line.sequence } }
 })

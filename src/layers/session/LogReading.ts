@@ -32,8 +32,6 @@ interface ScanEnd {
   readonly good: number
   /** How much follows it. */
   readonly torn: number
-  /** The version of the log, once its first line was read. */
-  readonly version: number | undefined
 }
 
 /** A checkpoint, and the range of its line. */
@@ -48,20 +46,19 @@ export interface LogSource<E = never> {
   /** Passes the events of a range, which begins with a line, to `take`: some at once, in order. */
   readonly scan: (
     range: LogRange,
-    version: number | undefined,
     take: (events: ReadonlyArray<PlacedEvent>) => void
   ) => Effect.Effect<ScanEnd, E | SessionStoreError>
 }
 
 /** The result of reading a log. */
-export interface ReadLog extends LogState, Omit<ScanEnd, "version"> {}
+export interface ReadLog extends LogState, ScanEnd {}
 
 const wholeRange: LogRange = { from: 0, to: Number.MAX_SAFE_INTEGER }
 
 /** Reads all events of a log. */
 export const readEvents = Effect.fnUntraced(function* <E>({ scan }: LogSource<E>) {
   const events: Array<SessionEvent> = []
-  yield* scan(wholeRange, undefined, (some) => {
+  yield* scan(wholeRange, (some) => {
     for (const { event } of some) events.push(event)
   })
   return events
@@ -75,7 +72,7 @@ export const readWhole = Effect.fnUntraced(function* <E>(
   const lines = new LogLines()
   let session = emptySession
   let isHeadless = true
-  const { good, torn } = yield* scan({ from: 0, to }, undefined, (some) => {
+  const { good, torn } = yield* scan({ from: 0, to }, (some) => {
     if (lines.isEmpty) isHeadless = some[0]?.event._tag !== "Started" || some[0].from > 0
     session = applyEvents(session, lines.addAll(some))
   })
@@ -89,17 +86,15 @@ const readView = Effect.fnUntraced(function* <E>(
 ): Effect.fn.Return<ReadLog | undefined, E | SessionStoreError> {
   const lines = new LogLines()
   const before: Array<SessionEvent> = []
-  let version: number | undefined
   for (const [from, to] of checkpoint.ranges) {
-    const end = yield* scan({ from, to }, version, (some) => {
+    const end = yield* scan({ from, to }, (some) => {
       for (const event of lines.addAll(some)) before.push(event)
     })
     if (end.good !== to) return undefined
-    version = end.version
   }
   let session: Session | undefined
   let isUsable = true
-  const { good, torn } = yield* scan({ from: line.from, to: wholeRange.to }, version, (some) => {
+  const { good, torn } = yield* scan({ from: line.from, to: wholeRange.to }, (some) => {
     const events = lines.addAll(some)
     const own = some[0]?.from === line.from ? events.slice(0, 1) : []
     const others = events.slice(own.length)

@@ -54,8 +54,8 @@ const memorySource =
 /** A log in these bytes. The lines of a chunk are decoded before the next one is read. */
 const logIn = (input: Input): LogSource<PlatformError.PlatformError> => ({
   id: input.id,
-  scan: Effect.fnUntraced(function* ({ from, to }, version, take) {
-    const reader = new LogReader(from, version)
+  scan: Effect.fnUntraced(function* ({ from, to }, take) {
+    const reader = new LogReader(from)
     let at = from
     while (at < to) {
       const chunk = yield* input.source(at, to)
@@ -71,7 +71,7 @@ const logIn = (input: Input): LogSource<PlatformError.PlatformError> => ({
     }
     reader.end()
     if (reader.problem !== undefined) return yield* lineError(input.id, reader.problem.line, reader.problem.problem)
-    return { good: reader.good, torn: at - reader.good, version: reader.version }
+    return { good: reader.good, torn: at - reader.good }
   })
 })
 

@@ -14,6 +14,7 @@ import {
   entryId,
   masked,
   type Patch,
+  sum,
   view
 } from "../../domain/conversation/Conversation.ts"
 import { projecting, requestTokens } from "../../domain/conversation/Projection.ts"
@@ -197,7 +198,7 @@ const assembledWith = Effect.fnUntraced(function* (request: CompressRequest, mad
   for (const { entry, part, replacement } of made.shorten) {
     const item = items.get(entry)
     const tokens = item?.shortened.get(part)?.tokens ?? item?.entry.tokens[part] ?? 0
-    const [now = 0] = yield* counter.count([replacement])
+    const now = sum(yield* counter.count([replacement]))
     if (now < tokens) shorten.push({ entry, part, replacement, tokens: TokenCount.make(now) })
   }
   const [first] = view(conversation).filter(({ entry }) => entry.author !== "environment")

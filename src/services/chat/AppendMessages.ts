@@ -120,8 +120,8 @@ const latestPin = (log: ReadonlyArray<Entry>, words: string | undefined): Pin | 
 export const pin = Effect.fnUntraced(function* (chat: ChatState, words: string | undefined) {
   const at = yield* Clock.currentTimeMillis
   const present = latestPin(entries((yield* readWhole(chat)).conversation), words)
-  if (present === undefined && (words === undefined || words.trim() === "")) return undefined
-  const pinned = present ?? latestPin([yield* appendMessage(chat, { content: user(text(words ?? "")), at })], words)
+  const isNew = present === undefined && words !== undefined && words.trim() !== ""
+  const pinned = isNew ? latestPin([yield* appendMessage(chat, { content: user(text(words)), at })], words) : present
   if (pinned !== undefined) yield* commit(chat, { _tag: "Pinned", at, pin: pinned })
   return pinned
 }, Effect.uninterruptible)

@@ -242,12 +242,10 @@ const refuseHugeCalls = Effect.fnUntraced(function* (
 ): Effect.fn.Return<void, ModelError, TokenCounter> {
   const counter = yield* TokenCounter
   const calls = arriving.content.parts.filter(isCall)
+  if (calls.length === 0) return
   const limit = Math.floor(window.maxRequestTokens * callsShare)
-  // A token has at least one byte, so small calls need no count.
-  const chars = calls.reduce((size, { functionCall: { args } }) => size + (JSON.stringify(args) ?? "").length, 0)
-  if (chars < limit / 4) return
   // A token has four characters on average, where nobody can count them.
-  const counts = yield* Effect.orElseSucceed(counter.count(calls), () => [Math.ceil(chars / 4)])
+  const counts = yield* Effect.orElseSucceed(counter.count(calls), () => [Math.ceil(JSON.stringify(calls).length / 4)])
   const scale = (yield* window.scaleOf(ready, false, false)) ?? 1
   if ((sum(counts) + overheadTokens) * scale <= limit) return
   return yield* new ModelError({ reason: new AnswerTooLargeError({ unit: "tokens", limit }) })

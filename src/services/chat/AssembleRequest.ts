@@ -98,7 +98,7 @@ export const ingestMessage = Effect.fnUntraced(function* (
   const shown: Array<PendingPart> = []
   for (const { entry, part, replacement } of all) {
     const at = items.findIndex((item) => item.entry.id === entry)
-    const [tokens = 0] = yield* counter.count([replacement])
+    const tokens = sum(yield* counter.count([replacement]))
     shown.push({ at, part, replacement, tokens: TokenCount.make(tokens) })
   }
   return { ...pending, shown }
@@ -116,7 +116,7 @@ const smaller = Effect.fnUntraced(function* (
   for (const { entry, part, replacement } of shorten) {
     const item = items.get(entry)
     const before = item?.shortened.get(part)?.tokens ?? item?.entry.tokens[part] ?? 0
-    const [tokens = 0] = yield* counter.count([replacement])
+    const tokens = sum(yield* counter.count([replacement]))
     // A smaller image may be estimated at the same number of tiles.
     const isSmaller = tokens < before || isReduced(item === undefined ? undefined : itemParts(item)[part], replacement)
     if (isSmaller) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })

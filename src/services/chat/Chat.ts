@@ -335,8 +335,9 @@ const configure = Effect.fnUntraced(function* (chat: ChatState, changes: Partial
   if (changes.prepareAt === 0 || (changes.policy !== undefined && changes.policy !== before.policy)) {
     yield* endPreparation(chat, "the settings changed")
   }
-  yield* Ref.set(chat.settings, { ...before, ...changes })
-  if ((changes.policy ?? before.policy)?.strategy !== before.policy?.strategy) yield* closeStrategy(chat)
+  const settings = { ...before, ...changes }
+  yield* Ref.set(chat.settings, settings)
+  if (settings.policy?.strategy !== before.policy?.strategy) yield* closeStrategy(chat)
 }, Effect.uninterruptible)
 
 const plan = Effect.fn("Chat.plan")(function* (chat: ChatState, options: CompressOptions) {
@@ -362,9 +363,8 @@ const commitIf = Effect.fnUntraced(function* (
  */
 const recallText = Effect.fn("Chat.recall")(function* (chat: ChatState, handle: Handle, selection: Selection) {
   const textIn = ({ ranges }: Session) => textBehind({ handles: chat.handles, ranges }, handle)
-  const present = textIn(yield* Ref.get(chat.session))
-  const stored = present === undefined && chat.unread !== undefined ? textIn(yield* readWhole(chat)) : present
-  return stored === undefined ? yield* notHeld(handle) : yield* select(stored, selection)
+  const found = textIn(yield* Ref.get(chat.session)) ?? textIn(yield* readWhole(chat))
+  return found === undefined ? yield* notHeld(handle) : yield* select(found, selection)
 })
 
 const notHeld = (name: Handle) =>

@@ -1,6 +1,6 @@
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
-import { itemParts, type Patch, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
+import { itemParts, type Patch, sum, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { withoutMedia } from "../../domain/conversation/LeftOut.ts"
 import { imageLimitsOf, isInlineImage, type OversizedImage, oversized } from "../../domain/model/ImageLimits.ts"
 import type { Session } from "../../domain/session/Session.ts"
@@ -85,7 +85,7 @@ export const fitImages = Effect.fnUntraced(function* (chat: ChatState, { model }
     const counter = yield* TokenCounter
     const shorten: Array<Patch["shorten"][number]> = []
     for (const each of shown) {
-      const [tokens = 0] = yield* counter.count([each.replacement])
+      const tokens = sum(yield* counter.count([each.replacement]))
       shorten.push({ ...each, tokens: TokenCount.make(tokens) })
     }
     yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })

@@ -40,7 +40,7 @@ export const withBounds = Effect.fnUntraced(function* (
   const show = Effect.fnUntraced(function* ({ index, part }: (typeof results)[number], recipe: BoundedForm) {
     const handle = entry.handles[index]
     if (handle === undefined) return
-    const [tokens = 0] = yield* counter.count([boundedPart(part, handle, recipe)])
+    const tokens = sum(yield* counter.count([boundedPart(part, handle, recipe)]))
     if (tokens < tokensOf(index)) bounded[String(index)] = { ...recipe, tokens: TokenCount.make(tokens) }
   })
   const { form, lines, most } = bound

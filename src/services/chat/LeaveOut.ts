@@ -1,6 +1,6 @@
 import { Clock, Effect, Ref } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
-import { type Patch, view } from "../../domain/conversation/Conversation.ts"
+import { type Patch, sum, view } from "../../domain/conversation/Conversation.ts"
 import {
   leftOut,
   type MediaPlace,
@@ -69,7 +69,7 @@ export const leaveOut = Effect.fnUntraced(function* (
   const shorten: Array<Patch["shorten"][number]> = []
   for (const place of places) {
     const replacement = withoutMedia(place, whys[kind])
-    const [tokens = 0] = yield* counter.count([replacement])
+    const tokens = sum(yield* counter.count([replacement]))
     shorten.push({ entry: place.entry, part: place.part, replacement, tokens: TokenCount.make(tokens) })
   }
   yield* commit(chat, { _tag: "Masked", at: yield* Clock.currentTimeMillis, shorten })

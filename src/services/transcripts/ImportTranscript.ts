@@ -11,6 +11,7 @@ import {
   entryId,
   entryTokens,
   type Patch,
+  sum,
   view,
   viewTokens
 } from "../../domain/conversation/Conversation.ts"
@@ -111,7 +112,7 @@ const asShown = Effect.fnUntraced(function* (
     const text = shown.get(part.functionResponse?.id ?? "")
     const handle = entry.handles[index]
     if (text === undefined || handle === undefined) continue
-    const [tokens = 0] = yield* counter.count([boundedPart(part, handle, { text })])
+    const tokens = sum(yield* counter.count([boundedPart(part, handle, { text })]))
     if (tokens < (entry.tokens[index] ?? 0)) bounded[String(index)] = { text, tokens: TokenCount.make(tokens) }
   }
   return Object.keys(bounded).length === 0 ? entry : { ...entry, bounded }

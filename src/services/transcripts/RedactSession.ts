@@ -165,7 +165,7 @@ export const redactEvents = Effect.fn("RedactSession.redactEvents")(function* (
 const decoded = (line: string, place: string): Effect.Effect<SessionEvent, RedactionError> => {
   const made = Result.flatMap(
     Result.mapError(parseJson(line, maxLogDepth), () => "not JSON"),
-    (value) => decodeLine(value)
+    decodeLine
   )
   return Result.isFailure(made) || made.success === undefined
     ? new RedactionError({ message: `a secret in ${place} cannot be removed: its record could not be read without it` })

@@ -105,7 +105,7 @@ export const sessionLogLines = (path: string, lenient: boolean, shortens: boolea
   }
   return {
     line: Effect.fnUntraced(function* (value, text, number) {
-      const decoded = decodeLine(value, session.started?.version)
+      const decoded = decodeLine(value)
       if (Result.isFailure(decoded)) {
         const problem = decoded.failure
         return problem._tag === "NewerVersion"

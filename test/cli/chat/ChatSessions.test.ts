@@ -1,6 +1,6 @@
 import { ConfigProvider, Context, Effect, Layer, type Scope, Sink, Stdio } from "effect"
 import { TestClock } from "effect/testing"
-import { mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
+import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import { converse, sessionFlags } from "../../../src/cli/chat/ChatSessions.ts"
@@ -80,7 +80,8 @@ const play = Effect.fnUntraced(function* (
   const lines = typed === "" ? [] : typed.trim().split(/[\n;]\s*/)
   const { done, terminal } = recorded({ isTerminal, lines, picks, canColor: isTerminal })
   const home = path.join(folder, "home")
-  const silent = { stdout: () => Sink.drain, stderr: () => Sink.drain }
+  const printed = () => Sink.forEach((text) => Effect.sync(() => void done.push(`printed ${String(text)}`)))
+  const printing = { stdout: printed, stderr: printed }
   const services = Layer.mergeAll(
     // Time passes only while the user types.
     Layer.succeed(ChatTerminal, {
@@ -90,7 +91,7 @@ const play = Effect.fnUntraced(function* (
     Layer.succeed(ChatDefaults, { model: "gemini-2.5-flash", policy: { summarizer: "extractive" } }),
     Layer.effect(
       Stdio.Stdio,
-      Effect.map(Stdio.Stdio, (stdio) => Stdio.make({ ...stdio, ...silent }))
+      Effect.map(Stdio.Stdio, (stdio) => Stdio.make({ ...stdio, ...printing }))
     ),
     ConfigProvider.layer(ConfigProvider.fromUnknown({ ...keys, PALIMPSEST_HOME: home })),
     Layer.succeed(SessionStore, sessions),
@@ -107,6 +108,10 @@ const play = Effect.fnUntraced(function* (
       Effect.sync(() => {
         if (event._tag === "SessionStart") done.push(`starts: ${event.source}`)
         if (event._tag === "SessionEnd") done.push(`ends: ${event.reason}`)
+        if (event._tag === "BeforeAgent" && event.prompt.includes("refuse"))
+          return { decision: "block" as const, reason: "No_2" }
+        if (event._tag === "AfterAgent" && event.prompt.includes("stop"))
+          return { continue: false, stopReason: "Stop_3" }
         return event._tag === "AfterAgent" && event.prompt.includes("clear")
           ? { decision: "block" as const, reason: "Go_on", hookSpecificOutput: { clearContext: true } }
           : undefined
@@ -132,15 +137,19 @@ describe("a chat", () => {
     const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
     writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
     const first = `
-        ?/comp; ?/export AG; ?see @AG; hello; go on; list; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2; !long 3
-        /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; clear this
+        ?/comp; ?/export AG; ?see @AG; hello; go on; list; ^M; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2; !long 3
+        /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; +/copy; +also 1; list; clear this
         //third; /resume first; last; /export first_1.jsonl; /quit`
+    const played = yield* play(here, first, { session: "first" }, ["y", "y", "n", "n"])
+    // Pages are drawn of files.
+    cpSync(path.join(folder, "first_1.jsonl"), path.join(folder, "home", "sessions", "first.jsonl"))
     const shown = [
-      yield* play(here, first, { session: "first" }, ["y", "y", "n", "n"]),
-      yield* play(here, "more", { resume: "" }, ["0"]),
+      played,
+      yield* play(here, "more; refuse; stop; fail; !bad 4; /export page_1.html", { resume: "" }, ["0"]),
       yield* play(here, "", { resume: "" }, ["none"]),
       yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),
       yield* play(here, "hi; fail; hi", { resume: "piped" }, [], false),
+      yield* play(here, "hi; stop", { resume: "piped" }, [], false),
       yield* play(here, "", { resume: "nothing_1" }),
       yield* play(here, "=; =; =; x; /clear; =", { model: `replay:${folder}/first_1.jsonl` }),
       yield* play(here, "", { model: "replay:none" }),

@@ -23,7 +23,7 @@ const asked: ApprovalQuestion = {
   covers: "commands that begin with git"
 }
 const edits = { argument: "command", text: "git push" }
-const added = Array.from({ length: 30 }, (_, at) => `+line ${at}`)
+const added = Array.from({ length: 31 }, (_, at) => `+line ${at}`)
 const answers = [
   "y",
   "YES",

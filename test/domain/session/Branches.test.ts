@@ -158,7 +158,7 @@ describe("the tree of a session", () => {
     const calls = [text("  "), call("f", {}), response("g", "x"), { functionResponse: { response: {} } }]
     const image = { inlineData: { mimeType: "image/png", data: "AAAA" } }
     const events: ReadonlyArray<SessionEvent> = [
-      appended(1, text(`${runtimeMark}  a\nb\u200b\u0007 ${"c".repeat(300)}`)),
+      appended(1, text(`${runtimeMark}  a\nb\u200b\u0007${" ".repeat(300)}${"c".repeat(300)}`)),
       appended(2, ...calls, image),
       appended(3, response("f", "x"), text("")),
       { _tag: "Appended", entry: { ...entry(4, [text("d")]), author: "program", at: 4 } },

@@ -48,7 +48,7 @@ describe("a log read from its bytes", () => {
         assert.deepStrictEqual([line.number, line.from, line.to], [index + 1, at, at + (lines[index]?.length ?? 0)])
         at = line.to
       }
-      assert.deepStrictEqual([reader.good, reader.problem, reader.version], [at, undefined, 1])
+      assert.deepStrictEqual([reader.good, reader.problem], [at, undefined])
     },
     { arbitrary: { runs: runsOf(300) } }
   )
@@ -64,7 +64,8 @@ describe("a log read from its bytes", () => {
   it.each([
     ["broken\n{}\n", "this is not JSON"],
     ["broken\nhalf", "this is not JSON"],
-    ['{"_tag":"Undone"}\n', "at"]
+    ['{"_tag":"Undone"}\n', "at"],
+    [`{"_tag":${"[".repeat(1_200)}${"]".repeat(1_200)}}\n{}\n`, "nested"]
   ])("names the line that cannot be read, after those before it: %j", (rest, message) => {
     const { found, reader } = read([whole, rest])
     assert.strictEqual(found.length, 4)

@@ -104,6 +104,21 @@ describe("a log whose texts are shortened", () => {
     ])
   })
 
+  it("drops what the model sees when a branch goes back to what a compression cut", () => {
+    const seen = [1, 1024].map((kibi) => {
+      const reader = new LongLogReader()
+      for (let n = 1; n <= 10; n += 1) reader.add(appended(n, text("a")), kibi * 1024)
+      reader.add(compressedBy({ drop: { from: entryId(1), to: entryId(9) }, insert: [], shorten: [] }), 100)
+      const before = reader.log.seen
+      reader.add({ _tag: "Branched", at: 3, from: entryId(2) }, 100)
+      return [before !== undefined, reader.log.seen !== undefined]
+    })
+    assert.deepStrictEqual(seen, [
+      [true, true],
+      [true, false]
+    ])
+  })
+
   it("shortens an answer, its message and all that is attached", () => {
     const long = (n: number) => ({
       id: entryId(n),

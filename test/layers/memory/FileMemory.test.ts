@@ -1211,7 +1211,7 @@ layer(NodeServices.layer)("any set of files", (it) => {
         assert.strictEqual(new Set(texts).size, texts.length)
         for (const problem of problems) assert.notInclude(problem, "\n")
       }),
-    { arbitrary: { runs: runsOf(100) } }
+    { arbitrary: { runs: runsOf(100, 15) } }
   )
 
   it.effect.prop(

@@ -84,7 +84,10 @@ const scenes: Readonly<Record<string, Scene>> = {
         Effect.sleep("1 minute"),
         title === "edit w" ? { _tag: "Edited", text: "w2" } : { _tag: "No", words: "not this" }
       ),
-    answers: [calling(asking("edit", "w"), asking("edit", "x")), saying("done")]
+    answers: [
+      calling({ functionCall: { name: "edit", args: { word: "w", to: "there" } } }, asking("edit", "x")),
+      saying("done")
+    ]
   },
   "calls that go wrong": {
     answers: [

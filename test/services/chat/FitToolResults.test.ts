@@ -31,7 +31,7 @@ const cases: ReadonlyArray<
   ],
   ["a little too much", sizes(501, 500), 1_000, "0: head-tail-chars 2188 499, 1: head-tail-chars 2188 499"],
   ["no room", sizes(3_000, 3_000), 1, "0: head-tail-chars 400 137, 1: head-tail-chars 400 137"],
-  ["media", [image, result(3_000)], 100, "0: text 41, 1: head-tail-chars 400 137"],
+  ["media", [image, result(3_000)], 100, "0: text 41 3000 bytes, 1: head-tail-chars 400 137"],
   ["media that fit", [image, result(3_000)], 2_000, "1: head-tail-chars 7738 1622"],
   ["a summary in place of the third", sizes(10, 10, 3_000), 90_000, "2: text 23"],
   ["a summary that is longer is not taken", sizes(10, 10, 10), 90_000, ""]
@@ -47,7 +47,9 @@ it.effect(
         const whole = { ...entry(2, parts), tokens: yield* counter.count(parts) }
         const { bounded = {} } = yield* withBounds(whole, { "2": "a summary of this" }, bound, room)
         const shown = Object.entries(bounded).map(([index, one]) =>
-          "text" in one ? `${index}: text ${one.tokens}` : `${index}: ${one.form} ${one.size} ${one.tokens}`
+          "text" in one
+            ? `${index}: text ${one.tokens}${/ \d+ bytes/.exec(one.text)?.[0] ?? ""}`
+            : `${index}: ${one.form} ${one.size} ${one.tokens}`
         )
         return [what, shown.join(", ")]
       })

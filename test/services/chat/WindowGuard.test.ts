@@ -152,7 +152,8 @@ describe("a request is fitted into the window", () => {
       small(guard)
     )
     yield* guard.learn(sized(100), 110)
-    found.push(small(guard), yield* guard.scaleOf(sized(100), false, true))
+    const near = { tokens: 590, expectedTokens: 500, maxTokens: 510, revision: 0 }
+    found.push(small(guard), small(guard, near), yield* guard.scaleOf(sized(100), false, true))
     yield* guard.learn(sized(100), 301)
     found.push(small(guard), yield* fitted(of, [sized(100)]))
     yield* guard.learnTooLong(sized(250))

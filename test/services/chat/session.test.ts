@@ -14,6 +14,7 @@ import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { ContextLengthError, InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { brief } from "../../support/brief.ts"
 import { taken } from "../../support/sending.ts"
+import { recordedSpans } from "../../support/spans.ts"
 
 /** One long session: each event, each request and each line of the log, with a model that counts twice the estimate. */
 
@@ -57,6 +58,7 @@ const answers: ScriptedModel.Answers = (request, index) => {
 const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
   const shown: Array<string> = []
   const log: Array<SessionEvent> = []
+  const { spans, tracer } = recordedSpans()
   let veto: string | undefined
   let says: HookOutput = { decision: "block", reason: "not now" }
   const settings = {
@@ -67,7 +69,7 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     prepareAt: 0.8,
     systemInstruction: "Be brief.",
     environment: "It is Monday.",
-    refreshEnvironment: Effect.sync(() => `It is day ${log.length}.`),
+    refreshEnvironment: Effect.sync(() => `It is week ${Math.floor(log.length / 7)}.`),
     afterCompression: Effect.succeed("Keep the rules."),
     tools: [{ functionDeclarations: [{ name: "read" }] }],
     masking: { protect: 1_000, least: 500 },
@@ -188,14 +190,20 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     yield* step("a cancelled turn", send("wait", { cancel: Effect.yieldNow }))
     yield* step("growth 9, with a summary that fails", send(words("forbidden", 250)))
     for (const at of [10, 11]) yield* step(`growth ${at}`, send(words(`topic ${at}`, 250)))
+    yield* step("a pin of new words", chat.pin("Never push."))
+    yield* step("a pin of nothing", chat.pin(" "))
     yield* step("an unknown handle", chat.recall("h_aaaaaaaaaa" as Handle))
     yield* step("a search", chat.search({ pattern: "result 1\\.", maxTokens: 500, isRedacted: true }))
     yield* step(
       "the tree",
       Effect.map(chat.tree, ({ nodes, tip }) => ({ tip, nodes: [...nodes.keys()].length }))
     )
-  }).pipe(Effect.provide(services), Effect.scoped)
-  return shown
+  }).pipe(Effect.provide(services), Effect.withTracer(tracer), Effect.scoped)
+  const named = spans.flatMap(({ attributes, name }) => {
+    const id = attributes.get("gen_ai.conversation.id")
+    return id === undefined ? [] : [`span ${name} of ${id}`]
+  })
+  return [...shown, ...new Set(named)]
 })
 
 describe("a session", () => {

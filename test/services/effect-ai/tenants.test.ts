@@ -143,7 +143,7 @@ describe("conversations with a key", () => {
     const { problems, started } = yield* world({ window: 1_200 })
     const { ask } = yield* started
     const histories = new Map<string, Messages>()
-    const tenants = Array.from({ length: sizeOf(200, 30) }, (_, n) => `tenant/${n}.`)
+    const tenants = Array.from({ length: sizeOf(200, 10) }, (_, n) => `tenant/${n}.`)
     let compressed = 0
     for (let turn = 0; turn < 6; turn += 1) {
       for (const [n, tenant] of tenants.entries()) {

@@ -1,4 +1,4 @@
-import { assert, describe, it } from "@effect/vitest"
+import { assert, describe, expect, it } from "@effect/vitest"
 import { Effect, Schema } from "effect"
 import { call, type Content, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
@@ -52,57 +52,155 @@ const session = of(
   entry(8, model(call("exec", { command: "make" }, "2")), [30])
 )
 
+const summary = entry(9, user(text("What was")), [40], "summary")
+const compressed = Conversation.compressed(session, {
+  drop: { from: Conversation.entryId(2), to: Conversation.entryId(4) },
+  insert: [summary],
+  shorten: [{ entry: Conversation.entryId(7), part: 0, replacement: text("T"), tokens: TokenCount.make(1) }]
+})
+const grown = Conversation.append(compressed, entry(10, user(response("exec", { output: "ok" }, "2")), [60]))
+const twice = Conversation.compressed(grown, {
+  drop: { from: Conversation.entryId(9), to: Conversation.entryId(6) },
+  insert: [entry(11, user(text("Less")), [5], "summary")],
+  shorten: []
+})
+const longer = Conversation.append(twice, entry(12, model(text("More")), [100]))
+
+const counts = (prompt: number, more: Partial<Usage> = {}): Usage => ({
+  prompt,
+  answer: 10,
+  thoughts: 0,
+  cached: 0,
+  ...more
+})
+const asks = (sequence: number, tokens: number) => entry(sequence, user(text("q")), [tokens])
+const answers = (sequence: number, usage?: Usage, more: Partial<Conversation.Entry> = {}): Conversation.Entry => ({
+  ...entry(sequence, model(text("a")), [10]),
+  ...(usage === undefined ? {} : { usage }),
+  ...more
+})
+const prices = { source: "test", table: { models: { m: { input: 1_000_000, output: 10_000_000 } } } }
+const about = { prices, model: "m" }
+
+/** A call and its answer, as two messages. */
+const read = (sequence: number, args: unknown, tokens: number, name = "Read", value: unknown = { output: "x" }) => [
+  entry(sequence, model(call(name, args, `c${sequence}`)), [1]),
+  entry(sequence + 1, user(response(name, value, `c${sequence}`)), [tokens])
+]
+
+const twoModels = of(asks(1, 1), answers(2, counts(5), { model: "other" }), asks(3, 1), answers(4, counts(6)))
+
+/** A part of the session in another form. */
+const shorter = (part: number, tokens: number, sequence = 3) => ({
+  entry: id(sequence),
+  part,
+  replacement: text("…"),
+  tokens: TokenCount.make(tokens)
+})
+const dropping = (from: number, to: number, more: Partial<Conversation.Patch> = {}): Conversation.Patch => ({
+  drop: { from: id(from), to: id(to) },
+  insert: [],
+  shorten: [],
+  ...more
+})
+const paths = (...all: ReadonlyArray<string>) => ({ paths: all })
+
+const cases: Readonly<Record<string, readonly [conversation: Conversation.Conversation, about?: InspectionContext]>> = {
+  "all kinds of parts, with a call that is open": [session],
+  "a response without a call": [of(entry(1, user(response("read", { output: "" }, "9")), [1]))],
+  "a tool's name from its call, where the response has none": [
+    of(
+      entry(1, model(call("read", {}, "1")), [1]),
+      entry(2, user({ functionResponse: { id: "1", response: { output: "x" } } }), [1])
+    )
+  ],
+  nothing: [Conversation.empty, about],
+  "two compressions, the second of the first one's summary": [longer],
+  // 20 to 5, and 5 to 9: a replacement may be longer than what it replaces.
+  "parts that are shortened twice, and one that is dropped": [
+    Conversation.compressed(
+      session,
+      dropping(2, 2, { shorten: [shorter(2, 10), shorter(2, 5), shorter(0, 9), shorter(0, 0, 2)] })
+    )
+  ],
+  "an environment message within a dropped range stays": [Conversation.compressed(session, dropping(1, 2))],
+  "reads of files, of which some were read before": [
+    of(
+      ...read(1, { file_path: "a.ts" }, 100),
+      ...read(3, { file_path: "b.ts" }, 10),
+      ...read(5, { file_path: "a.ts", offset: 10, limit: 5 }, 7),
+      ...read(7, { file_path: "b.ts" }, 30),
+      ...read(9, { file_path: "b.ts" }, 40),
+      ...read(11, { file_path: "once.ts" }, 9_999)
+    )
+  ],
+  "reads that failed, that nothing answered, and calls of no reader": [
+    of(
+      ...read(1, { path: "a.ts" }, 5),
+      ...read(3, { path: "a.ts" }, 5, "Read", { error: "no such file" }),
+      ...read(5, { path: "a.ts" }, 5, "Edit"),
+      ...read(7, { command: "cat a.ts" }, 5, "Bash"),
+      entry(9, model(call("Read", { path: "a.ts" }, "open")), [1])
+    )
+  ],
+  "calls that read several files, with all tokens divided": [
+    of(
+      ...read(1, paths("a.ts", "b.ts", "./a.ts"), 11, "read_many_files"),
+      ...read(3, paths("b.ts", "a.ts"), 4, "read_many_files")
+    )
+  ],
+  "a read that a compression inserts again": [
+    Conversation.compressed(
+      of(...read(1, { path: "a.ts" }, 5)),
+      dropping(1, 2, { insert: read(3, { path: "a.ts" }, 5) })
+    )
+  ],
+  "recorded counts that are zero": [of(asks(1, 5), answers(2, counts(0, { answer: 0 })))],
+  "recorded counts": [
+    of(
+      asks(1, 100),
+      answers(2, counts(1_100, { cached: 50, cacheWrite: 1_000, thoughts: 3 })),
+      asks(3, 90),
+      answers(4, counts(1_200, { cached: 1_100 }))
+    )
+  ],
+  "an answer in several messages": [of(asks(1, 100), answers(2), answers(3, counts(500)), answers(4, counts(520)))],
+  "counts before and after a compression": [
+    [asks(4, 30), answers(5, counts(1_080))].reduce(
+      Conversation.append,
+      Conversation.compressed(
+        of(asks(1, 1_000), answers(2, counts(2_000))),
+        dropping(1, 2, { insert: [entry(3, user(text("s")), [50], "summary")] })
+      )
+    )
+  ],
+  "the cost of recorded answers, without those that were not counted": [
+    of(asks(1, 100), answers(2), asks(3, 5), answers(4, counts(7, { answer: 2, thoughts: 1 }))),
+    about
+  ],
+  "a cost that is estimated: a request of the view before each answer": [
+    of(asks(1, 100), { ...entry(2, model(thought, text("a")), [3, 4]) }, asks(3, 5), answers(4)),
+    about
+  ],
+  "an estimate of an answer in several messages, and of none that no model wrote": [
+    of(asks(1, 100), answers(2), answers(3), asks(4, 1), entry(5, model(text("Got it.")), [3], "summary")),
+    about
+  ],
+  "the cost by the model of the answer, else of the conversation": [twoModels, about],
+  "the cost by the model of the answer, else of nobody": [twoModels, { prices }]
+}
+
+it("a conversation has this report: see `test/golden/inspection.txt`, and take a new one with `vitest -u`", () => {
+  const lines = Object.entries(cases).flatMap(([name, [conversation, given]]) => [
+    `# ${name}`,
+    ...Object.entries(report(conversation, { cwd: "/work/app", prices, ...given })).map(
+      ([key, value]) => `${key} ${JSON.stringify(value)}`
+    )
+  ])
+  return expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("../../golden/inspection.txt")
+})
+
 describe("inspect", () => {
-  const found = report(session)
-
-  it("counts messages, turns and tokens, with the environment message apart", () => {
-    assert.strictEqual(found.messages, 8)
-    assert.strictEqual(found.turns, 2)
-    assert.deepStrictEqual(found.tokens, { all: 639, view: 639, environment: 500 })
-  })
-
-  it("counts by role and by kind", () => {
-    assert.deepStrictEqual(
-      found.kinds.map(({ kind, parts, tokens }) => [kind, parts, tokens]),
-      [
-        ["output", 1, 300],
-        ["media", 1, 258],
-        ["call", 2, 50],
-        ["user", 2, 12],
-        ["model", 2, 7],
-        ["program", 1, 7],
-        ["thought", 1, 5]
-      ]
-    )
-    assert.deepStrictEqual(
-      found.roles.map(({ messages, role }) => [role, messages]),
-      [
-        ["user", 4],
-        ["model", 3]
-      ]
-    )
-  })
-
-  it("counts by tool", () => {
-    assert.deepStrictEqual(found.tools, [
-      { tool: "read", calls: 1, arguments: 20, outputs: 1, output: 300, view: 320 },
-      { tool: "exec", calls: 1, arguments: 30, outputs: 0, output: 0, view: 30 }
-    ])
-  })
-
-  it("lists the largest parts with their handles", () => {
-    assert.deepStrictEqual(found.largest[0], {
-      entry: Conversation.entryId(4),
-      part: 0,
-      kind: "output",
-      tool: "read",
-      tokens: 300,
-      handle: handle(4, 0),
-      preview: "line"
-    })
-    assert.strictEqual(found.largest.length, 10)
-  })
-
   it("keeps the ten largest of many", () => {
     const sizeOfPart = (n: number) => 3_000 - ((n * 7_919) % 3_001)
     // The largest comes first.
@@ -115,119 +213,9 @@ describe("inspect", () => {
         .slice(0, 10)
     )
   })
-
-  it("reports the size of the view after each turn", () => {
-    assert.deepStrictEqual(found.growth, [
-      { turn: 1, entry: Conversation.entryId(6), tokens: 607 },
-      { turn: 2, entry: Conversation.entryId(8), tokens: 639 }
-    ])
-  })
-
-  it("reports calls without response and responses without call", () => {
-    assert.deepStrictEqual(found.broken, {
-      calls: [{ entry: Conversation.entryId(8), part: 0, tool: "exec" }],
-      responses: []
-    })
-    assert.deepStrictEqual(report(of(entry(1, user(response("read", { output: "" }, "9")), [1]))).broken.responses, [
-      { entry: Conversation.entryId(1), part: 0, tool: "read" }
-    ])
-  })
-
-  it("takes a tool's name from its call where the response has none", () => {
-    const nameless: Part = { functionResponse: { id: "1", response: { output: "x" } } }
-    const { tools } = report(of(entry(1, model(call("read", {}, "1")), [1]), entry(2, user(nameless), [1])))
-    assert.deepStrictEqual(
-      tools.map(({ outputs, tool }) => [tool, outputs]),
-      [["read", 1]]
-    )
-  })
-
-  it("is empty for an empty conversation", () => {
-    const nothing = report(Conversation.empty)
-    assert.deepStrictEqual(nothing.tokens, { all: 0, view: 0, environment: 0 })
-    assert.deepStrictEqual(nothing.growth, [])
-  })
 })
 
 describe("compactions", () => {
-  const summary = entry(9, user(text("What was")), [40], "summary")
-  const compressed = Conversation.compressed(session, {
-    drop: { from: Conversation.entryId(2), to: Conversation.entryId(4) },
-    insert: [summary],
-    shorten: [{ entry: Conversation.entryId(7), part: 0, replacement: text("T"), tokens: TokenCount.make(1) }]
-  })
-  const grown = Conversation.append(compressed, entry(10, user(response("exec", { output: "ok" }, "2")), [60]))
-  const twice = Conversation.compressed(grown, {
-    drop: { from: Conversation.entryId(9), to: Conversation.entryId(6) },
-    insert: [entry(11, user(text("Less")), [5], "summary")],
-    shorten: []
-  })
-  const longer = Conversation.append(twice, entry(12, model(text("More")), [100]))
-
-  it("are reported with the tokens before and after", () => {
-    assert.deepStrictEqual(
-      report(longer).compactions.map(({ after, tokens }) => ({ after, tokens })),
-      [
-        { after: Conversation.entryId(8), tokens: { before: 639, after: 81 } },
-        { after: Conversation.entryId(10), tokens: { before: 141, after: 96 } }
-      ]
-    )
-  })
-
-  it("report what was dropped, kept, inserted and shortened", () => {
-    assert.deepStrictEqual(
-      report(longer).compactions.map(({ dropped, inserted, kept, shortened }) => ({
-        dropped,
-        kept,
-        inserted,
-        shortened
-      })),
-      [
-        {
-          dropped: { messages: 3, tokens: 597 },
-          kept: { messages: 4, tokens: 42 },
-          inserted: { messages: 1, tokens: 40 },
-          shortened: { parts: 1, saved: 1 }
-        },
-        {
-          dropped: { messages: 3, tokens: 50 },
-          kept: { messages: 3, tokens: 91 },
-          inserted: { messages: 1, tokens: 5 },
-          shortened: { parts: 0, saved: 0 }
-        }
-      ]
-    )
-  })
-
-  it("count a part once that is shortened twice, and not if dropped", () => {
-    const shorter = (part: number, tokens: number, sequence = 3) => ({
-      entry: id(sequence),
-      part,
-      replacement: text("…"),
-      tokens: TokenCount.make(tokens)
-    })
-    const conversation = Conversation.compressed(session, {
-      drop: { from: id(2), to: id(2) },
-      insert: [],
-      shorten: [shorter(2, 10), shorter(2, 5), shorter(0, 9), shorter(0, 0, 2)]
-    })
-    const [found] = report(conversation).compactions
-    // 20 to 5, and 5 to 9: a replacement may be longer than what it replaces.
-    assert.deepStrictEqual(found?.shortened, { parts: 2, saved: 11 })
-    assert.deepStrictEqual(found?.tokens, { before: 639, after: 639 - 268 - 11 })
-  })
-
-  it("leave the environment message out, even within a dropped range", () => {
-    const conversation = Conversation.compressed(session, {
-      drop: { from: id(1), to: id(2) },
-      insert: [],
-      shorten: []
-    })
-    const [found] = report(conversation).compactions
-    assert.deepStrictEqual(found?.dropped, { messages: 1, tokens: 268 })
-    assert.deepStrictEqual(found?.kept, { messages: 6, tokens: 371 })
-  })
-
   const decided = (strategy: string, trigger: "manual" | "auto"): SessionEvent => ({
     _tag: "Compressed",
     at: 0,
@@ -370,13 +358,6 @@ describe("compactions", () => {
     assert.isNull(report(conversation).compactions[0]?.facts)
   })
 
-  it("count inserted summaries, in the view only the visible one", () => {
-    const { kinds, tokens } = report(longer)
-    const summaries = kinds.find(({ kind }) => kind === "summary")
-    assert.deepStrictEqual(summaries, { kind: "summary", parts: 2, tokens: 45, view: 5 })
-    assert.strictEqual(tokens.view, 196)
-  })
-
   it("appear as drops in the growth", () => {
     assert.deepStrictEqual(viewSizes(longer), [0, 268, 297, 597, 604, 607, 609, 639, 141, 196])
   })
@@ -392,11 +373,6 @@ describe("previews", () => {
 })
 
 describe("repeated reads", () => {
-  /** A call and its answer, as two messages. */
-  const read = (sequence: number, args: unknown, tokens: number, name = "Read", value: unknown = { output: "x" }) => [
-    entry(sequence, model(call(name, args, `c${sequence}`)), [1]),
-    entry(sequence + 1, user(response(name, value, `c${sequence}`)), [tokens])
-  ]
   const reads = (...entries: ReadonlyArray<ReadonlyArray<Conversation.Entry>>) =>
     report(of(...entries.flat()), { cwd: "/work/app" }).reads
 
@@ -412,23 +388,6 @@ describe("repeated reads", () => {
     assert.deepStrictEqual(repeatsOf("six", "ten", "four"), [0])
     assert.deepStrictEqual(repeatsOf("one", "two"), [900])
     assert.deepStrictEqual(repeatsOf("two", "six"), [450])
-  })
-
-  it("are grouped by file, most tokens first", () => {
-    assert.deepStrictEqual(
-      reads(
-        read(1, { file_path: "a.ts" }, 100),
-        read(3, { file_path: "b.ts" }, 10),
-        read(5, { file_path: "a.ts", offset: 10, limit: 5 }, 7),
-        read(7, { file_path: "b.ts" }, 30),
-        read(9, { file_path: "b.ts" }, 40),
-        read(11, { file_path: "once.ts" }, 9_999)
-      ),
-      [
-        { path: "b.ts", reads: 3, tokens: 80, repeated: 70, entries: [id(4), id(8), id(10)] },
-        { path: "a.ts", reads: 2, tokens: 107, repeated: 7, entries: [id(2), id(6)] }
-      ]
-    )
   })
 
   for (const [one, other, path] of [
@@ -456,60 +415,9 @@ describe("repeated reads", () => {
       assert.deepStrictEqual(reads(read(1, one, 5), read(3, other, 5)), [])
     })
   }
-
-  it("are none where the tool failed, never answered, or is not a reader", () => {
-    const open = entry(9, model(call("Read", { path: "a.ts" }, "open")), [1])
-    assert.deepStrictEqual(
-      reads(
-        read(1, { path: "a.ts" }, 5),
-        read(3, { path: "a.ts" }, 5, "Read", { error: "no such file" }),
-        read(5, { path: "a.ts" }, 5, "Edit"),
-        read(7, { command: "cat a.ts" }, 5, "Bash"),
-        [open]
-      ),
-      []
-    )
-  })
-
-  it("divide one call's tokens among its files exactly", () => {
-    const found = reads(
-      read(1, { paths: ["a.ts", "b.ts", "./a.ts"] }, 11, "read_many_files"),
-      read(3, { paths: ["b.ts", "a.ts"] }, 4, "read_many_files")
-    )
-    assert.deepStrictEqual(
-      found.map(({ path, reads, repeated, tokens }) => [path, reads, tokens, repeated]),
-      [
-        ["a.ts", 2, 8, 2],
-        ["b.ts", 2, 7, 2]
-      ]
-    )
-  })
-
-  it("count in the log, not again in inserted copies", () => {
-    const once = of(...read(1, { path: "a.ts" }, 5))
-    const again = Conversation.compressed(once, {
-      drop: { from: id(1), to: id(2) },
-      insert: read(3, { path: "a.ts" }, 5),
-      shorten: []
-    })
-    assert.deepStrictEqual(report(again).reads, [])
-  })
 })
 
 describe("recorded use", () => {
-  const counts = (prompt: number, more: Partial<Usage> = {}): Usage => ({
-    prompt,
-    answer: 10,
-    thoughts: 0,
-    cached: 0,
-    ...more
-  })
-  const asks = (sequence: number, tokens: number) => entry(sequence, user(text("q")), [tokens])
-  const answers = (sequence: number, usage?: Usage, more: Partial<Conversation.Entry> = {}): Conversation.Entry => ({
-    ...entry(sequence, model(text("a")), [10]),
-    ...(usage === undefined ? {} : { usage }),
-    ...more
-  })
   /** What is fitted where views before answers have these sizes, each with what was recorded for it. */
   const fit = (points: Readonly<Record<number, number>>) => {
     const pairs = Object.entries(points).map(([ours, recorded]) => [Number(ours), recorded] as const)
@@ -523,57 +431,6 @@ describe("recorded use", () => {
     assert.isNotNull(usage)
     return { overhead: usage?.overhead ?? -1, factor: usage?.factor ?? -1, error: usage?.error ?? -1 }
   }
-
-  it("is absent where no provider counted", () => {
-    assert.isNull(report(session).usage)
-    assert.isNull(report(of(asks(1, 5), answers(2, counts(0, { answer: 0 })))).usage)
-  })
-
-  it("is summed up, and each request is compared with our count of the view before its answer", () => {
-    const conversation = of(
-      asks(1, 100),
-      answers(2, counts(1_100, { cached: 50, cacheWrite: 1_000, thoughts: 3 })),
-      asks(3, 90),
-      answers(4, counts(1_200, { cached: 1_100 }))
-    )
-    const { usage } = report(conversation)
-    assert.deepStrictEqual(usage?.recorded, {
-      prompt: 2_300,
-      answer: 20,
-      thoughts: 3,
-      cached: 1_150,
-      cacheWrite: 1_000
-    })
-    assert.strictEqual(usage?.answers, 2)
-    assert.deepStrictEqual(usage?.points, [
-      { entry: id(2), recorded: 1_100, ours: 100 },
-      { entry: id(4), recorded: 1_200, ours: 200 }
-    ])
-  })
-
-  it("belongs to one answer that spans several messages", () => {
-    const conversation = of(asks(1, 100), answers(2), answers(3, counts(500)), answers(4, counts(520)))
-    assert.deepStrictEqual(report(conversation).usage?.points, [
-      { entry: id(3), recorded: 500, ours: 100 },
-      { entry: id(4), recorded: 520, ours: 120 }
-    ])
-  })
-
-  it("is compared with the smaller view after a compression", () => {
-    const compressed = Conversation.compressed(of(asks(1, 1_000), answers(2, counts(2_000))), {
-      drop: { from: id(1), to: id(2) },
-      insert: [entry(3, user(text("s")), [50], "summary")],
-      shorten: []
-    })
-    const longer = [asks(4, 30), answers(5, counts(1_080))].reduce(Conversation.append, compressed)
-    const { usage } = report(longer)
-    assert.deepStrictEqual(
-      usage?.points.map(({ ours }) => ours),
-      [1_000, 80]
-    )
-    assert.closeTo(usage?.factor ?? 0, 1, 1e-9)
-    assert.closeTo(usage?.overhead ?? 0, 1_000, 1e-6)
-  })
 
   it.each<readonly [name: string, points: Readonly<Record<number, number>>, overhead: number, factor: number]>([
     ["a line", { 100: 5_150, 200: 5_300, 400: 5_600 }, 5_000, 1.5],
@@ -658,20 +515,6 @@ describe("recorded use", () => {
   )
 
   describe("the cost", () => {
-    const prices = { source: "test", table: { models: { m: { input: 1_000_000, output: 10_000_000 } } } }
-    const about = { prices, model: "m" }
-
-    it("covers recorded use, without uncounted answers", () => {
-      const { cost } = report(
-        of(asks(1, 100), answers(2), asks(3, 5), answers(4, counts(7, { answer: 2, thoughts: 1 }))),
-        about
-      )
-      assert.deepStrictEqual(
-        [cost.estimated, cost.models[0]?.requests, cost.models[0]?.prompt, cost.total],
-        [false, 1, 7, 37]
-      )
-    })
-
     it("includes the calls that compressed, also of a failed attempt, and lists them apart", () => {
       const usage = (prompt: number) => ({ prompt, answer: 1, thoughts: 0, cached: 0 })
       const before = TokenCount.make(9)
@@ -708,47 +551,6 @@ describe("recorded use", () => {
       assert.deepStrictEqual(tokensOfCost(compressing), { requests: 2, sent: 150, cached: 0, answered: 2 })
       assert.deepStrictEqual(tokensOfCost(cost), { requests: 3, sent: 157, cached: 0, answered: 5 })
       assert.deepStrictEqual([compressing.total, cost.total, cost.unpriced], [110, 147, ["small"]])
-    })
-
-    it("is estimated without records: a request of the view before each answer", () => {
-      const { cost } = report(
-        of(asks(1, 100), { ...entry(2, model(thought, text("a")), [3, 4]) }, asks(3, 5), answers(4)),
-        about
-      )
-      assert.deepStrictEqual(cost, {
-        currency: "USD",
-        table: "test",
-        total: 212 + 170,
-        models: [
-          { model: "m", requests: 2, prompt: 212, cached: 0, cacheWrite: 0, answer: 14, thoughts: 3, cost: 382 }
-        ],
-        estimated: true,
-        unpriced: []
-      })
-    })
-
-    it("is not estimated twice for an answer in several messages, nor without a model call", () => {
-      const acknowledged = entry(5, model(text("Got it.")), [3], "summary")
-      const { cost } = report(of(asks(1, 100), answers(2), answers(3), asks(4, 1), acknowledged), about)
-      assert.deepStrictEqual([cost.models[0]?.requests, cost.models[0]?.answer], [1, 20])
-    })
-
-    it("is grouped by the answer's model, else the conversation's, else unknown", () => {
-      const conversation = of(asks(1, 1), answers(2, counts(5), { model: "other" }), asks(3, 1), answers(4, counts(6)))
-      assert.deepStrictEqual(
-        report(conversation, about).cost.models.map(({ model: name, cost }) => [name, cost === null]),
-        [
-          ["m", false],
-          ["other", true]
-        ]
-      )
-      const { cost } = report(conversation, { prices })
-      assert.deepStrictEqual([cost.total, cost.unpriced], [null, ["unknown", "other"]])
-    })
-
-    it("is zero and no estimate for an empty conversation", () => {
-      const { cost } = report(Conversation.empty, about)
-      assert.deepStrictEqual([cost.total, cost.models, cost.estimated], [0, [], false])
     })
   })
 })

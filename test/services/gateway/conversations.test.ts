@@ -290,8 +290,14 @@ const sceneOf = (dialect: Dialect) => {
     for (let count = 1; ; count += 1) if ((yield* planned(gateway, count))._tag === "Changed") return count
   })
 
+  let found: number | undefined
+  /** The threshold of a gateway with default options. */
+  const usualThreshold = Effect.gen(function* () {
+    return (found ??= yield* threshold(yield* opened({}, new Map())))
+  })
+
   const prepared = Effect.fnUntraced(function* (options: Partial<GatewayOptions>, ask: AskUpstream, isQuick = false) {
-    const due = yield* threshold(yield* opened({}, new Map()))
+    const due = yield* usualThreshold
     const gateway = yield* opened(options, new Map())
     const near = yield* planned(gateway, due - 1)
     yield* gateway.prepare(near, ask)
@@ -301,15 +307,15 @@ const sceneOf = (dialect: Dialect) => {
     return { near, plan, whole: JSON.stringify(codec.body(turns(due), true, more)) }
   }, Effect.scoped)
 
-  return { codec, more, planned, planOf, prepared, route, threshold, turns }
+  return { codec, more, planned, planOf, prepared, route, threshold, turns, usualThreshold }
 }
 
 describe.each(dialects)("the next compression of a conversation in the dialect %s", (dialect) => {
-  const { codec, more, planned, prepared, route, threshold, turns } = sceneOf(dialect)
+  const { codec, more, planned, prepared, route, turns, usualThreshold } = sceneOf(dialect)
 
   it.effect("is made for no request that only counts", function* () {
     const gateway = yield* opened({}, new Map())
-    const due = yield* threshold(yield* opened({}, new Map()))
+    const due = yield* usualThreshold
     if (route === undefined) return assert.fail("no route")
     for (const count of [due - 1, due]) {
       const text = JSON.stringify(codec.body(turns(count), true, more))
@@ -349,7 +355,7 @@ describe.each(dialects)("the next compression of a conversation in the dialect %
 })
 
 describe("the next compression of a conversation", () => {
-  const { codec, planned, planOf, prepared, threshold, turns } = sceneOf("chat")
+  const { codec, planned, planOf, prepared, threshold, turns, usualThreshold } = sceneOf("chat")
 
   it.effect("is written by code where the model has not answered, failed or wrote something else", function* () {
     const talking: AskUpstream = (text) =>
@@ -368,7 +374,7 @@ describe("the next compression of a conversation", () => {
     assert.strictEqual(ended, 1)
     // So does another line of the conversation: its preparation takes the place of the first.
     const gateway = yield* opened({ snapshots: "model" }, new Map())
-    const history = turns((yield* threshold(yield* opened({}, new Map()))) - 1)
+    const history = turns((yield* usualThreshold) - 1)
     const other = history.map((message, at) =>
       at < 2 ? message : JSON.parse(JSON.stringify(message).replace("words that", "other words"))
     )
@@ -428,7 +434,7 @@ describe("the next compression of a conversation", () => {
     "that another gateway stored is found within five seconds, and one that cannot be read is made anew",
     function* () {
       const held = new Map<string, string>()
-      const due = yield* threshold(yield* opened({}, new Map()))
+      const due = yield* usualThreshold
       const all = yield* Effect.forEach([1, 2, 3], () => opened({}, held))
       for (const gateway of all) assert.strictEqual((yield* planned(gateway, due - 1))._tag, "Unchanged")
       const isNew = (plan: GatewayPlan) => plan._tag === "Changed" && plan.isNew
@@ -484,7 +490,7 @@ describe("the next compression of a conversation", () => {
 
   it.effect("is its owner's alone, and is not prepared again at once", function* () {
     const gateway = yield* opened({ snapshots: "model" }, new Map())
-    const due = yield* threshold(yield* opened({}, new Map()))
+    const due = yield* usualThreshold
     yield* gateway.prepare(yield* planned(gateway, due - 1), writing())
     yield* yields(500)
     const [theirs, mine] = [yield* planOf(gateway, turns(due), "another"), yield* planned(gateway, due)]
@@ -494,7 +500,7 @@ describe("the next compression of a conversation", () => {
   })
 
   it.effect("counts the tool that is declared", function* () {
-    const due = yield* threshold(yield* opened({}, new Map()))
+    const due = yield* usualThreshold
     const after = (options: Partial<GatewayOptions>) =>
       Effect.flatMap(opened(options, new Map()), (gateway) =>
         Effect.map(planned(gateway, due + 4), (plan) => {

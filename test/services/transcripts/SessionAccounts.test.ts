@@ -169,7 +169,7 @@ it.effect("a session that went back is one session with all its requests, whose 
       [["a", "/rollout-2-a_b.jsonl", "first", 2, 2, 0]]
     )
     const { total } = yield* accountsOf(found, builtInPrices, { day: () => "today", since: undefined })
-    assert.deepStrictEqual([total.requests, total.sent], [3, 300])
+    assert.deepStrictEqual([total.requests, total.sent, total.breaks, total.breakCost], [3, 300, 0, 0])
   }).pipe(Effect.provide(SessionIndex.layerReading.pipe(Layer.provideMerge(agents))))
 })
 

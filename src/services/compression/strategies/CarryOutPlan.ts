@@ -13,9 +13,10 @@ import {
   entries,
   type Entry,
   type EntryId,
-  sequenceOf,
   itemParts,
   type Patch,
+  sequenceOf,
+  sum,
   view,
   type ViewItem
 } from "../../../domain/conversation/Conversation.ts"
@@ -211,7 +212,7 @@ const shortened = Effect.fnUntraced(function* (
     const output = shortenedText(item, step.part, step.form, sizeOf(plan, step))
     if (output === undefined) continue
     const replacement = withOutput(original, output)
-    const [tokens = 0] = yield* counter.count([replacement])
+    const tokens = sum(yield* counter.count([replacement]))
     parts.push({ entry: step.entry, part: step.part, replacement, tokens: TokenCount.make(tokens) })
   }
   return parts

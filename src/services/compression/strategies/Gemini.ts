@@ -28,6 +28,7 @@ import {
   type Entry,
   itemParts,
   type Patch,
+  sum,
   view,
   type ViewItem
 } from "../../../domain/conversation/Conversation.ts"
@@ -76,7 +77,7 @@ const shortened = Effect.fnUntraced(function* (
     const item = items[content]
     if (item === undefined || replacement === undefined || content < from) continue
     if (JSON.stringify(itemParts(item)[part]) === JSON.stringify(replacement)) continue
-    const [tokens = 0] = yield* counter.count([replacement])
+    const tokens = sum(yield* counter.count([replacement]))
     found.push({ entry: item.entry.id, part, replacement, tokens: TokenCount.make(tokens) })
   }
   return found

@@ -44,13 +44,13 @@ const opened = Effect.fnUntraced(function* (picks: Array<string>) {
     { shown: "a.ts", state: "ours" },
     { shown: "b.ts", state: "changed" }
   ] as unknown as ReadonlyArray<RewindFile>
-  const tasks = ["c1", "c2"].map((id, index) => ({
-    id,
-    command: `make ${id}`,
-    startedAt: -([59, 7_200][index] ?? 0) * 1_000,
-    output: Effect.succeed(index === 0 ? "" : "line/1\nline/2\n\n"),
-    ended: Effect.succeed(index === 0 ? undefined : "exit/3"),
-    stop: Effect.sync(() => void done.push(`stopped ${id}`))
+  const tasks = [59.9, 7_200, 3_599, 7_199].map((seconds, index) => ({
+    id: `c${index + 1}`,
+    command: `make c${index + 1}`,
+    startedAt: -seconds * 1_000,
+    output: Effect.succeed(index === 0 ? " \n" : "line/1\nline/2\n\n"),
+    ended: Effect.succeed(index === 1 ? "exit/3" : undefined),
+    stop: Effect.sync(() => void done.push(`stopped c${index + 1}`))
   }))
   let rewound: ReadonlyArray<RewindFile> = []
   const agent = {
@@ -168,11 +168,11 @@ export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; expor
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
 label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress ?; compress ? 2; undo; compress; rate; rate bad it lost the port; tree; compress; compress word_1
 recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approvals > closed
-approvals 9; approvals 2; approvals shell:/w $ make_1; approvals > none; approvals > 0; tools; approvals all; approvals; tools; approve nothing
+approvals 9; approvals 2; approvals shell:/w $ make_1; approvals > none; approvals > 0; tools; approvals ALL; approvals; tools; approve nothing
 approve EDITS; tools; approve plan; tools; approve all; tools; mcp; agents; init; clear; sessions
 resume; resume > none; model > none; model > 1; model nothing_1; model gemini-2.5-pro; theme
 theme > none; theme > 2; theme LIGHT; theme nothing_1; tasks; tasks > none; tasks > 0 > 0; tasks > 1 > 0
-tasks > 0 > 1; tasks c1; tasks c2; tasks c2 stop; tasks c1 stop; tasks c3; rewind > none; rewind
+tasks > 0 > 1; tasks c1; tasks c2; tasks c2 stop; tasks c1 stop; tasks c5; rewind > none; rewind
 rewind e9 both; rewind e5 all; rewind e5 files x; rewind e5; rewind e5 > none; rewind e5 files > none
 rewind e5 files > 0; rewind e5 files > 1; rewind e1 files; rewind back; rewind > 0 > 2 > 0; rewind e5 conversation
 rewind > 0 > 0 > 1
@@ -196,7 +196,7 @@ describe("the commands of a chat", () => {
     })
     const store = yield* SessionStore
     const add = (id: string) => store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
-    yield* play("resume")
+    yield* play("resume; stats")
     yield* add("session_0")
     yield* play("resume > 0")
     for (const id of ["session_1", "session_2", "session_3"]) {

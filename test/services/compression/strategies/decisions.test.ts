@@ -1,9 +1,9 @@
 import { Effect, Layer } from "effect"
 import path from "node:path"
-import type { Decision, PlanStep } from "../../../../src/domain/compression/Compression.ts"
+import { type Decision, patchOf, type PlanStep } from "../../../../src/domain/compression/Compression.ts"
 import { plan } from "../../../../src/domain/compression/strategies/palimpsest/Plan.ts"
 import { defaultPolicy, type Policy } from "../../../../src/domain/compression/strategies/Policy.ts"
-import { strategies } from "../../../../src/domain/compression/strategies/Strategies.ts"
+import { strategies, type StrategyName } from "../../../../src/domain/compression/strategies/Strategies.ts"
 import { call, model, type Part, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { type Draft, entries } from "../../../../src/domain/conversation/Conversation.ts"
 import { freshMemory } from "../../../../src/domain/conversation/FailureMemory.ts"
@@ -11,15 +11,18 @@ import { seededRandom } from "../../../../src/domain/evaluation/SeededRandom.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
+import type { CompressRequest } from "../../../../src/services/compression/strategies/CompressRequest.ts"
 import { runners } from "../../../../src/services/compression/strategies/StrategyRunners.ts"
+import { Summarizer } from "../../../../src/services/compression/summary/Summarizer.ts"
 import { requestFor } from "../../../../src/services/conversation/KnownConversation.ts"
+import { HookSystem } from "../../../../src/services/hooks/HookSystem.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
+import { brief } from "../../../support/brief.ts"
+import { scripted } from "../../../support/compressing.ts"
 import { root } from "../../../support/paths.ts"
 import { describe, expect, it } from "../../../support/vitest.ts"
 
 /** What every strategy decides about the same conversations, with one option after the other changed. */
-
-const services = Layer.mergeAll(TokenCounter.layerEstimate, MemoryTempStore.layer)
 
 const lines = (count: number, word: string) => Array.from({ length: count }, (_, n) => `${n} ${word}`).join("\n")
 
@@ -31,6 +34,11 @@ const conversation = (seed: number): ReadonlyArray<Draft> => {
     (n) => ["read_file", { path: `src/f${below(4)}.ts` }, { output: lines(below(200), `line of file ${n}`) }],
     (n) => ["Edit", { file_path: `src/f${below(4)}.ts`, old_string: "a", new_string: `b${n}` }, { output: "ok" }],
     (n) => ["Bash", { command: `git commit -am 'Step ${n}'` }, { output: `[main abc${n}000] Step ${n}` }],
+    (n) => [
+      "Bash",
+      { command: `type C:\\w\\f${n}.md` },
+      { output: `see lib\\win\\${"d".repeat(90 + n)} and lib\\b${n}.ts` }
+    ],
     () => [
       "Bash",
       { command: "npm test" },
@@ -61,8 +69,10 @@ const conversation = (seed: number): ReadonlyArray<Draft> => {
 
 const tokens = (count: number) => TokenCount.make(count)
 const base = { ...defaultPolicy, limit: tokens(9_000), toolBudget: tokens(2_000), minGain: 0 }
+/** The change with which the decision is carried out, too. */
+const carriedOut: Partial<Policy> = {}
 const changes: ReadonlyArray<Partial<Policy>> = [
-  {},
+  carriedOut,
   { preserve: 0 },
   { preserve: 0.8 },
   { limit: tokens(5_000) },
@@ -94,6 +104,35 @@ const decisionText = (decision: Decision): string =>
     ? `${decision.reason} ${decision.before}`
     : `${decision.plan.before}>${decision.plan.after}: ${decision.plan.steps.map(stepText).join("; ")}`
 
+/** Writes a summary of the files that were asked about. */
+const { asked, summarizer } = scripted(
+  () => "<state_snapshot><overall_goal>- [e5] user: build it in src/f1.ts</overall_goal></state_snapshot>"
+)
+const services = Layer.mergeAll(
+  TokenCounter.layerEstimate,
+  MemoryTempStore.layer,
+  HookSystem.layer,
+  Layer.effect(
+    Summarizer,
+    Effect.map(
+      Effect.all([Effect.provide(Summarizer, Summarizer.layerExtractive), Effect.provide(Summarizer, summarizer)]),
+      ([{ summarize }, scripted]) => ({ ...scripted, summarize })
+    )
+  )
+)
+
+/** The result of a strategy, with what it asked a model and all that it inserts. */
+const resultOf = Effect.fnUntraced(function* (name: StrategyName, request: CompressRequest) {
+  asked.length = 0
+  const { dropped, outcome } = yield* runners[name].compress(request)
+  const { insert = [], ...patch } = patchOf(outcome) ?? {}
+  return [
+    ...asked.map((one) => `  asks ${brief(one)}`),
+    `  ${brief({ ...outcome, patch, dropped })}`,
+    ...insert.flatMap(({ content }) => content.parts.map((part) => part.text?.replace(/^/gm, "  | ") ?? ""))
+  ]
+})
+
 describe.each(strategies.map(({ name }) => name))("%s", (name) => {
   it.effect(
     "decides like this: see `test/golden/decisions`, and take a new one with `vitest -u`",
@@ -117,6 +156,7 @@ describe.each(strategies.map(({ name }) => name))("%s", (name) => {
             const decision = yield* runners[name].decide({ ...request, forced, pins })
             rows.push(`${row}${forced ? ", forced" : ""}\n  ${decisionText(decision)}`)
           }
+          if (change === carriedOut) rows.push(...(yield* resultOf(name, { ...request, forced: true, pins })))
           for (const rung of name === "palimpsest" ? [1, 2] : []) {
             const decision = Work.runSync(
               plan(request.conversation, policy, { forced: true, memory: freshMemory, rung, pins })
