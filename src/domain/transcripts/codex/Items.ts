@@ -190,7 +190,11 @@ const toolsThatReportFailure = new Set([
 const notExecuted =
   /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|(?:exec command|patch) rejected|`[^]*` rejected: |(?:Wall time: .*\n)?aborted)/
 
+/** Codex's text for a call that a server did not answer. */
+const unanswered = /^(?:Wall time: .*\nOutput:\n)?(?:Error: )?tool call error: tool call failed for `/
+
 const saysItFailed = (name: string | undefined, text: string): boolean => {
+  if (name?.startsWith("mcp__") === true) return unanswered.test(text.slice(0, 200))
   if (name === undefined || !toolsThatReportFailure.has(name)) return false
   const code = exitCode({ functionResponse: { name, response: { output: text } } })
   return (code !== undefined && code !== 0) || notExecuted.test(text.slice(0, 200))

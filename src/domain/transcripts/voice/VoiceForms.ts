@@ -45,12 +45,13 @@ const claude: VoiceForms = {
       names: words(`system-reminder task-notification local-command-caveat local-command-stdout local-command-stderr
         bash-stdout bash-stderr user-prompt-submit-hook session-start-hook post-tool-use-hook ide_* new-diagnostics
         ci-monitor-event scheduled-task fork-boilerplate bash-notification agent-notification mcp-resource-update
-        mcp-polling-update remote-review command-contents`)
+        mcp-polling-update remote-review remote-review-progress command-contents slack-ping slack-tag-message
+        fetched-web-content`)
     },
     { speaker: "program", names: ["command-name", "command-message", "bash-input"], isCommand: true },
     { speaker: "quotes", names: ["command-args"], isCommand: true },
     { speaker: "quotes", names: ["user-memory-input"] },
-    { speaker: "agent", names: ["teammate-message", "agent-message", "cross-session-message"] },
+    { speaker: "agent", names: words("teammate-message agent-message cross-session-message coordinator-relay") },
     { speaker: "program", names: ["channel", "channel-message"], mark: /^\s[^>]*\bsource\s*=/i },
     { speaker: "program", names: ["tick"], at: "start" }
   ],
@@ -62,9 +63,20 @@ const claude: VoiceForms = {
     { speaker: "program", opens: /Base directory for this skill:/iy },
     { speaker: "program", opens: /\[SYSTEM NOTIFICATION/iy, until: "next element" },
     { speaker: "agent", opens: /\[(?:Subagent|Cross-session) /iy, until: "next element" },
-    { speaker: "agent", opens: /Another Claude session sent a message/iy, until: "next element" }
+    {
+      speaker: "agent",
+      opens: /(?:Another Claude session|A peer session|The coordinator) sent a message/iy,
+      until: "next element"
+    },
+    { speaker: "program", opens: /The \S+ plugin sent a message:/iy },
+    {
+      speaker: "program",
+      opens: /(?:Background agent "[^]*?" was|\d+ background agents were) stopped by the user\b/iy
+    },
+    { speaker: "program", opens: /Your claude\.ai usage limit has reset\./iy }
   ],
-  announces: /^\s*(?:Another Claude session sent a message|\[(?:SYSTEM NOTIFICATION|Subagent |Cross-session ))/i,
+  announces:
+    /^\s*(?:(?:Another Claude session|A peer session|The coordinator) sent a message|\[(?:SYSTEM NOTIFICATION|Subagent |Cross-session ))/i,
   explains:
     /^(?:Full transcript available at:|Read the output file|IMPORTANT: This is NOT from your user|This came from another Claude session|That .?other Claude session)/i
 }
