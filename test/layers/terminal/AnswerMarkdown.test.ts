@@ -56,6 +56,14 @@ describe("aligned", () => {
     ["centres a column", ":----:|------", "│  a   │ 1    │"]
   ] as const)("%s", (_rule, delimiters, row) => assert.strictEqual(aligned(drawn, table(delimiters))[3], row))
 
+  it("keeps every heading bold", () => {
+    const bold = (text: string) => `\u001b[1m${text}\u001b[22m`
+    const rows = drawn.with(1, `│ ${bold("name")} │ ${bold("size")} │`)
+    const [, heads = ""] = aligned(rows, table("-----:|-----:"))
+    // oxlint-disable-next-line no-control-regex
+    assert.match(heads, /│ (?:\u001b\[[\d;]*m)*\u001b\[1mname\u001b\[22m │ (?:\u001b\[[\d;]*m)*\u001b\[1msize\u001b\[22m │/)
+  })
+
   it("leaves a table that is drawn in a block of code as it is", () => {
     const rows = ["```", ...drawn, "```"]
     assert.deepStrictEqual(aligned(rows, table("------|-----:")), rows)
