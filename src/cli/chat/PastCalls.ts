@@ -28,6 +28,12 @@ const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse): Effect
     : Effect.match(tool.call(args, unwatchedCall("", "")), { onSuccess: ({ title }) => title, onFailure: () => name })
 }
 
+/** The exit code of a command that failed; undefined where none did. */
+const failedExit = ({ call, response }: CallWithResponse): number | undefined =>
+  actionsOf({ functionCall: call }, response)
+    .flatMap((action) => (action._tag === "Command" ? (action.exit ?? 0) : 0))
+    .find((exit) => exit !== 0)
+
 const statusOf = ({ call, response }: CallWithResponse, text: string) => {
   if (response === undefined) return "cancelled"
   if (!isErrorResponse(response)) return "success"
@@ -39,10 +45,17 @@ const statusOf = ({ call, response }: CallWithResponse, text: string) => {
 export const pastCallText = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>, answered: CallWithResponse) {
   const { call, response } = answered
   const text = response === undefined ? "" : textOfResponse(response)
-  const status = statusOf(answered, text)
-  const event = { id: "", name: call.name, status, display: null, message: text, duration: 0 } as const
+  const exit = failedExit(answered)
+  const event = {
+    id: "",
+    name: call.name,
+    status: exit === undefined ? statusOf(answered, text) : "error",
+    display: null,
+    message: exit === undefined ? text : `exit code ${exit}`,
+    duration: 0
+  } as const
   return {
-    isDone: status === "success",
+    isDone: event.status === "success",
     line: responseText({ _tag: "ToolCallResponse", ...event }, yield* titleOf(tools, answered))
   }
 })

@@ -107,7 +107,9 @@ export const aligned = (rows: ReadonlyArray<string>, text: string): ReadonlyArra
     let at = indent + 2
     const cells = widths.map((width, column) => {
       // With the blanks around it: a style that ends or begins at the cell belongs to it.
-      const cell = sliceByColumn(row, at - 1, width + 2).replace(blankBefore, "$1").replace(/ $/, "")
+      const cell = sliceByColumn(row, at - 1, width + 2)
+        .replace(blankBefore, "$1")
+        .replace(/ $/, "")
       at += width + 3
       return alignedCell(cell, of.align[column])
     })

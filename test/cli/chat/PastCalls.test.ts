@@ -11,4 +11,17 @@ describe("a call of an earlier turn", () => {
     const response = { functionResponse: { name, response: { output: "done" } } }
     assert.deepStrictEqual(yield* pastCallText([], { call, response }), { isDone: true, line })
   })
+
+  it.effect.each([
+    ["run_shell_command", "Command: false\nStdout: (empty)\nExit Code: 1\nSignal: (none)", "✗ Run false · exit code 1"],
+    [
+      "shell_command",
+      "Exit code: 2\nWall time: 0.1 seconds\nOutput:\nno such file",
+      "✗ shell_command false · exit code 2"
+    ]
+  ] as const)("whose command failed is no success: %s", function* ([name, output, line]) {
+    const response = { functionResponse: { name, response: { output } } }
+    const call = { name, args: { command: "false" } }
+    assert.deepStrictEqual(yield* pastCallText([], { call, response }), { isDone: false, line })
+  })
 })

@@ -60,8 +60,7 @@ describe("aligned", () => {
     const bold = (text: string) => `\u001b[1m${text}\u001b[22m`
     const rows = drawn.with(1, `│ ${bold("name")} │ ${bold("size")} │`)
     const [, heads = ""] = aligned(rows, table("-----:|-----:"))
-    // oxlint-disable-next-line no-control-regex
-    assert.match(heads, /│ (?:\u001b\[[\d;]*m)*\u001b\[1mname\u001b\[22m │ (?:\u001b\[[\d;]*m)*\u001b\[1msize\u001b\[22m │/)
+    for (const name of ["name", "size"]) assert.include(heads, `${bold(name)} │`)
   })
 
   it("leaves a table that is drawn in a block of code as it is", () => {
