@@ -1,4 +1,4 @@
-import { pastCallText } from "../../../src/cli/chat/PastCalls.ts"
+import { lastTurns, pastCallText } from "../../../src/cli/chat/PastCalls.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 describe("a call of an earlier turn", () => {
@@ -23,5 +23,20 @@ describe("a call of an earlier turn", () => {
     const response = { functionResponse: { name, response: { output } } }
     const call = { name, args: { command: "false" } }
     assert.deepStrictEqual(yield* pastCallText([], { call, response }), { isDone: false, line })
+  })
+})
+
+describe("the end of a resumed conversation", () => {
+  const user = (text: string) => ({ role: "user" as const, parts: [{ text }] })
+  const model = (text: string) => ({ role: "model" as const, parts: [{ text }] })
+
+  it("is its last two turns", () => {
+    const all = [user("1"), model("a"), user("2"), model("b"), user("3"), model("c")]
+    assert.deepStrictEqual(lastTurns(all), { shown: all.slice(2), skipped: 0 })
+  })
+
+  it("has no more than 30 messages of a long turn", () => {
+    const all = [user("1"), ...Array.from({ length: 40 }, (_, at) => model(`${at}`))]
+    assert.deepStrictEqual(lastTurns(all), { shown: all.slice(11), skipped: 11 })
   })
 })
