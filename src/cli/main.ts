@@ -2,6 +2,7 @@ import { Cause, Config, Console, Effect, Exit, Layer, Logger, References, Runtim
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
 import { closestName } from "../domain/text/SpellingSuggestion.ts"
+import { wrapLines } from "../domain/text/Wrap.ts"
 import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
@@ -58,13 +59,14 @@ const presenter: CliOutput.Presenter = {
           yield* Console.log(helpText(event.helpDoc, canColor ? Output.coloured : Output.plain, stdout))
         })
       case "InvalidInvocation":
-        return Effect.sync(() => {
+        return Effect.map(Output.TerminalColumns, ({ stderr }) => {
           const isAlone = event.errors.length === 1
           // `palimpsest --approve edits hello` is `chat` with a word too many.
           const isAsked = isAlone && event.commandPath[1] === "chat" && event.errors[0]?._tag === "UnexpectedArgument"
           const problems =
             event.errors.map((error) => problemText(error, isAlone)).join("; ") + (isAsked ? questionAdvice : "")
-          process.stderr.write(`palimpsest: ${printableLine(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`)
+          const text = `palimpsest: ${printableLine(problems)}\nTry "${event.commandPath.join(" ")} --help".\n`
+          process.stderr.write(stderr === undefined ? text : wrapLines(text, stderr, Output.columnsOf))
         })
       case "Version":
         return CliOutput.defaultPresenter.present(event)

@@ -87,7 +87,7 @@ describe("agents", () => {
     )
     const ended = yield* shell("run", { "a.md": reviewer }, ["run", "reviewer", "Look at it"], fake.url)
     assert.deepStrictEqual([ended.status, out(ended)], [0, "It is fine.\n"])
-    assert.match(ended.stderr, /^palimpsest: reviewer › read_file none\.txt\n/)
+    assert.match(ended.stderr, /^palimpsest: reviewer › Read none\.txt\n/)
     const [first] = yield* fake.requests
     assert.include(JSON.stringify(first?.body), "The task is Look at it.")
   })

@@ -235,7 +235,7 @@ terminal("a chat on a terminal", () => {
     const ahead = yield* until("> later")
     assert.match(
       ahead,
-      /\nI begin and then\n\n. thinking · [^\n]*Esc cancels\nat the next step: next\n↑ takes back\n[^]*\n> later$/
+      /\nI begin and then\n\n. answering · [^\n]*Esc cancels\nat the next step: next\n↑ takes back\n[^]*\n> later$/
     )
     yield* press("C-c")
     const cancelled = yield* prompt("hold\n  next\n  later")

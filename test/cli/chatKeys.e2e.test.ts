@@ -162,7 +162,7 @@ needs("tmux")("a chat on a terminal", () => {
     yield* first.until(/> login\n→ about the login page[^\n]*\ntype/)
     yield* first.press("Enter")
     yield* first.until(
-      /> about the login page\n+✗ run_shell_command make · not allowed\n✓ list_directory \.\n+The first answer\.\n\nResumed "about the login page"\./
+      /> about the login page\n+✗ Run make · not allowed\n✓ List \.\n+The first answer\.\n\nResumed "about the login page"\./
     )
     yield* first.prompt()
     const others = yield* first.say("/resume", /Esc closes$/)

@@ -2,8 +2,10 @@ import { globSync, readFileSync } from "node:fs"
 import path from "node:path"
 import { stripVTControlCharacters } from "node:util"
 import { maxHelpColumns } from "../../src/cli/output/HelpText.ts"
+import { needs } from "../support/machine.ts"
 import { assert, describe, it } from "../support/vitest.ts"
 import { program } from "./program.ts"
+import * as Tmux from "./tmux.ts"
 
 describe("--help", () => {
   it.effect("fits every command's page into 100 columns and describes the command", function* () {
@@ -20,5 +22,14 @@ describe("--help", () => {
       assert.notInclude(page, "--wizard", command)
       for (const line of page.split("\n")) assert.isAtMost(line.length, maxHelpColumns, `${command}: ${line}`)
     }
+  })
+})
+
+needs("tmux")("a command line that is not understood", () => {
+  it.live("is answered in lines of the terminal's width, between words", function* () {
+    const { bundle } = yield* program
+    const screen = yield* Tmux.start({ command: [process.execPath, bundle, "nonsense"], width: 40 })
+    const answer = yield* screen.until(/--help"/)
+    assert.include(answer, "palimpsest: there is no command\n  nonsense; to ask a question,")
   })
 })

@@ -65,7 +65,7 @@ needs("tmux")("a plan in a chat", () => {
     yield* screen.prompt()
     yield* screen.say("Plan it by @long.txt")
     const asked = yield* screen.asked
-    assert.match(asked, /✗ write_file[^\n]* · not allowed/)
+    assert.match(asked, /✗ Write[^\n]* · not allowed/)
     assert.match(asked, /Carry out this plan\?[^]*# The plan[^]*- Rename the vents\.[^]*- Tell Wren\./)
     yield* screen.say("y")
     // From then on everything is as usual: an edit is asked for.

@@ -48,7 +48,7 @@ describe("ask with tools", () => {
       [["number", { name: "read_file", title: "read_file notes.txt", status: "success", message: null }]]
     )
     assert.strictEqual(report.events.ToolCallResponse, 1)
-    assert.match(ended.stderr, /^palimpsest: ✓ read_file notes\.txt/)
+    assert.match(ended.stderr, /^palimpsest: ✓ Read notes\.txt/)
     const [first, second] = yield* turnsOf(fake)
     assert.includeMembers(toolNames(first), ["read_file", "write_file", "run_shell_command"])
     assert.include(JSON.stringify(results(second)), "hello from the notes")
@@ -64,8 +64,8 @@ describe("ask with tools", () => {
     const ended = yield* ask(fake, where)
     assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "I may not.\n"])
     assert.deepStrictEqual(ended.stderr.split("\n"), [
-      "palimpsest: ✗ write_file new.txt · not allowed; allow it with --approve",
-      "palimpsest: ✗ run_shell_command touch ran · not allowed; allow it with --approve",
+      "palimpsest: ✗ Write new.txt · not allowed; allow it with --approve",
+      "palimpsest: ✗ Run touch ran · not allowed; allow it with --approve",
       ""
     ])
     assert.isFalse(existsSync(path.join(where.cwd, "new.txt")))
@@ -99,7 +99,7 @@ describe("ask with tools", () => {
     const lines = ended.stderr.split("\n")
     assert.deepStrictEqual(lines.slice(0, 3), [
       "palimpsest: write_file .husky/pre-commit needs approval, because git runs it, or programs that it names. Files that run by themselves are asked for whatever edits may run; docs/approval.md lists them; --approve all runs it without asking",
-      "palimpsest: ✗ write_file .husky/pre-commit · not allowed; allow it with --approve",
+      "palimpsest: ✗ Write .husky/pre-commit · not allowed; allow it with --approve",
       "palimpsest: write_file .git/config needs approval, because git runs it, or programs that it names; --approve all runs it without asking"
     ])
     assert.include(
@@ -181,10 +181,7 @@ describe("ask with tools", () => {
     writeFileSync(path.join(where.cwd, "notes.txt"), "hello from the notes\n")
     const ended = yield* ask(fake, where)
     assert.deepStrictEqual([ended.status, String(ended.stdout)], [0, "It found hello.\n"])
-    assert.match(
-      ended.stderr,
-      /generalist › read_file notes\.txt\n[^]*✓ generalist Read the notes\. · generalist is done/
-    )
+    assert.match(ended.stderr, /generalist › Read notes\.txt\n[^]*✓ generalist Read the notes\. · generalist is done/)
     const all = yield* turnsOf(fake)
     assert.lengthOf(all, 4)
     assert.notInclude(toolNames(all[1]), "generalist")
@@ -274,16 +271,16 @@ terminal("a chat with tools", () => {
     // What was typed before is no answer.
     yield* screen.say("make one")
     const asked = yield* screen.asked
-    assert.include(asked, "> make one\nI make one first.\n\nRun this command?\n  touch one\ny  yes, once")
+    assert.include(asked, "> make one\nI make one first.\n\nRun this command?\n  touch one\n\ny  yes, once")
     assert.match(
       asked.replaceAll("\n", " "),
-      /y {2}yes, once s {2}yes, in this session: touch with plain options, in the workspace a {2}yes, always here: [a-z ]+ e {2}edit the command first n {2}no, because …/
+      /y {2}yes, once s {2}yes, in this session: touch with plain options, in the workspace a {2}yes, always here: [a-z ]+ e {2}edit the command first n {2}no, because … · Esc cancels the turn/
     )
     yield* screen.say("what?", /allow\? what\?\n"what\?" is not an answer; type y, s, a, e or n\.[^]*allow\?$/)
     assert.isFalse(existsSync(path.join(where.cwd, "one")))
     yield* screen.say("y", "Made one.")
     assert.isTrue(existsSync(path.join(where.cwd, "one")))
-    assert.include(yield* screen.prompt(), "✓ run_shell_command touch one")
+    assert.include(yield* screen.prompt(), "✓ Run touch one")
 
     yield* screen.say("make two")
     yield* screen.asked
@@ -315,10 +312,10 @@ terminal("a chat with tools", () => {
     yield* screen.say("write")
     const asked = yield* screen.asked
     assert.match(asked, /Change a\.txt\?\n {2}1 {2}one\n {2}2 \+two\n/)
-    yield* screen.ask("y", /✓ write_file a\.txt · \+1 −0 ▸\n\nWritten\./)
+    yield* screen.ask("y", /✓ Write a\.txt · \+1 −0 ▸\n\nWritten\./)
     yield* screen.say("/approve edits", "run without asking")
     const changed = yield* screen.say("change", "Changed.")
-    assert.match(changed, /✓ replace a\.txt · \+1 −1\n {2}1 {2}one\n {2}2 -two\n {2}2 \+three\n/)
+    assert.match(changed, /✓ Edit a\.txt · \+1 −1\n {2}1 {2}one\n {2}2 -two\n {2}2 \+three\n/)
     assert.strictEqual(readFileSync(path.join(where.cwd, "a.txt"), "utf8"), "one\nthree\n")
     yield* screen.prompt()
     yield* screen.say("/tools")
@@ -334,7 +331,7 @@ terminal("a chat with tools", () => {
     yield* screen.prompt()
     yield* screen.say("wait long")
     const pid = Number(yield* lineOf(path.join(where.cwd, "pid")))
-    yield* screen.until(/^. run_shell_command sleep 1000/m)
+    yield* screen.until(/^. Run sleep 1000/m)
     yield* screen.press("C-c")
     yield* screen.until("Cancelled. Everything up to here is kept.")
     yield* screen.prompt()

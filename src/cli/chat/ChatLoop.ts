@@ -13,8 +13,8 @@ import { ChatTerminal, type Completion } from "../../services/terminal/ChatTermi
 import { truncate } from "../output/Columns.ts"
 import type { ExitError } from "../output/ExitError.ts"
 import { dollars } from "../output/InspectReport.ts"
-import { sentence } from "../output/Output.ts"
-import { pastCallText } from "./PastCalls.ts"
+import { plural, sentence } from "../output/Output.ts"
+import { isTyped, lastTurns, pastCallText } from "./PastCalls.ts"
 import { completeMention, completePath } from "./PathCompletion.ts"
 import { runLine } from "./ShellLine.ts"
 import * as ChatSession from "./slash/ChatSession.ts"
@@ -191,18 +191,15 @@ const titleRequest = (
     })
   )
 
-/** Maximum number of turns shown when a session is resumed. */
-const lastTurns = 2
-
 /** Shows the end of a resumed conversation. */
 const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, terminal }: ChatSession.ChatSession) {
   if (!terminal.isTerminal) return
   const all = entries((yield* chat.whole).conversation)
     .filter(({ author, content }) => author === undefined || content.role === "model")
     .map(({ content }) => content)
-  const isTyped = ({ parts, role }: (typeof all)[number]) => role === "user" && !parts.some(isResponse)
-  const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-lastTurns) ?? 0
-  const shown = all.slice(from)
+  const { shown, skipped } = lastTurns(all)
+  if (skipped > 0)
+    yield* terminal.write(`${style.dim(`… ${plural(skipped, "message")} before; /tree all shows them`)}\n`)
   const calls = callsWithResponses(shown)
   const columns = Math.min((yield* terminal.columns) - 1, maxTurnColumns)
   for (const [index, content] of shown.entries()) {

@@ -1,7 +1,7 @@
 import { Effect } from "effect"
 import { actionsOf } from "../../domain/actions/Actions.ts"
 import { clippedLine, subjectOf } from "../../domain/compression/evidence/ToolFailures.ts"
-import { isErrorResponse } from "../../domain/content/Content.ts"
+import { type Content, isErrorResponse, isResponse } from "../../domain/content/Content.ts"
 import { responseText as textOfResponse } from "../../domain/content/MediaBlocks.ts"
 import type { CallWithResponse } from "../../domain/conversation/CallPairs.ts"
 import { visibleLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -9,7 +9,7 @@ import { wasDenied } from "../../domain/tools/Approval.ts"
 import { type Tool, unwatchedCall } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
 
-/** Shows calls of an earlier turn in the lines that they had when they ran. */
+/** The end of a resumed conversation: which messages are shown, and calls in the lines that they had when they ran. */
 
 const maxTitleChars = 80
 
@@ -28,6 +28,12 @@ const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse): Effect
     : Effect.match(tool.call(args, unwatchedCall("", "")), { onSuccess: ({ title }) => title, onFailure: () => name })
 }
 
+/** The exit code of a command that failed; undefined where none did. */
+const failedExit = ({ call, response }: CallWithResponse): number | undefined =>
+  actionsOf({ functionCall: call }, response)
+    .flatMap((action) => (action._tag === "Command" ? (action.exit ?? 0) : 0))
+    .find((exit) => exit !== 0)
+
 const statusOf = ({ call, response }: CallWithResponse, text: string) => {
   if (response === undefined) return "cancelled"
   if (!isErrorResponse(response)) return "success"
@@ -35,14 +41,37 @@ const statusOf = ({ call, response }: CallWithResponse, text: string) => {
   return text.startsWith("[Operation Cancelled") ? "cancelled" : "error"
 }
 
+/** Turns, and messages of these, that are shown at most when a session is resumed. */
+const maxTurns = 2
+const maxMessages = 30
+
+/** Whether the user typed a message: the others hold responses of tools. */
+export const isTyped = ({ parts, role }: Content): boolean => role === "user" && !parts.some(isResponse)
+
+/** The last turns of a conversation, and how many messages of these are not shown. */
+export const lastTurns = (
+  all: ReadonlyArray<Content>
+): { readonly shown: ReadonlyArray<Content>; readonly skipped: number } => {
+  const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-maxTurns) ?? 0
+  const skipped = Math.max(0, all.length - from - maxMessages)
+  return { shown: all.slice(from + skipped), skipped }
+}
+
 /** The line of a call: its title, and why it failed. */
 export const pastCallText = Effect.fnUntraced(function* (tools: ReadonlyArray<Tool>, answered: CallWithResponse) {
   const { call, response } = answered
   const text = response === undefined ? "" : textOfResponse(response)
-  const status = statusOf(answered, text)
-  const event = { id: "", name: call.name, status, display: null, message: text, duration: 0 } as const
+  const exit = failedExit(answered)
+  const event = {
+    id: "",
+    name: call.name,
+    status: exit === undefined ? statusOf(answered, text) : "error",
+    display: null,
+    message: exit === undefined ? text : `exit code ${exit}`,
+    duration: 0
+  } as const
   return {
-    isDone: status === "success",
+    isDone: event.status === "success",
     line: responseText({ _tag: "ToolCallResponse", ...event }, yield* titleOf(tools, answered))
   }
 })

@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, Predicate } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { type Answer, canPersist, shellTool } from "../../domain/tools/Approval.ts"
 import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/terminal/ChatTerminal.ts"
@@ -106,7 +106,7 @@ const questionOf = ({ kind, title, tool }: ApprovalQuestion): string => {
  * agent of the chat.
  */
 export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Output.Style): Inquiry<Answer> => {
-  const { agent, because, detail, edits, grants, tool } = call
+  const { agent, args, because, detail, edits, grants, tool } = call
   const canGrant = grants.length > 0
   const own = planQuestions[tool]
   const canKeep = canGrant && own === undefined && grants.every(canPersist)
@@ -122,7 +122,11 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
   const options = own?.options ?? callOptions(call, canGrant, canKeep)
   const menu = (choices: ReadonlyArray<Option>) =>
     choices.map(([letter, meaning]) => `${style.bold(letter)}  ${meaning}\n`).join("")
-  const why = because === undefined ? "" : `  Reason: ${printableLine(because)}.\n`
+  const purpose = tool === shellTool && Predicate.isObject(args) && "description" in args ? args.description : ""
+  const why = [
+    ...(because === undefined ? [] : [`  Reason: ${printableLine(because)}.\n`]),
+    ...(typeof purpose === "string" && purpose !== "" ? [`  ${style.dim(`Purpose: ${printableLine(purpose)}`)}\n`] : [])
+  ].join("")
   const keys = options.map(([letter]) => letter)
   const heading = `${style.bold(`${question}${who}`)}\n`
   const wholeMenu = menu(isCut ? [...options, ["v", "view all of it"]] : options)
@@ -131,7 +135,7 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
     detail: {
       head: `${heading}${why}`,
       lines: tool === "exit_plan_mode" ? lines : lines.map((line) => colouredDiffLine(line, style)),
-      foot: menu(options),
+      foot: `\n${menu(options).trimEnd()}${style.dim(" · Esc cancels the turn")}\n`,
       language: edits === undefined ? diffLanguage(detail) : undefined
     },
     prompt: "allow? ",

@@ -10,10 +10,12 @@ import {
   afterActivity,
   type AgentProgress,
   agentProgressText,
+  callText,
   currentStep,
   detailLines,
   diffLines,
   firstLines,
+  hasSucceeded,
   languageOf,
   loopText,
   colouredDiffLine,
@@ -77,14 +79,14 @@ export const responseCard = (
   title: string,
   { hasBody, style, wasApproved, width }: CardStyle & { readonly hasBody: boolean; readonly wasApproved: boolean }
 ): Card => {
-  const { display, id, status } = event
+  const { display, id } = event
   const text = truncate(responseText(event, title), width)
   const output = outputLines(display, style)
   const body = hasBody ? bodyLines(event, output, wasApproved, style) : []
   return {
     key: id,
     isRunning: false,
-    head: status === "success" ? style.dim(text) : style.warn(text),
+    head: hasSucceeded(event) ? style.dim(text) : style.warn(text),
     body: body.map((line) => truncate(line, width - 2)),
     more: output.length > body.length && output.length > 1 ? output : [],
     ...(display?._tag === "Diff" ? { language: languageOf(display.file) } : {})
@@ -101,7 +103,7 @@ export const runningCard = (
 ): Card => ({
   key: id,
   isRunning: true,
-  head: truncate(title, width),
+  head: truncate(callText(title), width),
   body: progress === undefined ? output.slice(-1) : [truncate(agentProgressText(progress), width - 2)],
   more: output
 })
@@ -227,8 +229,9 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "ModelInfo":
       return terminal.working("thinking")
     case "Content":
-      state.hasPartialAnswer = state.hasPartialAnswer || event.text.trim() !== ""
-      return terminal.answer(event.text)
+      if (state.hasPartialAnswer || event.text.trim() === "") return terminal.answer(event.text)
+      state.hasPartialAnswer = true
+      return Effect.andThen(showLabel(screen, "answering"), terminal.answer(event.text))
     case "Thought":
       return event.subject === "" ? Effect.void : showLabel(screen, event.subject)
     case "ToolCallRequest":

@@ -1,5 +1,6 @@
 import type { Activity, ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import { codePointEscape, visibleLine, printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { shellTool } from "../../domain/tools/Approval.ts"
 import type { Display, Todo } from "../../domain/tools/ToolResult.ts"
 import { number, plural, type Style } from "./Output.ts"
 
@@ -87,6 +88,35 @@ export const currentStep = (todos: ReadonlyArray<Todo>, style: Style): ReadonlyA
   return [`${signs[current.status]} ${printableLine(current.description)}${count}`]
 }
 
+/** What the built-in tools do, in place of their names at the beginning of a title. Other tools keep their names. */
+const verbs: ReadonlyMap<string, string> = new Map([
+  ["read_file", "Read"],
+  ["read_many_files", "Read"],
+  ["list_directory", "List"],
+  ["glob", "Find"],
+  ["search_file_content", "Search"],
+  ["google_web_search", "Search the web:"],
+  ["web_fetch", "Fetch"],
+  ["replace", "Edit"],
+  ["write_file", "Write"],
+  [shellTool, "Run"],
+  ["write_todos", "Plan"],
+  ["recall", "Recall"],
+  ["save_memory", "Remember"]
+])
+
+/** A call in one line, as the user reads it: `Read src/main.ts`. */
+export const callText = (title: string): string =>
+  printableLine(title).replace(/^\S+/, (name) => verbs.get(name) ?? name)
+
+/** How the shell tool says that a command failed. */
+const failedEnd = /^(?:exit code -?[1-9]\d*|ended by .+)$/
+
+/** Whether a call did what it was to do: a command that ends with an error did not, though the tool ran it. */
+export const hasSucceeded = ({ display, name, status }: Extract<ChatEvent, { _tag: "ToolCallResponse" }>): boolean =>
+  status === "success" &&
+  !(name === shellTool && display?._tag === "Text" && failedEnd.test(display.text.split("\n").at(-1) ?? ""))
+
 /** The summary of a result in the line of its call; empty for none. */
 const displaySummary = (display: Display | null): string => {
   switch (display?._tag) {
@@ -95,6 +125,7 @@ const displaySummary = (display: Display | null): string => {
       const lines = display.text.split("\n").filter((line) => line.trim() !== "" && line !== "exit code 0")
       // The last line says how the command ended.
       const last = printableLine(lines.at(-1) ?? "")
+      if (lines.length > 1 && failedEnd.test(last)) return `${last}: ${printableLine(lines.at(-2) ?? "")}`
       return lines.length > 1 ? `… ${last}` : last
     }
     case "Diff":
@@ -118,10 +149,11 @@ const failureText = ({ message, name, status }: Extract<ChatEvent, { _tag: "Tool
 
 /** An answered call in one line: its title and its result. */
 export const responseText = (event: Extract<ChatEvent, { _tag: "ToolCallResponse" }>, title: string): string => {
-  const isDone = event.status === "success"
   const time = event.duration < minShownMillis ? "" : `${Math.round(event.duration / 1_000)} s`
-  const summary = isDone ? displaySummary(event.display) : failureText(event)
-  return [`${isDone ? "✓" : "✗"} ${printableLine(title)}`, summary, time].filter((text) => text !== "").join(" · ")
+  const summary = event.status === "success" ? displaySummary(event.display) : failureText(event)
+  return [`${hasSucceeded(event) ? "✓" : "✗"} ${callText(title)}`, summary, time]
+    .filter((text) => text !== "")
+    .join(" · ")
 }
 
 /** The tool with which agents end their work; the result is shown elsewhere. */
@@ -131,9 +163,11 @@ const completeTaskTool = "complete_task"
 export const activityText = (agent: string, activity: Activity): string | undefined => {
   switch (activity._tag) {
     case "CallStarted":
-      return activity.name === completeTaskTool ? undefined : `${agent} › ${printableLine(activity.title)}`
+      return activity.name === completeTaskTool ? undefined : `${agent} › ${callText(activity.title)}`
     case "CallEnded":
-      return activity.status === "success" ? undefined : `${agent} ✗ ${activity.name} ${endText[activity.status]}`
+      return activity.status === "success"
+        ? undefined
+        : `${agent} ✗ ${callText(activity.name)} ${endText[activity.status]}`
     case "Failed":
       return `${agent} ✗ ${printableLine(activity.message)}`
     case "Thought":
@@ -164,7 +198,7 @@ export const afterActivity = (before: AgentProgress | undefined, activity: Activ
     case "TurnEnded":
       return { ...progress, turns: progress.turns + 1, tokens: activity.tokens }
     case "CallStarted":
-      return { ...progress, call: printableLine(activity.title) }
+      return { ...progress, call: callText(activity.title) }
     case "CallEnded":
       return { ...progress, call: undefined }
     default:

@@ -555,13 +555,14 @@ export const coversOf = (
     }
     return [...places].map(([where, names]) => words(names.join(", "), where))
   }
+  const exact = commands.flatMap(({ effects, name }) => (effects === "words" ? [`"${name}"`] : []))
   return [
     ...parts("reads", true, (list, where) => `${list} in ${where} with options that only read`),
     ...parts("reads", false, (list) => `${list}, as long as it only reads; it can read all that you can`),
     ...parts("makes", true, (list, where) => `${list} in ${where} with plain options`),
     ...parts("makes", false, (list) => `${list} with plain options, in the workspace`),
     ...parts("runs", false, (list, where) => `${list} with plain options in ${where}, whatever that runs`),
-    ...commands.flatMap(({ effects, name }) => (effects === "words" ? [`exactly "${name}" in ${here}`] : []))
+    ...(exact.length === 0 ? [] : [`exactly ${exact.join(", ")} in ${here}`])
   ].join("; ")
 }
 

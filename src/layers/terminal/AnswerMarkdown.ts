@@ -76,6 +76,9 @@ const alignedCell = (cell: string, align: "center" | "left" | "right" | null | u
   return `${text.replace(/^(?:\u001b\[[\d;]*m)*/, (styles) => styles + " ".repeat(before))}${blanks.slice(before)}${codes}`
 }
 
+// oxlint-disable-next-line no-control-regex
+const blankBefore = /^((?:\u001b\[[\d;]*m)*) /
+
 /** Aligns the columns of drawn tables as their delimiter rows say: the renderer puts every cell to the left. */
 export const aligned = (rows: ReadonlyArray<string>, text: string): ReadonlyArray<string> => {
   if (!alignedTable.test(text)) return rows
@@ -103,7 +106,10 @@ export const aligned = (rows: ReadonlyArray<string>, text: string): ReadonlyArra
     const { indent, of, widths } = open
     let at = indent + 2
     const cells = widths.map((width, column) => {
-      const cell = sliceByColumn(row, at, width)
+      // With the blanks around it: a style that ends or begins at the cell belongs to it.
+      const cell = sliceByColumn(row, at - 1, width + 2)
+        .replace(blankBefore, "$1")
+        .replace(/ $/, "")
       at += width + 3
       return alignedCell(cell, of.align[column])
     })

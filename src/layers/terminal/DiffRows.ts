@@ -7,7 +7,7 @@ import type { Theme } from "./Theme.ts"
 const reset = "\u001b[0m"
 
 /** A text on a background that fills the row. */
-const filled = (row: string, background: string, width: number): string =>
+export const filled = (row: string, background: string, width: number): string =>
   background === ""
     ? row.trimEnd()
     : `${background}${row.replaceAll(reset, reset + background)}${" ".repeat(Math.max(0, width - visibleWidth(row)))}\u001b[49m`

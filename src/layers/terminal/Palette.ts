@@ -9,9 +9,10 @@ export type ThemeName = "auto" | "dark" | "light" | "contrast"
 type Codes = Readonly<Record<string, string>>
 
 /** The backgrounds of removed and added lines are dark, so that the colours of their code can be read. */
-const dark: Codes = { 41: "48;5;52", 42: "48;5;22" }
+const dark: Codes = { 40: "48;5;237", 41: "48;5;52", 42: "48;5;22" }
 /** Dim text and bright colours are hard to read on white. */
 const light: Codes = {
+  40: "48;5;254",
   41: "48;5;224",
   42: "48;5;194",
   2: "90",
@@ -23,6 +24,7 @@ const light: Codes = {
 /** Nothing is dimmed, and each colour is the brightest that the background allows. */
 const brightest: Codes = { ...dark, 2: "22", 31: "91", 32: "92", 33: "93", 34: "94", 35: "95", 36: "96" }
 const darkest: Codes = {
+  40: "48;5;254",
   41: "48;5;224",
   42: "48;5;194",
   2: "22",
@@ -58,8 +60,20 @@ const painterOf = (codes: Codes) => (row: string) =>
     return other === undefined ? whole : `\u001b[${other}m`
   })
 
-const painters = new Map([dark, light, brightest, darkest].map((codes) => [codes, painterOf(codes)]))
+/** Darker backgrounds of removed and added lines, which only terminals with 24-bit colours have. */
+const darkRows: Codes = { 41: "48;2;61;1;0", 42: "48;2;2;40;0" }
+const trueColours = new Map([dark, brightest].map((codes) => [codes, { ...codes, ...darkRows }]))
+
+const painters = new Map(
+  [dark, light, brightest, darkest, ...trueColours.values()].map((codes) => [codes, painterOf(codes)])
+)
 
 /** Returns what puts the colours of a theme into a row: the same function for the same colours. */
-export const painter = (theme: ThemeName, background: Background): ((row: string) => string) | undefined =>
-  painters.get(codesOf(theme, background))
+export const painter = (
+  theme: ThemeName,
+  background: Background,
+  hasTrueColour = false
+): ((row: string) => string) | undefined => {
+  const codes = codesOf(theme, background)
+  return painters.get(hasTrueColour ? (trueColours.get(codes) ?? codes) : codes)
+}

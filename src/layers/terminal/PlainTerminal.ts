@@ -225,6 +225,11 @@ export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Str
   const chat: LineChat = { stream, history, rl, answers, messages, questionTurns, state }
   rl.on("line", (line) => onLine(chat, line))
   rl.on("SIGINT", () => onCtrlC(chat))
+  const onKey = (_: unknown, { name }: readline.Key) => {
+    if (name === "escape" && state.interrupted !== undefined) Deferred.doneUnsafe(state.interrupted, Effect.void)
+  }
+  input.on("keypress", onKey)
+  rl.once("close", () => input.off("keypress", onKey))
   rl.once("close", close)
   const note = (line: string) => Effect.asVoid(written(stream, `${printableLine(line)}\n`))
   return ChatTerminal.of({

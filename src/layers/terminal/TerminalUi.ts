@@ -1,4 +1,4 @@
-import type { Component } from "@earendil-works/pi-tui"
+import { type Component, getCapabilities } from "@earendil-works/pi-tui"
 import { Clock, Deferred, Effect, Fiber, FiberSet, Option, Semaphore } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import {
@@ -84,7 +84,8 @@ const paintFor = Effect.fnUntraced(function* (
     ? yield* Effect.promise(() => screen.queryTerminalBackgroundColor({ timeoutMs: backgroundMillis }))
     : undefined
   if (state.options.theme !== theme) return
-  const paint = Palette.painter(theme, colour === undefined ? "dark" : Palette.backgroundOf(colour))
+  const background = colour === undefined ? "dark" : Palette.backgroundOf(colour)
+  const paint = Palette.painter(theme, background, getCapabilities().trueColor)
   if (paint === screen.paint) return
   screen.paint = paint
   // The terminal may answer when the user has cleared the screen already.
@@ -323,7 +324,7 @@ export const make = Effect.fnUntraced(function* (
   const transcript = new Transcript(theme)
   const terminal = StreamTerminal.make(streams, () => Keys.leave(parts))
   const screen = new ChatScreen(terminal, transcript)
-  if (canColor) screen.paint = Palette.painter("dark", "dark")
+  if (canColor) screen.paint = Palette.painter("dark", "dark", getCapabilities().trueColor)
   const editor = new MessageEditor(screen, theme)
   const output = new ChatOutput(transcript, theme, () => screen.requestRender())
   const question = new OpenQuestion(yield* Semaphore.make(1), {

@@ -16,6 +16,8 @@ export interface Theme {
   /** What begins the background of an added and of a removed line; empty without colours. */
   readonly addedRow: string
   readonly removedRow: string
+  /** What begins the background of a message of the user; empty without colours. */
+  readonly messageRow: string
   readonly list: SelectListTheme
   readonly editor: EditorTheme
 }
@@ -46,6 +48,7 @@ export const make = (canColor: boolean, highlight: Highlight): Theme => {
     list,
     addedRow: canColor ? "\u001b[42m" : "",
     removedRow: canColor ? "\u001b[41m" : "",
+    messageRow: canColor ? "\u001b[40m" : "",
     diff: canColor ? highlight.diff : (lines) => lines,
     editor: { borderColor: dim, selectList: list },
     markdown: {

@@ -4,7 +4,7 @@ import { aligned, settled, type Split } from "./AnswerMarkdown.ts"
 import type { Theme } from "./Theme.ts"
 import { cardRows, fitted, keptDetailRows, messageRows, wrappedLines } from "./TranscriptRows.ts"
 
-type Kind = "answer" | "card" | "message" | "text"
+type Kind = "answer" | "card" | "message" | "question" | "text"
 
 /** One item of the conversation. It remembers its rows for one width. */
 class Block {
@@ -35,9 +35,11 @@ class Block {
   }
 }
 
-/** A blank row separates a message from what is before it, and an answer from what is around it unless that is its message. */
+/** A blank row separates a message and a question from what is before them, and an answer from what is around it unless that is its message. */
 const startsApart = (kind: Kind, last: Kind | undefined): boolean =>
-  kind === "message" || (kind !== last && (kind === "answer" || last === "answer") && last !== "message")
+  kind === "message" ||
+  kind === "question" ||
+  (kind !== last && (kind === "answer" || last === "answer") && last !== "message")
 
 /** An answer that grows. */
 interface Answer {
@@ -151,7 +153,7 @@ export class Transcript implements Component {
 
   /** Adds the beginning of what a question is about. */
   detail(detail: Detail) {
-    this.addWhole("text", (width) => keptDetailRows(detail, this.theme, width))
+    this.addWhole("question", (width) => keptDetailRows(detail, this.theme, width))
   }
 
   /** Adds a message of the user. */

@@ -1,6 +1,6 @@
 import { truncateToWidth, visibleWidth, wrapTextWithAnsi } from "@earendil-works/pi-tui"
 import type { Card, Detail } from "../../services/terminal/ChatTerminal.ts"
-import { diffRows } from "./DiffRows.ts"
+import { diffRows, filled } from "./DiffRows.ts"
 import type { Theme } from "./Theme.ts"
 
 /** The rows of what the transcript shows besides answers. */
@@ -51,7 +51,7 @@ export const messageRows = (text: string, isOpen: boolean, theme: Theme, width: 
   const isFolded = !isOpen && rows.length > maxMessageRows + 1
   const rest = theme.dim(`… ${rows.length - maxMessageRows} more rows ▸`)
   return [...rows.slice(0, isFolded ? maxMessageRows : undefined), ...(isFolded ? [rest] : [])].map((row, index) =>
-    `${index === 0 ? theme.accent(">") : " "} ${row}`.trimEnd()
+    filled(`${index === 0 ? theme.accent(">") : " "} ${row}`, theme.messageRow, width)
   )
 }
 

@@ -46,6 +46,7 @@ const approvals: Readonly<Record<string, readonly [change: Partial<ApprovalQuest
   {
     "a command": [{}, answers],
     "a command that the heading has whole, of another agent": [{ detail: "git push", agent: "helper" }],
+    "one that says what it is for": [{ args: { command: "git push", description: "Publish\u001b[2K\nthe branch" } }],
     "one that cannot be granted": [{ grants: [] }, answers],
     "one that can be edited": [{ edits }, ["e", "EDIT", "edits", "s"]],
     "a file that runs by itself": [

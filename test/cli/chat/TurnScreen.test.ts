@@ -118,11 +118,11 @@ const agentDoes = (activity: Extract<ChatEvent, { _tag: "SubagentActivity" }>["a
 })
 
 const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEvent>, shown: string]> = [
-  ["an answer ends with its line", [content("**a** "), content("b"), finished("STOP")], "a b\n"],
+  ["an answer ends with its line", [content("**a** "), content("b"), finished("STOP")], "(answering)a b\n"],
   [
     "an answer that was cut off",
     [content("a"), finished("MAX_TOKENS")],
-    "a\n[The answer was cut off at the model's output limit. Ask it to continue.]\n"
+    "(answering)a\n[The answer was cut off at the model's output limit. Ask it to continue.]\n"
   ],
   [
     "a pause before anything came",
@@ -132,18 +132,18 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "a pause after something came: that is void",
     [content("one two "), retry, content("three"), finished("STOP")],
-    "one two\n[The model's server failed (503); retrying in 5 s. Ignore the partial answer above.]\n(waiting to retry)three\n"
+    "(answering)one two\n[The model's server failed (503); retrying in 5 s. Ignore the partial answer above.]\n(waiting to retry)(answering)three\n"
   ],
   ["a failure is a sentence", [{ _tag: "Error", reason: "NetworkError", message: "no network" }], "[No network.]\n"],
   [
     "a failure after something came",
     [content("one two "), { _tag: "InvalidStream", fault: "NO_FINISH_REASON", message: "it broke off" }],
-    "one two\n[It broke off. Ignore the partial answer above.]\n"
+    "(answering)one two\n[It broke off. Ignore the partial answer above.]\n"
   ],
   [
     "cancelled in the middle of a line",
     [content("one two "), { _tag: "UserCancelled" }],
-    "one two\n[Cancelled. The partial reply was discarded; your message is back in the prompt.]\n"
+    "(answering)one two\n[Cancelled. The partial reply was discarded; your message is back in the prompt.]\n"
   ],
   ["cancelled before anything came", [{ _tag: "UserCancelled" }], "[Cancelled. Your message is back in the prompt.]\n"],
   [
@@ -164,7 +164,17 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       { _tag: "ToolCallProgress", id: "2", text: "one\n  two\n" },
       answered("2", { duration: 12_400, display: { _tag: "Text", text: "exit code 0" } })
     ],
-    "<read_file a.ts>(running)✓ read_file a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two|  two>✓ run npm test · 12 s\n(thinking)"
+    "<Read a.ts>(running)✓ Read a.ts · … of 300 {lines 1-20|of 300\\u{1b}[2J}\n(thinking)<run npm test>(running)<run npm test: one:   two|  two>✓ run npm test · 12 s\n(thinking)"
+  ],
+  [
+    "a command that fails is no success: its exit code and what it printed last",
+    [
+      started("1", "run_shell_command make"),
+      answered("1", { name: "run_shell_command", display: { _tag: "Text", text: "one\nno rule\nexit code 2" } }),
+      answered("2", { name: "run_shell_command", display: { _tag: "Text", text: "ended by SIGKILL" } }),
+      answered("3", { display: { _tag: "Text", text: "exit code 2" } })
+    ],
+    "<Run make>(running)✗ Run make · exit code 2: no rule {one|no rule|exit code 2}\n(thinking)✗ Run · ended by SIGKILL\n(thinking)✓ a_tool · exit code 2\n(thinking)"
   ],
   [
     "calls at the same time are counted",
@@ -184,17 +194,17 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "a change is shown without its head, and what nobody would see is spelled out",
     [started("1", "replace a.ts"), diff(2)],
-    "<replace a.ts>(running)✓ replace a.ts · +2 −1\n  @@ -1 +1,2 @@\n     kept\n  +line 0\n  +line 1\n  -old\\u{202e}\n(thinking)"
+    "<Edit a.ts>(running)✓ Edit a.ts · +2 −1\n  @@ -1 +1,2 @@\n     kept\n  +line 0\n  +line 1\n  -old\\u{202e}\n(thinking)"
   ],
   [
     "a change that was asked about is not shown again",
     [{ _tag: "ToolCallConfirmation", id: "1", name: "replace", title: "replace a.ts", detail: "" }, diff(2)],
-    "✓ replace a.ts · +2 −1 {@@ -1 +1,2 @@|   kept|+line 0|+line 1|-old\\u{202e}}\n(thinking)"
+    "✓ Edit a.ts · +2 −1 {@@ -1 +1,2 @@|   kept|+line 0|+line 1|-old\\u{202e}}\n(thinking)"
   ],
   [
     "a long change is cut with a count",
     [started("1", "replace a.ts"), diff(50)],
-    `<replace a.ts>(running)✓ replace a.ts · +50 −1\n  @@ -1 +1,50 @@\n     kept\n${Array.from({ length: 10 }, (_, at) => `  +line ${at}\n`).join("")}  … 41 more lines {@@ -1 +1,50 @@|   kept|${Array.from({ length: 50 }, (_, at) => `+line ${at}|`).join("")}-old\\u{202e}}\n(thinking)`
+    `<Edit a.ts>(running)✓ Edit a.ts · +50 −1\n  @@ -1 +1,50 @@\n     kept\n${Array.from({ length: 10 }, (_, at) => `  +line ${at}\n`).join("")}  … 41 more lines {@@ -1 +1,50 @@|   kept|${Array.from({ length: 50 }, (_, at) => `+line ${at}|`).join("")}-old\\u{202e}}\n(thinking)`
   ],
   [
     "a plan is shown whole",
@@ -211,7 +221,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
         }
       })
     ],
-    "✓ write_todos · 1 of 3 steps done\n  ✓ look\n  ▸ change\n  ○ test\n(thinking)"
+    "✓ Plan · 1 of 3 steps done\n  ✓ look\n  ▸ change\n  ○ test\n(thinking)"
   ],
   [
     "what an agent does that a call started is a line each, but for what went well",
@@ -223,7 +233,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       agentDoes({ _tag: "CallEnded", id: "b", name: "glob", status: "timeout" }),
       agentDoes({ _tag: "TurnEnded", tokens: tokens(12_000) })
     ],
-    "<generalist tidy up>(running)(generalist: where?)<generalist tidy up|turn 1 · glob **/*.ts>  generalist › glob **/*.ts\n<generalist tidy up|turn 1 · thinking><generalist tidy up|turn 1 · thinking>  generalist ✗ glob took too long\n<generalist tidy up|turn 2 · 12,000 tokens · thinking>"
+    "<generalist tidy up>(running)(generalist: where?)<generalist tidy up|turn 1 · Find **/*.ts>  generalist › Find **/*.ts\n<generalist tidy up|turn 1 · thinking><generalist tidy up|turn 1 · thinking>  generalist ✗ Find took too long\n<generalist tidy up|turn 2 · 12,000 tokens · thinking>"
   ],
   [
     "masking, loops and limits are told",
@@ -258,7 +268,7 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       answered("1", { status: "cancelled" }),
       { _tag: "UserCancelled" }
     ],
-    "I begin\n<run>(running)✗ run · cancelled\n(thinking)[Cancelled. Everything up to here is kept.]\n"
+    "(answering)I begin\n<run>(running)✗ run · cancelled\n(thinking)[Cancelled. Everything up to here is kept.]\n"
   ],
   [
     "room was made",

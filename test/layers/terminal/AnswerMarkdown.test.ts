@@ -56,6 +56,13 @@ describe("aligned", () => {
     ["centres a column", ":----:|------", "│  a   │ 1    │"]
   ] as const)("%s", (_rule, delimiters, row) => assert.strictEqual(aligned(drawn, table(delimiters))[3], row))
 
+  it("keeps every heading bold", () => {
+    const bold = (text: string) => `\u001b[1m${text}\u001b[22m`
+    const rows = drawn.with(1, `│ ${bold("name")} │ ${bold("size")} │`)
+    const [, heads = ""] = aligned(rows, table("-----:|-----:"))
+    for (const name of ["name", "size"]) assert.include(heads, `${bold(name)} │`)
+  })
+
   it("leaves a table that is drawn in a block of code as it is", () => {
     const rows = ["```", ...drawn, "```"]
     assert.deepStrictEqual(aligned(rows, table("------|-----:")), rows)

@@ -4,12 +4,17 @@ import { backgroundOf, painter } from "../../../src/layers/terminal/Palette.ts"
 describe("the colours of a theme", () => {
   const row = "\u001b[2mdim\u001b[22m \u001b[36maccent\u001b[39m \u001b[1mbold\u001b[22m"
 
-  it("changes only the backgrounds of changed lines on a dark background", () => {
+  it("changes only backgrounds on a dark background", () => {
     const changed = "\u001b[42m+ a\u001b[49m"
     for (const paint of [painter("auto", "dark"), painter("dark", "light")]) {
       assert.strictEqual(paint?.(row), row)
       assert.strictEqual(paint?.(changed), "\u001b[48;5;22m+ a\u001b[49m")
     }
+  })
+
+  it("has darker backgrounds of changed lines where the terminal has 24-bit colours", () => {
+    assert.strictEqual(painter("dark", "dark", true)?.("\u001b[42m+ a\u001b[49m"), "\u001b[48;2;2;40;0m+ a\u001b[49m")
+    assert.strictEqual(painter("light", "dark", true), painter("light", "dark"))
   })
 
   it.each([

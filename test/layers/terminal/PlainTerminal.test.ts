@@ -83,13 +83,16 @@ describe("a chat in lines", () => {
     assert.isFalse(yield* Fiber.join(again))
   })
 
-  it.live("cancels work with Ctrl+C, and ends with the input", function* () {
+  it.live.each([
+    ["Ctrl+C", "\u0003"],
+    ["Esc", "\u001b"]
+  ] as const)("cancels work with %s, and ends with the input", function* ([, key]) {
     const { ask, input, terminal, type } = yield* chat
     const working = yield* Effect.forkChild(
       terminal.during("thinking", (interrupted) => Effect.as(interrupted, "cancelled")),
       { startImmediately: true }
     )
-    yield* type("\u0003")
+    yield* type(key)
     assert.strictEqual(yield* Fiber.join(working), "cancelled")
     const last = yield* ask()
     input.end()

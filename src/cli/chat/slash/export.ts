@@ -75,6 +75,12 @@ export const exportCommand: SlashCommand = {
   help: "Write the conversation to a file: Markdown, .html, .jsonl, or the format of another agent",
   run: Effect.fnUntraced(function* (session, argument) {
     const [fileArgument = "", formatName] = argument.split(/\s+(?=\S+$)/)
+    if (fileArgument === "-") {
+      return yield* say(
+        session,
+        `Not saved: name a file, or leave it out. In a shell, "palimpsest export ${session.id} -" writes to standard output.`
+      )
+    }
     const file = fileArgument === "" ? yield* freeFile(session) : fileArgument
     if (/\.html?$/i.test(file) && formatName === undefined) return yield* say(session, yield* savePage(session, file))
     const format = FormatName.literals.find((each) => each === formatName)

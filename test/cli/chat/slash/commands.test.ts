@@ -164,7 +164,7 @@ const messages = [
 const beginning = "help; undo; redo; rewind back; copy; pin; tree; rate good; rewind; compress; context"
 const lines = `
 sessions; resume; resume > none; resume > 0; resume title_2; resume session_1; resume nothing_1
-export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; bug; init
+export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; export -; bug; init
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
 label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress ?; compress ? 2; undo; compress; rate; rate bad it lost the port; tree; compress; compress word_1
 recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approvals > closed
