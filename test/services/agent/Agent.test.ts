@@ -79,19 +79,22 @@ describe("Agent", () => {
     }
   )
 
-  it.effect("refuses another run while a tool runs; closing the stream then still gives its call a response", function* () {
-    const running = yield* Deferred.make<void>()
-    const hanging = tool("hang", "execute", (_, { progress }) =>
-      progress("half").pipe(Effect.andThen(Deferred.succeed(running, undefined)), Effect.andThen(Effect.never))
-    )
-    const { chat, run } = yield* agent({ tools: [hanging], answers: [calling(asking("hang", "b"))] })
-    const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")))
-    yield* Deferred.await(running)
-    // Another run could come between the call and its answer.
-    assert.deepStrictEqual((yield* taken(run("and this"))).error, new ChatBusy({ doing: "an agent's run" }))
-    yield* Fiber.interrupt(fiber)
-    assert.match((yield* transcript(chat))[2] ?? "", /hang → \{"error":"\[Operation Cancelled\].*half/)
-  })
+  it.effect(
+    "refuses another run while a tool runs; closing the stream then still gives its call a response",
+    function* () {
+      const running = yield* Deferred.make<void>()
+      const hanging = tool("hang", "execute", (_, { progress }) =>
+        progress("half").pipe(Effect.andThen(Deferred.succeed(running, undefined)), Effect.andThen(Effect.never))
+      )
+      const { chat, run } = yield* agent({ tools: [hanging], answers: [calling(asking("hang", "b"))] })
+      const fiber = yield* Effect.forkChild(Stream.runDrain(run("go")))
+      yield* Deferred.await(running)
+      // Another run could come between the call and its answer.
+      assert.deepStrictEqual((yield* taken(run("and this"))).error, new ChatBusy({ doing: "an agent's run" }))
+      yield* Fiber.interrupt(fiber)
+      assert.match((yield* transcript(chat))[2] ?? "", /hang → \{"error":"\[Operation Cancelled\].*half/)
+    }
+  )
 
   describe("any fault", () => {
     it.effect("a compression started by the user between two turns is waited for", function* () {
