@@ -191,32 +191,7 @@ export const empty: Conversation = {
   version: 0
 }
 
-/**
- * Returns the log: the appended entries of the current path, oldest first. Compressions never remove entries from it.
- *
- * **Example** (Reading a whole conversation, and what the model sees of it)
- *
- * ```ts
- * import { Effect } from "effect"
- * import { Compression, Content, Conversation, Palimpsest, Tokens } from "palimpsest"
- *
- * const drafts = Array.from({ length: 20 }, (_, n) => [
- *   { content: Content.user(Content.text(`What is in file ${n}?`)) },
- *   { content: Content.model(Content.text(`File ${n} has ${"many lines and ".repeat(40)}no end.`)) }
- * ]).flat()
- * const program = Effect.gen(function* () {
- *   const request = yield* Compression.requestFor(drafts, {
- *     ...Compression.defaultPolicy,
- *     limit: Tokens.TokenCount.make(2_000)
- *   })
- *   const { outcome } = yield* Compression.Compression.use((compression) => compression.compress(request))
- *   const after = Compression.adopt(request.conversation, outcome)
- *   console.log(Conversation.entries(after).length) // => 40
- *   console.log(Conversation.view(after).length < 40) // => true
- * })
- * await Effect.runPromise(Effect.provide(program, Palimpsest.layer()))
- * ```
- */
+/** Returns the log: the appended entries of the current path, oldest first. Compressions never remove entries from it. */
 export const entries = (self: Conversation): ReadonlyArray<Entry> => PersistentList.toArray(self.log)
 /** Returns the view of the model, oldest first: the entries that compressions left, and those that they inserted. */
 export const view = (self: Conversation): ReadonlyArray<ViewItem> => PersistentList.toArray(self.view)
