@@ -20,7 +20,7 @@ export class ServedTurn {
   ended: TurnStatus | undefined
   /** Completing it cancels the turn. */
   readonly cancel = Deferred.makeUnsafe<void>()
-  /** Completed once the turn has ended and its last event is stored. */
+  /** Completed once the turn has ended. */
   readonly done = Deferred.makeUnsafe<void>()
   /** The fiber that runs the turn. */
   fiber: Fiber.Fiber<void> | undefined
