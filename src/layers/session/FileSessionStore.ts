@@ -1,4 +1,4 @@
-import { Effect, FileSystem, Layer, Path, type PlatformError, Schema } from "effect"
+import { Effect, Equal, FileSystem, Layer, Option, Path, type PlatformError, Schema } from "effect"
 import { Hash } from "../../domain/content/Handle.ts"
 import { LogLines } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
@@ -43,15 +43,34 @@ const isHash = Schema.is(Hash)
 
 const notFound = (id: string) => sessionError(new SessionNotFound({ id }))
 
-/** Reports a session without a log as missing, also when the log is deleted while this works with it. */
-const unlessDeleted =
-  (folder: SessionFolder, id: string) =>
-  <A, R>(work: Effect.Effect<A, PlatformError.PlatformError | SessionStoreError, R>) =>
-    Effect.catchTag(work, "PlatformError", (error) =>
-      Effect.flatMap(isNotFound(error) ? folder.fs.exists(logFile(folder, id)) : Effect.succeed(true), (exists) =>
-        Effect.fail(exists ? error : notFound(id))
+/** What tells the file of a log from one that takes its place. Undefined: there is none. */
+const logOf = (folder: SessionFolder, id: string) =>
+  folder.fs.stat(logFile(folder, id)).pipe(
+    Effect.map(({ birthtime, ino, type }) => ({ type, ino: Option.getOrNull(ino), born: Option.getOrNull(birthtime) })),
+    Effect.catchIf(isNotFound, () => Effect.succeed(undefined))
+  )
+
+/**
+ * Works with the log of a session, and fails with `SessionNotFound` if there is none. Another request may delete the session meanwhile, and store a
+ * new one under its id: then this works with that one.
+ */
+const withLog = <A, R>(
+  folder: SessionFolder,
+  operation: string,
+  id: string,
+  work: Effect.Effect<A, PlatformError.PlatformError | SessionStoreError, R>
+): Effect.Effect<A, PlatformError.PlatformError | SessionStoreError, R> =>
+  Effect.gen(function* () {
+    const log = isSessionId(id) ? yield* logOf(folder, id) : undefined
+    if (log === undefined) return yield* notFound(id)
+    // Reading a pipe would never end.
+    if (log.type !== "File") return yield* sessionUnavailable(operation, notAFile(id))
+    return yield* Effect.catch(work, (error) =>
+      Effect.flatMap(logOf(folder, id), (now) =>
+        Equal.equals(now, log) ? Effect.fail(error) : withLog(folder, operation, id, work)
       )
     )
+  })
 
 const createSession = Effect.fnUntraced(function* (folder: SessionFolder, started: Started) {
   const { fs } = folder
@@ -79,8 +98,6 @@ const createSession = Effect.fnUntraced(function* (folder: SessionFolder, starte
 const openSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
   const { fs } = folder
   const file = logFile(folder, id)
-  // Reading a pipe would never end.
-  if ((yield* fs.stat(file)).type !== "File") return yield* sessionUnavailable("open", notAFile(id))
   yield* lockSession(folder, id)
   const blobs = yield* openBlobs(folder, id)
   const log = yield* readLog(folder, id, blobs)
@@ -106,12 +123,11 @@ const addSession = Effect.fnUntraced(function* (folder: SessionFolder, events: R
   )
 }, Effect.scoped)
 
-const readSession = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
-  // Reading a pipe would never end.
-  if ((yield* folder.fs.stat(logFile(folder, id))).type !== "File")
-    return yield* sessionUnavailable("read", notAFile(id))
-  return yield* readEvents(folder, id, yield* openBlobs(folder, id))
-}, Effect.scoped)
+/** Reads a whole session, which may be deleted before its caller looks at a large part: none is read later. */
+const readSession = (folder: SessionFolder, id: string) =>
+  Effect.scoped(
+    Effect.flatMap(openBlobs(folder, id), (blobs) => readEvents(folder, id, { ...blobs, later: undefined }))
+  )
 
 const listBlobs = Effect.fnUntraced(function* (folder: SessionFolder, id: string) {
   const { fs } = folder
@@ -229,14 +245,11 @@ export const layer = (
         add: Effect.fn("SessionStore.add")((events) => addSession(folder, events), withSessionErrors("create")),
         blobs: Effect.fn("SessionStore.blobs")((id) => listBlobs(folder, id), withSessionErrors("read")),
         events: Effect.fn("SessionStore.events")(
-          (id) => (isSessionId(id) ? unlessDeleted(folder, id)(readSession(folder, id)) : Effect.fail(notFound(id))),
+          (id) => withLog(folder, "read", id, readSession(folder, id)),
           withSessionErrors("read")
         ),
         open: Effect.fn("SessionStore.open")(
-          (id) =>
-            isSessionId(id)
-              ? allOrNothing(unlessDeleted(folder, id)(openSession(folder, id)))
-              : Effect.fail(notFound(id)),
+          (id) => withLog(folder, "open", id, allOrNothing(openSession(folder, id))),
           withSessionErrors("open")
         ),
         list: folderNames(folder).pipe(
