@@ -301,7 +301,16 @@ const make = (backing: Backing): SessionStore["Service"] => {
         })
       )
     ),
-    events: Effect.fn("SessionStore.events")((id) => withValidId(id, readEvents(sourceOf(backing, id)))),
+    events: Effect.fn("SessionStore.events")((id) => {
+      const read = readEvents(sourceOf(backing, id))
+      // A session that is deleted meanwhile is missing, and not damaged.
+      return withValidId(
+        id,
+        Effect.catchReason(read, "SessionStoreError", "SessionCorrupt", () =>
+          Effect.flatMap(backing.list(id), ({ length }) => (length === 0 ? Effect.fail(notFound(id)) : read))
+        )
+      )
+    }),
     open: Effect.fn("SessionStore.open")((id, options) =>
       withValidId(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
     ),

@@ -1,8 +1,11 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { describe, it } from "@effect/vitest"
-import { Effect, FileSystem, Layer } from "effect"
+import { Effect, FileSystem, Layer, Result } from "effect"
 import { KeyValueStore } from "effect/persistence"
+import { assert } from "vitest"
+import { text } from "../../../src/domain/content/Content.ts"
 import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
+import * as BackedSessionStore from "../../../src/layers/session/BackedSessionStore.ts"
 import * as KeyValueSessionBacking from "../../../src/layers/session/KeyValueSessionBacking.ts"
 import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
 import * as MemorySessionBacking from "../../../src/layers/session/MemorySessionBacking.ts"
@@ -10,7 +13,10 @@ import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionSt
 import * as SqlSessionBacking from "../../../src/layers/session/SqlSessionBacking.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import { sessionBackingContract } from "../../../src/layers/testing/SessionBackingContract.ts"
+import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { sessionStoreContract } from "../../../src/layers/testing/SessionStoreContract.ts"
+import { SessionBacking } from "../../../src/services/session/SessionBacking.ts"
+import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { runsOf } from "../../support/runs.ts"
 
 sessionBackingContract(
@@ -86,3 +92,36 @@ sessionStoreContract(
     runs: runsOf(20, 3)
   }
 )
+
+const storeOver = (backing: Layer.Layer<SessionBacking>) =>
+  Effect.flatMap(Layer.build(BackedSessionStore.over(backing)), (context) => Effect.provide(SessionStore, context))
+
+describe("a session that is deleted while it is read", () => {
+  for (const isAnew of [false, true]) {
+    it.effect(isAnew ? "is the one that takes its place" : "is missing, and not damaged", () =>
+      Effect.gen(function* () {
+        const context = yield* Layer.build(Layer.fresh(MemorySessionBacking.make))
+        const backing = yield* Effect.provide(SessionBacking, context)
+        let isDeleted = false
+        const deletes = Layer.succeed(SessionBacking, {
+          ...backing,
+          getBlob: (id, hash) =>
+            Effect.gen(function* () {
+              if (!isDeleted) {
+                isDeleted = true
+                yield* backing.remove(id)
+                if (isAnew) yield* other.add([started(id)])
+              }
+              return yield* backing.getBlob(id, hash)
+            })
+        })
+        const other = yield* storeOver(Layer.succeed(SessionBacking, backing))
+        yield* other.add([started("s1"), appended(1, text("Hello".repeat(2_000)))])
+        const read = yield* Effect.result(Effect.flatMap(storeOver(deletes), (store) => store.events("s1")))
+        assert.isTrue(isDeleted)
+        if (isAnew) assert.deepStrictEqual(read, Result.succeed([started("s1")]))
+        else assert.strictEqual(Result.isFailure(read) && read.failure.reason._tag, "SessionNotFound")
+      }).pipe(Effect.scoped)
+    )
+  }
+})
