@@ -27,6 +27,7 @@ import {
   type IndexedName,
   indexedNames,
   indexItems,
+  minFileNames,
   isStillTelling,
   namesIn,
   parentOf,
@@ -256,7 +257,8 @@ class IndexDraft {
   /** Characters that are left. */
   room: number
   private readonly places = new Map<string, number>()
-  private readonly files = new Set<string>()
+  /** How many names each file has. */
+  private readonly files = new Map<string, number>()
   /** Folders that a path of a group stands in: another one adds its last segment. */
   private readonly parents = new Set<string>()
 
@@ -267,11 +269,11 @@ class IndexDraft {
     this.room = text.length * (2 / 3) - 60
   }
 
-  /** Names in a row share their rounding; the first of a file brings the file's name. */
+  /** Names in a row share their rounding; the name with which a file gets a line of its own brings the file's name. */
   cost(name: string, group: string | undefined) {
     const parent = parentOf(name)
     const own = this.parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
-    const heading = group === undefined || this.files.has(group) ? undefined : group
+    const heading = group !== undefined && this.files.get(group) === minFileNames - 1 ? group : undefined
     return {
       tokens: estimateText(own) - 0.4 + (heading === undefined ? 0 : estimateText(heading) + 2),
       chars: own.length + 1 + (heading === undefined ? 0 : heading.length + 6)
@@ -289,10 +291,7 @@ class IndexDraft {
     }
     this.names[place] = { name, file: group }
     this.places.set(name, place)
-    if (group !== undefined && !this.files.has(group)) {
-      this.files.add(group)
-      for (const other of namesIn(group)) this.show(other, undefined)
-    }
+    if (group !== undefined) this.files.set(group, (this.files.get(group) ?? 0) + 1)
     const parent = parentOf(name)
     if (parent !== "") this.parents.add(`${group} ${parent}`)
   }

@@ -137,6 +137,8 @@ export const rankedNames = (
 const indexKey = "names"
 const heading = namesHeading.slice(2)
 const elsewhere = "elsewhere"
+/** A file with fewer names has no line of its own. */
+export const minFileNames = 3
 
 /** Whether an item of an earlier snapshot is its index. */
 export const isIndex = ({ text }: SnapshotItem): boolean =>
@@ -179,11 +181,11 @@ export const indexItems = (names: ReadonlyArray<IndexedName>): ReadonlyArray<Sna
     if (group === undefined) groups.set(file, [name])
     else group.push(name)
   }
-  const rest = groups.get(elsewhere)
-  groups.delete(elsewhere)
   const lineOf = (file: string, group: ReadonlyArray<string>) => `${file}: ${byParent(group).join(" ")}`
-  const lines = [...groups].map(([file, group]) => lineOf(file, group))
-  return [statement(indexKey, heading, rest === undefined ? lines : [...lines, lineOf(elsewhere, rest)])]
+  const isOwn = (file: string): boolean => file !== elsewhere && (groups.get(file)?.length ?? 0) >= minFileNames
+  const lines = [...groups].flatMap(([file, group]) => (isOwn(file) ? [lineOf(file, group)] : []))
+  const rest = names.flatMap(({ file = elsewhere, name }) => (isOwn(file) ? [] : [name]))
+  return [statement(indexKey, heading, rest.length === 0 ? lines : [...lines, lineOf(elsewhere, rest)])]
 }
 
 /** Returns the names of a text, and what they show besides: a path its folders and its file, a field its own name. */
@@ -193,8 +195,10 @@ export const namesIn = (text: string): ReadonlySet<string> => {
     names.add(name)
     const separator = name.includes("\\") ? "\\" : name.includes("/") ? "/" : "."
     const pieces = name.split(separator)
-    for (let at = 1; at < pieces.length; at += 1) names.add(pieces.slice(0, at).join(separator))
-    names.add(pieces.at(-1) ?? name)
+    for (let at = 1; at < pieces.length; at += 1) {
+      names.add(pieces.slice(0, at).join(separator))
+      names.add(pieces.slice(at).join(separator))
+    }
   }
   return names
 }
