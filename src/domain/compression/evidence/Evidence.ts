@@ -251,7 +251,7 @@ const gatherCall = (
   const { declared, recent, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
-    if (name !== tool) declared.add(name)
+    declared.add(name)
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
   const { actions, failed, isRefused, subject } = gatherState(state, entry, call, answer)
@@ -409,7 +409,6 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): nu
   let file: string | undefined
   let read = 0
   if (isCall(part)) {
-    countUse(weights, part.functionCall.name, { amount: 1 })
     const answer = answerOf(index, at)
     file = gatherCall(state, entry, index, part, answer)
     if (answer !== undefined && file !== undefined) shownFiles.set(answer.part, file)

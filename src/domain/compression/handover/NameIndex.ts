@@ -108,7 +108,7 @@ export const rankedNames = (
     const name =
       kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
     // Handles and section tags come from earlier snapshots and are no names.
-    if (isHandle(name) || isSectionName(name)) continue
+    if (isHandle(name) || isSectionName(name) || name === cwd) continue
     // Skip members of a library's module (`fmt.Errorf`); a member of a variable (`err.Code`) may be the project's.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
     // `entry.Type` is a member where it stood in a file; in prose it is the end of a sentence and the beginning of the next.
