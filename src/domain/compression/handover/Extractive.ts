@@ -25,10 +25,8 @@ import {
 import { choiceText, focusSides } from "./FocusQuestion.ts"
 import {
   type IndexedName,
-  indexedNames,
   indexItems,
   minFileNames,
-  isStillTelling,
   namesIn,
   parentOf,
   rankedNames,
@@ -146,7 +144,9 @@ export function* composeSnapshot(
     for (const name of namesIn(kept)) inTail.add(name)
     yield kept.length * 8
   }
-  const candidates = withEarlierNames(material.names.slice(0, options.budget * 4), evidence)
+  const candidates = material.names
+    .slice(0, options.budget * 4)
+    .map((name) => ({ name, file: evidence.anchors.get(name)?.file }))
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
   // The sections get the tokens that the index did not need.
   const left = options.budget - snapshotTokens(first.snapshot)
@@ -250,16 +250,15 @@ interface IndexedSnapshot {
 
 /** An index that is being written. */
 class IndexDraft {
-  readonly names: Array<IndexedName | undefined> = []
+  readonly names: Array<IndexedName> = []
   readonly shown: Set<string>
   /** Tokens that are left. */
   left: number
   /** Characters that are left. */
   room: number
-  private readonly places = new Map<string, number>()
   /** How many names each file has. */
   private readonly files = new Map<string, number>()
-  /** Folders that a path of a group stands in: another one adds its last segment. */
+  /** Folders that a path of a file's group stands in: another one adds its last segment. */
   private readonly parents = new Set<string>()
 
   constructor(text: string, shown: ReadonlySet<string>, budget: number) {
@@ -269,43 +268,26 @@ class IndexDraft {
     this.room = text.length * (2 / 3) - 60
   }
 
-  /** Names in a row share their rounding; the name with which a file gets a line of its own brings the file's name. */
-  cost(name: string, group: string | undefined) {
+  /** Adds a name where it fits. Tells whether it had the tokens. */
+  add({ file, name }: IndexedName): boolean {
     const parent = parentOf(name)
-    const own = this.parents.has(`${group} ${parent}`) ? name.slice(parent.length) : name
-    const heading = group !== undefined && this.files.get(group) === minFileNames - 1 ? group : undefined
-    return {
-      tokens: estimateText(own) - 0.4 + (heading === undefined ? 0 : estimateText(heading) + 2),
-      chars: own.length + 1 + (heading === undefined ? 0 : heading.length + 6)
-    }
-  }
-
-  add(candidate: IndexedName, group: string | undefined, { chars, tokens }: ReturnType<IndexDraft["cost"]>): void {
-    const { name } = candidate
+    const folder = `${file} ${parent}`
+    const own = this.parents.has(folder) ? name.slice(parent.length) : name
+    const count = file === undefined ? 0 : (this.files.get(file) ?? 0) + 1
+    // The name with which a file gets a line of its own brings the file's name.
+    const heading = count === minFileNames ? (file ?? "") : ""
+    // Names in a row share their rounding.
+    const tokens = estimateText(own) - 0.4 + (heading === "" ? 0 : estimateText(heading) + 2)
+    const chars = own.length + 1 + (heading === "" ? 0 : heading.length + 6)
+    if (tokens > this.left) return false
+    if (chars > this.room) return true
     this.room -= chars
     this.left -= tokens
-    let place = this.names.length
-    for (const other of namesShownBy(candidate)) {
-      // A folder is shown by a file in it, which takes its place.
-      place = Math.min(place, this.show(other, name) ?? place)
-    }
-    this.names[place] = { name, file: group }
-    this.places.set(name, place)
-    if (group !== undefined) this.files.set(group, (this.files.get(group) ?? 0) + 1)
-    const parent = parentOf(name)
-    if (parent !== "") this.parents.add(`${group} ${parent}`)
-  }
-
-  /** Notes that a name is shown by another one, and returns the place that it had by itself. */
-  private show(other: string, by: string | undefined): number | undefined {
-    this.shown.add(other)
-    const at = other === by ? undefined : this.places.get(other)
-    if (at === undefined) return undefined
-    this.places.delete(other)
-    this.room += other.length + 1
-    this.left += estimateText(other) - 0.4
-    this.names[at] = undefined
-    return at
+    this.names.push({ name, file })
+    for (const other of namesIn(name)) this.shown.add(other)
+    if (file !== undefined) this.files.set(file, count)
+    if (parent !== "") this.parents.add(folder)
+    return true
   }
 }
 
@@ -321,24 +303,15 @@ function* withIndex(
   const whole = writtenOut(text)
   const index = new IndexDraft(text, namesIn(whole), budget)
   let misses = 0
-  for (const candidate of candidates) {
-    const { file, name } = candidate
-    if (index.left < 3 || index.room < 8) break
+  for (const { file, name } of candidates) {
+    if (index.left < 3 || index.room < 8 || misses > maxMisfits) break
     if (index.shown.has(name) || inTail.has(name)) continue
     // A file needs no line for its own name.
     const group = file === undefined || file === name ? undefined : shortest(file, whole)
-    const cost = index.cost(name, group)
-    if (cost.tokens > index.left) misses += 1
-    if (misses > maxMisfits) break
-    if (cost.tokens > index.left || cost.chars > index.room) continue
-    index.add(candidate, group, cost)
+    if (!index.add({ name, file: group })) misses += 1
     yield 2_000
   }
-  return shrunkIndex(
-    snapshot,
-    index.names.filter((each) => each !== undefined),
-    budget
-  )
+  return shrunkIndex(snapshot, index.names, budget)
 }
 
 /** Number of anchors, highest weight first, that an audit checks. */
@@ -364,35 +337,10 @@ function* audited(
   return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
 }
 
-/** By candidate: an index is written twice where the first leaves room. */
-const shownNames = new WeakMap<IndexedName, ReadonlyArray<string>>()
-
-/** Returns the names that a name in the index shows, itself among them. */
-const namesShownBy = (candidate: IndexedName): ReadonlyArray<string> => {
-  const names = shownNames.get(candidate) ?? [...namesIn(candidate.name)]
-  shownNames.set(candidate, names)
-  return names
-}
-
 /** A file that the text names is known by its last segment. */
 const shortest = (file: string, text: string): string => {
   const name = file.slice(file.lastIndexOf("/") + 1)
   return text.includes(file) && name.length > 4 ? name : file
-}
-
-/** Returns the candidates by rank, with a name of the earlier index after every second one: it was worth indexing before. */
-const withEarlierNames = (candidates: ReadonlyArray<string>, evidence: Evidence): ReadonlyArray<IndexedName> => {
-  const earlier = indexedNames(evidence.previous).filter(({ name }) => isStillTelling(name, evidence.declared))
-  const place = (name: string): IndexedName => ({ name, file: evidence.anchors.get(name)?.file })
-  if (earlier.length === 0) return candidates.map(place)
-  const merged = new Map<string, IndexedName>()
-  for (let i = 0; i < Math.max(candidates.length, earlier.length); i += 1) {
-    const name = candidates[i]
-    const old = earlier[Math.floor(i / 2)]
-    if (name !== undefined) merged.set(name, place(name))
-    if (old !== undefined && i % 2 === 0 && !merged.has(old.name)) merged.set(old.name, old)
-  }
-  return [...merged.values()]
 }
 
 /** Returns the snapshot with as many of the names as its budget allows. */

@@ -2,10 +2,10 @@ import { isHandle } from "../../content/Handle.ts"
 import { BoundedMap } from "../../text/BoundedMap.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
-import { type AnchorKind, anchorKindOf, anchorsOf } from "../Anchors.ts"
+import { type AnchorKind, anchorsOf } from "../Anchors.ts"
 import type { Evidence } from "../evidence/Evidence.ts"
 import { isStandardName, ownName } from "../evidence/StandardNames.ts"
-import { isSectionName, type Snapshot, type SnapshotItem, statement } from "../Snapshot.ts"
+import { isSectionName, type SnapshotItem, statement } from "../Snapshot.ts"
 import { namesHeading } from "../SnapshotShorthand.ts"
 
 /** The index of a snapshot: names that the agent is likely to need again, grouped by the file in which they stand. */
@@ -79,12 +79,6 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
   return !/^[\d_.,:/-]+$/.test(name)
 }
 
-/** Whether a name of an earlier index still tells something: older snapshots listed numbers and tags too. */
-export const isStillTelling = (name: string, declared: ReadonlySet<string>): boolean => {
-  const kind = anchorKindOf(name)
-  return kind !== undefined && isTelling(name, kind, true, declared)
-}
-
 /** Fitted on recorded conversations: the weight by kind. */
 const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
 
@@ -143,21 +137,6 @@ export const minFileNames = 3
 /** Whether an item of an earlier snapshot is its index. */
 export const isIndex = ({ text }: SnapshotItem): boolean =>
   text.startsWith(namesHeading) || /^- names (?:used|shown by tools)/.test(text)
-
-/** Returns the names in the index of an earlier snapshot. */
-export const indexedNames = (snapshot: Snapshot | undefined): ReadonlyArray<IndexedName> =>
-  (snapshot?.key_knowledge ?? []).filter(isIndex).flatMap(({ text }) =>
-    text
-      .split("\n")
-      .slice(text.startsWith(namesHeading) ? 1 : 0)
-      .flatMap((group) => {
-        const [, file = "", names = ""] = /^\s*(?:- )?([^:]+): (.*)$/.exec(group) ?? []
-        return names
-          .split(" ")
-          .filter((name) => name !== "")
-          .map((name) => ({ name, file: file === elsewhere || file.startsWith("names ") ? undefined : file }))
-      })
-  )
 
 /** Returns the folder of a path, with its slash; empty for any other name. */
 export const parentOf = (name: string): string => (name.includes(":") ? "" : name.slice(0, name.lastIndexOf("/") + 1))
