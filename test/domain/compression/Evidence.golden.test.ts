@@ -9,7 +9,6 @@ import { isLook } from "../../../src/domain/compression/evidence/ReadOnlyCommand
 import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
-import { indexedNames } from "../../../src/domain/compression/handover/NameIndex.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -27,6 +26,7 @@ import * as MemoryTempStore from "../../../src/layers/testing/MemoryTempStore.ts
 import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
 import { load } from "../../../src/services/transcripts/Transcripts.ts"
 import { entryOf } from "../../support/entries.ts"
+import { indexedNames } from "../../support/indexedNames.ts"
 import { assert, describe, expect, it, layer } from "../../support/vitest.ts"
 
 /**

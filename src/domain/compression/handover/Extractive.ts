@@ -23,15 +23,7 @@ import {
   fullScale
 } from "./Budget.ts"
 import { choiceText, focusSides } from "./FocusQuestion.ts"
-import {
-  type IndexedName,
-  indexItems,
-  minFileNames,
-  namesIn,
-  parentOf,
-  rankedNames,
-  seenPaths
-} from "./NameIndex.ts"
+import { type IndexedName, indexItems, minFileNames, namesIn, parentOf, rankedNames, seenPaths } from "./NameIndex.ts"
 import { sectionWriter } from "./Sections.ts"
 import { minTokensForAll } from "./UserMessages.ts"
 import { clippedStatements, mergeWritten } from "./WrittenSections.ts"
@@ -308,8 +300,9 @@ function* withIndex(
     if (index.shown.has(name) || inTail.has(name)) continue
     // A file needs no line for its own name.
     const group = file === undefined || file === name ? undefined : shortest(file, whole)
+    const { length } = index.names
     if (!index.add({ name, file: group })) misses += 1
-    yield 2_000
+    if (index.names.length > length) yield 2_000
   }
   return shrunkIndex(snapshot, index.names, budget)
 }

@@ -3,7 +3,7 @@ import { Arbitrary, Schema } from "effect"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import type { ExtractOptions } from "../../../../src/domain/compression/handover/Budget.ts"
 import { composeSnapshot } from "../../../../src/domain/compression/handover/Extractive.ts"
-import { indexedNames, isIndex } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { isIndex } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import {
   isSnapshot,
   parseSnapshot,
@@ -17,6 +17,7 @@ import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { estimateText } from "../../../../src/domain/tokens/Tokens.ts"
 import { entriesOf } from "../../../support/entries.ts"
 import { extractSnapshot } from "../../../support/extractSnapshot.ts"
+import { indexedNames } from "../../../support/indexedNames.ts"
 import { runsOf, sizeOf } from "../../../support/runs.ts"
 
 const extract = (contents: ReadonlyArray<Content>, options: Partial<ExtractOptions> = {}) =>

@@ -1,10 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
-import { indexedNames, indexItems, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { indexItems, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf } from "../../../support/entries.ts"
 import { extractSnapshot } from "../../../support/extractSnapshot.ts"
+import { indexedNames } from "../../../support/indexedNames.ts"
 
 const ranked = (...contents: ReadonlyArray<Content>) =>
   rankedNames(Work.runSync(gatherEvidence(entriesOf(contents))), () => false)
@@ -70,7 +71,7 @@ describe("the index", () => {
     for (const { file, name } of indexedNames(snapshot)) assert.notStrictEqual(file, name)
   })
 
-  it("has a line for each file, with the paths of a folder side by side, and names of no file last", () => {
+  it("has a line for each file of three names, with the paths of a folder side by side, and names of no file last", () => {
     assert.deepStrictEqual(indexItems([]), [])
     const [item, ...others] = indexItems([
       { file: undefined, name: "lib/a.ts" },
@@ -79,6 +80,7 @@ describe("the index", () => {
       { file: "two.ts", name: "readInput" },
       { file: undefined, name: "src/b.ts" },
       { file: "one.ts", name: "Parser" },
+      { file: "one.ts", name: "parseAll" },
       { file: undefined, name: "lib/c.ts" }
     ])
     assert.deepStrictEqual(others, [])
@@ -87,7 +89,7 @@ describe("the index", () => {
         .split("\n")
         .slice(1)
         .map((line) => line.trim()),
-      ["one.ts: parseInput Parser", "two.ts: readInput", "elsewhere: lib/a.ts lib/c.ts x:y/z src/b.ts"]
+      ["one.ts: parseInput Parser parseAll", "elsewhere: lib/a.ts lib/c.ts x:y/z readInput src/b.ts"]
     )
   })
 })
