@@ -1,5 +1,8 @@
 import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
+import { text } from "../../domain/content/Content.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
+import type { Entry } from "../../domain/conversation/Conversation.ts"
+import { withoutChanges } from "../../domain/prompt/EnvironmentChange.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
@@ -351,11 +354,28 @@ export const storing = (
     )
 })
 
+/** A message without what it says of the folders of this machine. */
+const withoutFolder = (entry: Entry): Entry => {
+  const plain = withoutChanges(entry.content.parts[0]?.text ?? "")
+  return plain === undefined ? entry : { ...entry, content: { ...entry.content, parts: [text(plain)] } }
+}
+
 /** What clients get of an event: not in which folders of this machine its agent works. */
 const withoutFolders = (event: SessionEvent): ReadonlyArray<SessionEvent> => {
-  if (event._tag !== "Started") return event._tag === "EnvironmentSent" ? [] : [event]
-  const { cwd: _cwd, ...started } = event
-  return [started]
+  switch (event._tag) {
+    case "Started": {
+      const { cwd: _cwd, ...started } = event
+      return [started]
+    }
+    case "EnvironmentSent":
+      return []
+    case "Appended":
+      return [{ ...event, entry: withoutFolder(event.entry) }]
+    case "Answered":
+      return event.attached === undefined ? [event] : [{ ...event, attached: event.attached.map(withoutFolder) }]
+    default:
+      return [event]
+  }
 }
 
 /** The lines of an export. The tenant `local` is the user of this machine, and gets everything. */

@@ -1,0 +1,32 @@
+import { text } from "../../../src/domain/content/Content.ts"
+import { environmentChange } from "../../../src/domain/prompt/EnvironmentChange.ts"
+import { applyEvents, emptySession, type SessionEvent } from "../../../src/domain/session/Session.ts"
+import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
+import { exportedLines } from "../../../src/services/serve/StoredSessions.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+describe("an export of a session", () => {
+  it.effect("names no folder of the server, but to the user of the machine", function* () {
+    const folder = "/srv/tenants/acme"
+    const environment = (name: string) => `Contents of ${folder} (… marks entries that are not shown):\n  ${name}`
+    const change = environmentChange(environment("a.txt"), environment("b.txt")) ?? ""
+    assert.include(change, folder)
+    const entryOf = (at: number, words: string) => {
+      const event = appended(at, text(words))
+      return event._tag === "Appended" ? event.entry : assert.fail("no entry")
+    }
+    const events: ReadonlyArray<SessionEvent> = [
+      { ...started("one"), cwd: folder },
+      { _tag: "EnvironmentSent", at: 0, text: environment("a.txt"), opens: true },
+      { _tag: "Answered", message: entryOf(1, "Hello"), attached: [entryOf(2, change)], answer: entryOf(3, "Yes.") },
+      { _tag: "Appended", entry: entryOf(4, change) },
+      { _tag: "Appended", entry: entryOf(5, "The end.") }
+    ]
+    const lines = yield* exportedLines("acme", "palimpsest", events)
+    assert.isFalse(lines.some((line) => line.includes(folder)))
+    for (const words of ["Hello", "Yes.", "The end.", "has changed"]) assert.include(lines.join("\n"), words)
+    assert.strictEqual(applyEvents(emptySession, events).conversation.next, 6)
+    const own = yield* exportedLines("local", "palimpsest", events)
+    assert.strictEqual(own.join("\n").split(folder).length - 1, 6)
+  })
+})
