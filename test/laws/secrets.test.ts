@@ -285,7 +285,9 @@ describe("secrets", () => {
       assert.notInclude(shown, "written by a model")
       const plain = yield* snapshotWith("", asked)
       assert.strictEqual(shown.split("h_").length, plain.split("h_").length)
-      assert.deepStrictEqual(shown.match(/<\/?[a-z_]+/g), plain.match(/<\/?[a-z_]+/g))
+      // The name of a value may be the only one that is listed.
+      const markup = /<\/?(?!key_knowledge)[a-z_]+/g
+      assert.deepStrictEqual(shown.match(markup), plain.match(markup))
     })
   }
 
