@@ -33,9 +33,13 @@ const unfinished = /^Command (?:(?:is )?running in background|moved to backgroun
 const edgesOf = (text: string): string =>
   text.length > 2_000 ? `${text.slice(0, 1_000)}\n${text.slice(-1_000)}` : text
 
+/** How an answer begins that states an exit code: what it printed may quote the sentences above. */
+const ended = /^(?:Exit code -?\d|(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code)/
+
 /** Returns the id under which the agent asks for the end of a command that runs on. */
 export const runningId = (answer: Part | undefined): string | undefined => {
   const edges = edgesOf(answerText(answer))
+  if (ended.test(edges)) return undefined
   return running.map((form) => form.exec(edges)?.[1]).find((id) => id !== undefined)
 }
 

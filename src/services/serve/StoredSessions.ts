@@ -106,11 +106,11 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
     runtimes,
     limiter: yield* TenantLimiter,
     model,
-    totals: yield* Cache.make({
-      capacity: maxTotals,
-      lookup: ({ id, settings, tenant }: Summed) =>
-        Effect.map(load({ runtimes }, tenant, id), ({ events, session }) => ledgerTotals(session, events, settings))
-    }),
+    totals: yield* Cache.makeWith(
+      ({ id, settings, tenant }: Summed) =>
+        Effect.map(load({ runtimes }, tenant, id), ({ events, session }) => ledgerTotals(session, events, settings)),
+      { capacity: maxTotals, timeToLive: (read) => (Exit.isSuccess(read) ? Duration.infinity : Duration.zero) }
+    ),
     lists: yield* Cache.makeWith(listed, {
       capacity: maxLists,
       timeToLive: (read) => (Exit.isSuccess(read) ? listLifetime : Duration.zero)

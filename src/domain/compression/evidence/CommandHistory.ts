@@ -126,6 +126,7 @@ export const recordRun = (
   }
   if (ok === false) recordFailure(history, entry, command, output)
   else if (ok === true) resolveFailures(history, command)
+  forgetBackground(history, command)
   const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
 }
@@ -190,6 +191,11 @@ export const recordFileChange = ({ failing }: CommandHistory, path: string): voi
   for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
+/** Forgets earlier runs of a command in the background: what is told of them later says nothing about the last run. */
+const forgetBackground = ({ background }: CommandHistory, command: string): void => {
+  for (const [id, known] of background) if (known === command) background.delete(id)
+}
+
 /** How a background command ended. */
 interface BackgroundEnd {
   readonly exit: number
@@ -244,6 +250,7 @@ export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, cal
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
   if (command === undefined || ended === undefined) return false
   endBackground(history, command, ended, entry, answer.handle)
+  forgetBackground(history, command)
   return true
 }
 
@@ -252,7 +259,9 @@ export const recordNotifiedEnds = (history: CommandHistory, entry: EntryId, text
   if (history.background.size === 0) return
   for (const { exit, id, summary } of endedCommands(text)) {
     const command = history.background.get(id)
-    if (command !== undefined) endBackground(history, command, { exit, output: exit === 0 ? "" : summary }, entry)
+    if (command === undefined) continue
+    endBackground(history, command, { exit, output: exit === 0 ? "" : summary }, entry)
+    history.background.delete(id)
   }
 }
 

@@ -335,8 +335,8 @@ const splitAtResults = ({ _tag, lines }: Exclude<ChainSegment, Compaction>): Rea
     for (const block of message?.blocks ?? []) {
       const role = isOpenAnswer(block) ? "user" : "model"
       if (runs.at(-1)?.[0]?.message?.role !== role) runs.push([])
-      const own =
-        role === "user" ? { model: undefined, usage: undefined } : { usage: runs.length === 1 ? usage : undefined }
+      const isFirst = runs.slice(0, -1).every(([first]) => first?.message?.role === "user")
+      const own = role === "user" ? { model: undefined, usage: undefined } : { usage: isFirst ? usage : undefined }
       runs.at(-1)?.push({ ...line, message: message && { ...message, role, blocks: [block], ...own } })
     }
   }

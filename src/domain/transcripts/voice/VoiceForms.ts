@@ -65,7 +65,8 @@ const claude: VoiceForms = {
     { speaker: "agent", opens: /\[(?:Subagent|Cross-session) /iy, until: "next element" },
     {
       speaker: "agent",
-      opens: /(?:Another Claude session|A peer session|The coordinator) sent a message/iy,
+      opens:
+        /(?:Another Claude session sent a message|(?:A peer session|The coordinator) sent a message while you were working:)/iy,
       until: "next element"
     },
     { speaker: "program", opens: /The \S+ plugin sent a message:/iy },
@@ -107,14 +108,16 @@ const codex: VoiceForms = {
     { speaker: "program", opens: /# AGENTS\.md instructions/iy, until: /<\/INSTRUCTIONS>/i },
     {
       speaker: "program",
+      // Users write such headings, too: the agent's come before the user's request.
       opens:
-        /# (?:Context from my IDE setup|Files mentioned by the user|In app browser|Selected text|Review findings):/iy,
+        /# (?:Context from my IDE setup:|(?:Files mentioned by the user|In app browser|Selected text|Review findings):(?=[^]*\n## My request))/iy,
       until: /^## My request(?: for Codex)?:?[^\n]*$/im
     },
     { speaker: "program", opens: /## My request(?: for Codex)?:[ \t]*$/imy, until: /$/m },
     {
       speaker: "program",
-      opens: /Warning: (?:\w+ was requested via|The maximum number of (?:unified )?exec processes)/y
+      opens: /Warning: (?:apply_patch was requested via|The maximum number of (?:unified )?exec processes)/y,
+      until: /$/m
     },
     { speaker: "program", opens: /Another language model started to solve this problem/iy },
     { speaker: "agent", opens: /Message Type: (?:NEW_TASK|MESSAGE|FINAL_ANSWER)\nTask name: /y }
