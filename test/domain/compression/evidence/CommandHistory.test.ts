@@ -64,12 +64,11 @@ describe("commands", () => {
     const told = (name: "task" | "shell", id: string, summary: string) =>
       `<${name === "task" ? name : "bash"}-notification>\n<${name}-id>${id}</${name}-id>\n<summary>${summary}</summary>\n` +
       `</${name === "task" ? name : "bash"}-notification>`
-    const checksAfter = (text: string) => {
-      const calls = [begun("npm test", "b1"), begun("npx tsc --noEmit", "b2")].flatMap(([name, args, answer], at) => [
-        model(call(name, args, `c${at}`)),
-        user(response(name, answer, `c${at}`))
-      ])
-      const entries = [...entriesOf(calls), entryOf(9, user({ text }), { author: "program" })]
+    const checksAfter = (text: string, later: ReadonlyArray<Call> = []) => {
+      const calls = [begun("npm test", "b1"), begun("npx tsc --noEmit", "b2"), ...later].flatMap(
+        ([name, args, answer], at) => [model(call(name, args, `c${at}`)), user(response(name, answer, `c${at}`))]
+      )
+      const entries = [...entriesOf(calls), entryOf(calls.length + 1, user({ text }), { author: "program" })]
       const { checks } = runSync(gatherEvidence(entries))
       return Object.fromEntries([...checks].map(([kind, { ok }]) => [kind, ok]))
     }
@@ -80,7 +79,7 @@ describe("commands", () => {
         told("task", "b1", 'Background command "Test" failed with exit code 2'),
         told("shell", "b2", 'Background command "Types" failed with exit code 1.'),
         told("task", "b1", 'Background command "Test" was stopped')
-      ].map(checksAfter),
+      ].map((text) => checksAfter(text)),
       [
         { tests: true, types: undefined },
         { tests: false, types: undefined },
@@ -88,6 +87,16 @@ describe("commands", () => {
         { tests: undefined, types: undefined }
       ]
     )
+    // A later run, and an end that was asked for, say more than a notification of the first.
+    for (const later of [ran("npm test", "3 passed"), ended("b1", 0, "3 passed")]) {
+      const late = told("task", "b1", 'Background command "Test" failed with exit code 2')
+      assert.deepStrictEqual(checksAfter(late, [later]), { tests: true, types: undefined })
+    }
+  })
+
+  it("that print how a command runs on have ended with their exit code", () => {
+    const { commands } = evidenceOf(failed("npm test", "no\nCommand running in background with ID: b9"))
+    assert.strictEqual(commands.get("npm test")?.exit, 1)
   })
 
   it("that fail in the background are the failures, not the calls that ask for their end", () => {

@@ -33,6 +33,10 @@ const own: ReadonlyArray<readonly [name: string, written: string]> = [
   ["words in the middle", "It says: Stop hook feedback: never mind. Why?"],
   ["other elements", "<div>Never remove this div.</div>"],
   ["an image of a feed", "The feed has\n<image>a.png</image>\nand should have two."],
+  ["findings of their own", "# Review findings:\n1. The schema changed.\n\nFix it, and never touch the schema."],
+  ["a text that they selected", "# Selected text:\nconst a = 1\n\nWhat does it do?"],
+  ["a sentence about a coordinator", "The coordinator sent a message to the queue twice; why?"],
+  ["a warning of a build", "Warning: fetch was requested via proxy. Why?"],
   ["a title and a warning", "# Selected files:\nWarning: never delete them.\n\n## My wishes\nKeep it."],
   ["a line that is longer than any tag", `${"x".repeat(10_000)} <system-reminder`]
 ]
