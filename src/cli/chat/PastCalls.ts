@@ -48,13 +48,15 @@ const maxMessages = 30
 /** Whether the user typed a message: the others hold responses of tools. */
 export const isTyped = ({ parts, role }: Content): boolean => role === "user" && !parts.some(isResponse)
 
-/** The last turns of a conversation, and how many messages of these are not shown. */
+/** The last turns of a conversation, with the prompt of the last one, and how many messages of these are not shown. */
 export const lastTurns = (
   all: ReadonlyArray<Content>
 ): { readonly shown: ReadonlyArray<Content>; readonly skipped: number } => {
-  const from = all.flatMap((content, index) => (isTyped(content) ? [index] : [])).at(-maxTurns) ?? 0
+  const typed = all.flatMap((content, index) => (isTyped(content) ? [index] : []))
+  const from = typed.at(-maxTurns) ?? 0
   const skipped = Math.max(0, all.length - from - maxMessages)
-  return { shown: all.slice(from + skipped), skipped }
+  const prompt = all.slice(0, from + skipped).slice(typed.at(-1) ?? all.length, (typed.at(-1) ?? 0) + 1)
+  return { shown: [...prompt, ...all.slice(from + skipped)], skipped: skipped - prompt.length }
 }
 
 /** The line of a call: its title, and why it failed. */

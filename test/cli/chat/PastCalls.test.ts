@@ -37,6 +37,7 @@ describe("the end of a resumed conversation", () => {
 
   it("has no more than 30 messages of a long turn", () => {
     const all = [user("1"), ...Array.from({ length: 40 }, (_, at) => model(`${at}`))]
-    assert.deepStrictEqual(lastTurns(all), { shown: all.slice(11), skipped: 11 })
+    assert.deepStrictEqual(lastTurns(all), { shown: [...all.slice(0, 1), ...all.slice(11)], skipped: 10 })
+    assert.deepStrictEqual(lastTurns(all.slice(1)), { shown: all.slice(11), skipped: 10 })
   })
 })
