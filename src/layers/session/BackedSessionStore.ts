@@ -268,6 +268,14 @@ const openSession = Effect.fnUntraced(function* (backing: Backing, id: string, t
   return { session: state.session, complete: state.complete, torn: 0, log }
 })
 
+/** Reads a whole session. One that is deleted meanwhile is missing, and not damaged. */
+const eventsOf = (backing: Backing, id: string) => {
+  const read = readEvents(sourceOf(backing, id))
+  return Effect.catchReason(read, "SessionStoreError", "SessionCorrupt", () =>
+    Effect.flatMap(backing.list(id), ({ length }) => (length === 0 ? Effect.fail(notFound(id)) : read))
+  )
+}
+
 const make = (backing: Backing): SessionStore["Service"] => {
   const rows = (id?: string) =>
     Effect.map(backing.list(id), (found) =>
@@ -301,16 +309,7 @@ const make = (backing: Backing): SessionStore["Service"] => {
         })
       )
     ),
-    events: Effect.fn("SessionStore.events")((id) => {
-      const read = readEvents(sourceOf(backing, id))
-      // A session that is deleted meanwhile is missing, and not damaged.
-      return withValidId(
-        id,
-        Effect.catchReason(read, "SessionStoreError", "SessionCorrupt", () =>
-          Effect.flatMap(backing.list(id), ({ length }) => (length === 0 ? Effect.fail(notFound(id)) : read))
-        )
-      )
-    }),
+    events: Effect.fn("SessionStore.events")((id) => withValidId(id, eventsOf(backing, id))),
     open: Effect.fn("SessionStore.open")((id, options) =>
       withValidId(id, allOrNothing(openSession(backing, id, options?.takeOver ?? false)))
     ),
