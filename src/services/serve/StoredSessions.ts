@@ -354,10 +354,11 @@ export const storing = (
     )
 })
 
-/** A message without what it says of the folders of this machine. */
+/** A message of the program without what it says of the folders of this machine. */
 const withoutFolder = (entry: Entry): Entry => {
-  const plain = withoutChanges(entry.content.parts[0]?.text ?? "")
-  return plain === undefined ? entry : { ...entry, content: { ...entry.content, parts: [text(plain)] } }
+  const [first, ...rest] = entry.content.parts
+  const plain = entry.author === "program" ? withoutChanges(first?.text ?? "") : undefined
+  return plain === undefined ? entry : { ...entry, content: { ...entry.content, parts: [text(plain), ...rest] } }
 }
 
 /** What clients get of an event: not in which folders of this machine its agent works. */

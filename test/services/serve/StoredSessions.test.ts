@@ -15,11 +15,12 @@ describe("an export of a session", () => {
       const event = appended(at, text(words))
       return event._tag === "Appended" ? event.entry : assert.fail("no entry")
     }
+    const told = (at: number) => ({ ...entryOf(at, change), author: "program" as const })
     const events: ReadonlyArray<SessionEvent> = [
       { ...started("one"), cwd: folder },
       { _tag: "EnvironmentSent", at: 0, text: environment("a.txt"), opens: true },
-      { _tag: "Answered", message: entryOf(1, "Hello"), attached: [entryOf(2, change)], answer: entryOf(3, "Yes.") },
-      { _tag: "Appended", entry: entryOf(4, change) },
+      { _tag: "Answered", message: entryOf(1, "Hello"), attached: [told(2)], answer: entryOf(3, "Yes.") },
+      { _tag: "Appended", entry: told(4) },
       { _tag: "Appended", entry: entryOf(5, "The end.") }
     ]
     const lines = yield* exportedLines("acme", "palimpsest", events)
