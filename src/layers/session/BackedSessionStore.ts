@@ -268,13 +268,19 @@ const openSession = Effect.fnUntraced(function* (backing: Backing, id: string, t
   return { session: state.session, complete: state.complete, torn: 0, log }
 })
 
-/** Reads a whole session. One that is deleted meanwhile is missing, and not damaged. */
-const eventsOf = (backing: Backing, id: string) => {
-  const read = readEvents(sourceOf(backing, id))
-  return Effect.catchReason(read, "SessionStoreError", "SessionCorrupt", () =>
-    Effect.flatMap(backing.list(id), ({ length }) => (length === 0 ? Effect.fail(notFound(id)) : read))
-  )
-}
+/**
+ * Reads a whole session, page by page. Another process may delete it meanwhile, and store a new one under its id: then the new one is read, or the
+ * session is missing. Its first line tells.
+ */
+const eventsOf = (backing: Backing, id: string): Effect.Effect<ReadonlyArray<SessionEvent>, SessionStoreError> =>
+  Effect.gen(function* () {
+    const firstLine = Effect.map(backing.read(id, 1, 2), ([line]) => line?.text)
+    const first = yield* firstLine
+    const read = yield* Effect.exit(readEvents(sourceOf(backing, id)))
+    const now = yield* firstLine
+    if (now === undefined) return yield* notFound(id)
+    return yield* now === first ? read : eventsOf(backing, id)
+  })
 
 const make = (backing: Backing): SessionStore["Service"] => {
   const rows = (id?: string) =>

@@ -97,29 +97,33 @@ const storeOver = (backing: Layer.Layer<SessionBacking>) =>
   Effect.flatMap(Layer.build(BackedSessionStore.over(backing)), (context) => Effect.provide(SessionStore, context))
 
 describe("a session that is deleted while it is read", () => {
-  for (const isAnew of [false, true]) {
-    it.effect(isAnew ? "is the one that takes its place" : "is missing, and not damaged", () =>
+  const many = Array.from({ length: 600 }, (_, at) => appended(at + 1, text(`Message ${at}`)))
+  for (const [what, events] of [
+    ["a large part", [appended(1, text("Hello".repeat(2_000)))]],
+    ["its second page", many]
+  ] as const) {
+    it.effect.each([false, true])(`before ${what}, is the one that takes its place (%s), or is missing`, (isAnew) =>
       Effect.gen(function* () {
         const context = yield* Layer.build(Layer.fresh(MemorySessionBacking.make))
         const backing = yield* Effect.provide(SessionBacking, context)
+        const other = yield* storeOver(Layer.succeed(SessionBacking, backing))
         let isDeleted = false
+        const remove = (id: string) =>
+          Effect.gen(function* () {
+            if (isDeleted) return
+            isDeleted = true
+            yield* backing.remove(id)
+            if (isAnew) yield* other.add([{ ...started(id), at: 7 }, ...many.slice(0, 300)])
+          })
         const deletes = Layer.succeed(SessionBacking, {
           ...backing,
-          getBlob: (id, hash) =>
-            Effect.gen(function* () {
-              if (!isDeleted) {
-                isDeleted = true
-                yield* backing.remove(id)
-                if (isAnew) yield* other.add([started(id)])
-              }
-              return yield* backing.getBlob(id, hash)
-            })
+          read: (id, from, to) => Effect.andThen(from > 2 ? remove(id) : Effect.void, backing.read(id, from, to)),
+          getBlob: (id, hash) => Effect.andThen(remove(id), backing.getBlob(id, hash))
         })
-        const other = yield* storeOver(Layer.succeed(SessionBacking, backing))
-        yield* other.add([started("s1"), appended(1, text("Hello".repeat(2_000)))])
+        yield* other.add([started("s1"), ...events])
         const read = yield* Effect.result(Effect.flatMap(storeOver(deletes), (store) => store.events("s1")))
         assert.isTrue(isDeleted)
-        if (isAnew) assert.deepStrictEqual(read, Result.succeed([started("s1")]))
+        if (isAnew) assert.deepStrictEqual(read, Result.succeed(yield* other.events("s1")))
         else assert.strictEqual(Result.isFailure(read) && read.failure.reason._tag, "SessionNotFound")
       }).pipe(Effect.scoped)
     )
