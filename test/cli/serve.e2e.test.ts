@@ -224,17 +224,16 @@ it.live("the container of the manual installs the program, makes its user and th
   assert.deepStrictEqual([line("ENV"), line("VOLUME"), line("EXPOSE")], ["PALIMPSEST_HOME=/data", "/data", "4400"])
 })
 
+const settingsWithToken = JSON.stringify({
+  serve: { tokens: [{ tenant: "acme", hash: hashOf(Redacted.make("a token")) }] }
+})
+
 it.live("the container of the manual starts, and says when it is ready", function* () {
   const manual = yield* manualOf
   const words: ReadonlyArray<string> = JSON.parse(/^CMD (\[.*\])$/m.exec(manual)?.[1] ?? "[]")
   const check = /^HEALTHCHECK CMD (.*)$/m.exec(manual)?.[1] ?? ""
   assert.deepStrictEqual(words.slice(0, 2), ["palimpsest", "serve"])
-  const hash = hashOf(Redacted.make("a token"))
-  const { child, ended, url } = yield* serving(
-    [],
-    words.slice(2),
-    JSON.stringify({ serve: { tokens: [{ tenant: "acme", hash }] } })
-  )
+  const { child, ended, url } = yield* serving([], words.slice(2), settingsWithToken)
   const healthy = (port: string) =>
     Effect.promise(
       () =>
@@ -247,6 +246,24 @@ it.live("the container of the manual starts, and says when it is ready", functio
   assert.strictEqual(yield* Effect.promise(() => ended), 143)
   assert.isFalse(yield* healthy(new URL(url).port))
 })
+
+it.live(
+  "the unit of the manual starts the server, which a reload does not end, and ends as the unit expects",
+  function* () {
+    const manual = yield* manualOf
+    const setting = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(manual)?.[1] ?? ""
+    const [file, command, ...args] = setting("ExecStart").split(" ")
+    assert.deepStrictEqual([file, command], ["/usr/bin/palimpsest", "serve"])
+    assert.strictEqual(setting("Environment"), `PALIMPSEST_HOME=/var/lib/${setting("StateDirectory")}`)
+    const { child, ended, url } = yield* serving([], args, settingsWithToken)
+    const ready = Effect.promise(async () => (await fetch(`${url}/ready`)).status)
+    assert.strictEqual(yield* ready, 200)
+    child.kill("SIGHUP")
+    assert.strictEqual(yield* ready, 200)
+    child.kill("SIGTERM")
+    assert.strictEqual(yield* Effect.promise(() => ended), Number(setting("SuccessExitStatus")))
+  }
+)
 
 it.live("an address that other machines reach needs tokens in the settings, which the command makes", function* () {
   const { status, stderr } = yield* run(["serve", "--host", "0.0.0.0"])
