@@ -93,7 +93,7 @@ const follow = async () => {
   let last = lastEvent
   for (;;) {
     try {
-      const stream = await ask("GET", "/desk/events", undefined, last === null ? {} : { "last-event-id": last })
+      const stream = await ask("GET", "/desk/events", undefined, { "last-event-id": last })
       let text = ""
       for await (const piece of stream.body.pipeThrough(new TextDecoderStream())) {
         const blocks = (text + piece).split("\n\n")

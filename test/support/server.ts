@@ -104,3 +104,21 @@ export const eventsOf = (text: string) =>
       } = JSON.parse(field("data") ?? "null")
       return { id: field("id"), ...data }
     })
+
+/** A stream that is read until an event comes; the rest stays to be read. */
+export const reading = (response: Response) => {
+  const decoder = new TextDecoder()
+  const bytes = response.body?.[Symbol.asyncIterator]()
+  let text = ""
+  const events = () => eventsOf(text)
+  const until = async (tag: string, count = 1) => {
+    for (;;) {
+      const found = events().filter(({ event }) => event._tag === tag)
+      if (found.length >= count) return found
+      const next = await bytes?.next()
+      if (next === undefined || next.done === true) throw new Error(`no ${tag} in: ${text}`)
+      text += decoder.decode(next.value, { stream: true })
+    }
+  }
+  return { events, until }
+}

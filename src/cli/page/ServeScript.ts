@@ -292,7 +292,7 @@ export const serveScript = `
     let last = lastEvent;
     for (let wait = 500; scope === current; wait = Math.min(wait * 2, 8000)) {
       try {
-        const response = await ask("GET", "/" + scope.id + "/events", undefined, { signal: scope.abort.signal, headers: last ? { "last-event-id": last } : {} });
+        const response = await ask("GET", "/" + scope.id + "/events", undefined, { signal: scope.abort.signal, headers: { "last-event-id": last } });
         const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
         let text = "";
         get("connection").textContent = "live";

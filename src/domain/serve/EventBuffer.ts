@@ -43,6 +43,9 @@ export interface NumberedEvent extends ServedEvent {
 /** The id of an event: the name of its buffer, and its number there. */
 export const eventId = (name: string, number: number): string => `${name}.${number}`
 
+/** The id after which the stream of a session begins that has had no events: it continues with all that are kept. */
+export const beforeEvents = "0"
+
 /** Maximum number of events that are kept per session, and maximum characters of their texts. */
 const maxEvents = 4_096
 const maxChars = 4_000_000
@@ -109,6 +112,7 @@ export class EventBuffer {
 
   /** Returns the number in an event id. Undefined for an id from another buffer. */
   numberOf(id: string): number | undefined {
+    if (id === beforeEvents) return 0
     const [name, number = "", ...rest] = id.split(".")
     if (name !== this.name || rest.length > 0 || !/^\d{1,15}$/.test(number)) return undefined
     return Number(number) > this.last ? undefined : Number(number)

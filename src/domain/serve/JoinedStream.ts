@@ -1,3 +1,5 @@
+import { beforeEvents } from "./EventBuffer.ts"
+
 /** The id and type of an event in a stream. */
 interface Numbered {
   readonly id?: string
@@ -47,9 +49,10 @@ export class JoinedStream<E extends Numbered> {
     }
     this.isReset = false
     this.isRecorded = event.id === undefined
-    if (event.id === undefined || last === undefined) {
+    const isFirst = last === undefined || last === beforeEvents
+    if (event.id === undefined || isFirst) {
       this.last = event.id ?? last
-      return isReset || (last !== undefined && !isRecorded) ? [this.reset, event] : [event]
+      return isReset || (!isFirst && !isRecorded) ? [this.reset, event] : [event]
     }
     const [name, number] = partsOf(event.id)
     const [lastName, lastNumber] = partsOf(last)

@@ -1,6 +1,7 @@
 import { Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
+import { beforeEvents } from "../../domain/serve/EventBuffer.ts"
 import { drainSecondsOf } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
@@ -85,7 +86,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
         const session = openedOf(state, tenant, summary.id)
         return StoredSessions.rowOf(summary, session?.running?.message ?? null, session !== undefined)
       },
-      lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent ?? null),
+      lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent ?? beforeEvents),
       accepting: accepting(state),
       branch: (tenant, id, at) =>
         within(state, tenant, id, ({ agent }) =>

@@ -93,7 +93,7 @@ export const SessionView = Schema.Struct({
    * The id of the event after which the stream continues these messages: the last one before a running turn, else the
    * last one.
    */
-  lastEvent: Schema.NullOr(Schema.String),
+  lastEvent: Schema.String,
   /** What clients set for it. */
   record: SessionRecord,
   /** The questions of the turn that wait for an answer. */

@@ -225,7 +225,7 @@ interface Serving {
   /** A session as a list shows it. */
   readonly row: (tenant: string, summary: SessionSummary) => Row
   /** The event after which the stream of a session continues. */
-  readonly lastEvent: (tenant: string, id: string) => Effect.Effect<string | null>
+  readonly lastEvent: (tenant: string, id: string) => Effect.Effect<string>
   /** Fails if the server is stopping. */
   readonly accepting: Effect.Effect<void, ServeError>
   /** Goes back to a message. */

@@ -33,7 +33,7 @@ export interface Journal {
    */
   readonly read: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
   /** The id of the event after which a reader of the stored messages goes on; null when there is none. */
-  readonly last: (tenant: string, id: string) => Effect.Effect<string | null>
+  readonly last: (tenant: string, id: string) => Effect.Effect<string>
   /** Deletes the events of a deleted session, and the messages that the engine keeps for it. */
   readonly forget: (tenant: string, id: string) => Effect.Effect<void, Unavailable>
 }

@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { beforeEvents } from "../../../src/domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../../src/domain/serve/JoinedStream.ts"
 
 interface Event {
@@ -18,6 +19,18 @@ const table: ReadonlyArray<{
   readonly given: ReadonlyArray<Event>
   readonly told: ReadonlyArray<Event>
 }> = [
+  {
+    name: "a client that read a session without events",
+    last: beforeEvents,
+    given: [ping, at("a.1"), at("a.2")],
+    told: [ping, at("a.1"), at("a.2")]
+  },
+  {
+    name: "a client that read a session without events, of which some are missing now",
+    last: beforeEvents,
+    given: [reset, at("a.7"), at("a.8")],
+    told: [reset, at("a.7"), at("a.8")]
+  },
   { name: "one server", given: [ping, at("a.1"), at("a.2")], told: [ping, at("a.1"), at("a.2")] },
   {
     name: "a server that begins anew",

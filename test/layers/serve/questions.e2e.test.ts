@@ -4,7 +4,7 @@ import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
-import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { type eventsOf, newHome, reading, startServer } from "../../support/server.ts"
 import { overEachStore, type TestedStore } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -66,24 +66,6 @@ const serving = <A>(
       return yield* Effect.promise(() => use(server))
     })
   )
-
-/** A stream that is read until an event comes; the rest stays to be read. */
-const reading = (response: Response) => {
-  const decoder = new TextDecoder()
-  const bytes = response.body?.[Symbol.asyncIterator]()
-  let text = ""
-  const events = () => eventsOf(text)
-  const until = async (tag: string, count = 1) => {
-    for (;;) {
-      const found = events().filter(({ event }) => event._tag === tag)
-      if (found.length >= count) return found
-      const next = await bytes?.next()
-      if (next === undefined || next.done === true) throw new Error(`no ${tag} in: ${text}`)
-      text += decoder.decode(next.value, { stream: true })
-    }
-  }
-  return { events, until }
-}
 
 const fieldsOf = (found: ReturnType<typeof eventsOf>[number] | undefined): Readonly<Record<string, unknown>> => ({
   ...found?.event

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
-import { newHome, startServer, tokens } from "../../support/server.ts"
+import { newHome, reading, startServer, tokens } from "../../support/server.ts"
 import { overEachStore } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -41,6 +41,21 @@ overEachStore((store) => {
         await Promise.all(changes.map(async (body) => ask("PATCH", "/v1/sessions/one", { body })))
         const { record } = await json(ask("GET", "/v1/sessions/one"))
         assert.deepStrictEqual(record, Object.assign({}, ...changes))
+      })
+    })
+
+    it.live("a client that reads a new session, and follows it from there, misses no event", function* () {
+      yield* serving(["answered"], async ({ ask }) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        const { lastEvent } = await json(ask("GET", "/v1/sessions/one"))
+        await (await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })).text()
+        const stream = reading(await ask("GET", "/v1/sessions/one/events", { headers: { "last-event-id": lastEvent } }))
+        await stream.until("TurnEnded")
+        const tags = stream.events().map(({ event }) => event._tag)
+        assert.deepStrictEqual(
+          tags.filter((tag) => tag !== "Ping"),
+          ["TurnStarted", "ModelInfo", "Content", "Finished", "TurnEnded"]
+        )
       })
     })
 
