@@ -81,12 +81,10 @@ export interface LogRow extends SessionHead {
   readonly problem: string | undefined
 }
 
-/** One session of the list. */
-interface ListedSession extends LogRow {
-  readonly id: string
-  readonly title: string | undefined
-  readonly bytes: number
-  readonly updatedAt: number
+/** One session of the list: what its files hold, and the state of its log. */
+interface ListedSession {
+  readonly row: CachedRow
+  readonly stamp: FileStamp
 }
 
 /** Reads rows that the catalogue does not hold. */
@@ -279,14 +277,6 @@ interface StaleSession {
   readonly cached: CachedRow | undefined
 }
 
-const listed = ({ id, log, title }: CachedRow, { bytes, updatedAt }: FileStamp): ListedSession => ({
-  ...log,
-  id,
-  title,
-  bytes,
-  updatedAt
-})
-
 /** Reads the row of a session from its files; undefined when the log is gone. */
 const readRow = Effect.fnUntraced(function* ({ source }: Catalogue, { cached, id, log, title }: StaleSession) {
   const row = cached?.mark === log.mark ? cached.log : yield* source.log(id, log)
@@ -368,7 +358,7 @@ export const listSessions = Effect.fnUntraced(function* (
       continue
     }
     rows.push(cached)
-    sessions.push(listed(cached, log))
+    sessions.push({ row: cached, stamp: log })
   }
   let changed = 0
   let obsolete = 0
@@ -378,7 +368,7 @@ export const listSessions = Effect.fnUntraced(function* (
   for (const [index, row] of readAgain.entries()) {
     const session = stale[index]
     if (row === undefined || session === undefined) continue
-    sessions.push(listed(row, session.log))
+    sessions.push({ row, stamp: session.log })
     if (isObsolete(row, session.cached)) obsolete += 1
     if (row.log.problem !== undefined || !isSettled(session.log, now) || !isSettled(session.title, now)) continue
     rows.push(row)

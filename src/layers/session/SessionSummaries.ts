@@ -70,7 +70,7 @@ export const summarize = Effect.fnUntraced(function* (
   ids: ReadonlyArray<string>,
   names: ReadonlySet<string>
 ): Effect.fn.Return<ReadonlyArray<SessionSummary>> {
-  const rows = yield* listSessions(catalogue, ids, names)
+  const sessions = yield* listSessions(catalogue, ids, names)
   const holders = new Map(
     yield* Effect.forEach(
       withEnding(names, ".lock"),
@@ -78,11 +78,15 @@ export const summarize = Effect.fnUntraced(function* (
       { concurrency: lockConcurrency }
     )
   )
-  return rows.map((row) => {
-    const holder = holders.get(row.id)
+  return sessions.map(({ row: { id, log, title }, stamp: { bytes, updatedAt } }) => {
+    const holder = holders.get(id)
     return {
-      ...row,
-      startedAt: row.startedAt ?? row.updatedAt,
+      ...log,
+      id,
+      title,
+      bytes,
+      updatedAt,
+      startedAt: log.startedAt ?? updatedAt,
       holder: holder === undefined ? undefined : { pid: holder.pid, since: holder.since }
     }
   })
