@@ -49,7 +49,7 @@ export const HiddenExchangeJson = fromJson(
 )
 
 /** A message to send. `upTo` is the number of the client's messages that it and the messages before it represent. */
-export interface SentMessage {
+export interface RelayedMessage {
   readonly json: string
   readonly upTo: number
   /** Whether the message ends where one of the client's messages ends. A view can only end there. */
@@ -65,8 +65,8 @@ export const sentMessages = (
   messages: ReadonlyArray<string>,
   from: number,
   hidden: ReadonlyMap<number, HiddenExchange>
-): ReadonlyArray<SentMessage> => {
-  const sent: Array<SentMessage> = []
+): ReadonlyArray<RelayedMessage> => {
+  const sent: Array<RelayedMessage> = []
   const add = (jsons: ReadonlyArray<string>, upTo: number) => {
     for (const [at, json] of jsons.entries()) sent.push({ json, upTo, isEnd: at === jsons.length - 1 })
   }

@@ -110,7 +110,7 @@ const start = Effect.fn("A2aAgent.start")(function* (
 })
 
 /** One message to the agent, and the answer received so far. */
-interface SentMessage {
+interface Delivery {
   readonly agent: A2aAgent
   readonly exchange: Exchange
   readonly received: Ref.Ref<RemoteProgress>
@@ -142,7 +142,7 @@ const sendMessage = Effect.fnUntraced(function* (
 
 /** Sends a message and follows the task until it ends or waits. A task without a listener is cancelled. */
 const followTask = Effect.fnUntraced(
-  function* (sent: SentMessage, text: string): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
+  function* (sent: Delivery, text: string): Effect.fn.Return<void, AgentFailure, Scope.Scope> {
     const { agent, exchange } = sent
     const client = yield* connect(agent, exchange)
     const at = yield* Ref.get(agent.contact)
@@ -185,7 +185,7 @@ const followTask = Effect.fnUntraced(
 )
 
 /** The task may continue without updates. Then it is polled. */
-const poll = Effect.fnUntraced(function* (sent: SentMessage, client: Client): Effect.fn.Return<void, AgentFailure> {
+const poll = Effect.fnUntraced(function* (sent: Delivery, client: Client): Effect.fn.Return<void, AgentFailure> {
   const { agent, exchange, received } = sent
   for (let at = yield* Ref.get(received); at.stage === "working"; at = yield* Ref.get(received)) {
     const { taskId } = at
@@ -199,7 +199,7 @@ const poll = Effect.fnUntraced(function* (sent: SentMessage, client: Client): Ef
 
 /** Adds an event to the answer and reports it. */
 const receive = Effect.fnUntraced(function* (
-  { activity, agent, received }: SentMessage,
+  { activity, agent, received }: Delivery,
   event: RemoteEvent
 ): Effect.fn.Return<void, AgentFailure> {
   const now = yield* Ref.updateAndGet(received, (before) => afterEvent(before, event))

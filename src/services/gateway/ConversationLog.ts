@@ -8,7 +8,7 @@ import {
 } from "../../domain/conversation/ArrangedMessages.ts"
 import { type Draft, type Patch, view, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { droppedEntries } from "../../domain/conversation/Recall.ts"
-import type { SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { RelayedMessage } from "../../domain/gateway/CompressedView.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { withoutCacheMarks } from "../../domain/wire/anthropic/CacheMarks.ts"
@@ -58,7 +58,7 @@ const withOwnName = (part: Part): Part => {
 }
 
 /** Adds messages. */
-export const withMessages = Effect.fnUntraced(function* (log: ConversationLog, messages: ReadonlyArray<SentMessage>) {
+export const withMessages = Effect.fnUntraced(function* (log: ConversationLog, messages: ReadonlyArray<RelayedMessage>) {
   const added = messages.map(({ json }) => json)
   const start = log.messages.length
   const groups = wire[log.dialect].messages

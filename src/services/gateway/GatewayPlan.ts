@@ -1,6 +1,6 @@
 import type { Effect } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
-import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { CompressedView, RelayedMessage } from "../../domain/gateway/CompressedView.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
 import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
@@ -46,7 +46,7 @@ export interface Preparable {
   /** What is sent in place of its longest beginning that was compressed before. */
   readonly view: CompressedView | undefined
   /** The messages after the view. */
-  readonly rest: ReadonlyArray<SentMessage>
+  readonly rest: ReadonlyArray<RelayedMessage>
   readonly declaration: RecallDeclaration | undefined
   /** Tokens besides the messages. */
   readonly overhead: RequestTokens

@@ -1,6 +1,6 @@
 import { Effect, Metric } from "effect"
 import { retryFrom } from "../../domain/conversation/FailureMemory.ts"
-import type { CompressedView, SentMessage } from "../../domain/gateway/CompressedView.ts"
+import type { CompressedView, RelayedMessage } from "../../domain/gateway/CompressedView.ts"
 import { dueFrom, requestLimit, triggerOf } from "../../domain/gateway/GatewayLimits.ts"
 import { beginningsOf } from "../../domain/gateway/MessageChain.ts"
 import { recallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
@@ -67,7 +67,7 @@ const tokensWith = (
   counts: MessageCounts,
   { body: { dialect, messages }, names, overhead }: Pick<Preparable, "body" | "names" | "overhead">,
   view: CompressedView | undefined,
-  rest: ReadonlyArray<SentMessage>
+  rest: ReadonlyArray<RelayedMessage>
 ): RequestTokens => {
   const ofView = (view?.sent ?? []).map((json) => counts.message(dialect, json))
   const ofRest = rest.map(({ json, upTo }) =>

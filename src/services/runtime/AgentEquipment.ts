@@ -81,7 +81,7 @@ const backgroundAgents = Effect.fnUntraced(function* (
   const children = yield* AgentMessages.makeChildren({ agents, mailbox, canFork })
   return {
     tools: AgentMessageTools.tools(children, mailbox),
-    inbox: (use) => mailbox.deliver((letters) => use(letters.map(({ text }) => text))),
+    inbox: mailbox.deliver,
     reminder: children.alive
   }
 })

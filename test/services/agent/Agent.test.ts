@@ -177,7 +177,7 @@ describe("Agent", () => {
       yield* mailbox.put("the child is done")
       const { chat, profile, services } = yield* agent({
         answers: ["one", "two"],
-        inbox: (use) => mailbox.deliver((letters) => use(letters.map(({ text }) => text)))
+        inbox: mailbox.deliver
       })
       let isFull = true
       const unwilling = {

@@ -76,7 +76,7 @@ const makeParent = Effect.fnUntraced(function* (agents: ReadonlyArray<SpawnableA
     return tool === undefined ? Effect.die(`no tool ${name}`) : Effect.flatMap(tool.call(args, where), ({ run }) => run)
   }
   const refusal = (name: string, args: unknown) => Effect.map(Effect.flip(call(name, args)), ({ message }) => message)
-  const mail = Effect.map(mailbox.pending, (letters) => letters.map(({ text }) => text))
+  const mail = mailbox.deliver(Effect.succeed)
   const spawn = Effect.map(call("sessions_spawn", { agent: "scout", task: "look around" }), ({ value }) => value)
   return { mailbox, children, call, refusal, mail, spawn }
 })
