@@ -1,6 +1,7 @@
 import { afterAll } from "@effect/vitest"
 import { Effect, Exit, Scope } from "effect"
 import { type ChildProcess, execFile, execFileSync, spawn } from "node:child_process"
+import { randomInt } from "node:crypto"
 import { chownSync, mkdtempSync, rmSync } from "node:fs"
 import { createServer } from "node:net"
 import { tmpdir } from "node:os"
@@ -11,13 +12,16 @@ import { programOf } from "./machine.ts"
 /** PostgreSQL refuses to run as root; this user is on every system. */
 const nobody = process.getuid?.() === 0 ? { uid: 65_534, gid: 65_534 } : {}
 
-/** A port that is free now. */
-export const freePort = Effect.callback<number>((resume) => {
-  const server = createServer().listen(0, "127.0.0.1", () => {
-    const address = server.address()
-    server.close(() => resume(Effect.succeed(typeof address === "object" && address !== null ? address.port : 0)))
-  })
-})
+/**
+ * A port that is free now, and stays so: below those from which the system takes the ports of connections, which other tests make all
+ * the time.
+ */
+export const freePort: Effect.Effect<number> = Effect.callback<number, Error>((resume) => {
+  const port = randomInt(10_000, 32_000)
+  const server = createServer()
+  server.once("error", (error) => resume(Effect.fail(error)))
+  server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(port))))
+}).pipe(Effect.retry({ times: 20 }), Effect.orDie)
 
 /** Starts a server of the machine's PostgreSQL on an empty folder, until the scope closes. */
 export const postgresServer = Effect.gen(function* () {

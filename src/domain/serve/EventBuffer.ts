@@ -43,8 +43,11 @@ export interface NumberedEvent extends ServedEvent {
 /** The id of an event: the name of its buffer, and its number there. */
 export const eventId = (name: string, number: number): string => `${name}.${number}`
 
-/** The id after which the stream of a session begins that has had no events: it continues with all that are kept. */
+/** The id after which the stream of a session continues whose events are not kept. */
 export const beforeEvents = "0"
+
+/** Milliseconds for which the events of a closed session are kept. A turn whose server is lost is taken up within seconds. */
+export const eventLifetime = 86_400_000
 
 /** Maximum number of events that are kept per session, and maximum characters of their texts. */
 const maxEvents = 4_096

@@ -1,6 +1,6 @@
 import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { beforeEvents, eventId, ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { beforeEvents, eventId, eventLifetime, ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { Unavailable } from "../../services/serve/ServeErrors.ts"
 import { entityId } from "../../services/serve/SessionEntity.ts"
@@ -20,9 +20,6 @@ const decodeRows = Schema.decodeUnknownEffect(
   )
 )
 const encode = Schema.encodeEffect(fromJson(ServedEvent))
-
-/** Age at which events are removed. A turn whose server is lost is taken up within seconds. */
-const maxAgeMillis = 86_400_000
 
 /** Attempts to store events, half a second apart, before streams end because the database is away. */
 const maxRetries = 40
@@ -139,7 +136,7 @@ export const layer = Layer.effect(
     yield* makeTables("turns", tables(sql))
     const removeOldEvents = Effect.flatMap(
       Clock.currentTimeMillis,
-      (now) => sql`DELETE FROM palimpsest_turn_events WHERE at < ${now - maxAgeMillis}`
+      (now) => sql`DELETE FROM palimpsest_turn_events WHERE at < ${now - eventLifetime}`
     )
     yield* Effect.forkScoped(Effect.repeat(Effect.ignore(removeOldEvents, { log: "Warn" }), Schedule.spaced("1 hour")))
     return {

@@ -58,7 +58,10 @@ const withOwnName = (part: Part): Part => {
 }
 
 /** Adds messages. */
-export const withMessages = Effect.fnUntraced(function* (log: ConversationLog, messages: ReadonlyArray<RelayedMessage>) {
+export const withMessages = Effect.fnUntraced(function* (
+  log: ConversationLog,
+  messages: ReadonlyArray<RelayedMessage>
+) {
   const added = messages.map(({ json }) => json)
   const start = log.messages.length
   const groups = wire[log.dialect].messages

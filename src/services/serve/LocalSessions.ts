@@ -1,4 +1,4 @@
-import { Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
+import { Clock, Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
 import { beforeEvents } from "../../domain/serve/EventBuffer.ts"
@@ -112,7 +112,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     events: (tenant, id, lastId) =>
       Effect.andThen(
         StoredSessions.existing(stored, tenant, id),
-        Effect.map(open(state, tenant, id), (session) => session.stream(lastId))
+        Effect.zipWith(open(state, tenant, id), Clock.currentTimeMillis, (session, now) => session.stream(lastId, now))
       ),
     answer: (tenant, id, call, answer) =>
       within(state, tenant, id, ({ questions }) => questions.answer(id, call, answer)),

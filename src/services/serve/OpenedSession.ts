@@ -1,6 +1,11 @@
 import { Deferred, Effect, type Fiber, Option, Semaphore, Stream } from "effect"
-import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
-import { EventBuffer, type ServedEvent, type TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import {
+  beforeEvents,
+  EventBuffer,
+  eventLifetime,
+  type ServedEvent,
+  type TurnStatus
+} from "../../domain/serve/EventBuffer.ts"
 import type { CallQuestion } from "../../domain/session/CallQuestions.ts"
 import type { AssembledAgent } from "../runtime/Runtime.ts"
 import type { StreamEvent } from "./ServeApi.ts"
@@ -70,6 +75,7 @@ export class OpenedSession {
   private isUrgent = Deferred.makeUnsafe<void>()
   /** Another process, or a later opening here, sends the events of this session now. */
   isLost = false
+  private readonly openedAt: number
   /** The number of the first event in the journal. */
   private kept: number | undefined
   /** The calls of the running turn that clients know of and that have no response yet, and whether they run. */
@@ -78,17 +84,19 @@ export class OpenedSession {
   private early: ReadonlyArray<{ readonly call: string; readonly turn: ServedTurn; readonly question: CallQuestion }> =
     []
 
-  /** `journal`: stores events before clients receive them; `last`: the turn that it holds. */
+  /** `openedAt`: milliseconds since 1970. `journal`: stores events before clients receive them; `last`: the turn that it holds. */
   constructor(
     id: string,
     agent: AssembledAgent,
     questions: TurnQuestions,
     name: string,
+    openedAt: number,
     journal?: { readonly save: Save; readonly last: JournaledTurn | undefined }
   ) {
     this.id = id
     this.agent = agent
     this.questions = questions
+    this.openedAt = openedAt
     this.save = journal?.save
     const { last } = journal ?? {}
     this.events = new EventBuffer(last?.name ?? name, last?.events)
@@ -264,11 +272,13 @@ export class OpenedSession {
     )
   }
 
-  /** Streams the session's events. Without an id, the stream begins at the running turn, or now. */
-  stream(lastId: string | undefined): Stream.Stream<StreamEvent> {
+  /** Streams the session's events. Without an id, the stream begins at the running turn, or now (milliseconds since 1970). */
+  stream(lastId: string | undefined, now: number): Stream.Stream<StreamEvent> {
     const { start } = this
     if (lastId === undefined) return this.from(start)
-    const after = this.events.numberOf(lastId)
+    // Of a session that has been open for longer, this may have events that the client has read.
+    const isAmbiguous = lastId === beforeEvents && now - this.openedAt >= eventLifetime
+    const after = isAmbiguous ? undefined : this.events.numberOf(lastId)
     return after === undefined ? Stream.concat(Stream.make(reset), this.from(start)) : this.from(after)
   }
 
@@ -306,28 +316,4 @@ export const recordedTurn = (message: string, text: string, lastId: string | und
   ]
   const streamed = events.map((event) => streamEvent({ message, event }))
   return Stream.fromIterable(lastId === undefined ? streamed : [reset, ...streamed])
-}
-
-/** How a turn ended. `error`: why there is no answer. */
-export interface TurnEnd {
-  readonly status: TurnStatus
-  readonly error: string | null
-}
-
-/** Returns how a turn ended, from its events. */
-export const turnStatus = (before: TurnEnd, event: ChatEvent): TurnEnd => {
-  switch (event._tag) {
-    case "UserCancelled":
-      return { status: "cancelled", error: null }
-    case "Error":
-    case "InvalidStream":
-    case "ContextWindowWillOverflow":
-      return { status: "failed", error: event.message }
-    case "HookStopped":
-      return event.refused ? { status: "failed", error: event.message } : before
-    case "Finished":
-      return { status: "answered", error: null }
-    default:
-      return before
-  }
 }

@@ -6,7 +6,8 @@ import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Excerpt, Selection } from "../../domain/conversation/Excerpt.ts"
 import { FoundParts } from "../../domain/conversation/RecallSearch.ts"
-import { ServedEvent, TurnStatus } from "../../domain/serve/EventBuffer.ts"
+import { ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { ServedTurnEnd } from "../../domain/serve/ServedTurnEnd.ts"
 import { TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import { ClientAnswer } from "../../domain/session/CallQuestions.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
@@ -22,11 +23,7 @@ import { errors, type ServeError, Unavailable } from "./ServeErrors.ts"
 const error = Schema.Union(errors)
 
 /** How a turn ended. `refused`: why it did not begin. */
-export const TurnEnd = Schema.Struct({
-  status: TurnStatus,
-  error: Schema.NullOr(Schema.String),
-  refused: Schema.optionalKey(error)
-})
+export const TurnEnd = Schema.Struct({ ...ServedTurnEnd.fields, refused: Schema.optionalKey(error) })
 export type TurnEnd = typeof TurnEnd.Type
 
 /** An event of a stream, between two processes. */

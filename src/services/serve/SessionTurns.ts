@@ -2,12 +2,13 @@ import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream 
 import type { Part } from "../../domain/content/Content.ts"
 import { filePart } from "../../domain/serve/MessageFiles.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
+import { type ServedTurnEnd, turnStatus } from "../../domain/serve/ServedTurnEnd.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import { reconfigure } from "../chat/Chat.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
 import { newId } from "../platform/NewId.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
-import { type OpenedSession, recordedTurn, type ServedTurn, type TurnEnd, turnStatus } from "./OpenedSession.ts"
+import { type OpenedSession, recordedTurn, type ServedTurn } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
 import { Conflict } from "./ServeErrors.ts"
@@ -33,7 +34,7 @@ const runTurn = Effect.fnUntraced(function* (
   release: Effect.Effect<void>
 ) {
   const { journal, opened, sessions, stepsOf } = state
-  let end: TurnEnd = { status: "answered", error: null }
+  let end: ServedTurnEnd = { status: "answered", error: null }
   const { agent, questions } = session
   const options = {
     cancel: Deferred.await(turn.cancel),
