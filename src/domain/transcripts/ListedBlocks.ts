@@ -2,7 +2,7 @@ import type { Part } from "../content/Content.ts"
 import { messageMedia } from "../content/MediaBlocks.ts"
 import { callPiece, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
 import { isJson, type Json, textAt } from "./JsonRecord.ts"
-import { isRecordProblem, recordProblem, type RecordProblem } from "./Problem.ts"
+import { isProblem, type Problem, recordProblem } from "./Problem.ts"
 import type { Skipped } from "./Skipped.ts"
 
 /** Lists of blocks, as Claude Code, Codex, Pi and MCP write them. */
@@ -30,7 +30,7 @@ const readBlock = (
   index: number,
   locator: Locator,
   form: BlockForm | undefined
-): Piece | RecordProblem | undefined => {
+): Piece | Problem | undefined => {
   const text = (key: string) =>
     textAt(block, key) ??
     recordProblem(`content[${index}].${key}`, `expected a text in a block of type ${String(block.type)}`)
@@ -67,8 +67,8 @@ export const readBlocks = <Other = never>(
   path: ReadonlyArray<string>,
   form: BlockForm | undefined,
   skipped: Skipped,
-  readOther: (block: Json, index: number) => Piece | Other | RecordProblem | undefined = () => undefined
-): ReadonlyArray<Piece | Other> | RecordProblem => {
+  readOther: (block: Json, index: number) => Piece | Other | Problem | undefined = () => undefined
+): ReadonlyArray<Piece | Other> | Problem => {
   if (typeof content === "string") return [textPiece(content, locator.at(path))]
   if (!Array.isArray(content)) return recordProblem("content", "expected a text or a list of blocks")
   const blocks: Array<Piece | Other> = []
@@ -76,7 +76,7 @@ export const readBlocks = <Other = never>(
     if (!isJson(item) || typeof item.type !== "string")
       return recordProblem(`content[${index}]`, "expected a block, an object with a type")
     const block = readOther(item, index) ?? readBlock(item, index, locator, form)
-    if (isRecordProblem(block)) return block
+    if (isProblem(block)) return block
     if (block === undefined) skipped.add(`block: ${item.type}`)
     else blocks.push(block)
   }

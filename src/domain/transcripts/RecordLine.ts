@@ -4,7 +4,7 @@ import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { type Piece, wirePiece } from "./ExactParts.ts"
 import { type Json, isJson } from "./JsonRecord.ts"
-import { recordProblem, type RecordProblem } from "./Problem.ts"
+import { type Problem, recordProblem } from "./Problem.ts"
 
 /**
  * Writes the lines of records for other agents. Under the key `palimpsest`, a record carries exact parts and marks for which
@@ -67,11 +67,7 @@ const exactPiece = (value: unknown, slice: SourceText | undefined): Piece | unde
 }
 
 /** Returns the exact parts that a record carries under a name; undefined when its own form is exact. */
-export const exactPieces = (
-  record: Json,
-  text: string,
-  name: string
-): ReadonlyArray<Piece> | RecordProblem | undefined => {
+export const exactPieces = (record: Json, text: string, name: string): ReadonlyArray<Piece> | Problem | undefined => {
   const ours = record[extension]
   const list = isJson(ours) ? ours[name] : undefined
   if (list === undefined) return undefined

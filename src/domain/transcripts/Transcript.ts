@@ -2,7 +2,7 @@ import { Schema } from "effect"
 import type { Draft } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { isJson, type Json } from "./JsonRecord.ts"
-import { type Problem, problemAt, recordProblem, type RecordProblem } from "./Problem.ts"
+import { type Problem, recordProblem } from "./Problem.ts"
 
 /** A format in which a conversation can be read and written. */
 export const FormatName = Schema.Literals(["palimpsest", "contents", "gemini", "pi", "claude", "codex"])
@@ -69,12 +69,12 @@ export interface LineReader {
 /** Makes a reader of lines with a record each, an object; `expected` says which. */
 export const recordReader = (
   expected: string,
-  read: (record: Json, text: string, line: number) => RecordProblem | undefined,
+  read: (record: Json, text: string, line: number) => Problem | undefined,
   end: LineReader["end"]
 ): LineReader => ({
   line: (value, text, line) => {
     const problem = isJson(value) ? read(value, text, line) : recordProblem("", expected)
-    return problem === undefined ? undefined : problemAt(line, problem)
+    return problem === undefined ? undefined : { ...problem, line }
   },
   end
 })

@@ -10,7 +10,7 @@ import {
 import { LongLogReader } from "../../domain/session/LongLog.ts"
 import { applyEvent, emptySession, type SessionEvent, type Spilled } from "../../domain/session/Session.ts"
 import { decode } from "../../domain/text/Bytes.ts"
-import { type Problem, problemAt } from "../../domain/transcripts/Problem.ts"
+import { type Problem, recordProblem } from "../../domain/transcripts/Problem.ts"
 import { Skipped } from "../../domain/transcripts/Skipped.ts"
 import { blobFolderOf, TempStore } from "../session/TempStore.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -22,8 +22,7 @@ import type { RecordLines } from "./TranscriptReader.ts"
 const maxHeldBytes = 64_000_000
 const eventCost = { byte: 2, least: 1_700 }
 
-const lineProblem = (line: number, problem: LineProblem): Problem =>
-  problemAt(line, { path: "", detail: lineProblemText(problem) })
+const lineProblem = (line: number, problem: LineProblem): Problem => recordProblem("", lineProblemText(problem), line)
 
 /** Returns the folders that may hold the blobs of a log. */
 const blobFolders = (path: string, paths: Path.Path): ReadonlyArray<string> => {

@@ -1,6 +1,6 @@
 import { type PlatformError, Schema } from "effect"
 import { oneLine, shortLine } from "../../domain/text/OneLine.ts"
-import { problemText, type RecordProblem } from "../../domain/transcripts/Problem.ts"
+import { type Problem, problemText } from "../../domain/transcripts/Problem.ts"
 
 /**
  * A conversation could not be read.
@@ -52,7 +52,7 @@ export const errorAt = (path: string, line: number, error: TranscriptError): Tra
 export const problemError = (
   path: string,
   line: number,
-  problem: Omit<RecordProblem, "_tag">,
+  problem: Pick<Problem, "detail" | "path">,
   kind?: TranscriptError["kind"]
 ): TranscriptError => transcriptError(path, line, problemText(problem), kind)
 

@@ -63,7 +63,7 @@ const rows: ReadonlyArray<readonly [keyof typeof readers, string, ...ReadonlyArr
   ["pi", "the summary of a branch", pi, '{"type":"branch_summary","id":"a","parentId":null,"summary":"HALF"}']
 ]
 
-it.each(rows)("%s: %s", (agent, _, ...lines) => {
+it.each(rows.map(([agent, what, ...lines]) => ({ agent, what, lines })))("$agent: $what", ({ agent, lines }) => {
   const half = "\\udc80"
   const spelled = lines.map((line) => line.replace("HALF", () => half))
   const draft = drafts(ok(reading(readers[agent])(spelled))).at(-1)

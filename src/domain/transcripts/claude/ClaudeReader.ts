@@ -2,7 +2,7 @@ import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, isOpenAnswer, locate } from "../ExactParts.ts"
 import type { Json } from "../JsonRecord.ts"
-import { isProblem, isRecordProblem, type Problem, type RecordProblem } from "../Problem.ts"
+import { isProblem, type Problem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Transcript } from "../Transcript.ts"
@@ -464,7 +464,7 @@ export const claudeReader = (isLenient = false): LineReader => {
   const shown = new Map<string, string>()
   let cwd: string | undefined
   let version: string | undefined
-  const read = (record: Json, text: string, number: number): RecordProblem | undefined => {
+  const read = (record: Json, text: string, number: number): Problem | undefined => {
     const decoded = decodeClaude(record)
     const { sentAs } = decoded
     const uuid = sentAs !== undefined && !tree.lines.has(sentAs) ? sentAs : (decoded.uuid ?? `line ${number}`)
@@ -488,7 +488,7 @@ export const claudeReader = (isLenient = false): LineReader => {
     }
     const isOwed = readMarks(record).owed === true
     const message = isOwed ? undefined : messageIn(decoded, record, text, uuid, skipped)
-    if (isRecordProblem(message)) return message
+    if (isProblem(message)) return message
     const boundary = decoded._tag === "Compacted" ? decoded.boundary : undefined
     version = decoded.version ?? version
     const isRead = isOwed || message !== undefined || boundary !== undefined || decoded._tag === "Replaced"

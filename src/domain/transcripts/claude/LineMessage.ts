@@ -14,7 +14,7 @@ import {
 } from "../ExactParts.ts"
 import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
-import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
 import { markedAuthor, type Marks, type Native, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
@@ -74,8 +74,8 @@ export const readContent = (
   locator: Locator,
   path: ReadonlyArray<string>,
   skipped: Skipped
-): ReadonlyArray<Block> | RecordProblem => {
-  const readOther = (block: Json, index: number): Block | RecordProblem | undefined => {
+): ReadonlyArray<Block> | Problem => {
+  const readOther = (block: Json, index: number): Block | Problem | undefined => {
     if (block.type === "redacted_thinking") return thoughtPiece("", textAt(block, "data"), () => undefined)
     // A call of a tool that the provider runs.
     if (block.type === "server_tool_use" || block.type === "mcp_tool_use") {
@@ -99,7 +99,7 @@ export const readContent = (
     return { answer, exact: () => slice }
   }
   const blocks = readBlocks<OpenAnswer>(content, locator, path, blockForm, skipped, readOther)
-  return isRecordProblem(blocks) ? problemUnder("message", blocks) : blocks
+  return isProblem(blocks) ? problemUnder("message", blocks) : blocks
 }
 
 /** Returns the author of blocks that hold no words of the user. */
@@ -128,12 +128,12 @@ const readMessage = (
   text: string,
   uuid: string,
   skipped: Skipped
-): LineMessage | RecordProblem => {
+): LineMessage | Problem => {
   const { kind, messageId = uuid, model, role, usage } = message
   const read = readContent(message.content, locate(record, text, contentPath), contentPath, skipped)
-  if (isRecordProblem(read)) return read
+  if (isProblem(read)) return read
   const exact = exactPieces(record, text, "parts")
-  if (isRecordProblem(exact)) return exact
+  if (isProblem(exact)) return exact
   const { author, blocks } = authored(kind, role, read)
   const marks = readMarks(record)
   return {
@@ -156,7 +156,7 @@ export const messageIn = (
   text: string,
   uuid: string,
   skipped: Skipped
-): LineMessage | RecordProblem | undefined => {
+): LineMessage | Problem | undefined => {
   switch (decoded._tag) {
     case "Message":
       return readMessage(decoded, record, text, uuid, skipped)
@@ -169,7 +169,7 @@ export const messageIn = (
     case "Sent": {
       const path = ["attachment", "prompt"]
       const blocks = readContent(decoded.prompt, locate(record, text, path), path, skipped)
-      if (isRecordProblem(blocks) || blocks.length === 0) return undefined
+      if (isProblem(blocks) || blocks.length === 0) return undefined
       const { isProgram } = decoded
       return userMessage(blocks, uuid, isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined)
     }
@@ -198,7 +198,7 @@ export const piecesOf = (message: LineMessage | undefined, names: ReadonlyMap<st
 /** Reads a line by its own form, without exact parts and marks, for the writer to compare. */
 export const nativeMessage = (record: Json, text: string, names: ReadonlyMap<string, string>): Native => {
   const message = messageIn(decodeClaude(record), record, text, "", new Skipped())
-  return message === undefined || isRecordProblem(message)
+  return message === undefined || isProblem(message)
     ? { pieces: [], author: undefined, usage: undefined }
     : { pieces: piecesOf({ ...message, exact: undefined }, names), author: message.author, usage: message.usage }
 }

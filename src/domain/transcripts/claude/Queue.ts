@@ -1,5 +1,5 @@
 import type { Locator } from "../ExactParts.ts"
-import { isRecordProblem } from "../Problem.ts"
+import { isProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { type Line, type Moment, byTime, isBefore } from "./Line.ts"
 import { type Block, wordsIn, readContent } from "./LineMessage.ts"
@@ -62,7 +62,7 @@ export class Queue {
   add({ at, content, operation }: QueueRecord, locator: Locator, number: number, skipped: Skipped): void {
     this.records += 1
     const blocks = operation === "enqueue" ? readContent(content ?? "", locator, ["content"], skipped) : []
-    if (!isRecordProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
+    if (!isProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
   }
 
   /** Returns the messages that were delivered, and those that no record took from the queue. */

@@ -1,4 +1,4 @@
-import { type Problem, problemAt, recordProblem } from "../Problem.ts"
+import { type Problem, recordProblem } from "../Problem.ts"
 import { type Line, byTime, isBefore, firstBy } from "./Line.ts"
 
 /** The records of a transcript as a tree, and the conversation on the way from its root to its latest message. */
@@ -153,9 +153,10 @@ export class Tree {
           continue
         }
         if (isGuessed) break
-        return problemAt(
-          line.number,
-          recordProblem("", "its parentUuid leads back to itself; expected a chain that ends at a root")
+        return recordProblem(
+          "",
+          "its parentUuid leads back to itself; expected a chain that ends at a root",
+          line.number
         )
       }
       line = next.line

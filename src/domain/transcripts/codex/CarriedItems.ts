@@ -1,7 +1,7 @@
 import { type Content, isPart } from "../../content/Content.ts"
 import type { Piece } from "../ExactParts.ts"
 import { isJson, type Json, natural, textAt } from "../JsonRecord.ts"
-import { recordProblem, type RecordProblem } from "../Problem.ts"
+import { type Problem, recordProblem } from "../Problem.ts"
 import { exactPieces, marksOf } from "../RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "../RecordMarks.ts"
 import { type ItemMessage, messageOf, objectOf } from "./ItemMessage.ts"
@@ -24,7 +24,7 @@ const readEscaped = (value: unknown): Piece | undefined => {
 }
 
 /** Returns the exact parts of a record; undefined when its own form is exact. */
-export const readExact = (record: Json, text: string): ReadonlyArray<Piece> | RecordProblem | undefined => {
+export const readExact = (record: Json, text: string): ReadonlyArray<Piece> | Problem | undefined => {
   const { escaped } = marksOf(record)
   if (escaped === undefined) return exactPieces(record, text, "parts")
   const found = Array.isArray(escaped) ? escaped.map(readEscaped) : [undefined]
@@ -58,7 +58,7 @@ export interface PlacedItem {
 }
 
 /** Returns the layout of a compaction, with each exact part in its place; empty when there is none. */
-export const readLayout = (record: Json, exact: ReadonlyArray<Piece>): ReadonlyArray<PlacedItem> | RecordProblem => {
+export const readLayout = (record: Json, exact: ReadonlyArray<Piece>): ReadonlyArray<PlacedItem> | Problem => {
   const wrong = recordProblem("palimpsest.layout", "expected a list that says where each exact part belongs")
   const { layout = [] } = marksOf(record)
   if (!Array.isArray(layout)) return wrong
@@ -90,7 +90,7 @@ export const withMarks = (found: ItemMessage, marks: Marks, exact: ReadonlyArray
 })
 
 /** Reads an item that carries parts for which Codex has no form. */
-export const carriedBy = (item: Json, name: string): ItemMessage | RecordProblem => {
+export const carriedBy = (item: Json, name: string): ItemMessage | Problem => {
   const role = roleOf(item.role)
   return role === undefined
     ? recordProblem(`${name}role`, 'expected "user" or "model" in an item of ours')

@@ -6,7 +6,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { draftOf, isOpenAnswer, locate, namedPieces, type OpenAnswer, type Piece, textPiece } from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isProblem, type Problem, recordProblem } from "../Problem.ts"
 import { marksOf } from "../RecordLine.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
@@ -69,7 +69,7 @@ class Rollout {
   private totals: string | undefined
   private tokens: number | undefined
 
-  record(record: Json, text: string, line: number): RecordProblem | undefined {
+  record(record: Json, text: string, line: number): Problem | undefined {
     const decoded = decodeCodex(record)
     switch (decoded._tag) {
       case "Session":
@@ -122,15 +122,15 @@ class Rollout {
     record: Json,
     text: string,
     line: number
-  ): RecordProblem | undefined {
+  ): Problem | undefined {
     const name = root.map((key) => `${key}.`).join("")
     const exact = readExact(record, text)
-    if (isRecordProblem(exact)) return exact
+    if (isProblem(exact)) return exact
     const carried = exact !== undefined && item.type === carrier
     const found = carried
       ? carriedBy(item, name)
       : readItem(item, { value: record, text, root, name, id: String(line) }, this.skipped)
-    if (found === undefined || isRecordProblem(found)) return found
+    if (found === undefined || isProblem(found)) return found
     const marks = "palimpsest" in record ? readMarks(record) : {}
     this.add(this.join(this.open, withMarks(found, marks, exact), marks, line, at, textAt(item, "id")))
     if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
@@ -222,14 +222,14 @@ class Rollout {
     this.answered = undefined
   }
 
-  private compacted(payload: Json, record: Json, text: string, line: number): RecordProblem | undefined {
+  private compacted(payload: Json, record: Json, text: string, line: number): Problem | undefined {
     const { message, replacement_history: history } = payload
     if (typeof message !== "string")
       return recordProblem("payload.message", "expected a text, the summary, in a compacted record")
     if (history !== undefined && history !== null && !Array.isArray(history))
       return recordProblem("payload.replacement_history", "expected a list of items")
     const replaced = Array.isArray(history) ? this.history(history, payload, record, text, line) : undefined
-    if (isRecordProblem(replaced)) return replaced
+    if (isProblem(replaced)) return replaced
     const typed = replaced === undefined ? this.typed() : []
     const { encryptedAt, turns: insert } = replaced ?? {
       // Without a word, the provider has the summary.
@@ -269,11 +269,11 @@ class Rollout {
     record: Json,
     text: string,
     line: number
-  ): { readonly turns: ReadonlyArray<Turn>; readonly encryptedAt: number | undefined } | RecordProblem {
+  ): { readonly turns: ReadonlyArray<Turn>; readonly encryptedAt: number | undefined } | Problem {
     const exact = readExact(record, text)
-    if (isRecordProblem(exact)) return exact
+    if (isProblem(exact)) return exact
     const layout = readLayout(record, exact ?? [])
-    if (isRecordProblem(layout)) return layout
+    if (isProblem(layout)) return layout
     const slices = arraySlices(sliceAt(text, ["payload", "replacement_history"]) ?? "")
     const summary = textAt(payload, "message")
     const turns: Array<Turn> = []
@@ -310,7 +310,7 @@ class Rollout {
         id: `${line}_${index}`
       }
       const found = readItem(item, place, this.skipped, summary)
-      if (isRecordProblem(found)) return found
+      if (isProblem(found)) return found
       const own = layout[next]?.item === index ? layout[next] : undefined
       if (own !== undefined) next += 1
       if (found !== undefined) add(found, textAt(item, "id"), own ?? { exact: undefined, marks: {} })

@@ -18,7 +18,7 @@ import { partTokens, type Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
 import { isOpenAnswer, namedPieces, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
-import { isRecordProblem } from "../Problem.ts"
+import { isProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
@@ -317,7 +317,7 @@ const sumOf = (left: Usage, right: Usage): Usage => ({
 /** Returns what a reader makes of an item. The item is spelled as it would be written, so exact texts need no search. */
 const readBack = (item: Json, summary?: string | undefined): ItemMessage | undefined => {
   const message = readItem(item, { value: undefined, text: "", root: [], name: "" }, new Skipped(), summary)
-  return isRecordProblem(message) ? undefined : message
+  return isProblem(message) ? undefined : message
 }
 
 const carriedJoins = (role: Content["role"]): ItemMessage["joins"] => (role === "model" ? "model" : undefined)

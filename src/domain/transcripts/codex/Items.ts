@@ -13,7 +13,7 @@ import {
 } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
-import { isRecordProblem, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isProblem, type Problem, recordProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
 import { type ItemMessage, type ItemSource, listAt, messageOf, objectOf, exactAt } from "./ItemMessage.ts"
@@ -21,11 +21,11 @@ import { agentMessage, recordedSpeaker } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
-const readContent = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | RecordProblem => {
+const readContent = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | Problem => {
   const path = [...source.root, "content"]
   // Calls and thoughts are items of their own, no blocks.
   const read = readBlocks(item.content, listAt(source, "content"), path, undefined, skipped)
-  return isRecordProblem(read) ? recordProblem(`${source.name}${read.path}`, read.detail) : read
+  return isProblem(read) ? recordProblem(`${source.name}${read.path}`, read.detail) : read
 }
 
 /** The beginning of a compaction's summary in Codex. */
@@ -47,13 +47,9 @@ const userMessage = (item: Json, list: ReadonlyArray<Piece>, summary: string | u
 }
 
 /** Reads a message of another agent. One that only its provider can read is counted as skipped. */
-const readAgentMessage = (
-  item: Json,
-  source: ItemSource,
-  skipped: Skipped
-): ItemMessage | RecordProblem | undefined => {
+const readAgentMessage = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | Problem | undefined => {
   const list = readContent(item, source, skipped)
-  if (isRecordProblem(list)) return list
+  if (isProblem(list)) return list
   return list.length === 0 ? undefined : messageOf("user", list, "program")
 }
 
@@ -62,7 +58,7 @@ const readMessage = (
   source: ItemSource,
   skipped: Skipped,
   summary?: string
-): ItemMessage | RecordProblem | undefined => {
+): ItemMessage | Problem | undefined => {
   const { role } = item
   if (typeof role !== "string") return recordProblem(`${source.name}role`, "expected a text in a message")
   if (!["user", "assistant", "developer", "system"].includes(role)) {
@@ -70,7 +66,7 @@ const readMessage = (
     return undefined
   }
   const list = readContent(item, source, skipped)
-  if (isRecordProblem(list)) return list
+  if (isProblem(list)) return list
   if (role === "assistant") {
     const sent = item.phase === "commentary" && list.length === 1 ? objectOf(list[0]?.part.text ?? "") : undefined
     // Versions before `agent_message` items record what another agent sent as the model's text.
@@ -81,7 +77,7 @@ const readMessage = (
   return role === "user" ? userMessage(item, list, summary) : messageOf("user", list, "program")
 }
 
-const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | RecordProblem | undefined => {
+const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | Problem | undefined => {
   const thoughts: Array<{ readonly text: string; readonly exact: Exact }> = []
   for (const key of ["summary", "content"]) {
     const list = item[key] ?? []
@@ -149,7 +145,7 @@ const nameOf = ({ name, namespace: server }: Json): unknown =>
     : name
 
 /** Reads a call of a function (`arguments`) or of a custom tool (`input`). */
-const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input"): ItemMessage | RecordProblem => {
+const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input"): ItemMessage | Problem => {
   const text = item[argument]
   const { call_id: id } = item
   const name = nameOf(item)
@@ -165,7 +161,7 @@ const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input
 const shellCall = "local_shell"
 
 /** Reads a call of the shell in the form of 2025. */
-const readShellCall = (item: Json, source: ItemSource): ItemMessage | RecordProblem => {
+const readShellCall = (item: Json, source: ItemSource): ItemMessage | Problem => {
   if (!isJson(item.action)) return recordProblem(`${source.name}action`, "expected an object in a local_shell_call")
   const id = textAt(item, "call_id") ?? textAt(item, "id")
   return {
@@ -210,7 +206,7 @@ const firstText = (value: unknown): string => {
  * Reads a result: a text, a list of content items, or `{content, success}`. The text stays unchanged, even when it is JSON
  * around the output. It is an error when `success` says so, or when the text of a shell or a patch does.
  */
-const readAnswer = (item: Json, source: ItemSource): ItemMessage | RecordProblem => {
+const readAnswer = (item: Json, source: ItemSource): ItemMessage | Problem => {
   const { call_id: id, output } = item
   if (typeof id !== "string") return recordProblem(`${source.name}call_id`, `expected a text in a ${String(item.type)}`)
   const wrapped = isJson(output)
@@ -278,7 +274,7 @@ const readProviderAnswer = (item: Json, id: string): ItemMessage => {
   return resultMessage({ answer, exact: () => undefined })
 }
 
-type Read = ItemMessage | RecordProblem | undefined
+type Read = ItemMessage | Problem | undefined
 
 /** How each type of item is read. */
 const readers: ReadonlyMap<unknown, (item: Json, source: ItemSource, skipped: Skipped, summary?: string) => Read> =

@@ -7,7 +7,7 @@ import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { isCanonical, lineNumbers, type Piece, sourcesOf, wirePiece } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
-import { type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { type Problem, recordProblem } from "../Problem.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Step, Transcript } from "../Transcript.ts"
 import { geminiEnvironments } from "../voice/VoiceForms.ts"
@@ -29,7 +29,7 @@ const pathText = (path: ReadonlyArray<unknown>): string =>
 const maxProblemChars = 160
 
 /** Returns why a value is not a Content. */
-const contentProblem = (value: unknown, place: string): RecordProblem => {
+const contentProblem = (value: unknown, place: string): Problem => {
   const shown = (other: unknown) => shortLine(JSON.stringify(other) ?? "nothing", 40)
   if (!isJson(value)) {
     return recordProblem(place, `expected a Content (an object with role and parts), got ${shown(value)}`)
@@ -143,7 +143,7 @@ const slicesOf = (value: unknown, text: string, key: string | undefined): Readon
 export function* readContents(value: unknown, text: string): SlicedWork<Transcript | Problem> {
   const { key, list } = listOf(value)
   if (!Array.isArray(list)) {
-    return problemAt(0, recordProblem("", 'expected a list of Content, {"history": […]} or {"contents": […]}'))
+    return recordProblem("", 'expected a list of Content, {"history": […]} or {"contents": […]}')
   }
   const slices = slicesOf(value, text, key)
   const lines = slices === undefined ? undefined : lineNumbers(text, slices)
@@ -152,7 +152,7 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
   let isUserSeen = false
   for (const [index, item] of list.entries()) {
     const { isChanged, whole } = normalized(item)
-    if (!isContent(whole)) return problemAt(0, contentProblem(whole, `${key ?? ""}[${index}]`))
+    if (!isContent(whole)) return contentProblem(whole, `${key ?? ""}[${index}]`)
     yield slices?.[index]?.length ?? 1_000
     const noted = splitAuthorNote(piecesIn(whole, isChanged ? undefined : slices?.[index]))
     const author: Author | undefined = noted.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)

@@ -13,7 +13,7 @@ import {
   wirePiece
 } from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { isRecordProblem, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
 import { markedAuthor, readMarks } from "../RecordMarks.ts"
 import { authorOf } from "../voice/Voice.ts"
@@ -40,7 +40,7 @@ const wirePieces = (
   list: ReadonlyArray<unknown>,
   slice: (index: number) => SourceText | undefined,
   place: string
-): ReadonlyArray<Piece> | RecordProblem => {
+): ReadonlyArray<Piece> | Problem => {
   const pieces: Array<Piece> = []
   for (const [index, item] of list.entries()) {
     if (typeof item === "string") pieces.push(textPiece(item, () => slice(index)))
@@ -66,7 +66,7 @@ const slicesIn = (list: () => SourceText | undefined) => {
 /** Locates the exact text of a value in the record. */
 type At = Locator["at"]
 
-const readContent = ({ content }: Json, at: At): ReadonlyArray<Piece> | RecordProblem => {
+const readContent = ({ content }: Json, at: At): ReadonlyArray<Piece> | Problem => {
   const whole = at(["content"])
   if (typeof content === "string") return [textPiece(content, whole)]
   if (Array.isArray(content)) return wirePieces(content, slicesIn(whole), "content")
@@ -100,9 +100,9 @@ const nothing = (kind: string) => ({ _tag: "Nothing", kind }) as const
 
 const readUser = (record: Json, text: string, at: At) => {
   const exact = exactPieces(record, text, "parts")
-  if (isRecordProblem(exact)) return exact
+  if (isProblem(exact)) return exact
   const native = readContent(record, at)
-  if (isRecordProblem(native)) return native
+  if (isProblem(native)) return native
   const kind = exact === undefined ? leadingJunkNote(native.map(({ part }) => part)) : undefined
   if (kind !== undefined) return nothing(kind)
   const marks = readMarks(record)
@@ -124,7 +124,7 @@ const thoughtText = (thought: Json): string => {
   return description === "" ? `**${subject}**` : `**${subject}** ${description}`
 }
 
-const readThoughts = (record: Json): ReadonlyArray<Piece> | RecordProblem => {
+const readThoughts = (record: Json): ReadonlyArray<Piece> | Problem => {
   const { thoughts } = record
   if (thoughts === undefined || thoughts === null) return []
   if (!Array.isArray(thoughts)) return recordProblem("thoughts", "expected a list of thoughts")
@@ -161,7 +161,7 @@ const onlyText = (
 }
 
 /** Returns the result of a call: parts with the response as sent, or a response made from a text or other JSON. */
-const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyArray<Piece> | RecordProblem => {
+const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyArray<Piece> | Problem => {
   const { result, status } = call
   if (result === undefined || result === null) return []
   const at = (path: ReadonlyArray<string>) => () => {
@@ -181,7 +181,7 @@ const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyAr
   return only === undefined ? made(result, []) : made(only.text, only.path)
 }
 
-const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | RecordProblem => {
+const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | Problem => {
   if (toolCalls === undefined || toolCalls === null) return []
   if (!Array.isArray(toolCalls)) return recordProblem("toolCalls", "expected a list of tool calls")
   const slices = slicesIn(at(["toolCalls"]))
@@ -193,7 +193,7 @@ const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | RecordP
     const slice = () => slices(index)
     const owed = readMarks(call).owed === true
     const results = owed ? [] : readResult(call, slice)
-    if (isRecordProblem(results)) return problemUnder(place, results)
+    if (isProblem(results)) return problemUnder(place, results)
     const id = textAt(call, "id")
     const piece = callPiece({ id, name: call.name, args: call.args }, () => {
       const own = slice()
@@ -246,11 +246,11 @@ const readGemini = ({ model, usage }: Message, record: Json, text: string, at: A
   const content = nothing ? [] : readContent(record, at)
   const thoughts = readThoughts(record)
   const calls = readCalls(record, at)
-  if (isRecordProblem(exact)) return exact
-  if (isRecordProblem(exactAnswers)) return exactAnswers
-  if (isRecordProblem(content)) return content
-  if (isRecordProblem(thoughts)) return thoughts
-  if (isRecordProblem(calls)) return calls
+  if (isProblem(exact)) return exact
+  if (isProblem(exactAnswers)) return exactAnswers
+  if (isProblem(content)) return content
+  if (isProblem(thoughts)) return thoughts
+  if (isProblem(calls)) return calls
   // When the content holds the thoughts, the list only repeats them.
   const first = content.some(({ part }) => isThought(part)) ? [] : thoughts
   const pieces = exact ?? [...first, ...content, ...missing(content, calls)]
@@ -283,17 +283,17 @@ export const messageOf = (decoded: Message | Note, record: Json, text: string, l
       : decoded.role === "user"
         ? readUser(record, text, at)
         : readGemini(decoded, record, text, at)
-  if (isRecordProblem(gives)) return gives
+  if (isProblem(gives)) return gives
   /** In a checkpoint that this program wrote: the message was there before and stays. */
   const stays = readMarks(record).again !== undefined
   return { id: decoded.id, line, at: decoded.at, gives, stays }
 }
 
 /** A message record, with what it adds to the conversation. */
-export type MessageRecord = Exclude<ReturnType<typeof messageOf>, RecordProblem>
+export type MessageRecord = Exclude<ReturnType<typeof messageOf>, Problem>
 
 /** Reads a message in a list of messages. `text` is its JSON. */
-export const readMessage = (record: unknown, text: string, line: number): MessageRecord | RecordProblem => {
+export const readMessage = (record: unknown, text: string, line: number): MessageRecord | Problem => {
   if (!isJson(record)) return recordProblem("", "expected a message, an object with id, type and content")
   const decoded = decodeGeminiMessage(record)
   return decoded._tag === "Broken" ? decoded.problem : messageOf(decoded, record, text, line)

@@ -7,14 +7,7 @@ import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
 import { runSync, type SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, lineNumbers, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { isJson, type Json, natural } from "../JsonRecord.ts"
-import {
-  isRecordProblem,
-  type Problem,
-  problemAt,
-  problemUnder,
-  recordProblem,
-  type RecordProblem
-} from "../Problem.ts"
+import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf } from "../RecordLine.ts"
 import { readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
@@ -459,12 +452,12 @@ function* readMessages(
   slices: ReadonlyArray<SourceText>,
   lines: (index: number) => number,
   place: string
-): SlicedWork<ReadonlyArray<MessageRecord> | RecordProblem> {
+): SlicedWork<ReadonlyArray<MessageRecord> | Problem> {
   const messages: Array<MessageRecord> = []
   for (const [index, value] of values.entries()) {
     const slice = slices[index] ?? ""
     const message = readMessage(value, slice, lines(index))
-    if (isRecordProblem(message)) return problemUnder(`${place}[${index}]`, message)
+    if (isProblem(message)) return problemUnder(`${place}[${index}]`, message)
     messages.push(message)
     yield slice.length
   }
@@ -483,21 +476,21 @@ const readSession = (
   record: Json,
   text: string,
   line: number
-): RecordProblem | undefined => {
+): Problem | undefined => {
   const { messages, root } = decoded
   if (messages !== undefined) {
     const place = [...root, "messages"]
     if (!Array.isArray(messages)) return recordProblem(`${place.join(".")}`, "expected a list of messages")
     const slices = arraySlices(sliceAt(text, place) ?? "")
     const read = runSync(readMessages(messages, slices, () => line, place.join(".")))
-    if (isRecordProblem(read)) return read
+    if (isProblem(read)) return read
     recording.checkpoint(read, compactionOf(record))
   }
   recording.describe(decoded)
   return undefined
 }
 
-const readRecord = (recording: Recording, record: Json, text: string, line: number): RecordProblem | undefined => {
+const readRecord = (recording: Recording, record: Json, text: string, line: number): Problem | undefined => {
   const decoded = decodeGemini(record)
   switch (decoded._tag) {
     case "Rewound":
@@ -507,7 +500,7 @@ const readRecord = (recording: Recording, record: Json, text: string, line: numb
     case "Note": {
       if (decoded.id === undefined) return recordProblem("id", "expected a text, the id of the message")
       const message = messageOf(decoded, record, text, line)
-      if (isRecordProblem(message)) return message
+      if (isProblem(message)) return message
       recording.message(message)
       return undefined
     }
@@ -543,13 +536,13 @@ export const geminiReader = (): LineReader => {
  */
 export function* readGeminiDocument(value: unknown, text: string): SlicedWork<Transcript | Problem> {
   if (!isJson(value) || !Array.isArray(value.messages)) {
-    return problemAt(0, recordProblem("", 'expected a Gemini CLI session: an object with "messages", a list'))
+    return recordProblem("", 'expected a Gemini CLI session: an object with "messages", a list')
   }
   const slices = arraySlices(sliceAt(text, ["messages"]) ?? "")
   const lines = lineNumbers(text, slices)
   yield text.length
   const read = yield* readMessages(value.messages, slices, (index) => lines[index] ?? 1, "messages")
-  if (isRecordProblem(read)) return problemAt(0, read)
+  if (isProblem(read)) return read
   const recording = new Recording()
   recording.describe(decodeGeminiSession(value))
   for (const message of read) recording.add(message)

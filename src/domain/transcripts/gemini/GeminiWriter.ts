@@ -16,7 +16,7 @@ import { withAuthorNote } from "../AuthorNote.ts"
 import { owedCalls } from "../CompactionLayout.ts"
 import { draftOf, type Piece, piecesOf } from "../ExactParts.ts"
 import type { Json } from "../JsonRecord.ts"
-import { isRecordProblem } from "../Problem.ts"
+import { isProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
@@ -369,7 +369,7 @@ class Writing {
       line = recordLine(record, exact, marks)
       // Own JSON: the line was parsed before.
       const message = readMessage(JSON.parse(line), line, 0)
-      if (isRecordProblem(message)) continue
+      if (isProblem(message)) continue
       const isOpen =
         message.gives._tag === "User" && (message.gives.whose === "bare" || message.gives.whose === "marked")
       // The author of a text that looks like a snapshot would depend on its neighbours, so a mark names the author.

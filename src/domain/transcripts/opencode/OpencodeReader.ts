@@ -3,7 +3,7 @@ import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, type Piece, textPiece } from "../ExactParts.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
-import { type Problem, problemAt, problemUnder, recordProblem, type RecordProblem } from "../Problem.ts"
+import { type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { clearedResult, type LineReader, recordReader, type Transcript } from "../Transcript.ts"
@@ -183,7 +183,7 @@ export const opencodeReader = (): LineReader => {
   const messages = new Map<string, Message>()
   const parts: Array<Extract<OpencodeRecord, { readonly _tag: "Part" }>> = []
   let session: Session | undefined
-  const read = (row: Json, _text: string, number: number): RecordProblem | undefined => {
+  const read = (row: Json, _text: string, number: number): Problem | undefined => {
     const record = decodeOpencode(row)
     switch (record._tag) {
       case "Session":
@@ -217,12 +217,12 @@ export const opencodeReader = (): LineReader => {
 /** Reads the document that `opencode export` writes; `value` is the parsed text. */
 export function* readOpencodeDocument(value: unknown): SlicedWork<Transcript | Problem> {
   if (!isJson(value) || !isJson(value.info) || !Array.isArray(value.messages)) {
-    return problemAt(0, recordProblem("", 'expected a session of opencode: an object with "info" and "messages"'))
+    return recordProblem("", 'expected a session of opencode: an object with "info" and "messages"')
   }
   const messages: Array<Message> = []
   for (const [index, element] of value.messages.entries()) {
     const record = decodeOpencodeMessage(isJson(element) ? element : {})
-    if (record._tag === "Broken") return problemAt(0, problemUnder(`messages[${index}]`, record.problem))
+    if (record._tag === "Broken") return problemUnder(`messages[${index}]`, record.problem)
     messages.push({ record, number: index + 1, parts: [...record.parts] })
   }
   return yield* conversationOf(decodeOpencodeSession(value.info), messages, new Skipped(ignoredKinds))

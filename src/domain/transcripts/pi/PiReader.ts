@@ -5,7 +5,7 @@ import { splitAuthorNote } from "../AuthorNote.ts"
 import { answerPiece, draftOf, locate, type Piece, textPiece } from "../ExactParts.ts"
 import { type Json, kindAt, passOver } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
-import { isProblem, isRecordProblem, type Problem, problemAt, recordProblem, type RecordProblem } from "../Problem.ts"
+import { isProblem, type Problem, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
 import { isClosed, markedAuthor, type Marks, type Native, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
@@ -61,10 +61,10 @@ const readMessage = (
   record: Json,
   text: string,
   skipped: Skipped
-): Said | RecordProblem => {
+): Said | Problem => {
   const { by, content, path } = decoded
   const pieces = readBlocks(content, locate(record, text, path), path, blockForm, skipped)
-  if (isRecordProblem(pieces)) return pieces
+  if (isProblem(pieces)) return pieces
   if (by === "model") return { role: "model", author: undefined, isResult: false, pieces }
   // A note in front of a message names an author other than the user.
   const noted = splitAuthorNote(pieces)
@@ -73,12 +73,7 @@ const readMessage = (
 }
 
 /** Reads what an entry says by its own form; undefined for one that is no message. */
-const readNative = (
-  decoded: PiRecord,
-  record: Json,
-  text: string,
-  skipped: Skipped
-): Said | RecordProblem | undefined => {
+const readNative = (decoded: PiRecord, record: Json, text: string, skipped: Skipped): Said | Problem | undefined => {
   switch (decoded._tag) {
     case "Message":
       return readMessage(decoded, record, text, skipped)
@@ -108,11 +103,11 @@ const readSaid = (
   text: string,
   marks: Marks,
   skipped: Skipped
-): Said | RecordProblem | undefined => {
+): Said | Problem | undefined => {
   const said = readNative(decoded, record, text, skipped)
   const exact = exactPieces(record, text, "parts")
-  if (said === undefined || isRecordProblem(said)) return said
-  if (isRecordProblem(exact)) return exact
+  if (said === undefined || isProblem(said)) return said
+  if (isProblem(exact)) return exact
   return { ...said, pieces: exact ?? said.pieces, author: markedAuthor(marks, said.author) }
 }
 
@@ -123,7 +118,7 @@ export const nativeEntry = (record: Json, text: string): Native => {
   const decoded = decodePi(record)
   const said = readNative(decoded, record, text, new Skipped())
   const usage = usageOf(decoded)
-  return said === undefined || isRecordProblem(said)
+  return said === undefined || isProblem(said)
     ? { pieces: [], author: undefined, usage }
     : { pieces: said.pieces, author: said.author, usage }
 }
@@ -148,10 +143,7 @@ const pathOf = (entries: ReadonlyArray<Entry>, tree: boolean, isLenient: boolean
       continue
     }
     if (parent !== undefined && seen.has(parent)) {
-      return problemAt(
-        entry.number,
-        recordProblem("", "its parentId leads back to itself; expected a path that ends at a root")
-      )
+      return recordProblem("", "its parentId leads back to itself; expected a path that ends at a root", entry.number)
     }
     entry = parent
   }
@@ -276,7 +268,7 @@ type Header = Extract<PiRecord, { readonly _tag: "Session" }>
 
 const newest = 3
 
-const headerProblem = ({ version = 1 }: Header): RecordProblem | undefined => {
+const headerProblem = ({ version = 1 }: Header): Problem | undefined => {
   if (typeof version !== "number" || !Number.isInteger(version) || version < 1)
     return recordProblem("version", "expected 1, 2 or 3")
   return version > newest
@@ -296,7 +288,7 @@ export const piReader = (isLenient = false): LineReader => {
   const ids = new Set<string>()
   let header: Header | undefined
   let records = 0
-  const read = (record: Json, text: string, number: number): RecordProblem | undefined => {
+  const read = (record: Json, text: string, number: number): Problem | undefined => {
     const index = records
     records += 1
     const decoded = decodePi(record)
@@ -316,7 +308,7 @@ export const piReader = (isLenient = false): LineReader => {
     }
     const marks = readMarks(record)
     const said = readSaid(decoded, record, text, marks, skipped)
-    if (isRecordProblem(said)) return said
+    if (isProblem(said)) return said
     if (id !== undefined) ids.add(id)
     entries.push({
       number,

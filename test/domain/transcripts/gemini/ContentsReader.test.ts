@@ -9,7 +9,7 @@ import { withAuthorNote, splitAuthorNote } from "../../../../src/domain/transcri
 import { type Piece, piecesOf, samePieces } from "../../../../src/domain/transcripts/ExactParts.ts"
 import { readContents } from "../../../../src/domain/transcripts/gemini/ContentsReader.ts"
 import { isJson } from "../../../../src/domain/transcripts/JsonRecord.ts"
-import { isRecordProblem, isProblem, type Problem, problemText } from "../../../../src/domain/transcripts/Problem.ts"
+import { isProblem, type Problem, problemText } from "../../../../src/domain/transcripts/Problem.ts"
 import { exactPieces, marksOf, recordLine } from "../../../../src/domain/transcripts/RecordLine.ts"
 import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
 import { runsOf } from "../../../support/runs.ts"
@@ -185,7 +185,7 @@ describe("exact parts beside a record", () => {
   ])("%s is said", (_, parts, says) => {
     const value = { palimpsest: { parts } }
     const problem = exactPieces(value, JSON.stringify(value), "parts")
-    assert.isTrue(isRecordProblem(problem) && problemText(problem).startsWith(says))
+    assert.isTrue(isProblem(problem) && problemText(problem).startsWith(says))
   })
 
   it("ignores marks on values that are not objects", () => {
