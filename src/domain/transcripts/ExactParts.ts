@@ -22,37 +22,39 @@ export type Exact = () => SourceText | undefined
 export const isCanonical = (value: unknown, text: string): boolean =>
   !text.includes("\\ud") && !text.includes("\\uD") && JSON.stringify(value) === text
 
-/**
- * Locates exact texts in one record. `list` is the path to its blocks; `under(index, key)` is a value of a block. Nothing is
- * compared or searched before it is requested.
- */
-export const locate = (value: unknown, text: string, list: ReadonlyArray<string>) => {
+/** Locates the exact text of the value at a path in a record, or in a part of it. */
+export type Locate = (path: ReadonlyArray<string | number>) => Exact
+
+/** Locates exact texts in a value. Nothing is compared or searched before it is requested, and a list is split once. */
+export const locate = (value: unknown, text: string): Locate => {
   let canonical: boolean | undefined
-  let blocks: ReadonlyArray<SourceText> | undefined
-  const at = (path: ReadonlyArray<string>): SourceText | undefined => {
+  const lists = new Map<string, ReadonlyArray<SourceText>>()
+  const elementsOf = (list: ReadonlyArray<string | number>): ReadonlyArray<SourceText> => {
+    const key = JSON.stringify(list)
+    const elements = lists.get(key) ?? arraySlices(textAt(list) ?? "")
+    lists.set(key, elements)
+    return elements
+  }
+  const textAt = (path: ReadonlyArray<string | number>): SourceText | undefined => {
+    const last = path.findLastIndex((step) => typeof step === "number")
+    if (last < 0) return sliceAt(text, path)
+    const element = elementsOf(path.slice(0, last))[Number(path[last])]
+    return element === undefined ? undefined : sliceAt(element, path.slice(last + 1))
+  }
+  return (path) => () => {
     canonical ??= isCanonical(value, text)
-    return canonical ? undefined : sliceAt(text, path)
-  }
-  const block = (index: number): SourceText | undefined => {
-    blocks ??= arraySlices(at(list) ?? "")
-    return blocks[index]
-  }
-  return {
-    at:
-      (path: ReadonlyArray<string>): Exact =>
-      () =>
-        at(path),
-    under:
-      (index: number, key: string): Exact =>
-      () => {
-        const slice = block(index)
-        return slice === undefined ? undefined : sliceAt(slice, [key])
-      }
+    return canonical ? undefined : textAt(path)
   }
 }
 
-/** The exact texts of one record, located on request. */
-export type Locator = ReturnType<typeof locate>
+/** Locates texts in the part of a record that stands at a path. */
+export const under =
+  (at: Locate, ...root: ReadonlyArray<string | number>): Locate =>
+  (path) =>
+    at([...root, ...path])
+
+/** For a value that no file holds. */
+export const nowhere: Locate = () => () => undefined
 
 /** Makes a piece of a part in wire shape, with its exact text. */
 export const wirePiece = (part: Part, slice: SourceText | undefined): Piece => ({

@@ -1,6 +1,6 @@
 import type { Part } from "../content/Content.ts"
 import { messageMedia } from "../content/MediaBlocks.ts"
-import { callPiece, type Locator, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
+import { callPiece, type Locate, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
 import { isJson, type Json, textAt } from "./JsonRecord.ts"
 import { isProblem, type Problem, recordProblem } from "./Problem.ts"
 import type { Skipped } from "./Skipped.ts"
@@ -28,13 +28,13 @@ export interface BlockForm {
 const readBlock = (
   block: Json,
   index: number,
-  locator: Locator,
+  at: Locate,
   form: BlockForm | undefined
 ): Piece | Problem | undefined => {
   const text = (key: string) =>
     textAt(block, key) ??
     recordProblem(`content[${index}].${key}`, `expected a text in a block of type ${String(block.type)}`)
-  const exact = (key: string) => locator.under(index, key)
+  const exact = (key: string) => at([index, key])
   const { type } = block
   if (type === "text" || type === "input_text" || type === "output_text") {
     const words = text("text")
@@ -58,24 +58,23 @@ const readBlock = (
 }
 
 /**
- * Reads the content of a message, which stands under `path` in its record: a text, or a list of blocks. Without a `form`, no
+ * Reads the content of a message, in which `at` locates texts: a text, or a list of blocks. Without a `form`, no
  * block is a thought or a call. `readOther` reads the blocks that only one agent has. Unknown ones are counted.
  */
 export const readBlocks = <Other = never>(
   content: unknown,
-  locator: Locator,
-  path: ReadonlyArray<string>,
+  at: Locate,
   form: BlockForm | undefined,
   skipped: Skipped,
   readOther: (block: Json, index: number) => Piece | Other | Problem | undefined = () => undefined
 ): ReadonlyArray<Piece | Other> | Problem => {
-  if (typeof content === "string") return [textPiece(content, locator.at(path))]
+  if (typeof content === "string") return [textPiece(content, at([]))]
   if (!Array.isArray(content)) return recordProblem("content", "expected a text or a list of blocks")
   const blocks: Array<Piece | Other> = []
   for (const [index, item] of content.entries()) {
     if (!isJson(item) || typeof item.type !== "string")
       return recordProblem(`content[${index}]`, "expected a block, an object with a type")
-    const block = readOther(item, index) ?? readBlock(item, index, locator, form)
+    const block = readOther(item, index) ?? readBlock(item, index, at, form)
     if (isProblem(block)) return block
     if (block === undefined) skipped.add(`block: ${item.type}`)
     else blocks.push(block)

@@ -1,6 +1,6 @@
 import type { Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { draftOf, isOpenAnswer, locate } from "../ExactParts.ts"
+import { draftOf, isOpenAnswer, locate, under } from "../ExactParts.ts"
 import type { Json } from "../JsonRecord.ts"
 import { isProblem, type Problem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
@@ -473,7 +473,7 @@ export const claudeReader = (isLenient = false): LineReader => {
       return undefined
     }
     if (decoded._tag === "Queued") {
-      queue.add(decoded, locate(record, text, ["content"]), number, skipped)
+      queue.add(decoded, under(locate(record, text), "content"), number, skipped)
       return undefined
     }
     if (decoded._tag === "Pinned") {

@@ -5,12 +5,13 @@ import {
   callPiece,
   isOpenAnswer,
   locate,
-  type Locator,
+  type Locate,
   namedPieces,
   needsExact,
   type OpenAnswer,
   type Piece,
-  thoughtPiece
+  thoughtPiece,
+  under
 } from "../ExactParts.ts"
 import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
@@ -68,19 +69,14 @@ const providerResult = (content: unknown): string => {
 
 const blockForm = { call: "tool_use", arguments: "input", thoughtSignature: "signature" }
 
-/** Reads the content of a message: a text, or a list of blocks. `path` is its place in the record. */
-export const readContent = (
-  content: unknown,
-  locator: Locator,
-  path: ReadonlyArray<string>,
-  skipped: Skipped
-): ReadonlyArray<Block> | Problem => {
+/** Reads the content of a message: a text, or a list of blocks. */
+export const readContent = (content: unknown, at: Locate, skipped: Skipped): ReadonlyArray<Block> | Problem => {
   const readOther = (block: Json, index: number): Block | Problem | undefined => {
     if (block.type === "redacted_thinking") return thoughtPiece("", textAt(block, "data"), () => undefined)
     // A call of a tool that the provider runs.
     if (block.type === "server_tool_use" || block.type === "mcp_tool_use") {
       const call = { id: textAt(block, "id"), name: textAt(block, "name") ?? "unknown", args: block.input }
-      return callPiece(call, locator.under(index, "input"))
+      return callPiece(call, at([index, "input"]))
     }
     const isOwn = block.type === "tool_result"
     if (!isOwn && !String(block.type).endsWith("_tool_result")) return undefined
@@ -95,10 +91,10 @@ export const readContent = (
       content: result
     }
     // Taken now, so that the line's text can be released before the name of the call is known.
-    const slice = needsExact(result) ? locator.under(index, "content")() : undefined
+    const slice = needsExact(result) ? at([index, "content"])() : undefined
     return { answer, exact: () => slice }
   }
-  const blocks = readBlocks<OpenAnswer>(content, locator, path, blockForm, skipped, readOther)
+  const blocks = readBlocks<OpenAnswer>(content, at, blockForm, skipped, readOther)
   return isProblem(blocks) ? problemUnder("message", blocks) : blocks
 }
 
@@ -120,8 +116,6 @@ const authored = (
     : { author: author === "summary" ? author : note, blocks: blocks.slice(1) }
 }
 
-const contentPath = ["message", "content"]
-
 const readMessage = (
   message: Extract<ClaudeRecord, { readonly _tag: "Message" }>,
   record: Json,
@@ -130,7 +124,7 @@ const readMessage = (
   skipped: Skipped
 ): LineMessage | Problem => {
   const { kind, messageId = uuid, model, role, usage } = message
-  const read = readContent(message.content, locate(record, text, contentPath), contentPath, skipped)
+  const read = readContent(message.content, under(locate(record, text), "message", "content"), skipped)
   if (isProblem(read)) return read
   const exact = exactPieces(record, text, "parts")
   if (isProblem(exact)) return exact
@@ -167,8 +161,7 @@ export const messageIn = (
       return blocks.length === 0 ? undefined : { ...userMessage(blocks, uuid, "program"), kind: "attachment" }
     }
     case "Sent": {
-      const path = ["attachment", "prompt"]
-      const blocks = readContent(decoded.prompt, locate(record, text, path), path, skipped)
+      const blocks = readContent(decoded.prompt, under(locate(record, text), "attachment", "prompt"), skipped)
       if (isProblem(blocks) || blocks.length === 0) return undefined
       const { isProgram } = decoded
       return userMessage(blocks, uuid, isProgram === undefined ? writtenBy(blocks) : isProgram ? "program" : undefined)

@@ -1,4 +1,4 @@
-import type { Locator } from "../ExactParts.ts"
+import type { Locate } from "../ExactParts.ts"
 import { isProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { type Line, type Moment, byTime, isBefore } from "./Line.ts"
@@ -59,9 +59,9 @@ export class Queue {
   records = 0
 
   /** Adds a record. */
-  add({ at, content, operation }: QueueRecord, locator: Locator, number: number, skipped: Skipped): void {
+  add({ at, content, operation }: QueueRecord, located: Locate, number: number, skipped: Skipped): void {
     this.records += 1
-    const blocks = operation === "enqueue" ? readContent(content ?? "", locator, ["content"], skipped) : []
+    const blocks = operation === "enqueue" ? readContent(content ?? "", located, skipped) : []
     if (!isProblem(blocks)) this.operations.push({ number, at, operation, content, blocks })
   }
 

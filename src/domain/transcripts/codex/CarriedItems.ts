@@ -90,9 +90,9 @@ export const withMarks = (found: ItemMessage, marks: Marks, exact: ReadonlyArray
 })
 
 /** Reads an item that carries parts for which Codex has no form. */
-export const carriedBy = (item: Json, name: string): ItemMessage | Problem => {
+export const carriedBy = (item: Json): ItemMessage | Problem => {
   const role = roleOf(item.role)
   return role === undefined
-    ? recordProblem(`${name}role`, 'expected "user" or "model" in an item of ours')
+    ? recordProblem("role", 'expected "user" or "model" in an item of ours')
     : messageOf(role, [])
 }

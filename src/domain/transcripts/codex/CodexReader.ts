@@ -1,18 +1,26 @@
 import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
-import { arraySlices, sliceAt } from "../../text/JsonSource.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { draftOf, isOpenAnswer, locate, namedPieces, type OpenAnswer, type Piece, textPiece } from "../ExactParts.ts"
+import {
+  draftOf,
+  isOpenAnswer,
+  locate,
+  namedPieces,
+  type OpenAnswer,
+  type Piece,
+  textPiece,
+  under
+} from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
-import { isProblem, type Problem, recordProblem } from "../Problem.ts"
+import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf } from "../RecordLine.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript } from "../Transcript.ts"
 import { carriedBy, carrier, type PlacedItem, readExact, readLayout, withMarks } from "./CarriedItems.ts"
-import { continuesMessage, type ItemMessage, type ItemSource, messageOf } from "./ItemMessage.ts"
+import { continuesMessage, type ItemMessage, messageOf } from "./ItemMessage.ts"
 import { readItem } from "./Items.ts"
 import { type CodexRecord, decodeCodex, folderIn, ignoredKinds } from "./Record.ts"
 
@@ -123,14 +131,14 @@ class Rollout {
     text: string,
     line: number
   ): Problem | undefined {
-    const name = root.map((key) => `${key}.`).join("")
     const exact = readExact(record, text)
     if (isProblem(exact)) return exact
     const carried = exact !== undefined && item.type === carrier
     const found = carried
-      ? carriedBy(item, name)
-      : readItem(item, { value: record, text, root, name, id: String(line) }, this.skipped)
-    if (found === undefined || isProblem(found)) return found
+      ? carriedBy(item)
+      : readItem(item, under(locate(record, text), ...root), this.skipped, { place: String(line) })
+    if (found === undefined) return undefined
+    if (isProblem(found)) return problemUnder(root.join("."), found)
     const marks = "palimpsest" in record ? readMarks(record) : {}
     this.add(this.join(this.open, withMarks(found, marks, exact), marks, line, at, textAt(item, "id")))
     if (found.result !== undefined) this.add(this.join(this.open, found.result, {}, line, at, undefined))
@@ -258,7 +266,7 @@ class Rollout {
   }
 
   private summary(message: string, record: Json, text: string, line: number): Turn {
-    const piece = textPiece(message, locate(record, text, []).at(["payload", "message"]))
+    const piece = textPiece(message, locate(record, text)(["payload", "message"]))
     return this.join(undefined, messageOf("user", [piece], "summary"), {}, line, timeAt(record), undefined)
   }
 
@@ -274,7 +282,7 @@ class Rollout {
     if (isProblem(exact)) return exact
     const layout = readLayout(record, exact ?? [])
     if (isProblem(layout)) return layout
-    const slices = arraySlices(sliceAt(text, ["payload", "replacement_history"]) ?? "")
+    const at = under(locate(record, text), "payload", "replacement_history")
     const summary = textAt(payload, "message")
     const turns: Array<Turn> = []
     let encryptedAt: number | undefined
@@ -300,17 +308,11 @@ class Rollout {
     for (const [index, item] of items.entries()) {
       carried(index)
       const name = `payload.replacement_history[${index}]`
-      if (!isJson(item)) return recordProblem(`${name}`, "expected a response item")
+      if (!isJson(item)) return recordProblem(name, "expected a response item")
       if (isEncryptedSummary(item)) encryptedAt = turns.length
-      const place: ItemSource = {
-        value: item,
-        text: slices[index] ?? "",
-        root: [],
-        name: `${name}.`,
-        id: `${line}_${index}`
-      }
-      const found = readItem(item, place, this.skipped, summary)
-      if (isProblem(found)) return found
+      const place = `${line}_${index}`
+      const found = readItem(item, under(at, index), this.skipped, { place, summary })
+      if (isProblem(found)) return problemUnder(name, found)
       const own = layout[next]?.item === index ? layout[next] : undefined
       if (own !== undefined) next += 1
       if (found !== undefined) add(found, textAt(item, "id"), own ?? { exact: undefined, marks: {} })

@@ -16,7 +16,7 @@ import { wellFormedJson } from "../../text/JsonText.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { partTokens, type Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
-import { isOpenAnswer, namedPieces, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
+import { isOpenAnswer, namedPieces, nowhere, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { isProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
@@ -316,7 +316,7 @@ const sumOf = (left: Usage, right: Usage): Usage => ({
 
 /** Returns what a reader makes of an item. The item is spelled as it would be written, so exact texts need no search. */
 const readBack = (item: Json, summary?: string | undefined): ItemMessage | undefined => {
-  const message = readItem(item, { value: undefined, text: "", root: [], name: "" }, new Skipped(), summary)
+  const message = readItem(item, nowhere, new Skipped(), { summary })
   return isProblem(message) ? undefined : message
 }
 

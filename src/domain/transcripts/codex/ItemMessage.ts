@@ -1,7 +1,7 @@
 import type { Content } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
-import { type Exact, locate, type OpenAnswer, type Piece } from "../ExactParts.ts"
+import type { OpenAnswer, Piece } from "../ExactParts.ts"
 import { isJson, type Json } from "../JsonRecord.ts"
 
 /** The message that a response item of Codex makes. */
@@ -18,23 +18,6 @@ export interface ItemMessage {
   /** The result of that call, when the item has it too. */
   readonly result?: ItemMessage
 }
-
-/** The source of an item: in its own line (`root` is the path to it), or in a list. */
-export interface ItemSource {
-  readonly value: unknown
-  readonly text: string
-  readonly root: ReadonlyArray<string>
-  /** The name of the source in problems. */
-  readonly name: string
-  /** Names the item in its file. */
-  readonly id?: string
-}
-
-/** Returns the spelling of the value under a key of an item. */
-export const exactAt = ({ root, text, value }: ItemSource, key: string): Exact =>
-  locate(value, text, []).at([...root, key])
-/** Locates the elements of a list under a key of an item. */
-export const listAt = ({ root, text, value }: ItemSource, key: string) => locate(value, text, [...root, key])
 
 /** Makes the message of an item. Those of the model join each other. */
 export const messageOf = (role: Content["role"], list: ReadonlyArray<Piece>, author?: Author): ItemMessage => ({

@@ -7,26 +7,25 @@ import {
   thoughtPiece,
   answerPiece,
   callPiece,
-  locate,
+  type Locate,
   needsExact,
-  type OpenAnswer
+  nowhere,
+  type OpenAnswer,
+  under
 } from "../ExactParts.ts"
 import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"
 import { authorOf } from "../voice/Voice.ts"
-import { type ItemMessage, type ItemSource, listAt, messageOf, objectOf, exactAt } from "./ItemMessage.ts"
+import { type ItemMessage, messageOf, objectOf } from "./ItemMessage.ts"
 import { agentMessage, recordedSpeaker } from "./Record.ts"
 
 /** Reads the response items of Codex: messages, reasoning, calls and results, each by its own form. */
 
-const readContent = (item: Json, source: ItemSource, skipped: Skipped): ReadonlyArray<Piece> | Problem => {
-  const path = [...source.root, "content"]
-  // Calls and thoughts are items of their own, no blocks.
-  const read = readBlocks(item.content, listAt(source, "content"), path, undefined, skipped)
-  return isProblem(read) ? recordProblem(`${source.name}${read.path}`, read.detail) : read
-}
+/** Calls and thoughts are items of their own, no blocks. */
+const readContent = (item: Json, at: Locate, skipped: Skipped): ReadonlyArray<Piece> | Problem =>
+  readBlocks(item.content, under(at, "content"), undefined, skipped)
 
 /** The beginning of a compaction's summary in Codex. */
 const summaryMark = "Another language model started to solve this problem and produced a summary"
@@ -47,47 +46,40 @@ const userMessage = (item: Json, list: ReadonlyArray<Piece>, summary: string | u
 }
 
 /** Reads a message of another agent. One that only its provider can read is counted as skipped. */
-const readAgentMessage = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | Problem | undefined => {
-  const list = readContent(item, source, skipped)
+const readAgentMessage = (item: Json, at: Locate, skipped: Skipped): ItemMessage | Problem | undefined => {
+  const list = readContent(item, at, skipped)
   if (isProblem(list)) return list
   return list.length === 0 ? undefined : messageOf("user", list, "program")
 }
 
-const readMessage = (
-  item: Json,
-  source: ItemSource,
-  skipped: Skipped,
-  summary?: string
-): ItemMessage | Problem | undefined => {
+const readMessage = (item: Json, at: Locate, skipped: Skipped, summary?: string): ItemMessage | Problem | undefined => {
   const { role } = item
-  if (typeof role !== "string") return recordProblem(`${source.name}role`, "expected a text in a message")
+  if (typeof role !== "string") return recordProblem("role", "expected a text in a message")
   if (!["user", "assistant", "developer", "system"].includes(role)) {
     skipped.add(`message: ${role}`)
     return undefined
   }
-  const list = readContent(item, source, skipped)
+  const list = readContent(item, at, skipped)
   if (isProblem(list)) return list
   if (role === "assistant") {
     const sent = item.phase === "commentary" && list.length === 1 ? objectOf(list[0]?.part.text ?? "") : undefined
     // Versions before `agent_message` items record what another agent sent as the model's text.
     return sent !== undefined && "author" in sent && "recipient" in sent && "trigger_turn" in sent
-      ? readAgentMessage(agentMessage(sent), { ...source, text: "", root: [] }, skipped)
+      ? readAgentMessage(agentMessage(sent), nowhere, skipped)
       : messageOf("model", list)
   }
   return role === "user" ? userMessage(item, list, summary) : messageOf("user", list, "program")
 }
 
-const readThoughts = (item: Json, source: ItemSource, skipped: Skipped): ItemMessage | Problem | undefined => {
+const readThoughts = (item: Json, at: Locate, skipped: Skipped): ItemMessage | Problem | undefined => {
   const thoughts: Array<{ readonly text: string; readonly exact: Exact }> = []
   for (const key of ["summary", "content"]) {
     const list = item[key] ?? []
-    if (!Array.isArray(list))
-      return recordProblem(`${source.name}${key}`, "expected a list of texts in a reasoning item")
-    const locator = listAt(source, key)
+    if (!Array.isArray(list)) return recordProblem(key, "expected a list of texts in a reasoning item")
     for (const [index, block] of list.entries()) {
       if (!isJson(block) || typeof block.text !== "string")
-        return recordProblem(`${source.name}${key}[${index}].text`, "expected a text in a reasoning item")
-      thoughts.push({ text: block.text, exact: locator.under(index, "text") })
+        return recordProblem(`${key}[${index}].text`, "expected a text in a reasoning item")
+      thoughts.push({ text: block.text, exact: at([key, index, "text"]) })
     }
   }
   const signature = textAt(item, "encrypted_content")
@@ -145,15 +137,15 @@ const nameOf = ({ name, namespace: server }: Json): unknown =>
     : name
 
 /** Reads a call of a function (`arguments`) or of a custom tool (`input`). */
-const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input"): ItemMessage | Problem => {
+const readCall = (item: Json, at: Locate, argument: "arguments" | "input"): ItemMessage | Problem => {
   const text = item[argument]
   const { call_id: id } = item
   const name = nameOf(item)
-  const wrong = (key: string) => recordProblem(`${source.name}${key}`, `expected a text in a ${String(item.type)}`)
+  const wrong = (key: string) => recordProblem(key, `expected a text in a ${String(item.type)}`)
   if (typeof name !== "string") return wrong("name")
   if (typeof text !== "string") return wrong(argument)
   if (typeof id !== "string") return wrong("call_id")
-  const literal = exactAt(source, argument)
+  const literal = at([argument])
   const { args, exact } = argument === "input" ? textArgument("input", text, literal) : readArguments(text, literal)
   return { ...messageOf("model", [callPiece({ id, name, args }, exact)]), call: { id, name } }
 }
@@ -161,11 +153,11 @@ const readCall = (item: Json, source: ItemSource, argument: "arguments" | "input
 const shellCall = "local_shell"
 
 /** Reads a call of the shell in the form of 2025. */
-const readShellCall = (item: Json, source: ItemSource): ItemMessage | Problem => {
-  if (!isJson(item.action)) return recordProblem(`${source.name}action`, "expected an object in a local_shell_call")
+const readShellCall = (item: Json, at: Locate): ItemMessage | Problem => {
+  if (!isJson(item.action)) return recordProblem("action", "expected an object in a local_shell_call")
   const id = textAt(item, "call_id") ?? textAt(item, "id")
   return {
-    ...messageOf("model", [callPiece({ id, name: shellCall, args: item.action }, exactAt(source, "action"))]),
+    ...messageOf("model", [callPiece({ id, name: shellCall, args: item.action }, at(["action"]))]),
     call: id === undefined ? undefined : { id, name: shellCall }
   }
 }
@@ -206,21 +198,20 @@ const firstText = (value: unknown): string => {
  * Reads a result: a text, a list of content items, or `{content, success}`. The text stays unchanged, even when it is JSON
  * around the output. It is an error when `success` says so, or when the text of a shell or a patch does.
  */
-const readAnswer = (item: Json, source: ItemSource): ItemMessage | Problem => {
+const readAnswer = (item: Json, at: Locate): ItemMessage | Problem => {
   const { call_id: id, output } = item
-  if (typeof id !== "string") return recordProblem(`${source.name}call_id`, `expected a text in a ${String(item.type)}`)
+  if (typeof id !== "string") return recordProblem("call_id", `expected a text in a ${String(item.type)}`)
   const wrapped = isJson(output)
   const content = wrapped ? output.content : output
   if (typeof content !== "string" && !(Array.isArray(content) && content.every(isJson))) {
-    return recordProblem(`${source.name}output`, "expected a text, a list of content items or an object with content")
+    return recordProblem("output", "expected a text, a list of content items or an object with content")
   }
   const path = wrapped ? ["output", "content"] : ["output"]
-  const whole = locate(source.value, source.text, []).at([...source.root, ...path])
   const only: unknown = Array.isArray(content) && content.length === 1 ? content[0] : undefined
   const single = isJson(only) && only.type === "input_text" && typeof only.text === "string" ? only.text : undefined
   const value: unknown = single ?? content
   // Taken now, so that the line's text can be released before the name of the call is known.
-  const slice = needsExact(value) ? whole() : undefined
+  const slice = needsExact(value) ? at(path)() : undefined
   const exact: SourceText | undefined =
     slice !== undefined && single !== undefined ? sliceAt(slice, [0, "text"]) : slice
   const answer = { id, name: undefined, failed: wrapped && output.success === false, content: value }
@@ -243,16 +234,14 @@ const providerResult = (item: Json): unknown => {
  * Reads a call of a tool that the provider runs (`web_search_call`), which has its result itself; a call with a `call_id`
  * has it in an item of its own.
  */
-const readProviderCall = (item: Json, type: string, source: ItemSource): ItemMessage => {
+const readProviderCall = (item: Json, type: string, at: Locate, place: string | undefined): ItemMessage => {
   const name = type.replace(/_call$/, "")
   const own = ["action", "arguments"].find((key) => isJson(item[key]))
   const args: unknown =
     own === undefined ? Object.fromEntries(Object.entries(item).filter(([key]) => !ownFields.has(key))) : item[own]
   const callId = textAt(item, "call_id")
-  const id = callId ?? textAt(item, "id") ?? (source.id === undefined ? undefined : `${name}_${source.id}`)
-  const made = messageOf("model", [
-    callPiece({ id, name, args }, own === undefined ? () => undefined : exactAt(source, own))
-  ])
+  const id = callId ?? textAt(item, "id") ?? (place === undefined ? undefined : `${name}_${place}`)
+  const made = messageOf("model", [callPiece({ id, name, args }, own === undefined ? () => undefined : at([own]))])
   const call = id === undefined ? undefined : { id, name }
   if (callId !== undefined) return { ...made, call }
   const result = answerPiece(
@@ -277,19 +266,18 @@ const readProviderAnswer = (item: Json, id: string): ItemMessage => {
 type Read = ItemMessage | Problem | undefined
 
 /** How each type of item is read. */
-const readers: ReadonlyMap<unknown, (item: Json, source: ItemSource, skipped: Skipped, summary?: string) => Read> =
-  new Map(
-    Object.entries({
-      message: readMessage,
-      agent_message: readAgentMessage,
-      reasoning: readThoughts,
-      function_call: (item: Json, source: ItemSource) => readCall(item, source, "arguments"),
-      function_call_output: readAnswer,
-      custom_tool_call: (item: Json, source: ItemSource) => readCall(item, source, "input"),
-      custom_tool_call_output: readAnswer,
-      local_shell_call: readShellCall
-    })
-  )
+const readers: ReadonlyMap<unknown, (item: Json, at: Locate, skipped: Skipped, summary?: string) => Read> = new Map(
+  Object.entries({
+    message: readMessage,
+    agent_message: readAgentMessage,
+    reasoning: readThoughts,
+    function_call: (item: Json, at: Locate) => readCall(item, at, "arguments"),
+    function_call_output: readAnswer,
+    custom_tool_call: (item: Json, at: Locate) => readCall(item, at, "input"),
+    custom_tool_call_output: readAnswer,
+    local_shell_call: readShellCall
+  })
+)
 
 /** The kinds of response items that are read: calls and results of a provider's tools by the end of their names. */
 export const readItemKinds: ReadonlyArray<string> = [...readers.keys(), "…_call", "…_output"].map(
@@ -298,14 +286,19 @@ export const readItemKinds: ReadonlyArray<string> = [...readers.keys(), "…_cal
 
 /**
  * Reads a response item by its own form. Returns undefined for an item that is not part of the conversation, which is
- * counted as skipped. `summary` is the text of a compaction's summary.
+ * counted as skipped. `place` names the item in its file; `summary` is the text of a compaction's summary.
  */
-export const readItem = (item: Json, source: ItemSource, skipped: Skipped, summary?: string): Read => {
+export const readItem = (
+  item: Json,
+  at: Locate,
+  skipped: Skipped,
+  { place, summary }: { readonly place?: string; readonly summary?: string | undefined } = {}
+): Read => {
   const { type } = item
   const read = readers.get(type)
-  if (read !== undefined) return read(item, source, skipped, summary)
-  if (typeof type !== "string") return recordProblem(`${source.name}type`, "expected a text, the kind of the item")
-  if (type.endsWith("_call")) return readProviderCall(item, type, source)
+  if (read !== undefined) return read(item, at, skipped, summary)
+  if (typeof type !== "string") return recordProblem("type", "expected a text, the kind of the item")
+  if (type.endsWith("_call")) return readProviderCall(item, type, at, place)
   if (type.endsWith("_output") && typeof item.call_id === "string") return readProviderAnswer(item, item.call_id)
   skipped.addRecord(`response_item: ${type}`)
   return undefined

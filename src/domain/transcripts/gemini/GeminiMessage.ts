@@ -1,15 +1,15 @@
 import { isCall, isPart, isResponse, isText, isThought, type Part, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
-import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   answerPiece,
   callPiece,
   locate,
-  type Locator,
+  type Locate,
   type Piece,
   textPiece,
   thoughtPiece,
+  under,
   wirePiece
 } from "../ExactParts.ts"
 import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
@@ -35,16 +35,12 @@ type Whose = Author | "context" | Exclude<SnapshotLook, undefined> | undefined
 type Message = Extract<GeminiRecord, { readonly _tag: "Message" }>
 type Note = Extract<GeminiRecord, { readonly _tag: "Note" }>
 
-/** Reads parts in wire shape, or texts. `slice` is the exact text of one. */
-const wirePieces = (
-  list: ReadonlyArray<unknown>,
-  slice: (index: number) => SourceText | undefined,
-  place: string
-): ReadonlyArray<Piece> | Problem => {
+/** Reads parts in wire shape, or texts, of a list in which `at` locates them. */
+const wirePieces = (list: ReadonlyArray<unknown>, at: Locate, place: string): ReadonlyArray<Piece> | Problem => {
   const pieces: Array<Piece> = []
   for (const [index, item] of list.entries()) {
-    if (typeof item === "string") pieces.push(textPiece(item, () => slice(index)))
-    else if (isPart(item)) pieces.push(wirePiece(item, slice(index)))
+    if (typeof item === "string") pieces.push(textPiece(item, at([index])))
+    else if (isPart(item)) pieces.push(wirePiece(item, at([index])()))
     else
       return recordProblem(
         `${place}[${index}]`,
@@ -54,24 +50,18 @@ const wirePieces = (
   return pieces
 }
 
-/** Returns the exact texts of the elements of a list, located on first access. */
-const slicesIn = (list: () => SourceText | undefined) => {
-  let slices: ReadonlyArray<SourceText> | undefined
-  return (index: number): SourceText | undefined => {
-    slices ??= arraySlices(list() ?? "")
-    return slices[index]
-  }
-}
+/** Locates the only element of a list that the record writes without one. */
+const alone =
+  (at: Locate): Locate =>
+  ([_, ...path]) =>
+    at(path)
 
-/** Locates the exact text of a value in the record. */
-type At = Locator["at"]
-
-const readContent = ({ content }: Json, at: At): ReadonlyArray<Piece> | Problem => {
-  const whole = at(["content"])
-  if (typeof content === "string") return [textPiece(content, whole)]
-  if (Array.isArray(content)) return wirePieces(content, slicesIn(whole), "content")
+const readContent = ({ content }: Json, record: Locate): ReadonlyArray<Piece> | Problem => {
+  const at = under(record, "content")
+  if (typeof content === "string") return [textPiece(content, at([]))]
+  if (Array.isArray(content)) return wirePieces(content, at, "content")
   return isJson(content)
-    ? wirePieces([content], whole, "content")
+    ? wirePieces([content], alone(at), "content")
     : recordProblem("content", "expected a text or a list of parts")
 }
 
@@ -98,7 +88,7 @@ const whoseOf = (pieces: ReadonlyArray<Piece>): Whose => {
 
 const nothing = (kind: string) => ({ _tag: "Nothing", kind }) as const
 
-const readUser = (record: Json, text: string, at: At) => {
+const readUser = (record: Json, text: string, at: Locate) => {
   const exact = exactPieces(record, text, "parts")
   if (isProblem(exact)) return exact
   const native = readContent(record, at)
@@ -151,54 +141,45 @@ const hasResponse = (value: unknown): boolean => isJson(value) && value.function
 /** Returns the only text of a result that has its own list. */
 const onlyText = (
   list: ReadonlyArray<unknown>
-): { readonly text: string; readonly path: Array<string> } | undefined => {
+): { readonly text: string; readonly path: ReadonlyArray<string | number> } | undefined => {
   const [only] = list
   if (list.length !== 1) return undefined
-  if (typeof only === "string") return { text: only, path: ["0"] }
+  if (typeof only === "string") return { text: only, path: [0] }
   return isJson(only) && typeof only.text === "string" && Object.keys(only).length === 1
-    ? { text: only.text, path: ["0", "text"] }
+    ? { text: only.text, path: [0, "text"] }
     : undefined
 }
 
 /** Returns the result of a call: parts with the response as sent, or a response made from a text or other JSON. */
-const readResult = (call: Json, slice: () => SourceText | undefined): ReadonlyArray<Piece> | Problem => {
+const readResult = (call: Json, of: Locate): ReadonlyArray<Piece> | Problem => {
   const { result, status } = call
   if (result === undefined || result === null) return []
-  const at = (path: ReadonlyArray<string>) => () => {
-    const own = slice()
-    return own === undefined ? undefined : sliceAt(own, path)
-  }
+  const at = under(of, "result")
   const failed = status === "error" || status === "cancelled"
-  const made = (content: unknown, path: ReadonlyArray<string>) => [
-    answerPiece({ id: textAt(call, "id"), name: textAt(call, "name"), failed, content }, at(["result", ...path]))
+  const made = (content: unknown, path: ReadonlyArray<string | number>) => [
+    answerPiece({ id: textAt(call, "id"), name: textAt(call, "name"), failed, content }, at(path))
   ]
-  if (!Array.isArray(result)) {
-    return hasResponse(result) ? wirePieces([result], at(["result"]), "result") : made(result, [])
-  }
+  if (!Array.isArray(result)) return hasResponse(result) ? wirePieces([result], alone(at), "result") : made(result, [])
   if (result.length === 0) return []
-  if (result.some(hasResponse)) return wirePieces(result, slicesIn(at(["result"])), "result")
+  if (result.some(hasResponse)) return wirePieces(result, at, "result")
   const only = onlyText(result)
   return only === undefined ? made(result, []) : made(only.text, only.path)
 }
 
-const readCalls = ({ toolCalls }: Json, at: At): ReadonlyArray<Called> | Problem => {
+const readCalls = ({ toolCalls }: Json, at: Locate): ReadonlyArray<Called> | Problem => {
   if (toolCalls === undefined || toolCalls === null) return []
   if (!Array.isArray(toolCalls)) return recordProblem("toolCalls", "expected a list of tool calls")
-  const slices = slicesIn(at(["toolCalls"]))
   const calls: Array<Called> = []
   for (const [index, call] of toolCalls.entries()) {
     const place = `toolCalls[${index}]`
     if (!isJson(call)) return recordProblem(`${place}`, "expected a tool call, an object with id, name and args")
     if (typeof call.name !== "string") return recordProblem(`${place}.name`, "expected a text, the name of the tool")
-    const slice = () => slices(index)
+    const own = under(at, "toolCalls", index)
     const owed = readMarks(call).owed === true
-    const results = owed ? [] : readResult(call, slice)
+    const results = owed ? [] : readResult(call, own)
     if (isProblem(results)) return problemUnder(place, results)
     const id = textAt(call, "id")
-    const piece = callPiece({ id, name: call.name, args: call.args }, () => {
-      const own = slice()
-      return own === undefined ? undefined : sliceAt(own, ["args"])
-    })
+    const piece = callPiece({ id, name: call.name, args: call.args }, own(["args"]))
     calls.push({ id, piece, results, owed, at: timeAt(call) })
   }
   return calls
@@ -239,7 +220,7 @@ const answersOf = (calls: ReadonlyArray<Called>): ReadonlyArray<Piece> => {
   )
 }
 
-const readGemini = ({ model, usage }: Message, record: Json, text: string, at: At) => {
+const readGemini = ({ model, usage }: Message, record: Json, text: string, at: Locate) => {
   const exact = exactPieces(record, text, "parts")
   const exactAnswers = exactPieces(record, text, "answers")
   const nothing = record.content === undefined || record.content === null || record.content === ""
@@ -276,7 +257,7 @@ const readGemini = ({ model, usage }: Message, record: Json, text: string, at: A
 
 /** Reads a decoded message, or a note. `text` is the JSON of its record. */
 export const messageOf = (decoded: Message | Note, record: Json, text: string, line: number) => {
-  const { at } = locate(record, text, [])
+  const at = locate(record, text)
   const gives =
     decoded._tag === "Note"
       ? nothing(decoded.kind)

@@ -2,7 +2,7 @@ import type { Author, Draft } from "../../conversation/Conversation.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
-import { answerPiece, draftOf, locate, type Piece, textPiece } from "../ExactParts.ts"
+import { answerPiece, draftOf, locate, type Piece, textPiece, under } from "../ExactParts.ts"
 import { type Json, kindAt, passOver } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
@@ -63,7 +63,7 @@ const readMessage = (
   skipped: Skipped
 ): Said | Problem => {
   const { by, content, path } = decoded
-  const pieces = readBlocks(content, locate(record, text, path), path, blockForm, skipped)
+  const pieces = readBlocks(content, under(locate(record, text), ...path), blockForm, skipped)
   if (isProblem(pieces)) return pieces
   if (by === "model") return { role: "model", author: undefined, isResult: false, pieces }
   // A note in front of a message names an author other than the user.
@@ -82,14 +82,14 @@ const readNative = (decoded: PiRecord, record: Json, text: string, skipped: Skip
       if (content !== undefined && typeof content !== "string" && !Array.isArray(content)) {
         return recordProblem("message.content", "expected a text or a list of blocks")
       }
-      const exact = locate(record, text, []).at(["message", "content"])
+      const exact = locate(record, text)(["message", "content"])
       return inUserRole(undefined, [answerPiece({ id, name, failed, content }, exact)], true)
     }
     case "Command":
       return inUserRole("program", [textPiece(decoded.text, () => undefined)])
     case "Summary":
     case "Compacted":
-      return inUserRole("summary", [textPiece(decoded.text, locate(record, text, []).at(decoded.path))])
+      return inUserRole("summary", [textPiece(decoded.text, locate(record, text)(decoded.path))])
     case "Broken":
       return decoded.problem
     default:
