@@ -1,4 +1,3 @@
-import { titleOf } from "../../session/SessionHead.ts"
 import { takeFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
 import { type Json, passOver } from "../JsonRecord.ts"
@@ -7,9 +6,9 @@ import {
   type CacheChange,
   addChange,
   noteValue,
-  noUsage,
   addPrompt,
   addRequest,
+  describe,
   noteTime,
   type ScanState
 } from "./ScanState.ts"
@@ -36,10 +35,10 @@ const scanAnswer = (state: ScanState, record: ClaudeRecord, thread: string | und
   if (record._tag !== "Message" || !record.isCounted) return
   addRequest(state, {
     id: `${record.messageId ?? record.uuid ?? ""} ${record.request ?? ""}`.trim(),
-    at: record.at ?? state.facts.updatedAt ?? 0,
-    model: record.model ?? "unknown",
-    usage: record.usage ?? noUsage,
-    ...(thread === undefined ? {} : { thread })
+    at: record.at,
+    model: record.model,
+    usage: record.usage,
+    thread
   })
 }
 
@@ -112,21 +111,17 @@ const scanBody = (
 }
 
 const scan = (state: ScanState, record: ClaudeRecord): void => {
-  const { facts, last } = state
+  const { folder, session: id } = record
   noteTime(state, record.at)
-  facts.folder ??= record.folder
-  if (record._tag === "Titled") {
-    facts.title = titleOf(record.title) || facts.title
-    return
-  }
-  facts.session ??= record.session
+  if (record._tag === "Titled") return describe(state, { folder, title: record.title })
+  describe(state, { folder, id })
   const thread = threadOf(state, record)
   if (thread === undefined) {
     noteValue(state, "version", record.version, "version")
-    noteValue(state, "cwd", record.folder, "folder")
+    noteValue(state, "cwd", folder, "folder")
   }
   scanBody(state, record, thread)
-  if (record.uuid !== undefined && thread === undefined) last.uuid = record.uuid
+  if (record.uuid !== undefined && thread === undefined) state.last.uuid = record.uuid
 }
 
 /** Adds a record of Claude Code to a scan. */

@@ -1,5 +1,6 @@
 import type { Part } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
+import { titleOf } from "../../session/SessionHead.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { isJson, textAt } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
@@ -73,7 +74,18 @@ export const partsOf = (content: unknown): ReadonlyArray<Part> => {
 }
 
 /** The usage of a request whose counts are invalid. */
-export const noUsage: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+const noUsage: Usage = { prompt: 0, answer: 0, thoughts: 0, cached: 0 }
+
+/** What a record says of its session, whose id it names. */
+type Described = Pick<SessionFacts, "folder" | "parent" | "title"> & { readonly id?: string | undefined }
+
+/** Notes what a record says of its session: the first id and folder count, the last title, and any parent. */
+export const describe = ({ facts }: ScanState, { folder, id, parent, title = "" }: Described): void => {
+  facts.session ??= id
+  facts.folder ??= folder
+  facts.parent = parent ?? facts.parent
+  facts.title = titleOf(title) || facts.title
+}
 
 /** Notes that something happened at a time. */
 export const noteTime = ({ facts }: ScanState, at: number | undefined): void => {
@@ -112,20 +124,31 @@ export const noteValue = (state: ScanState, key: string, value: unknown, change:
 /** Returns the tokens of an answer, thoughts included. */
 export const tokensAnswered = ({ answer, thoughts }: Usage): number => answer + thoughts
 
+/** A request as a record has it. */
+type ReadRequest = { readonly [Key in Exclude<keyof RecordedRequest, "changes">]?: RecordedRequest[Key] | undefined }
+
 /** Adds a request, or completes the one with the same id: an agent can record an answer in several records. */
-export const addRequest = (state: ScanState, request: RecordedRequest): void => {
-  const { answer, prompt, thoughts } = request.usage
-  if (prompt + answer + thoughts === 0 && (request.usage.cost ?? 0) === 0) return
-  state.facts.model = request.thread === undefined ? request.model : (state.facts.model ?? request.model)
-  for (let at = state.requests.length - 1; at >= 0 && at > state.requests.length - 200; at -= 1) {
-    const known = state.requests[at]
-    if (known?.id !== request.id) continue
+export const addRequest = (
+  state: ScanState,
+  { at, id = "", model = "unknown", thread, usage = noUsage }: ReadRequest
+): void => {
+  if (usage.prompt + tokensAnswered(usage) === 0 && (usage.cost ?? 0) === 0) return
+  state.facts.model = thread === undefined ? model : (state.facts.model ?? model)
+  const request: RecordedRequest = {
+    id,
+    at: at ?? state.facts.updatedAt ?? 0,
+    model,
+    usage,
+    ...(thread === undefined ? {} : { thread })
+  }
+  for (let place = state.requests.length - 1; place >= 0 && place > state.requests.length - 200; place -= 1) {
+    const known = state.requests[place]
+    if (known?.id !== id) continue
     // The first record of an answer is written while it streams.
-    if (tokensAnswered(known.usage) <= tokensAnswered(request.usage)) known.usage = request.usage
+    if (tokensAnswered(known.usage) <= tokensAnswered(usage)) known.usage = usage
     return
   }
-  const thread = request.thread ?? mainThread
-  const changes = state.changes[thread]
+  const changes = state.changes[thread ?? mainThread]
   state.requests.push(changes === undefined || changes.length === 0 ? request : { ...request, changes })
-  delete state.changes[thread]
+  delete state.changes[thread ?? mainThread]
 }

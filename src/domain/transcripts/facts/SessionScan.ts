@@ -1,5 +1,4 @@
 import { Schema } from "effect"
-import { titleOf } from "../../session/SessionHead.ts"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
 import { type CodexRecord, decodeCodex, folderIn, recordedSpeaker } from "../codex/Record.ts"
@@ -10,7 +9,16 @@ import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi, type PiRecord } from "../pi/Record.ts"
 import { marksOf } from "../RecordLine.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
-import { addChange, addPrompt, addRequest, noteTime, noteValue, noUsage, partsOf, type ScanState } from "./ScanState.ts"
+import {
+  addChange,
+  addPrompt,
+  addRequest,
+  describe,
+  noteTime,
+  noteValue,
+  partsOf,
+  type ScanState
+} from "./ScanState.ts"
 
 /**
  * Reads what lists and accounts need from the records of a session file, one by one, without making a conversation of them.
@@ -22,9 +30,7 @@ const scanCodexSession = (state: ScanState, record: Extract<CodexRecord, { reado
   const { facts, last } = state
   // A fork repeats the records of the session that it comes from, and those of that session's own origin.
   if (facts.session !== record.id) last.family = record.forkedFrom ?? record.id
-  facts.session ??= record.id
-  facts.folder ??= record.folder
-  if (record.parent !== undefined) facts.parent ??= record.parent
+  describe(state, { ...record, parent: facts.parent ?? record.parent })
   noteValue(state, "instructions", record.instructions, "instructions")
 }
 
@@ -36,7 +42,7 @@ const scanCodex = (state: ScanState, json: Json): void => {
     case "Session":
       return scanCodexSession(state, record)
     case "Turn":
-      facts.folder ??= record.folder
+      describe(state, { folder: record.folder })
       last.model = record.model ?? last.model ?? "unknown"
       // A file that was compressed in place has the usage from before in front of its first turn.
       if (facts.model === "unknown") for (const request of state.requests) request.model = last.model
@@ -53,12 +59,10 @@ const scanCodex = (state: ScanState, json: Json): void => {
       return addChange(state, "compaction")
     case "RolledBack":
       return addChange(state, "rewind")
-    case "Used": {
-      const { id, usage } = record
-      if (usage === undefined) return
+    case "Used":
+      if (record.usage === undefined) return
       last.hasRecords = "yes"
-      return addRequest(state, { id, at: record.at ?? 0, model: last.model ?? "unknown", usage })
-    }
+      return addRequest(state, { ...record, model: last.model })
     case "Counted":
       // Where each response has a record of its usage, the totals say nothing more.
       if (record.totals === last.totals || last.hasRecords !== undefined) return
@@ -66,9 +70,9 @@ const scanCodex = (state: ScanState, json: Json): void => {
       // A fork has the counts of its origin at another time: the totals are the same.
       return addRequest(state, {
         id: `${last.family ?? facts.session ?? ""} ${record.totals}`,
-        at: record.at ?? 0,
-        model: last.model ?? "unknown",
-        usage: record.usage ?? noUsage
+        at: record.at,
+        model: last.model,
+        usage: record.usage
       })
     default:
       return passOver<"Broken" | "Other">(record)
@@ -77,13 +81,10 @@ const scanCodex = (state: ScanState, json: Json): void => {
 
 const scanGemini = (state: ScanState, json: Json): void => {
   const record = decodeGemini(json)
-  const { facts } = state
   noteTime(state, record.at)
   switch (record._tag) {
     case "Session":
-      facts.session ??= record.id
-      facts.folder ??= record.folder
-      if (record.title !== undefined) facts.title = titleOf(record.title)
+      describe(state, record)
       if (record.messages !== undefined) addChange(state, "compaction")
       return
     case "Rewound":
@@ -95,7 +96,7 @@ const scanGemini = (state: ScanState, json: Json): void => {
         if (!isLeftOut) addPrompt(state, record.content)
         return
       }
-      const { at = 0, id = String(at), model = "unknown", usage = noUsage } = record
+      const { at, id = String(at ?? 0), model, usage } = record
       return addRequest(state, { id, at, model, usage })
     }
     default:
@@ -108,14 +109,11 @@ const scanAside = (
   state: ScanState,
   {
     _tag: thread,
-    at = 0,
-    id = String(at),
+    at,
+    id = String(at ?? 0),
     usage
   }: Extract<PiRecord, { readonly _tag: "Compacted" | "Summary" | "Result" }>
-): void => {
-  if (usage === undefined) return
-  addRequest(state, { id: `${thread} ${id}`, at, model: state.facts.model ?? "unknown", usage, thread })
-}
+): void => addRequest(state, { id: `${thread} ${id}`, at, model: state.facts.model, usage, thread })
 
 const scanPi = (state: ScanState, json: Json): void => {
   const record = decodePi(json)
@@ -123,14 +121,12 @@ const scanPi = (state: ScanState, json: Json): void => {
   noteTime(state, record.at)
   switch (record._tag) {
     case "Session":
-      facts.session ??= record.id
-      facts.folder ??= record.folder
+      describe(state, { id: record.id, folder: record.folder })
       facts.model ??= record.model
       last.level = record.level ?? "off"
       return
     case "Titled":
-      facts.title = titleOf(record.title) || facts.title
-      return
+      return describe(state, { title: record.title })
     case "Compacted":
       scanAside(state, record)
       return addChange(state, "compaction")
@@ -144,9 +140,9 @@ const scanPi = (state: ScanState, json: Json): void => {
     case "Message": {
       if (record.by === "user") return void addPrompt(state, record.content)
       if (record.by !== "model") return
-      const { at = 0, beganAt = at, isFree, model = "unknown", usage = noUsage } = record
+      const { at, beganAt = at ?? 0, isFree, model, usage } = record
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
-      return addRequest(state, { id, at, model, usage: isFree ? { ...usage, cost: 0 } : usage })
+      return addRequest(state, { id, at, model, usage: isFree && usage !== undefined ? { ...usage, cost: 0 } : usage })
     }
     default:
       return passOver<"ModelChanged" | "Command" | "Broken" | "Other">(record)
@@ -165,18 +161,15 @@ const scanOwnEntry = (state: ScanState, entry: unknown): void => {
   const { facts, last } = state
   // What was imported was paid in the session that it comes from, and what a recording answered was paid when it was made.
   if (usage === undefined || entry.origin !== undefined || usage.cost === 0) return
-  const model = textAt(entry, "model") ?? last.model ?? "unknown"
-  const time = at ?? facts.updatedAt ?? 0
-  addRequest(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at: time, model, usage })
+  const model = textAt(entry, "model") ?? last.model
+  addRequest(state, { id: `${facts.session ?? ""} ${textAt(entry, "id") ?? ""}`, at, model, usage })
 }
 
 const scanOwn = (state: ScanState, record: Json): void => {
   const { facts, last } = state
   if (record._tag === "Started") {
-    facts.session ??= textAt(record, "session")
-    facts.folder ??= textAt(record, "cwd")
-    const parent = textAt(record, "parent")
-    if (parent !== undefined) facts.parent = parent
+    const [id, folder, parent] = [textAt(record, "session"), textAt(record, "cwd"), textAt(record, "parent")]
+    describe(state, { id, folder, parent })
     const model = textAt(record, "model")
     if (model !== undefined) last.model = facts.model = model
   }
@@ -193,29 +186,21 @@ const scanOwn = (state: ScanState, record: Json): void => {
     const usage = isJson(call) ? ownUsage(call.usage) : undefined
     if (usage === undefined) continue
     const id = `${facts.session ?? ""} ${String(record._tag)} ${at ?? 0} ${index}`
-    const model = textAt(call, "model") ?? "unknown"
-    addRequest(state, { id, at: at ?? facts.updatedAt ?? 0, model, usage, thread: "compression" })
+    addRequest(state, { id, at, model: textAt(call, "model"), usage, thread: "compression" })
   }
 }
 
 const scanOpencode = (state: ScanState, json: Json): void => {
   const record = decodeOpencode(json)
-  const { facts, last } = state
+  const { last } = state
   switch (record._tag) {
     case "Session":
-      facts.session ??= record.id
-      facts.folder ??= record.folder
-      facts.title = titleOf(record.title ?? "") || facts.title
-      facts.parent = record.parent ?? facts.parent
-      return
-    case "Message": {
+      return describe(state, record)
+    case "Message":
       noteTime(state, record.at)
       // What it says stands in rows that follow.
       if (record.role === "user") last[`asking ${record.id}`] = record.id
-      if (record.role !== "assistant") return
-      const { at = 0, id, model = "unknown", usage = noUsage } = record
-      return addRequest(state, { id, at, model, usage })
-    }
+      return record.role === "assistant" ? addRequest(state, record) : undefined
     case "Part": {
       const asking = `asking ${record.message}`
       const part = last[asking] === undefined ? undefined : decodePart(record.data)

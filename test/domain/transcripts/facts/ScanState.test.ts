@@ -67,6 +67,16 @@ describe("the facts of a session", () => {
     )
   })
 
+  it("a request that has no time was made when the record before it was", () => {
+    const state = newScan()
+    noteTime(state, 5)
+    addRequest(state, { ...request("a", 1), at: undefined })
+    assert.deepStrictEqual(
+      state.requests.map(({ at }) => at),
+      [5]
+    )
+  })
+
   it("a request without tokens counts where it cost something", () => {
     const state = newScan()
     const usage = { prompt: 0, cached: 0, answer: 0, thoughts: 0 }
