@@ -330,10 +330,7 @@ export const draftsIn = ({ steps }: Transcript): ReadonlyArray<Draft> =>
 /** The messages that the agent saw at the end. */
 export const viewOf = ({ steps }: Transcript): ReadonlyArray<Draft> => {
   const shown = new VisibleMessages()
-  for (const step of steps) {
-    if (step._tag === "Message") shown.message(step.draft)
-    else shown.compact(step)
-  }
+  for (const step of steps) shown.add(step)
   return shown.drafts
 }
 
@@ -352,11 +349,8 @@ export const viewsOf = ({ steps }: Transcript): ReadonlyArray<string> => {
   const views: Array<string> = []
   const see = () => views.push(told(shown.drafts).join("\n"))
   for (const step of steps) {
-    if (step._tag === "Message") shown.message(step.draft)
-    else {
-      shown.compact(step)
-      see()
-    }
+    shown.add(step)
+    if (step._tag === "Compaction") see()
   }
   see()
   return views

@@ -93,8 +93,6 @@ export interface Written {
  */
 export type Writer = (transcript: Transcript) => SlicedWork<Written>
 
-type Compaction = Extract<Step, { readonly _tag: "Compaction" }>
-
 /** A message of a view, with its number among the `Message` steps; undefined for one that a compaction inserted. */
 interface VisibleMessage {
   readonly draft: Draft
@@ -118,15 +116,15 @@ export class VisibleMessages {
     return this.items.filter((item) => !isEnvironment(item))
   }
 
-  /** Adds a message. */
-  message(draft: Draft): void {
-    this.items.push({ draft, message: this.messages })
-    this.messages += 1
-  }
-
-  /** Applies a compaction: its inserted messages, then the kept ones. */
-  compact({ insert, keptFrom }: Compaction): void {
+  /** Adds a message, or applies a compaction: its inserted messages, then the kept ones. */
+  add(step: Step): void {
+    if (step._tag === "Message") {
+      this.items.push({ draft: step.draft, message: this.messages })
+      this.messages += 1
+      return
+    }
     const { others } = this
+    const { insert, keptFrom } = step
     const kept = keptFrom === undefined ? -1 : others.findIndex(({ message }) => (message ?? -1) >= keptFrom)
     this.items = [
       ...this.items.filter(isEnvironment),
@@ -134,6 +132,13 @@ export class VisibleMessages {
       ...(kept < 0 ? [] : others.slice(kept))
     ]
   }
+}
+
+/** Returns what the agent sees after all steps, for formats that hold no more. */
+export const visibleAtEnd = (steps: ReadonlyArray<Step>): ReadonlyArray<Draft> => {
+  const shown = new VisibleMessages()
+  for (const step of steps) shown.add(step)
+  return shown.drafts
 }
 
 /** Returns the messages of a step: the one of a message, or those that a compaction inserts. */

@@ -379,10 +379,11 @@ class Rollout {
     })
   }
 
-  message(draft: Draft): void {
+  message(step: Extract<Step, { readonly _tag: "Message" }>): void {
+    const { draft } = step
     this.time.at(draft)
     if (draft.content.role === "model") this.context(draft.model)
-    this.shown.message(draft)
+    this.shown.add(step)
     const { open, units } = this.units(draft, this.open)
     this.open = open
     this.leave(draft, units)
@@ -432,7 +433,7 @@ class Rollout {
   }
 
   *compaction(step: Extract<Step, { readonly _tag: "Compaction" }>): SlicedWork<void> {
-    this.shown.compact(step)
+    this.shown.add(step)
     this.calls = new Calls()
     const summary = step.insert.find(({ author }) => author === "summary")
     const message = textAt(wellFormed({ message: summary === undefined ? "" : plainText(summary.content) }), "message")
@@ -572,7 +573,7 @@ export const writeCodex: Writer = function* (transcript): SlicedWork<Written> {
   rollout.meta()
   for (const step of transcript.steps) {
     const before = rollout.lines.length
-    if (step._tag === "Message") rollout.message(step.draft)
+    if (step._tag === "Message") rollout.message(step)
     else yield* rollout.compaction(step)
     yield rollout.lines.slice(before).reduce((size, line) => size + line.length * 6, 500)
   }

@@ -420,11 +420,12 @@ class Recording {
         const keptFrom = others[others.length - count]?.message
         const step: Compaction = { _tag: "Compaction", ...checkpoint, insert, keptFrom }
         steps.push(step)
-        seen.compact(step)
+        seen.add(step)
       }
       for (const draft of added) {
-        steps.push({ _tag: "Message", draft })
-        seen.message(draft)
+        const step: Step = { _tag: "Message", draft }
+        steps.push(step)
+        seen.add(step)
       }
     }
     return {

@@ -20,9 +20,9 @@ import { isProblem } from "../Problem.ts"
 import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
-import { VisibleMessages, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
+import { VisibleMessages, visibleAtEnd, type Transcript, type Writer, draftsOf } from "../Transcript.ts"
 import { geminiEnvironments } from "../voice/VoiceForms.ts"
-import { clock, digitsOf, isoTime, uuidOf } from "../WrittenRecords.ts"
+import { clock, digitsOf, Ids, isoTime, uuidOf } from "../WrittenRecords.ts"
 import { leadingJunkNote, readMessage } from "./GeminiMessage.ts"
 import { Flow, sameMessage } from "./GeminiReader.ts"
 
@@ -32,47 +32,6 @@ import { Flow, sameMessage } from "./GeminiReader.ts"
  *
  * One file: the ids, records and checkpoints of one format and direction.
  */
-
-// --- ids ----------------------------------------------------------------------------------------------------
-
-/** Assigns ids to messages: the agent's own when it is free in the file, else `m1`, `m2`, … */
-class Ids {
-  private readonly reservedIds: Set<string>
-  private readonly usedIds = new Set<string>()
-  private readonly byDraft = new Map<Draft, string>()
-  private live = new Set<string>()
-  private made = 0
-
-  constructor(drafts: ReadonlyArray<Draft>) {
-    this.reservedIds = new Set(drafts.flatMap(({ origin }) => origin?.ids ?? []))
-  }
-
-  /** Allows ids of earlier messages to be used again. */
-  again(): void {
-    this.live = new Set()
-  }
-
-  of(draft: Draft): string {
-    const known = this.byDraft.get(draft)
-    const id = known === undefined || this.live.has(known) ? this.first(draft) : known
-    this.byDraft.set(draft, id)
-    this.live.add(id)
-    return id
-  }
-
-  private first({ origin }: Draft): string {
-    const [own] = origin?.ids ?? []
-    const id = own === undefined || own === "" || this.usedIds.has(own) ? this.fresh() : own
-    this.usedIds.add(id)
-    return id
-  }
-
-  private fresh(): string {
-    do this.made += 1
-    while (this.reservedIds.has(`m${this.made}`))
-    return `m${this.made}`
-  }
-}
 
 // --- records ----------------------------------------------------------------------------------------------------------
 
@@ -217,7 +176,10 @@ const isSpaced = (text: string, json: string): boolean => {
 
 class Writing {
   readonly unheld = new Skipped()
-  private readonly ids: Ids
+  private readonly ids = new Ids((n) => `m${n + 1}`)
+  private readonly idOf = new Map<Draft, string>()
+  /** The ids that this checkpoint uses already. */
+  private live = new Set<string>()
   private readonly counted = new Set<Draft>()
   private readonly model: string | undefined
   private readonly time: ReturnType<typeof clock>
@@ -232,7 +194,13 @@ class Writing {
   constructor({ model, steps }: Transcript) {
     const drafts = steps.flatMap(draftsOf)
     this.model = model
-    this.ids = new Ids(drafts)
+    // The agent's own id, where no other message has it.
+    for (const draft of drafts) {
+      const own = draft.origin?.ids[0] ?? ""
+      if (own !== "" && this.ids.claim(own)) this.idOf.set(draft, own)
+    }
+    // The others are not given to another message.
+    for (const { origin } of drafts) for (const id of origin?.ids ?? []) this.ids.claim(id)
     this.time = clock(steps)
     this.started = this.now
   }
@@ -242,12 +210,21 @@ class Writing {
     return isoTime(this.time.now)
   }
 
+  /** Returns the id of a message, another one for a repetition within a checkpoint. */
+  private idFor(draft: Draft): string {
+    const known = this.idOf.get(draft)
+    const id = known === undefined || this.live.has(known) ? this.ids.fresh() : known
+    this.idOf.set(draft, id)
+    this.live.add(id)
+    return id
+  }
+
   /** Begins a checkpoint: all messages follow again. */
   checkpoint(): void {
     this.environments = [...this.environments, ...this.opened]
     this.opened = []
     this.flow = new Flow(this.environments, this.owed)
-    this.ids.again()
+    this.live = new Set()
   }
 
   /**
@@ -287,7 +264,7 @@ class Writing {
     const pieces = piecesOf(draft).slice(from)
     const isEnvironment = draft.author === "environment"
     const native = isEnvironment ? asContext(pieces) : partsOf(withAuthorNote(draft)).slice(from)
-    const record = { id: this.ids.of(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
+    const record = { id: this.idFor(draft), timestamp: isoTime(this.time.at(draft)), type: "user", content: native }
     const messages = stays ? [] : [expected("user", draft.author, pieces)]
     const base: Marks = stays ? { again: record.id } : {}
     const author: Marks = { ...base, author: draft.author ?? null }
@@ -326,7 +303,7 @@ class Writing {
     const order = [...answers.keys()].flatMap((index) => called[index] ?? [])
     const toolCalls = (pairs: ReadonlyArray<Pair>) =>
       pairs.length === 0 ? {} : { toolCalls: pairs.map((pair) => toolCall(pair, later)) }
-    const opening = { id: this.ids.of(draft), timestamp, type: "gemini" }
+    const opening = { id: this.idFor(draft), timestamp, type: "gemini" }
     const recorded = {
       ...opening,
       content: contentOf(parts.filter((part) => !isThought(part) && !isCall(part))),
@@ -417,13 +394,13 @@ export const writeGemini: Writer = function* (transcript) {
   for (const [index, step] of transcript.steps.entries()) {
     if (step._tag === "Message") {
       group.push(step.draft)
-      shown.message(step.draft)
+      shown.add(step)
       continue
     }
     for (const line of yield* writing.records(group, false)) lines.push(line)
     group = []
     const staying = shown.drafts.filter(({ author }) => author === "environment").length
-    shown.compact(step)
+    shown.add(step)
     writing.checkpoint()
     const messages = yield* writing.records(shown.drafts, index === transcript.steps.length - 1, staying)
     const marks = JSON.stringify({ trigger: step.trigger, tokensBefore: step.tokensBefore })
@@ -440,15 +417,9 @@ export const writeGemini: Writer = function* (transcript) {
 /** Writes one JSON document, the older form. It has no place for compactions, so it holds the agent's last view. */
 export const writeGeminiDocument: Writer = function* (transcript) {
   const writing = new Writing(transcript)
-  const shown = new VisibleMessages()
-  let messages = 0
-  for (const step of transcript.steps) {
-    messages += draftsOf(step).length
-    if (step._tag === "Message") shown.message(step.draft)
-    else shown.compact(step)
-  }
-  const lines = yield* writing.records(shown.drafts, true)
-  writing.unheld.add("message before a compaction", messages - shown.drafts.length)
+  const shown = visibleAtEnd(transcript.steps)
+  const lines = yield* writing.records(shown, true)
+  writing.unheld.add("message before a compaction", transcript.steps.flatMap(draftsOf).length - shown.length)
   const { kind, ...metadata } = metadataOf(transcript, writing, lines)
   const head = recordLine(metadata).slice(0, -1)
   return {

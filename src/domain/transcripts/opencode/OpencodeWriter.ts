@@ -14,7 +14,7 @@ import { type NativeCalls, nativeCalls, nothingInPlace, unheldKind } from "../Co
 import { isJson, type Json } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
-import { type Transcript, VisibleMessages, type Writer } from "../Transcript.ts"
+import { type Transcript, visibleAtEnd, type Writer } from "../Transcript.ts"
 import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
 
 /**
@@ -178,12 +178,7 @@ class Messages {
 /** Writes one document, a line. */
 export const writeOpencode: Writer = function* (transcript) {
   const session = transcript.session ?? "ses_palimpsest"
-  const shown = new VisibleMessages()
-  for (const step of transcript.steps) {
-    if (step._tag === "Message") shown.message(step.draft)
-    else shown.compact(step)
-  }
-  const { drafts } = shown
+  const drafts = visibleAtEnd(transcript.steps)
   const contents = drafts.map(({ content }) => content)
   const calls = yield* nativeCalls(contents, (id) => id !== "", callIdOf(session))
   const time = clock(transcript.steps)
