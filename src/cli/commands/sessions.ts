@@ -12,8 +12,8 @@ import { findSession } from "../../services/runtime/SessionOpening.ts"
 import { locateLogs } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
 import { SessionStore, type SessionSummary } from "../../services/session/SessionStore.ts"
+import { secretsOfEvents } from "../../services/transcripts/FindSecrets.ts"
 import { loadedFrom } from "../../services/transcripts/LoadedTranscript.ts"
-import { secretsIn } from "../../services/transcripts/RedactSession.ts"
 import { SessionLocator } from "../../services/transcripts/SessionLocator.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import { addUnderFreeId } from "../flags/ImportedSession.ts"
@@ -280,7 +280,9 @@ const exported = Command.make(
       yield* writePage(file, cleaned.loaded, one, { title: cleaned.name })
       return yield* sharing.tell
     }
-    const secrets = redact ? yield* secretsIn(loaded.events, yield* SecretFlags.sharedSearchOf(undefined)) : undefined
+    const secrets = redact
+      ? (yield* secretsOfEvents(loaded.events, "", yield* SecretFlags.sharedSearchOf(undefined))).secrets
+      : undefined
     const { copy, replaced } = yield* redactedCopy(loaded.events, secrets)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")} in the copy`)
     const byEnding = Result.getOrElse(formatFor(file, undefined), () => "palimpsest" as const)

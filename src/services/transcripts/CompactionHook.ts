@@ -1,6 +1,6 @@
 import { Effect, Predicate, Schema } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
-import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
+import { handoverOf } from "../../domain/compression/handover/Handover.ts"
 import { isText } from "../../domain/content/Content.ts"
 import { compressions, entries, itemParts, view } from "../../domain/conversation/Conversation.ts"
 import type { Session } from "../../domain/session/Session.ts"
@@ -52,13 +52,7 @@ const contextTokens = 2_300
 /** Tokens of a text that takes the place of a summary. */
 const summaryTokens = 6_000
 
-const evidenceOf = ({ conversation, started }: Session) =>
-  Work.run(
-    gatherEvidence(
-      entries(conversation).filter(({ author }) => author !== "environment"),
-      { cwd: started?.cwd }
-    )
-  )
+const saidIn = ({ conversation }: Session) => entries(conversation).filter(({ author }) => author !== "environment")
 
 const maxItems = 12
 const maxLineChars = 160
@@ -70,7 +64,7 @@ const list = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string
 
 /** Returns what a summary has to keep, as instructions for who writes it; empty when there is nothing. */
 const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: Session) {
-  const { constraints, errors, files } = yield* evidenceOf(session)
+  const { constraints, errors, files } = yield* Work.run(gatherEvidence(saidIn(session), { cwd: session.started?.cwd }))
   const changed = [...files].filter(([, { state }]) => state !== "read").map(([path]) => path)
   const lines = [
     ...list(
@@ -103,14 +97,12 @@ const firstBytes = (text: string, bytes: number): string => {
 const seenIn = ({ conversation }: Session): ReadonlyArray<string> =>
   view(conversation).flatMap((item) => itemParts(item).flatMap((part) => (isText(part) ? [part.text ?? ""] : [])))
 
-const handover = Effect.fnUntraced(function* (session: Session, budget: number, kept: ReadonlyArray<string>) {
-  const evidence = yield* evidenceOf(session)
-  return yield* Work.run(composeSnapshot(evidence, { budget, kept, cwd: session.started?.cwd }))
-})
+const handover = (session: Session, budget: number, kept: ReadonlyArray<string>) =>
+  Work.run(handoverOf(saidIn(session), { budget, kept, cwd: session.started?.cwd }))
 
 /** Returns what a compaction dropped and its summary does not say: a handover with handles. */
 const lostBy = Effect.fn("CompactionHook.lostBy")(function* (session: Session, file: string) {
-  const { text } = yield* handover(session, contextTokens, seenIn(session))
+  const text = yield* handover(session, contextTokens, seenIn(session))
   return firstBytes(`${headingOf(addition, file)}\n${text}`, maxBytes)
 })
 
@@ -179,7 +171,7 @@ export const answerHook = Effect.fn("CompactionHook.answerHook")(function* (
     }
     case "session_before_compact": {
       const session = yield* piSession(input)
-      const { text: snapshot } = yield* handover(session, summaryTokens, seenIn(session))
+      const snapshot = yield* handover(session, summaryTokens, seenIn(session))
       return JSON.stringify({ summary: `${headingOf("the messages that follow were kept.", file)}\n${snapshot}` })
     }
     case "experimental.session.compacting": {
@@ -187,7 +179,7 @@ export const answerHook = Effect.fn("CompactionHook.answerHook")(function* (
       const path = files.find(({ id }) => id === input.session_id)?.path
       if (path === undefined) return yield* new HookInputError({ message: "opencode's database has no such session" })
       const session = yield* loaded(path)
-      const { text: snapshot } = yield* handover(session, contextTokens, [])
+      const snapshot = yield* handover(session, contextTokens, [])
       return JSON.stringify({
         focus: yield* focusOf(session),
         handover: firstBytes(`${headingOf(addition, path)}\n${snapshot}`, maxBytes)

@@ -1,4 +1,5 @@
 import { Effect, type FileSystem, Option, type Path } from "effect"
+import { encodeLine } from "../../domain/session/LogFormat.ts"
 import type { SessionEvent } from "../../domain/session/Session.ts"
 import { hiddenValues } from "../../domain/text/ChildEnvironment.ts"
 import type { Secret } from "../../domain/text/Redaction.ts"
@@ -70,7 +71,7 @@ export const secretsOfEvents = Effect.fn("FindSecrets.secretsOfEvents")(function
   let message = 0
   for (const event of events) {
     if (event._tag === "Appended") message += 1
-    add(name, message, yield* Work.run(secrets.collect(JSON.stringify(event))))
+    add(name, message, yield* Work.run(secrets.collect(encodeLine(event))))
   }
   return end([])
 })

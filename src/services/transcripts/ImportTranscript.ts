@@ -1,6 +1,5 @@
 import { Effect } from "effect"
-import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
-import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
+import { handoverOf } from "../../domain/compression/handover/Handover.ts"
 import type { Hash } from "../../domain/content/Handle.ts"
 import {
   compressed,
@@ -82,8 +81,7 @@ const handoverTokens = 4_000
 const encryptedSummary = Effect.fnUntraced(function* ({ conversation }: Session, one: Step, cwd: string | undefined) {
   if (one._tag === "Message" || one.encryptedAt === undefined) return []
   const shown = view(conversation).map(({ entry }) => entry)
-  const evidence = yield* run(gatherEvidence(shown, { cwd }))
-  const { text } = yield* run(composeSnapshot(evidence, { budget: handoverTokens, kept: [], cwd }))
+  const text = yield* run(handoverOf(shown, { budget: handoverTokens, cwd }))
   const at = shown.at(-1)?.at
   return [
     {

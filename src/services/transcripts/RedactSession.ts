@@ -3,10 +3,11 @@ import { decodeLine, encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, entriesOf, type SessionEvent } from "../../domain/session/Session.ts"
 import { maxLogDepth, parsedOrUndefined, parseJson } from "../../domain/text/JsonText.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
-import { type Replaced, type SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
+import type { Replaced, SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { HandleIndex, makeEntry } from "../session/EntryBuilder.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter, TokenCountError } from "../tokens/TokenCounter.ts"
+import { secretsOfEvents } from "./FindSecrets.ts"
 import type { Loaded } from "./LoadedTranscript.ts"
 
 /** Makes copies of sessions without their secrets. */
@@ -93,23 +94,12 @@ export const redactFile = Effect.fn("RedactSession.redactFile")(function* (
   return { copy: copy.join("\n"), replaced, unsearched }
 })
 
-/** Collects the secrets of a session's events, to replace them. */
-export const secretsIn = Effect.fn("RedactSession.secretsIn")(function* (
-  events: ReadonlyArray<SessionEvent>,
-  search: SecretSearch
-): Effect.fn.Return<SessionSecrets> {
-  const secrets = new SessionSecrets(search)
-  for (const event of events) yield* Work.run(secrets.collect(encodeLine(event)))
-  secrets.settle()
-  return secrets
-})
-
 /**
  * Returns a conversation without its secrets, personal data, home folders and names of accounts: those whose home folders it
  * names, and those of `search`. Also how many places were replaced, and a function that replaces them in another text.
  */
 export const redactLoaded = Effect.fn("RedactSession.redactLoaded")(function* (loaded: Loaded, search: SecretSearch) {
-  const secrets = yield* secretsIn(loaded.events, { ...search, accounts: search.accounts ?? [] })
+  const { secrets } = yield* secretsOfEvents(loaded.events, "", { ...search, accounts: search.accounts ?? [] })
   const { copy, replaced, unsearched } = yield* redactEvents(loaded.events, secrets)
   const session = copy.reduce(applyEvent, emptySession)
   return {

@@ -1,6 +1,6 @@
 import { Clock, Effect, FileSystem, Option, Schema } from "effect"
 import { gatherEvidence } from "../../domain/compression/evidence/Evidence.ts"
-import { composeSnapshot } from "../../domain/compression/handover/Extractive.ts"
+import { handoverOf } from "../../domain/compression/handover/Handover.ts"
 import { mentions, isHandle } from "../../domain/content/Handle.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import { compressions, entries, type Entry } from "../../domain/conversation/Conversation.ts"
@@ -16,7 +16,7 @@ import type { SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
 import { changesText, entriesSince, parseSince } from "../../domain/transcripts/SessionChanges.ts"
 import { search, select } from "../session/TempStore.ts"
 import { AgentSessions, type SessionFile, hasRecordLines } from "./AgentSessions.ts"
-import { secretsIn } from "./RedactSession.ts"
+import { secretsOfEvents } from "./FindSecrets.ts"
 import { scanFile } from "./SessionIndex.ts"
 import { Transcripts } from "./Transcripts.ts"
 
@@ -153,7 +153,7 @@ const open = Effect.fnUntraced(function* (
     noAnswer(message)
   )
   const search = { secrets: true, personal: false, known: state.scope.known ?? [] }
-  const secrets = state.scope.showsSecrets ? undefined : yield* secretsIn(events, search)
+  const secrets = state.scope.showsSecrets ? undefined : (yield* secretsOfEvents(events, file, search)).secrets
   const read: ReadSession = { session, secrets, bytes, changed }
   // The one read last comes last, also when it was in memory before.
   inMemory.delete(file)
@@ -248,9 +248,7 @@ const snapshot = Effect.fnUntraced(function* (
 ) {
   const read = yield* open(state, session)
   const { session: current } = read
-  const evidence = yield* evidenceOf(entriesOf(current), current)
-  const { text } = yield* Work.run(composeSnapshot(evidence, { budget, kept: [], cwd: current.started?.cwd }))
-  return yield* shown(read, text)
+  return yield* shown(read, yield* Work.run(handoverOf(entriesOf(current), { budget, cwd: current.started?.cwd })))
 })
 
 /** Opens the sessions of a scope. What was read stays in memory, and is read again when its file has changed. */

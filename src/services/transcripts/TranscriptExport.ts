@@ -159,29 +159,51 @@ export const checkPlace = Effect.fn("Export.checkPlace")(function* (
 const blobConcurrency = 8
 const blobsAtOnce = 4 * blobConcurrency
 
+/** Collects lines as bytes, in chunks. */
+const lineChunks = () => {
+  const chunks: Array<Uint8Array> = []
+  let held: Array<string> = []
+  let size = 0
+  const flush = () => {
+    chunks.push(encode(held.join("")))
+    held = []
+    size = 0
+  }
+  return {
+    /** Adds a line. Returns whether it completes a chunk. */
+    add: (line: string): boolean => {
+      held.push(line, "\n")
+      size += line.length
+      const isFull = size > slice
+      if (isFull) flush()
+      return isFull
+    },
+    end: (): ReadonlyArray<Uint8Array> => {
+      flush()
+      return chunks
+    }
+  }
+}
+
+/** Encodes lines as bytes. */
+const encodedLines = Effect.fnUntraced(function* (lines: ReadonlyArray<string>) {
+  const chunks = lineChunks()
+  for (const line of lines) if (chunks.add(line)) yield* Effect.yieldNow
+  return chunks.end()
+})
+
 /** Returns the lines of a log. Its large parts go to the provided store. */
 const logChunks = Effect.fnUntraced(function* (
   events: ReadonlyArray<SessionEvent>
 ): Effect.fn.Return<ReadonlyArray<Uint8Array>, TempStoreError, TempStore> {
   const store = yield* TempStore
-  const chunks: Array<Uint8Array> = []
-  let lines: Array<string> = []
-  let size = 0
-  const flush = () => {
-    chunks.push(encode(lines.join("")))
-    lines = []
-    size = 0
-  }
+  const chunks = lineChunks()
   /** Events whose large parts are not written yet, and these parts. */
   let waiting: Array<{ readonly event: SessionEvent; readonly spilled: Map<string, Spilled> }> = []
   let large: Array<Effect.Effect<void, TempStoreError>> = []
   const write = Effect.fnUntraced(function* () {
     yield* Effect.all(large, { concurrency: blobConcurrency, discard: true })
-    for (const { event, spilled } of waiting) {
-      const line = `${encodeLine(event, spilled)}\n`
-      lines.push(line)
-      size += line.length
-    }
+    for (const { event, spilled } of waiting) if (chunks.add(encodeLine(event, spilled))) yield* Effect.yieldNow
     waiting = []
     large = []
   })
@@ -193,14 +215,9 @@ const logChunks = Effect.fnUntraced(function* (
     }
     waiting.push({ event, spilled })
     if (large.length === 0 || large.length >= blobsAtOnce) yield* write()
-    if (size > slice) {
-      flush()
-      yield* Effect.yieldNow
-    }
   }
   yield* write()
-  flush()
-  return chunks
+  return chunks.end()
 })
 
 /** Writes the conversation as a history for the Gemini API: the messages that would be sent from now on. */
@@ -253,27 +270,6 @@ function* logLines(events: ReadonlyArray<SessionEvent>): Work.SlicedWork<Readonl
   return all
 }
 
-/** Encodes lines as bytes, in pieces. */
-const lineChunks = Effect.fnUntraced(function* (
-  lines: ReadonlyArray<string>
-): Effect.fn.Return<ReadonlyArray<Uint8Array>> {
-  const chunks: Array<Uint8Array> = []
-  let held: Array<string> = []
-  let size = 0
-  for (const line of lines) {
-    held.push(line, "\n")
-    size += line.length
-    if (size > slice) {
-      chunks.push(encode(held.join("")))
-      held = []
-      size = 0
-      yield* Effect.yieldNow
-    }
-  }
-  chunks.push(encode(held.join("")))
-  return chunks
-})
-
 /** Options of `write`. */
 export interface WriteOptions {
   /** What another format holds, when that is not all of it. */
@@ -313,7 +309,7 @@ export const write = Effect.fn("Export.write")(
     const older = yield* sidecarLogs(path)
     yield* Effect.uninterruptible(fs.makeDirectory(folder, { recursive: true, mode: 0o700 }))
     const { lines, unheld } = yield* inWords(path, format, held ?? events.reduce(applyEvent, emptySession))
-    const body = yield* lineChunks(
+    const body = yield* encodedLines(
       replaced === undefined
         ? lines
         : yield* withKeptRecords(replaced, lines, format).pipe(
