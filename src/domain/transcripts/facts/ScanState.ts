@@ -2,8 +2,10 @@ import type { Part } from "../../content/Content.ts"
 import { blockMedia } from "../../content/MediaBlocks.ts"
 import { titleOf } from "../../session/SessionHead.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
+import { splitAuthorNote } from "../AuthorNote.ts"
 import { isJson, textAt } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
+import { markedAuthor, type Marks } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
 
 /** What lists and accounts need of a session, gathered record by record. */
@@ -94,10 +96,13 @@ export const noteTime = ({ facts }: ScanState, at: number | undefined): void => 
   facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
 }
 
-/** Notes a message in the user's role. Returns whether it is a prompt. */
-export const addPrompt = ({ facts }: ScanState, content: unknown): boolean => {
+/** Notes a message in the user's role, by the marks of its record. Returns whether it is a prompt. */
+export const addPrompt = ({ facts }: ScanState, content: unknown, marks: Marks = {}): boolean => {
   const parts = partsOf(content)
-  if (!isPrompt({ content: { role: "user", parts } })) return false
+  // A message that this program wrote can name another author in a note before it.
+  const noted = splitAuthorNote(parts.map((part) => ({ part, source: undefined })))
+  const author = markedAuthor(marks, noted.author)
+  if (!isPrompt({ content: { role: "user", parts }, ...(author === undefined ? {} : { author }) })) return false
   facts.prompts += 1
   const title = parts.map(({ text = "" }) => promptTitle(text)).find((one) => one !== "")
   if (title !== undefined && (facts.title === undefined || isBareCommand(facts.title))) facts.title = title

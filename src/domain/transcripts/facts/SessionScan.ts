@@ -2,12 +2,14 @@ import { Schema } from "effect"
 import { Usage } from "../../tokens/Tokens.ts"
 import type { AgentName } from "../AgentFolders.ts"
 import { type CodexRecord, decodeCodex, folderIn, recordedSpeaker } from "../codex/Record.ts"
+import { isEnvironment } from "../gemini/GeminiContext.ts"
 import { leadingJunkNote } from "../gemini/GeminiMessage.ts"
 import { decodeGemini } from "../gemini/Record.ts"
 import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
 import { decodeOpencode, decodePart } from "../opencode/Record.ts"
 import { decodePi, type PiRecord } from "../pi/Record.ts"
 import { marksOf } from "../RecordLine.ts"
+import { readMarks } from "../RecordMarks.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import {
   addChange,
@@ -53,7 +55,7 @@ const scanCodex = (state: ScanState, json: Json): void => {
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
       facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
-      if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content)
+      if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content, readMarks(json))
       return
     case "Compacted":
       return addChange(state, "compaction")
@@ -92,8 +94,9 @@ const scanGemini = (state: ScanState, json: Json): void => {
     case "Message": {
       if (record.role === "user") {
         // Gemini CLI leaves commands out of the conversation.
-        const isLeftOut = marksOf(json).parts === undefined && leadingJunkNote(partsOf(record.content)) !== undefined
-        if (!isLeftOut) addPrompt(state, record.content)
+        const parts = partsOf(record.content)
+        const isLeftOut = marksOf(json).parts === undefined && leadingJunkNote(parts) !== undefined
+        if (!isLeftOut && !isEnvironment(parts)) addPrompt(state, record.content, readMarks(json))
         return
       }
       const { at, id = String(at ?? 0), model, usage } = record
@@ -138,7 +141,7 @@ const scanPi = (state: ScanState, json: Json): void => {
     case "LevelChanged":
       return noteValue(state, "level", record.level, "thinking")
     case "Message": {
-      if (record.by === "user") return void addPrompt(state, record.content)
+      if (record.by === "user") return void addPrompt(state, record.content, readMarks(json))
       if (record.by !== "model") return
       const { at, beganAt = at ?? 0, isFree, model, usage } = record
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`
@@ -190,6 +193,14 @@ const scanOwn = (state: ScanState, record: Json): void => {
   }
 }
 
+/** Notes the first prompt among the parts of a message. */
+const scanOpencodePart = (state: ScanState, message: string, data: Json): void => {
+  const asking = `asking ${message}`
+  const part = state.last[asking] === undefined ? undefined : decodePart(data)
+  if (part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
+  if (addPrompt(state, [part.piece.part])) delete state.last[asking]
+}
+
 const scanOpencode = (state: ScanState, json: Json): void => {
   const record = decodeOpencode(json)
   const { last } = state
@@ -198,16 +209,14 @@ const scanOpencode = (state: ScanState, json: Json): void => {
       return describe(state, record)
     case "Message":
       noteTime(state, record.at)
-      // What it says stands in rows that follow.
-      if (record.role === "user") last[`asking ${record.id}`] = record.id
-      return record.role === "assistant" ? addRequest(state, record) : undefined
-    case "Part": {
-      const asking = `asking ${record.message}`
-      const part = last[asking] === undefined ? undefined : decodePart(record.data)
-      if (part?._tag !== "Said" || part.by !== "user" || part.isIgnored) return
-      if (addPrompt(state, [part.piece.part])) delete last[asking]
+      if (record.role === "assistant") return addRequest(state, record)
+      if (record.role !== "user") return
+      // What it says stands with it, or in rows that follow.
+      last[`asking ${record.id}`] = record.id
+      for (const part of record.parts) scanOpencodePart(state, record.id, part)
       return
-    }
+    case "Part":
+      return scanOpencodePart(state, record.message, record.data)
     default:
       return passOver<"Broken" | "Other">(record)
   }

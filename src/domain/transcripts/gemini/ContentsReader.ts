@@ -10,8 +10,7 @@ import { isJson, type Json, textAt } from "../JsonRecord.ts"
 import { type Problem, recordProblem } from "../Problem.ts"
 import { Skipped } from "../Skipped.ts"
 import type { Step, Transcript } from "../Transcript.ts"
-import { geminiEnvironments } from "../voice/VoiceForms.ts"
-import { snapshotLook, isSummary } from "./GeminiContext.ts"
+import { isEnvironment, snapshotLook, isSummary } from "./GeminiContext.ts"
 
 /** Reads the history of a conversation with the Gemini API: one JSON document of `Content` objects. */
 
@@ -103,9 +102,6 @@ const normalized = (item: unknown): { readonly whole: unknown; readonly isChange
   }
 }
 
-const isEnvironment = (content: Content): boolean =>
-  content.role === "user" && geminiEnvironments.some((mark) => plainText(content).trimStart().startsWith(mark))
-
 const authorOf = (
   content: Content,
   next: unknown,
@@ -113,7 +109,7 @@ const authorOf = (
   isEnvironmentSeen: boolean
 ): Author | undefined => {
   if (content.role !== "user" || isUserSeen || !content.parts.some(isText)) return undefined
-  if (!isEnvironmentSeen && isEnvironment(content)) return "environment"
+  if (!isEnvironmentSeen && isEnvironment(content.parts)) return "environment"
   const answer = isContent(next) && next.role === "model" ? next.parts : undefined
   return isSummary(snapshotLook(plainText(content).trimStart()), true, answer) ? "summary" : undefined
 }

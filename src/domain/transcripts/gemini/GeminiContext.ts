@@ -1,8 +1,15 @@
 import { acknowledgement } from "../../compression/strategies/gemini/Conclusion.ts"
-import type { Part } from "../../content/Content.ts"
+import { type Part, plainText } from "../../content/Content.ts"
 import { runtimeMark } from "../../text/RuntimeMark.ts"
+import { geminiEnvironments } from "../voice/VoiceForms.ts"
 
 /** Messages that Gemini CLI itself sends in the user's role: its environment and the snapshot of a compression. */
+
+/** Whether a message in the user's role begins as the one in which Gemini CLI describes its environment. */
+export const isEnvironment = (parts: ReadonlyArray<Part>): boolean => {
+  const words = plainText({ role: "user", parts }).trimStart()
+  return geminiEnvironments.some((mark) => words.startsWith(mark))
+}
 
 const snapshotMark = "<state_snapshot>"
 

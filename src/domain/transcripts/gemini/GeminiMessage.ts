@@ -17,8 +17,7 @@ import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem
 import { exactPieces } from "../RecordLine.ts"
 import { markedAuthor, readMarks } from "../RecordMarks.ts"
 import { authorOf } from "../voice/Voice.ts"
-import { geminiEnvironments } from "../voice/VoiceForms.ts"
-import { snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
+import { isEnvironment, snapshotLook, type SnapshotLook } from "./GeminiContext.ts"
 import { decodeGeminiMessage, type GeminiRecord } from "./Record.ts"
 
 /**
@@ -81,9 +80,10 @@ export const leadingJunkNote = (parts: ReadonlyArray<Part>): string | undefined 
 
 const whoseOf = (pieces: ReadonlyArray<Piece>): Whose => {
   if (!pieces.some(({ part }) => isText(part))) return undefined
-  const words = plainText({ role: "user", parts: pieces.map(({ part }) => part) }).trim()
-  if (geminiEnvironments.some((mark) => words.startsWith(mark))) return "context"
-  return snapshotLook(words) ?? (authorOf(pieces.map(({ part }) => part)) === "program" ? "program" : undefined)
+  const parts = pieces.map(({ part }) => part)
+  if (isEnvironment(parts)) return "context"
+  const look = snapshotLook(plainText({ role: "user", parts }).trim())
+  return look ?? (authorOf(parts) === "program" ? "program" : undefined)
 }
 
 const nothing = (kind: string) => ({ _tag: "Nothing", kind }) as const

@@ -1,0 +1,52 @@
+import { assert, it } from "@effect/vitest"
+import type { Author } from "../../../../src/domain/conversation/Conversation.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { writeClaude } from "../../../../src/domain/transcripts/claude/ClaudeWriter.ts"
+import { writeCodex } from "../../../../src/domain/transcripts/codex/CodexWriter.ts"
+import { newScan } from "../../../../src/domain/transcripts/facts/ScanState.ts"
+import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan.ts"
+import { writeGemini, writeGeminiDocument } from "../../../../src/domain/transcripts/gemini/GeminiWriter.ts"
+import { writeOpencode } from "../../../../src/domain/transcripts/opencode/OpencodeWriter.ts"
+import { writePi } from "../../../../src/domain/transcripts/pi/PiWriter.ts"
+import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
+
+/** The facts of a session that this program wrote for an agent are those of the conversation: only the user asks. */
+
+const says = (text: string, author?: Author): Step => ({
+  _tag: "Message",
+  draft: { content: { role: "user", parts: [{ text }] }, ...(author === undefined ? {} : { author }) }
+})
+
+const transcript: Transcript = {
+  format: "palimpsest",
+  session: undefined,
+  cwd: "/w",
+  model: "m",
+  steps: [
+    says("It is Monday.", "environment"),
+    says("The tests were red.", "summary"),
+    says("A hook ran.", "program"),
+    says("Fix the login"),
+    says("Another hook ran.", "program"),
+    says("Now the tests")
+  ],
+  skipped: {}
+}
+
+const recordsIn = (lines: ReadonlyArray<string>): ReadonlyArray<unknown> => {
+  const records = lines.map((line) => JSON.parse(line))
+  return records.flatMap(({ messages = [], ...record }) => [record, ...messages])
+}
+
+it.each([
+  ["claude", writeClaude],
+  ["codex", writeCodex],
+  ["gemini", writeGemini],
+  ["gemini", writeGeminiDocument],
+  ["opencode", writeOpencode],
+  ["pi", writePi]
+] as const)("for %s", (agent, write) => {
+  const state = newScan()
+  for (const record of recordsIn(runSync(write(transcript)).lines)) scanRecord(state, agent, record)
+  assert.deepStrictEqual([state.facts.prompts, state.facts.title], [2, "Fix the login"])
+})
