@@ -13,6 +13,18 @@ export const textAt = (record: Json, key: string): string | undefined => {
   return typeof value === "string" ? value : undefined
 }
 
+/** Returns the object under a key; an empty one for any other value. */
+export const jsonAt = (record: Json, key: string): Json => {
+  const value = record[key]
+  return isJson(value) ? value : {}
+}
+
+/** Returns the objects of the list under a key; none for any other value. */
+export const jsonsAt = (record: Json, key: string): ReadonlyArray<Json> => {
+  const value = record[key]
+  return Array.isArray(value) ? value.filter(isJson) : []
+}
+
 /** Returns a time in milliseconds since 1970; undefined for what is none, or no time of a date. */
 export const instant = (value: unknown): number | undefined =>
   typeof value === "number" && isTime(value) ? value : undefined

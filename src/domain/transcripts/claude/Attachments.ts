@@ -1,16 +1,7 @@
 import { type Piece, textPiece } from "../ExactParts.ts"
-import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { type Json, jsonAt, jsonsAt, textAt } from "../JsonRecord.ts"
 
 /** What Claude Code shows to the model beside a message, which it records as attachments. */
-
-const jsonAt = (json: Json, key: string): Json => {
-  const value = json[key]
-  return isJson(value) ? value : {}
-}
-const listAt = (json: Json, key: string): ReadonlyArray<Json> => {
-  const value = json[key]
-  return Array.isArray(value) ? value.filter(isJson) : []
-}
 
 type Shown = ReadonlyArray<Piece | string | undefined>
 
@@ -28,7 +19,7 @@ const fileOf = (attachment: Json): Shown => {
   const mimeType = content.type === "pdf" ? "application/pdf" : textAt(file, "type")
   if (data !== undefined && mimeType !== undefined)
     return [{ part: { inlineData: { mimeType, data } }, source: undefined }]
-  const cells = listAt(file, "cells").flatMap((cell) => textAt(cell, "source") ?? [])
+  const cells = jsonsAt(file, "cells").flatMap((cell) => textAt(cell, "source") ?? [])
   const path = textAt(attachment, "filename") ?? textAt(file, "filePath")
   return [contentsOf(path, cells.length > 0 ? cells.join("\n\n") : textAt(file, "content"))]
 }
@@ -61,20 +52,20 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
   selected_lines_in_diff: (one) => [selectedIn(one, "filePath")],
   nested_memory: (one) => [contentsOf(textAt(one, "path"), textAt(jsonAt(one, "content"), "content"))],
   relevant_memories: (one) =>
-    listAt(one, "memories").map((memory) => contentsOf(textAt(memory, "path"), textAt(memory, "content"))),
-  instructions: (one) => listAt(one, "files").map((file) => contentsOf(textAt(file, "path"), textAt(file, "content"))),
+    jsonsAt(one, "memories").map((memory) => contentsOf(textAt(memory, "path"), textAt(memory, "content"))),
+  instructions: (one) => jsonsAt(one, "files").map((file) => contentsOf(textAt(file, "path"), textAt(file, "content"))),
   plan_file_reference: (one) => [contentsOf(textAt(one, "planFilePath"), textAt(one, "planContent"))],
   invoked_skills: (one) =>
-    listAt(one, "skills").map((skill) => contentsOf(textAt(skill, "path"), textAt(skill, "content"))),
+    jsonsAt(one, "skills").map((skill) => contentsOf(textAt(skill, "path"), textAt(skill, "content"))),
   mcp_resource: (one) =>
-    listAt(jsonAt(one, "content"), "contents").map((content) =>
+    jsonsAt(jsonAt(one, "content"), "contents").map((content) =>
       contentsOf(textAt(one, "uri"), textAt(content, "text"))
     ),
   diagnostics: (one) =>
-    listAt(one, "files").map((file) =>
+    jsonsAt(one, "files").map((file) =>
       titled(
         `Diagnostics of ${textAt(file, "uri") ?? "a file"}:`,
-        listAt(file, "diagnostics")
+        jsonsAt(file, "diagnostics")
           .flatMap((found) => textAt(found, "message") ?? [])
           .join("\n")
       )
@@ -106,7 +97,7 @@ const shownBy: Readonly<Record<string, (attachment: Json) => Shown>> = {
   tool_hosts_notice: said("lines"),
   plugin_note: (one) => [titled(`Plugin ${textAt(one, "plugin") ?? ""}:`, lines(one.content))],
   teammate_mailbox: (one) =>
-    listAt(one, "messages").map((message) =>
+    jsonsAt(one, "messages").map((message) =>
       titled(`Message of the agent ${textAt(message, "from") ?? ""}:`, textAt(message, "text"))
     )
 }

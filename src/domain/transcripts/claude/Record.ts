@@ -1,6 +1,6 @@
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
-import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, jsonAt, jsonsAt, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
 import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"
@@ -60,10 +60,10 @@ const kindName = (record: Json): string => {
 }
 
 /** Whether a record says that no human wrote it; undefined when it does not say. */
-const isProgram = ({ origin, promptSource }: Json): boolean | undefined => {
-  const kind = isJson(origin) ? textAt(origin, "kind") : undefined
+const isProgram = (record: Json): boolean | undefined => {
+  const kind = textAt(jsonAt(record, "origin"), "kind")
   if (kind !== undefined) return kind !== "human" && kind !== "user"
-  return promptSource === "system" ? true : undefined
+  return record.promptSource === "system" ? true : undefined
 }
 
 /** Whose message it is: said in the conversation, put there by a program, the summary of a compaction, or an error that is shown as one. */
@@ -103,8 +103,8 @@ const messageOf = (record: Json) => {
 
 /** Messages that a compaction kept, by their uuids. They keep their old parents, and what follows hangs on the last one. */
 const keptSegment = (metadata: Json) => {
-  const segment = isJson(metadata.preservedSegment) ? metadata.preservedSegment : {}
-  const messages = isJson(metadata.preservedMessages) ? metadata.preservedMessages : {}
+  const segment = jsonAt(metadata, "preservedSegment")
+  const messages = jsonAt(metadata, "preservedMessages")
   const uuids = [messages.uuids, messages.allUuids]
     .flatMap((list): ReadonlyArray<unknown> => (Array.isArray(list) ? list : []))
     .filter((uuid) => typeof uuid === "string")
@@ -132,8 +132,8 @@ const attachedOrOther = ({ attachment, type }: Json) =>
     : ({ _tag: "Other" } as const)
 
 /** A message that was sent while the agent worked, stored with the next request. */
-const sentBy = ({ attachment }: Json) => {
-  const { commandMode, prompt, ...rest } = isJson(attachment) ? attachment : {}
+const sentBy = (record: Json) => {
+  const { commandMode, prompt, ...rest } = jsonAt(record, "attachment")
   const said = commandMode === undefined ? undefined : commandMode === "task-notification"
   return { _tag: "Sent", prompt, isProgram: isProgram(rest) ?? said } as const
 }
@@ -145,7 +145,7 @@ const titledBy = (record: Json) => {
 
 /** An answer to a subagent, in the record of the call that started it. Most of these records only tell that a hook or a command runs. */
 const relayedBy = (record: Json) => {
-  const answer = isJson(record.data) ? record.data.message : undefined
+  const answer = jsonAt(record, "data").message
   return isJson(answer) && answer.type === "assistant"
     ? ({ _tag: "Relayed", answer, call: textAt(record, "parentToolUseID") } as const)
     : ({ _tag: "Other" } as const)
@@ -156,19 +156,19 @@ const pinnedBy = (record: Json) =>
   ({ _tag: "Pinned", leaf: textAt(record, "leafUuid"), isExplicit: record.explicit === true }) as const
 
 /** Texts that the model saw in place of results that were too large together. Their records hold the whole results. */
-const replacedBy = ({ replacements }: Json) =>
+const replacedBy = (record: Json) =>
   ({
     _tag: "Replaced",
-    shown: (Array.isArray(replacements) ? replacements.filter(isJson) : []).flatMap((one) => {
+    shown: jsonsAt(record, "replacements").flatMap((one) => {
       const [call, text] = [textAt(one, "toolUseId"), textAt(one, "replacement")]
       return one.kind === "tool-result" && call !== undefined && text !== undefined ? [[call, text] as const] : []
     })
   }) as const
 
 /** Results of which the model saw no more than this since (Claude Code 2.0 and 2.1). */
-const clearedBy = ({ microcompactMetadata: metadata }: Json) => {
-  const calls: ReadonlyArray<unknown> =
-    isJson(metadata) && Array.isArray(metadata.compactedToolIds) ? metadata.compactedToolIds : []
+const clearedBy = (record: Json) => {
+  const { compactedToolIds: ids } = jsonAt(record, "microcompactMetadata")
+  const calls: ReadonlyArray<unknown> = Array.isArray(ids) ? ids : []
   const shown = calls.flatMap((call) => (typeof call === "string" ? [[call, clearedResult] as const] : []))
   return { _tag: "Replaced", shown } as const
 }
@@ -186,8 +186,8 @@ const readers = {
   "last-prompt": pinnedBy,
   "content-replacement": replacedBy,
   "system: microcompact_boundary": clearedBy,
-  "system: compact_boundary": ({ compactMetadata: metadata }: Json) =>
-    ({ _tag: "Compacted", boundary: boundaryOf(isJson(metadata) ? metadata : {}) }) as const,
+  "system: compact_boundary": (record: Json) =>
+    ({ _tag: "Compacted", boundary: boundaryOf(jsonAt(record, "compactMetadata")) }) as const,
   "attachment: queued_command": sentBy
 }
 

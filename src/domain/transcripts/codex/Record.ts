@@ -1,5 +1,5 @@
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, jsonAt, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 
 /**
@@ -59,16 +59,15 @@ export interface HistoryBase {
 }
 
 /** Reads where a fork or a session that went back goes on. It repeats no record of that file (Codex since 0.149). */
-const baseOf = (base: unknown): HistoryBase | undefined => {
-  const rollout = isJson(base) ? textAt(base, "thread_id") : undefined
-  const bytes = isJson(base) ? natural(base.end_byte_offset) : undefined
+const baseOf = (base: Json): HistoryBase | undefined => {
+  const rollout = textAt(base, "thread_id")
+  const bytes = natural(base.end_byte_offset)
   return rollout === undefined || bytes === undefined ? undefined : { rollout, bytes }
 }
 
 const sessionOf = (meta: Json, name = "payload.") => {
   if (typeof meta.id !== "string") return broken(`${name}id`, "expected a text, the id of the session")
-  const started = isJson(meta.source) ? meta.source.subagent : undefined
-  const spawn = isJson(started) && isJson(started.thread_spawn) ? started.thread_spawn : {}
+  const spawn = jsonAt(jsonAt(jsonAt(meta, "source"), "subagent"), "thread_spawn")
   return {
     _tag: "Session",
     id: meta.id,
@@ -78,7 +77,7 @@ const sessionOf = (meta: Json, name = "payload.") => {
     parent: textAt(spawn, "parent_thread_id"),
     /** The session whose records this file repeats before its own. */
     forkedFrom: textAt(meta, "forked_from_id"),
-    base: baseOf(meta.history_base),
+    base: baseOf(jsonAt(meta, "history_base")),
     instructions: meta.base_instructions ?? meta.instructions
   } as const
 }
@@ -157,8 +156,7 @@ const itemIn = (item: Json, root: ReadonlyArray<string> = ["payload"]) => ({ _ta
 
 /** Returns who wrote a message, where Codex records it for each block (since 0.149); undefined for blocks of several. */
 export const recordedSpeaker = (item: Json): "user" | "program" | undefined => {
-  const metadata = item.internal_chat_message_metadata_passthrough
-  const blocks = isJson(metadata) ? metadata.content_item_metadata : undefined
+  const { content_item_metadata: blocks } = jsonAt(item, "internal_chat_message_metadata_passthrough")
   if (!Array.isArray(blocks) || blocks.length === 0) return undefined
   const speakers = new Set(
     blocks.map((block: unknown) => {

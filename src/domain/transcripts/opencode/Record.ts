@@ -2,7 +2,7 @@ import { messageMedia } from "../../content/MediaBlocks.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
-import { instant, isJson, type Json, natural, textAt } from "../JsonRecord.ts"
+import { instant, isJson, type Json, jsonAt, jsonsAt, natural, textAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
 
@@ -47,10 +47,9 @@ const callOf = (part: Json) => {
   const [id, name] = [textAt(part, "callID"), textAt(part, "tool")]
   const call = callPiece({ id, name: name ?? "unknown", args: state.input }, noText)
   // The exit code of a command stands beside its output alone. One that was stopped has null.
-  const exit = isJson(state.metadata) ? state.metadata.exit : undefined
+  const { exit } = jsonAt(state, "metadata")
   const failed = state.status === "error" || (exit !== undefined && exit !== 0)
   const content = textAt(state, state.status === "error" ? "error" : "output") ?? ""
-  const files: ReadonlyArray<unknown> = Array.isArray(state.attachments) ? state.attachments : []
   const hasEnded = state.status === "error" || state.status === "completed"
   return {
     _tag: "Call",
@@ -61,7 +60,7 @@ const callOf = (part: Json) => {
     isCleared: isJson(state.time) && typeof state.time.compacted === "number",
     answers: [
       ...(hasEnded ? [answerPiece({ id, name, failed, content }, noText)] : []),
-      ...files.filter(isJson).map(fileOf)
+      ...jsonsAt(state, "attachments").map(fileOf)
     ]
   } as const
 }
@@ -127,7 +126,7 @@ export const decodeOpencodeSession = (session: Json) => {
 
 const usageOf = ({ cost, tokens }: Json): Usage | undefined => {
   if (!isJson(tokens)) return undefined
-  const cache = isJson(tokens.cache) ? tokens.cache : {}
+  const cache = jsonAt(tokens, "cache")
   const thoughts = natural(tokens.reasoning) ?? 0
   const usage = recordedUsage({
     input: tokens.input,
@@ -158,7 +157,7 @@ const messageOf = (id: string, at: unknown, data: Json, parts: unknown) =>
 export const decodeOpencodeMessage = ({ info, parts }: Json) => {
   const id = isJson(info) ? textAt(info, "id") : undefined
   if (!isJson(info) || id === undefined) return broken("info.id", "expected a text, the id of the message")
-  return messageOf(id, isJson(info.time) ? info.time.created : undefined, info, parts)
+  return messageOf(id, jsonAt(info, "time").created, info, parts)
 }
 
 /** Decodes a row, or an element of a document: where it stands there is unknown, so one without a role and parts is the session's. */

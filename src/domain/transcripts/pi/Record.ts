@@ -1,5 +1,5 @@
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { isJson, type Json, jsonAt, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 import { usageOf, withCost } from "../RecordUsage.ts"
 
@@ -27,7 +27,7 @@ const other = (kind: string) => ({ _tag: "Other", kind }) as const
 const piUsage = (usage: Json): Usage | undefined =>
   withCost(
     usageOf({ input: usage.input, cacheRead: usage.cacheRead, cacheWrite: usage.cacheWrite, output: usage.output }),
-    isJson(usage.cost) ? usage.cost.total : undefined
+    jsonAt(usage, "cost").total
   )
 
 const modelAt = (record: Json, key: string): string | undefined => {
@@ -155,7 +155,7 @@ export const decodePi = (record: Json) => ({
   id: textAt(record, "id"),
   /** null at a root. */
   parent: textAt(record, "parentId") ?? null,
-  at: timeAt(record) ?? (isJson(record.message) ? timeAt(record.message) : undefined),
+  at: timeAt(record) ?? timeAt(jsonAt(record, "message")),
   ...(readerOf.get(record.type)?.(record) ?? other(kindAt(record)))
 })
 
