@@ -78,8 +78,8 @@ export const changesText = (evidence: Evidence): string => {
     ),
     ...section(
       "Failures that nothing has resolved",
-      [...evidence.errors].map(
-        ([subject, error]) => `${line(subject)} (${error.entry}${error.handle === undefined ? "" : ` ${error.handle}`})`
+      [...evidence.failures].map(
+        ([subject, { entry, handle }]) => `${line(subject)} (${entry}${handle === undefined ? "" : ` ${handle}`})`
       )
     )
   ]

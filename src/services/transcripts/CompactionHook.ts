@@ -64,7 +64,7 @@ const list = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string
 
 /** Returns what a summary has to keep, as instructions for who writes it; empty when there is nothing. */
 const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: Session) {
-  const { constraints, errors, files } = yield* Work.run(gatherEvidence(saidIn(session), { cwd: session.started?.cwd }))
+  const { constraints, failures, files } = yield* Work.run(gatherEvidence(saidIn(session), { cwd: session.started?.cwd }))
   const changed = [...files].filter(([, { state }]) => state !== "read").map(([path]) => path)
   const lines = [
     ...list(
@@ -72,7 +72,7 @@ const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: Session)
       constraints.map(({ text }) => text)
     ),
     ...list("Say of each of these files what was changed and why", changed),
-    ...list("Say that these failures are still open", [...errors.keys()])
+    ...list("Say that these failures are still open", [...failures.keys()])
   ]
   return lines.join("\n")
 })

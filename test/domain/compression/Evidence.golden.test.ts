@@ -389,7 +389,7 @@ layer(services)((it) => {
       )
     })
     holds("every unresolved failure, in lines quoted from the response", name, ({ evidence, golden }) => {
-      const found = [...evidence.errors.values()].map(({ text }) => text.split("\n"))
+      const found = [...evidence.failures.values()].map(({ text }) => text.split("\n"))
       for (const failure of lastingFailures(golden)) {
         assert.isTrue(
           found.some((lines) => lines.length > 0 && lines.every((line) => isLineOf(failure.lines, line))),
@@ -398,8 +398,9 @@ layer(services)((it) => {
       }
     })
     holds("no failure that was resolved later", name, ({ evidence, golden }) => {
-      const resolved = [...evidence.errors].filter(
-        ([, { text }]) => !golden.failures.some(({ lines }) => text.split("\n").every((line) => isLineOf(lines, line)))
+      const resolved = [...evidence.failures].filter(
+        ([, { isQuoted, text }]) =>
+          isQuoted && !golden.failures.some(({ lines }) => text.split("\n").every((line) => isLineOf(lines, line)))
       )
       assert.deepStrictEqual(
         resolved.map(([what, { text }]) => `${what}: ${text}`),
@@ -449,7 +450,7 @@ layer(services)((it) => {
         const runs = new Map(golden.commands.map((run) => [commandShown(run.command), run]))
         for (const [same, { command, exit }] of runs) {
           // Checks have lines of their own; what hides its result, or failed and succeeded later, is no state.
-          const isOpen = evidence.failing.has(command)
+          const isOpen = evidence.failures.has(command)
           if (isLook(command) || (!isOpen && (exit !== 0 || checksOf(command).length > 0))) continue
           if (evidence.commands.get(command)?.ok === undefined) continue
           const commit = evidence.commits.find(({ subject }) => command.includes(subject))
@@ -618,7 +619,7 @@ describe("details", () => {
 
   it("a command that is running again has not resolved its failure", () => {
     const evidence = of(...made(1, [...sh("make"), { error: "Exit code 2\nno rule" }], sh("make")))
-    assert.deepStrictEqual([...evidence.errors.keys()], ["make"])
+    assert.deepStrictEqual([...evidence.failures.keys()], ["make"])
   })
 
   it("a failure is identified by the file, whatever argument comes first", () => {
@@ -630,18 +631,18 @@ describe("details", () => {
         [...edit("twice"), { output: "Successfully modified" }]
       )
     )
-    assert.deepStrictEqual([...evidence.errors.keys()], [])
+    assert.deepStrictEqual([...evidence.failures.keys()], [])
   })
 
   it("a successful search resolves its failure", () => {
     const grep = ["Grep", { pattern: "x" }] as const
-    assert.strictEqual(of(...made(1, [...grep, { error: "timed out" }], [...grep, done])).errors.size, 0)
+    assert.strictEqual(of(...made(1, [...grep, { error: "timed out" }], [...grep, done])).failures.size, 0)
   })
 
   it("labels of a shell's response are not error lines", () => {
     const answer = { output: "Command: x\nOutput: TypeError: no\nError: (none)\nExit Code: 1\nSignal: (none)" }
     const evidence = of(...made(1, ["run_shell_command", { command: "x" }, answer]))
-    assert.strictEqual(evidence.errors.get("x")?.text, "Output: TypeError: no")
+    assert.strictEqual(evidence.failures.get("x")?.text, "Output: TypeError: no")
   })
 
   it("removing a folder removes its content", () => {

@@ -44,22 +44,20 @@ export interface Lesson {
   readonly files: ReadonlyArray<string>
 }
 
-/** A tool call that failed. */
-export interface ToolFailureEvidence {
+/** A call that failed, and that nothing has ended yet. */
+export interface OpenFailure {
   readonly entry: EntryId
   /** The lines that state the error, verbatim; of a refusal, the user's words. */
   readonly text: string
   readonly handle: Handle | undefined
   readonly isRefusal?: true
-}
-
-/** A failure that no success has ended yet. */
-interface OpenFailure {
-  readonly lesson: Lesson
-  /** The program whose success ends it. */
+  /** Whether its lines are worth quoting: not where its exit code is 0, or its file was written since. */
+  readonly isQuoted: boolean
+  /** The program whose success ends it. Undefined: it runs none, or only some that move and edit files (`sed -i`, `mkdir`). */
   readonly program: string | undefined
   /** The checks that it ran: when all of them have passed, it has ended too. */
   readonly checks: Set<CheckKind>
+  /** The files that changed since. */
   readonly files: Set<string>
 }
 
@@ -69,10 +67,8 @@ export interface CommandHistory {
   readonly checks: Map<CheckKind, CheckRun>
   readonly commits: Array<Commit>
   readonly lessons: Array<Lesson>
-  /** Failures that no later call resolved, by subject. */
-  readonly errors: Map<string, ToolFailureEvidence>
-  /** Commands that failed and have not succeeded since. */
-  readonly failing: Map<string, OpenFailure>
+  /** Failures that nothing has ended yet, by subject: a command, or a tool and its file. */
+  readonly failures: Map<string, OpenFailure>
   /** Background commands, by the id under which the agent asks for their output. */
   readonly background: Map<string, string>
 }
@@ -83,8 +79,7 @@ export const emptyCommands = (): CommandHistory => ({
   checks: new Map(),
   commits: [],
   lessons: [],
-  errors: new Map(),
-  failing: new Map(),
+  failures: new Map(),
   background: new Map()
 })
 
@@ -124,8 +119,14 @@ export const recordRun = (
   if (exit === 0 && makesCommit.test(command)) {
     for (const commit of commitsIn(printedText(output))) commits.push({ ...commit, entry })
   }
-  if (ok === false) recordFailure(history, entry, command, output)
-  else if (ok === true) resolveFailures(history, command)
+  if (ok === false) {
+    recordFailure(history, command, {
+      entry,
+      text: failureText(output),
+      handle: answer?.handle,
+      isQuoted: exit !== 0
+    })
+  } else if (ok === true) resolveFailures(history, command)
   forgetBackground(history, command)
   const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
@@ -148,47 +149,56 @@ const maxOpenFailures = 400
 /** Files that a lesson names. */
 const maxLessonFiles = 8
 
-const keepLatest = (open: Map<string, unknown>): void => {
-  const [oldest] = open.keys()
-  if (open.size > maxOpenFailures && oldest !== undefined) open.delete(oldest)
-}
+/** What only looks at something fails without consequences, but for a look at checks that run elsewhere. */
+const isHarmless = (command: string): boolean => isLook(command) && !/\bgh\b/.test(command)
 
-const recordFailure = ({ failing }: CommandHistory, entry: EntryId, command: string, output: string): void => {
-  const error = failureText(output).split("\n")[0] ?? ""
-  failing.set(command, {
-    lesson: { entry, command, error, files: [] },
+/** Records the failure of a command. */
+const recordFailure = (
+  { failures }: CommandHistory,
+  command: string,
+  failure: Omit<OpenFailure, "program" | "checks" | "files">
+): void => {
+  if (isHarmless(command)) return
+  addFailure(failures, command, {
+    ...failure,
     // What comes before the last program succeeded, or is run again with it.
     program: programsOf(command).at(-1),
     checks: new Set(checksOf(command)),
-    files: failing.get(command)?.files ?? new Set()
+    files: failures.get(command)?.files ?? new Set()
   })
-  keepLatest(failing)
+}
+
+const addFailure = (failures: CommandHistory["failures"], subject: string, failure: OpenFailure): void => {
+  failures.delete(subject)
+  failures.set(subject, failure)
+  const [oldest] = failures.keys()
+  if (failures.size > maxOpenFailures && oldest !== undefined) failures.delete(oldest)
 }
 
 /**
- * A command that succeeds ends the failures of its programs, and a check that passes those of commands that only move and edit files (`sed -i`, `mkdir`):
- * the work went on without them. What was changed in between is a lesson.
+ * A command that succeeds ends the failures of its programs, and a check that passes those of calls without a program: the work
+ * went on without them. What was changed in between is a lesson.
  */
-const resolveFailures = ({ errors, failing, lessons }: CommandHistory, command: string): void => {
+const resolveFailures = ({ failures, lessons }: CommandHistory, command: string): void => {
   const programs = new Set(programsOf(command))
   const passed = checksOf(command)
-  for (const [name, { checks, files, lesson, program }] of failing) {
+  for (const [name, { checks, entry, files, isRefusal, program, text }] of failures) {
     const isCheck = checks.size > 0
     for (const kind of passed) checks.delete(kind)
     const isEnded =
       name === command ||
       (program === undefined ? passed.length > 0 : programs.has(program)) ||
       (isCheck && checks.size === 0)
-    if (!isEnded) continue
-    failing.delete(name)
-    errors.delete(name)
-    if (files.size > 0) lessons.push({ ...lesson, files: [...files] })
+    if (!isEnded || isRefusal === true) continue
+    failures.delete(name)
+    if (program === undefined || files.size === 0) continue
+    lessons.push({ entry, command: name, error: text.split("\n")[0] ?? "", files: [...files] })
   }
 }
 
 /** Notes that a file changed, for the lessons of the commands that fail. */
-export const recordFileChange = ({ failing }: CommandHistory, path: string): void => {
-  for (const { files } of failing.values()) if (files.size < maxLessonFiles) files.add(path)
+export const recordFileChange = ({ failures }: CommandHistory, path: string): void => {
+  for (const { files } of failures.values()) if (files.size < maxLessonFiles) files.add(path)
 }
 
 /** Forgets earlier runs of a command in the background: what is told of them later says nothing about the last run. */
@@ -223,18 +233,14 @@ const endBackground = (
   entry: EntryId,
   handle?: Handle
 ): void => {
-  const { checks, commands, errors } = history
+  const { checks, commands } = history
   const before = commands.get(command)
   if (before === undefined) return
   const ok = succeeded(command, exit, output, isExitHidden)
   commands.set(command, { ...before, exit, ok })
   for (const [kind, check] of checks) if (check.command === command) checks.set(kind, { ...check, ok })
   if (ok === true) resolveFailures(history, command)
-  if (ok !== false) return
-  recordFailure(history, before.entry, command, output)
-  errors.delete(command)
-  errors.set(command, { entry, text: failureText(output), handle })
-  keepLatest(errors)
+  if (ok === false) recordFailure(history, command, { entry, text: failureText(output), handle, isQuoted: true })
 }
 
 /**
@@ -278,33 +284,33 @@ interface CallResult {
   readonly reason: string
 }
 
-/** Records the failure of a call, or what its success resolves: its own subject, and other calls on the same file. */
+/** Records the failure of a call, or what its success ends: failures of its own subject, and of other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer, entry, failed, looks, reason, subject }: CallResult
+  { actions, answer: { handle, part }, entry, failed, looks, reason, subject }: CallResult
 ): void => {
-  const { errors, failing } = history
-  errors.delete(subject)
-  errors.delete(shortSubject(subject))
+  const { commands, failures } = history
+  // A run whose output tells of a failure has been recorded, whatever its exit code is.
+  if (failures.get(subject)?.entry === entry) return
+  failures.delete(subject)
+  failures.delete(shortSubject(subject))
   if (failed) {
     const command = decisiveCommand(actions)
-    const output = command?.output ?? answerText(answer.part)
-    // What only looks at something fails without consequences, but for a look at checks that run elsewhere.
-    if (command === undefined ? looks : isLook(command.command) && !/\bgh\b/.test(command.command)) return
+    const text = reason === "" ? failureText(command?.output ?? answerText(part)) : reasonText(reason)
+    const failure = { entry, text, handle, isQuoted: true, ...(reason === "" ? {} : { isRefusal: true as const }) }
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
-    if (command !== undefined && !failing.has(subject)) recordFailure(history, entry, subject, output)
-    const { handle } = answer
-    const isRefusal = reason !== ""
-    errors.set(
-      subject,
-      isRefusal ? { entry, text: reasonText(reason), handle, isRefusal } : { entry, text: failureText(output), handle }
-    )
-    keepLatest(errors)
+    if (command !== undefined) recordFailure(history, subject, failure)
+    else if (!looks)
+      addFailure(failures, subject, { ...failure, program: undefined, checks: new Set(), files: new Set() })
     return
   }
   for (const action of actions) {
     if (!("path" in action)) continue
-    for (const other of errors.keys()) if (other.endsWith(` ${action.path}`)) errors.delete(other)
+    for (const [other, failure] of failures) {
+      if (!other.endsWith(` ${action.path}`)) continue
+      if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
+      else failures.delete(other)
+    }
   }
 }
 
@@ -313,21 +319,16 @@ export const failureLine =
   /^- (?:unresolved failure of|(refused by the user:)) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):(?:\n([\s\S]*))?$/
 
 /** Takes over the unresolved failures of an earlier snapshot. */
-export const resumeFailures = ({ errors, failing }: CommandHistory, snapshot: Snapshot): void => {
+export const resumeFailures = (history: CommandHistory, snapshot: Snapshot): void => {
   for (const { text } of [...snapshot.task_state].reverse()) {
     const [, refusal, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
     if (shown === undefined || id === undefined) continue
-    const subject = unprotect(shown)
-    const entry = EntryId.make(id)
-    const error = unprotect(lines.replace(/^ {4}/gm, ""))
-    const failure = { entry, text: error, handle: handle === undefined ? undefined : Handle.make(handle) }
-    errors.set(subject, refusal === undefined ? failure : { ...failure, isRefusal: true })
-    const lesson = { entry, command: subject, error: error.split("\n")[0] ?? "", files: [] }
-    failing.set(subject, {
-      lesson,
-      program: programsOf(subject).at(-1),
-      checks: new Set(checksOf(subject)),
-      files: new Set()
+    recordFailure(history, unprotect(shown), {
+      entry: EntryId.make(id),
+      text: unprotect(lines.replace(/^ {4}/gm, "")),
+      handle: handle === undefined ? undefined : Handle.make(handle),
+      isQuoted: true,
+      ...(refusal === undefined ? {} : { isRefusal: true as const })
     })
   }
 }

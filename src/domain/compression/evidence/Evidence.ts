@@ -44,10 +44,10 @@ import {
   recordNotifiedEnds,
   recordResult,
   type Lesson,
+  type OpenFailure,
   recordRefusal,
   resumeFailures,
-  recordRun,
-  type ToolFailureEvidence
+  recordRun
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
@@ -87,10 +87,8 @@ export interface Evidence {
   readonly edits: ReadonlyArray<Edit>
   /** Shell commands, each with its last result. */
   readonly commands: ReadonlyMap<string, CommandRun>
-  /** Failures that no later call resolved, by subject. */
-  readonly errors: ReadonlyMap<string, ToolFailureEvidence>
-  /** Commands that failed and have not succeeded since. */
-  readonly failing: ReadonlyMap<string, unknown>
+  /** Failures that nothing has ended, by subject. */
+  readonly failures: ReadonlyMap<string, OpenFailure>
   readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
   /** Issues that the agent filed in a tracker, oldest first. */
   readonly issues: ReadonlyArray<Todo>

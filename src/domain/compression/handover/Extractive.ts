@@ -58,7 +58,7 @@ const latestOf = (evidence: Evidence, budget: number): Evidence => {
     ...evidence,
     files: latest(evidence.files, maxItems * 5),
     commands: latest(evidence.commands, maxItems * 4),
-    errors: latest(evidence.errors),
+    failures: latest(evidence.failures),
     constraints: evidence.constraints.slice(-maxItems * 5),
     commits: evidence.commits.slice(-maxItems),
     lessons: evidence.lessons.slice(-maxItems),

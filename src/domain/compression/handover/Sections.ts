@@ -170,7 +170,9 @@ const taskItems = (material: Material): Writer => {
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
     .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
-  const failures = newestFirst(evidence.errors).map(([what, { entry, handle, isRefusal, text }]) =>
+  // The list of commands tells of the others.
+  const open = newestFirst(evidence.failures).filter(([, { isQuoted }]) => isQuoted)
+  const failures = open.map(([what, { entry, handle, isRefusal, text }]) =>
     statement(
       what,
       `${isRefusal === true ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)}):`,
@@ -195,7 +197,7 @@ const actionItems = ({ evidence, short }: Material): Writer => {
     commandItems(
       new Map([...evidence.commands].filter(([command]) => !subjects.some((subject) => command.includes(subject)))),
       short,
-      (command) => evidence.failing.has(command)
+      (command) => evidence.failures.has(command)
     )
   /** By the number of commits that are listed. */
   const lists = new Map<number, ReturnType<typeof listedBut>>()

@@ -110,12 +110,12 @@ describe("commands", () => {
       { session_id: 7, chars: "" },
       { error: "Wall time: 1 seconds\nProcess exited with code 1\nOutput:\nerror: 1 failing" }
     ]
-    const { errors } = evidenceOf(started, asked)
+    const { failures } = evidenceOf(started, asked)
     assert.deepStrictEqual(
-      [...errors].map(([subject, { entry, text }]) => [subject, entry, text]),
+      [...failures].map(([subject, { entry, text }]) => [subject, entry, text]),
       [["npm test", "e3", "error: 1 failing"]]
     )
-    assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).errors], [])
+    assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).failures], [])
   })
 
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {
@@ -124,7 +124,7 @@ describe("commands", () => {
       { file_path: path, old_string: "a", new_string: "b" },
       { output: "ok" }
     ]
-    const { errors, lessons } = evidenceOf(
+    const { failures, lessons } = evidenceOf(
       failed("terraform plan", "no provider"),
       failed("docker build .", "no image"),
       edit("a.tf"),
@@ -132,7 +132,7 @@ describe("commands", () => {
       ran("terraform plan -out x"),
       edit("c.tf")
     )
-    assert.deepStrictEqual([...errors.keys()], ["docker build ."])
+    assert.deepStrictEqual([...failures.keys()], ["docker build ."])
     assert.deepStrictEqual(
       lessons.map(({ command, error, files }) => [command, error, files]),
       [["terraform plan", "error: no provider", ["a.tf", "b.tf"]]]
