@@ -11,7 +11,7 @@ import {
   succeeded
 } from "../compression/evidence/Commands.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
-import { recordTodos, type TodoHistory } from "../compression/evidence/TodoHistory.ts"
+import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
 import { type Content, isCall, isErrorResponse, type Part } from "../content/Content.ts"
 import { type Entry, type EntryId, type Pairing, pairing, placeKey } from "../conversation/Conversation.ts"
@@ -177,7 +177,7 @@ export class WorkState {
   private readonly published = new Set<string>()
   private readonly lastChecks = new Map<CheckKind, string>()
   private readonly failing = new Map<string, FailedCommand>()
-  private readonly todos: TodoHistory = { list: undefined, items: new Map() }
+  private readonly todos = noTodos()
   private readonly constraints = new Map<string, EntryId>()
   private readonly orders = new Map<string, EntryId>()
   private readonly decisions = new Map<string, EntryId>()

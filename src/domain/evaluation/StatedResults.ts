@@ -32,7 +32,7 @@ export const resultIn = (text: string): string | undefined => {
   return code ?? (none !== undefined ? "unknown" : failure !== undefined ? "failed" : "0")
 }
 
-/** Returns the result that a heading tells of the commands below it: "they succeeded where no exit code stands". */
+/** Returns the result that a heading tells of the commands below it: "they succeeded if no result stands beside". */
 const resultBelow = (under: ReadonlyArray<string>): string | undefined => {
   for (const heading of under) {
     if (/\b(?:succeeded|passed|successful)\b/i.test(heading)) return "0"

@@ -221,12 +221,12 @@ describe("the answers", () => {
     [
       "right",
       build,
-      "- commands, latest first; they succeeded where no exit code stands:\n    npm run build\n    npm test → exit 1"
+      "- commands, latest first; they succeeded if no result stands beside:\n    npm run build\n    npm test → exit 1"
     ],
     [
       "stale",
       build,
-      "- commands, latest first; they succeeded where no exit code stands:\n    npm run build → exit 2 (e4)"
+      "- commands, latest first; they succeeded if no result stands beside:\n    npm run build → exit 2 (e4)"
     ],
     ["right", broken, "- commands:\n    npm run build → exit 2 (e4 h_aaaaaaaaaa)"],
     ["right", broken, "- unresolved failure of npm run build (e4 h_aaaaaaaaaa):\n    error: no"],
@@ -234,7 +234,7 @@ describe("the answers", () => {
     [
       "absent",
       build,
-      "- commands, latest first; they succeeded where no exit code stands:\n    npm run build:docs\n    cd docs && npm run build"
+      "- commands, latest first; they succeeded if no result stands beside:\n    npm run build:docs\n    cd docs && npm run build"
     ],
     ["absent", build, "Next: `npm run build`"],
     [
@@ -255,7 +255,7 @@ describe("the answers", () => {
     ["absent", file, "- seen, but not read:\n    lib/spotter/annotation.ex"],
     ["absent", file, "the names of lib/spotter/annotation.ex: resolve"],
     ["right", gone, "- src/old.ts: deleted (e9)"],
-    ["right", gone, "- commands; they succeeded where no exit code stands:\n    git rm -f src/old.ts"],
+    ["right", gone, "- commands; they succeeded if no result stands beside:\n    git rm -f src/old.ts"],
     ["right", file, "- last written to lib/spotter/annotation.ex (e5):\n    def x"],
     ["stale", gone, "- src/old.ts: modified (1 change; e3)"],
     ["right", port, "PORT was changed from 8080 to 9090"],

@@ -36,7 +36,6 @@ import {
   type Answer,
   recordFileChange,
   type CheckRun,
-  type CommandHistory,
   type CommandRun,
   type Commit,
   emptyCommands,
@@ -51,7 +50,6 @@ import {
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import { type FiledIssues, followIssues, resumeIssues } from "./FiledIssues.ts"
 import { type Edit, type FileHistory, filesIn, type FileState, nameOf, recordTouch } from "./FileHistory.ts"
 import {
   type Anchor,
@@ -64,7 +62,7 @@ import {
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
-import { recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
+import { followIssues, noTodos, recordTodos, resumeTodos } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
@@ -151,23 +149,26 @@ const taskSearchEntries = 60
 const isTelling = (text: string): boolean => text.length >= 120 || (text.length >= 40 && !/[:…]$/.test(text))
 
 /** Everything that is gathered, in the order of the entries. */
-interface Gathering {
-  readonly requests: Array<Span>
-  readonly attachments: Array<QuotedText>
-  readonly constraints: Array<Span>
-  readonly decisions: Array<QuotedText>
-  readonly settled: Array<Settled & { readonly entry: EntryId }>
-  readonly summaries: Array<QuotedText>
-  readonly tasks: Array<TaskText>
-  readonly lastWords: Array<QuotedText>
-  readonly recent: Array<RecentCall>
-  readonly declared: Set<string>
+class Gathering {
+  readonly requests: Array<Span> = []
+  readonly attachments: Array<QuotedText> = []
+  readonly constraints: Array<Span> = []
+  readonly decisions: Array<QuotedText> = []
+  readonly settled: Array<Settled & { readonly entry: EntryId }> = []
+  readonly summaries: Array<QuotedText> = []
+  readonly tasks: Array<TaskText> = []
+  readonly lastWords: Array<QuotedText> = []
+  readonly recent: Array<RecentCall> = []
+  readonly declared = new Set<string>()
   readonly files: FileHistory
-  readonly commands: CommandHistory
-  readonly todos: TodoHistory
-  readonly issues: FiledIssues
-  readonly weights: NameWeights
+  readonly commands = emptyCommands()
+  readonly todos = noTodos()
+  readonly weights: NameWeights = { names: new Map(), now: 0 }
   previous: Snapshot | undefined
+
+  constructor(cwd: string | undefined) {
+    this.files = { cwd, files: new Map(), edits: [] }
+  }
 }
 
 /** Returns the file that a call read or wrote. */
@@ -188,7 +189,7 @@ const act = (
   else if (action._tag === "Command") {
     recordRun(state.commands, id, action, answer)
     if (action.exit === 0) {
-      followIssues(state.issues, action.command, action.output ?? answerText(answer?.part))
+      followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
   } else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
@@ -304,7 +305,6 @@ const gatherSummary = (
       for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
       resumeFailures(state.commands, known)
       resumeTodos(state.todos, words.entry, known)
-      resumeIssues(state.issues, known)
     }
   } else if (role === "user") state.summaries.push(words)
   countUse(state.weights, words.text, { amount: ranking.earlierIndex })
@@ -393,13 +393,6 @@ interface Surroundings {
   readonly shownFiles: Map<Part, string>
 }
 
-/** Counts the names in what the user wrote in a part. */
-const countAsked = ({ requests, weights }: Gathering, { at, entry }: Surroundings): void => {
-  for (const span of requests.slice(-8)) {
-    if (span.entry === entry.id && span.part === at) countUse(weights, span.text, { amount: ranking.user })
-  }
-}
-
 /** Gathers what an agent said, thought or called. Returns the number of characters that were read. */
 const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): number => {
   const { answerOf, at, entry, index, shownFiles } = around
@@ -422,34 +415,24 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): nu
   return read
 }
 
-/** Counts the names that a tool showed. Returns the number of characters that were read. */
-const countResult = (state: Gathering, part: Part, around: Surroundings): number => {
-  let read = 0
-  countAsked(state, around)
+/** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
+const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {
+  const { author, content, id } = around.entry
+  if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
+    return gatherAgentPart(state, part, around)
+  }
+  if (author === "program" && isText(part)) {
+    recordNotifiedEnds(state.commands, id, part.text)
+    countUse(state.weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
+    return Math.min(part.text.length, maxScannedChars)
+  }
+  let read = part.text?.length ?? 0
+  if (!isResponse(part) || !isScanned) return read
   toolTexts(part, (text) => {
     countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)), around.shownFiles.get(part))
     read += Math.min(text.length, maxScannedChars)
   })
   return read
-}
-
-/** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
-const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {
-  const { author, content } = around.entry
-  if (content.role === "user" && isText(part) && author === undefined) {
-    countAsked(state, around)
-    return part.text.length
-  }
-  if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
-    return gatherAgentPart(state, part, around)
-  }
-  if (author === "program" && isText(part)) {
-    recordNotifiedEnds(state.commands, around.entry.id, part.text)
-    const shown = part.text.slice(0, maxScannedChars)
-    countUse(state.weights, shown, { amount: ranking.program })
-    return shown.length
-  }
-  return isResponse(part) && isScanned ? countResult(state, part, around) : 0
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
@@ -459,34 +442,16 @@ const gatherRequests = (state: Gathering, entries: ReadonlyArray<Entry>, index: 
   gatherSettled(state, entries, index)
   for (const span of requestSpans(entry)) {
     state.requests.push(span)
+    countUse(state.weights, span.text, { amount: ranking.user })
     state.constraints.push(...constraintsIn(span))
   }
 }
-
-const noneGathered = (cwd: string | undefined): Gathering => ({
-  requests: [],
-  attachments: [],
-  constraints: [],
-  decisions: [],
-  settled: [],
-  summaries: [],
-  tasks: [],
-  lastWords: [],
-  recent: [],
-  declared: new Set(),
-  files: { cwd, files: new Map(), edits: [] },
-  commands: emptyCommands(),
-  todos: { list: undefined, items: new Map() },
-  issues: new Map(),
-  weights: { names: new Map(), now: 0 },
-  previous: undefined
-})
 
 /** Gathers evidence from entries, oldest first, without any secrets. */
 export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOptions = {}): SlicedWork<Evidence> {
   const { cwd, earlier = [], userWords = witnessOf(whole), secrets = [] } = options
   const { entries } = yield* redactedEntries(whole, secrets)
-  const state = noneGathered(cwd)
+  const state = new Gathering(cwd)
   yield* gatherEarlier(state, earlier, secrets)
   const answerOf = answering(entries)
   const shownFiles = new Map<Part, string>()
@@ -512,14 +477,14 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   }
   const anchors = weightsOf(state.weights)
   yield anchors.size * 20
-  const { commands, files, issues, previous, summaries, todos } = state
+  const { commands, files, previous, summaries, todos } = state
   return {
     ...state,
     ...commands,
     files: files.files,
     edits: files.edits,
     todos: todos.list,
-    issues: [...issues.values()],
+    issues: [...todos.issues.values()],
     anchors,
     previous: previous ?? (summaries.length > 0 ? emptySnapshot : undefined)
   }

@@ -14,9 +14,9 @@ const standardPackage =
 const standardMethod =
   /^[A-Za-z_$][\w$]*[?!]?\.(?:length|map|filter|split|slice|splice|trim|join|push|pop|includes|replace|replaceAll|match|find|some|every|reduce|sort|reverse|append|strip|startswith|endswith|toFixed|toString|substring|then|catch)[?!]?$/
 
-/** Languages, services and files that most projects have, and what their tools are called with. */
+/** Languages, services and files that most projects have, what their tools are called with, and the labels that agents put on results. */
 const common =
-  /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|set(?:Timeout|Interval|Immediate)|clear(?:Timeout|Interval)|utf-8|application\/json)$/
+  /^(?:Node\.js|TypeScript|JavaScript|GitHub|GitLab|README\.md|\.gitignore|--(?:help|version|verbose)|set(?:Timeout|Interval|Immediate)|clear(?:Timeout|Interval)|utf-8|application\/json|exit_code|duration_ms|total_tokens|tool_uses|tool_use_error)$/
 
 /** Whether every program has this name. */
 export const isStandardName = (name: string): boolean =>

@@ -5,14 +5,21 @@ import { isErrorResponse, type Part } from "../../content/Content.ts"
 import type { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { isFiledIssue } from "./FiledIssues.ts"
 
-/** The agent's todo list: written whole by some agents, item by item by others (Claude Code's task tools). */
+/**
+ * The items of the work: the agent's todo list, written whole by some agents, item by item by others (Claude Code's task tools),
+ * and the issues that the agent filed in a tracker by command, closed or took on.
+ */
 export interface TodoHistory {
   list: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
   /** Items that are kept one by one, by number. */
   readonly items: Map<string, Todo>
+  /** The filed issues, by id. */
+  readonly issues: Map<string, Todo>
 }
+
+/** Returns a history without items. */
+export const noTodos = (): TodoHistory => ({ list: undefined, items: new Map(), issues: new Map() })
 
 /** The agent needs the number of an item to change it. */
 const numbered = (id: string, subject: unknown): string => `#${id} ${String(subject)}`
@@ -22,11 +29,15 @@ const todoLine = /^- \[([^\]\n]+)\] (.+)$/
 
 /** Takes over the items of an earlier snapshot. */
 export const resumeTodos = (history: TodoHistory, entry: EntryId, snapshot: Snapshot): void => {
-  const todos = snapshot.task_state.flatMap((item) => {
-    if (isFiledIssue(item.text)) return []
-    const [, status, text] = todoLine.exec(item.text) ?? []
-    return status === undefined || text === undefined ? [] : [{ status: unprotect(status), text: unprotect(text) }]
-  })
+  const todos: Array<Todo> = []
+  for (const item of snapshot.task_state) {
+    const [, status = "", text] = todoLine.exec(item.text) ?? []
+    if (text === undefined) continue
+    const todo = { status: unprotect(status), text: unprotect(text) }
+    const issue = /^issue (\S+): /.exec(todo.text)?.[1]
+    if (issue === undefined) todos.push(todo)
+    else history.issues.set(issue, todo)
+  }
   if (todos.length === 0) return
   history.list = { entry, todos }
   for (const todo of todos) {
@@ -62,4 +73,34 @@ export const recordTodos = (
     else items.set(id, { text, status })
   }
   history.list = { entry, todos: [...items.values()] }
+}
+
+const tracker =
+  /\b(?:bd|gh\s+issue|glab\s+issue)\s+(create|new|close|done|reopen|update)\b((?:"(?:[^"\\]|\\.)*"|'[^']*'|[^|;&\n"'])*)/g
+/** The answer to a filed issue: `Created issue: app-12x`, or its address. */
+const created = /(?:Created issue:?\s+|\/issues\/)([A-Za-z0-9][\w.-]{0,40})/
+const title = /(?:(?:--title|(?<!\S)-t)[= ]|^)\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)')/
+const idOperand = /(?:^|\s)#?([A-Za-z][\w.]*-[\w.]+|\d+)(?=\s|$)/g
+
+const textOf = (id: string, subject: string): string => `issue ${id}: ${subject}`
+
+/** Records what a command that succeeded did to issues of a tracker. */
+export const followIssues = (issues: Map<string, Todo>, command: string, output: string): void => {
+  if (!/\b(?:bd|gh|glab)\b/.test(command)) return
+  for (const [, verb = "", rest = ""] of command.slice(0, 4_000).matchAll(tracker)) {
+    if (verb === "create" || verb === "new") {
+      const id = created.exec(output.slice(0, 2_000))?.[1]
+      const [, double, single] = title.exec(rest.trim()) ?? []
+      const subject = double ?? single
+      if (id !== undefined && subject !== undefined) issues.set(id, { text: textOf(id, subject), status: "open" })
+      continue
+    }
+    for (const [, id = ""] of rest.replace(/"[^"]*"|'[^']*'/g, "").matchAll(idOperand)) {
+      const known = issues.get(id)
+      if (known === undefined) continue
+      const status = /--status[= ](\w+)/.exec(rest)?.[1]
+      const next = verb === "reopen" ? "open" : verb === "update" ? (status ?? known.status) : "completed"
+      issues.set(id, { ...known, status: /^(?:closed|done)$/.test(next) ? "completed" : next })
+    }
+  }
 }

@@ -40,15 +40,18 @@ export const commandLine = (command: string): string => clippedCommand(wholeLine
 
 const resultOf = ({ exit, isRefused, ok }: CommandRun): string => {
   if (isRefused === true) return "refused by the user, not run"
-  if (exit === undefined) return "no exit code"
-  if (exit !== 0) return `exit ${exit}`
-  return ok === undefined ? "no clear result" : "failed"
+  if (ok === undefined) return "no clear result"
+  return exit === undefined || exit === 0 ? "failed" : `exit ${exit}`
 }
 
 const resultText = (run: CommandRun): string =>
   run.ok === true ? "" : ` → ${resultOf(run)} (${ofEntry(run.entry, run.handle)})`
 
-const heading = "commands, latest first; they succeeded where no exit code stands:"
+/** Above commands of which some have no result beside them, and above those that all have one. */
+const headings = {
+  some: "commands, latest first; they succeeded if no result stands beside:",
+  all: "commands, latest first:"
+}
 
 /** Tokens of a line's indent and end. */
 const lineTokens = 2
@@ -87,12 +90,13 @@ export const commandItems = (
 ): ((budget: number) => ReadonlyArray<SnapshotItem>) => {
   const lines = linesOf(commands, short, isOpen).map((line) => ({ line, size: estimateText(line) + lineTokens }))
   return (budget) => {
-    let left = budget - estimateText(heading) - lineTokens
+    let left = budget - estimateText(headings.some) - lineTokens
     const shown = lines.flatMap(({ line, size }) => {
       if (size > left) return []
       left -= size
       return [line]
     })
+    const heading = shown.every((line) => line.includes(" → ")) ? headings.all : headings.some
     return shown.length === 0 ? [] : [statement("commands", heading, shown)]
   }
 }

@@ -20,15 +20,9 @@ export interface IndexedName {
 /** Matches a path of one segment without an extension: it is a closing tag (`/div`) or a slash command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
 
-/** The file and the line of a result of `grep -A`: `parse.go-703`. */
-const contextLine = /\.[A-Za-z]{1,5}-\d+$/
-
 /** Two sentences without a blank between them look like one name: `runs.But`, `detectedLet`. */
 const joinedSentences =
   /[a-z\d)][.!?]?(?:Wait|Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
-
-/** A path that stands for any path in instructions: `path/to/file.py`, `exact/path/to/test.py`. */
-const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/path|YYYY/
 
 /** Words with a slash between them are seldom a folder or a branch: `design/spec`, `over/under-building`. */
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
@@ -40,25 +34,12 @@ const shownWeight = 0.5
 /** Matches the mark that replaces a secret. It is no name. */
 const redacted = /REDACTED/
 
-/** A piece of an expression that replaces text: `Old/new.Name/g`, `s/old`. */
-const replacing = /^s\/|\/(?:[a-z]|gi)$/
-
 /** Variables whose names are the same in every program. */
 const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
 
-/** A variable and a member that is an ordinary word. */
-const wordMember = /^[a-z]+\.[A-Z][a-z]+$/
-
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) ||
-  replacing.test(name) ||
-  contextLine.test(name) ||
-  redacted.test(name) ||
-  tagLike.test(name) ||
-  joinedSentences.test(name) ||
-  name.endsWith("$") ||
-  placeholder.test(name)
+  isStandardName(name) || redacted.test(name) || tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$")
 
 /** Each compression of a conversation asks for the same names. */
 const meaningless = new BoundedMap<string, boolean>(50_000)
@@ -105,8 +86,6 @@ export const rankedNames = (
     if (isHandle(name) || isSectionName(name) || name === cwd) continue
     // Skip members of a library's module (`fmt.Errorf`); a member of a variable (`err.Code`) may be the project's.
     if (kind === "symbol" && name !== whole && isStandardName(whole) && !variable.test(whole)) continue
-    // `entry.Type` is a member where it stood in a file; in prose it is the end of a sentence and the beginning of the next.
-    if (kind === "symbol" && file === undefined && wordMember.test(name)) continue
     if (!isTelling(name, kind, used, evidence.declared)) continue
     const known = weights.get(name)
     weights.set(name, {

@@ -112,7 +112,7 @@ const actionText = (action: Action, failed: boolean): string => {
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no exit code" : `exit ${action.exit}`}`
+      return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no clear result" : `exit ${action.exit}`}`
     case "Search":
       return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
@@ -187,30 +187,17 @@ const taskItems = (material: Material): Writer => {
   }
 }
 
-/** Writes the commits, then the commands with their last results; one whose commit is listed needs no line of its own. */
+/** Writes the commits, then the commands with their last results; one that made a commit needs no line of its own. */
 const actionItems = ({ evidence, short }: Material): Writer => {
-  const commits = newestFirst(evidence.commits).map(({ entry, hash, subject }) => ({
-    subject,
-    item: statement(`commit ${hash}`, `commit ${hash}: ${clippedLine(subject, 120)} (${entry})`)
-  }))
-  const listedBut = (subjects: ReadonlyArray<string>) =>
-    commandItems(
-      new Map([...evidence.commands].filter(([command]) => !subjects.some((subject) => command.includes(subject)))),
-      short,
-      (command) => evidence.failures.has(command)
-    )
-  /** By the number of commits that are listed. */
-  const lists = new Map<number, ReturnType<typeof listedBut>>()
+  const commits = newestFirst(evidence.commits)
+  const items = commits.map(({ entry, hash, subject }) =>
+    statement(`commit ${hash}`, `commit ${hash}: ${clippedLine(subject, 120)} (${entry})`)
+  )
+  const others = [...evidence.commands].filter(([command]) => !commits.some(({ subject }) => command.includes(subject)))
+  const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {
-    const items = within(
-      commits.map(({ item }) => item),
-      share.least("commits")
-    )
-    const subjects = commits.flatMap(({ item, subject }) => (items.includes(item) ? [subject] : []))
-    const list = lists.get(items.length) ?? listedBut(subjects)
-    lists.set(items.length, list)
-    const actions = [...items, ...list(share.least("commands"))]
+    const actions = [...within(items, share.least("commits")), ...list(share.least("commands"))]
     actions.push(...within(carried(actions), share("carried")))
     return actions
   }

@@ -1,6 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
-import { followIssues, isFiledIssue, resumeIssues } from "../../../../src/domain/compression/evidence/FiledIssues.ts"
+import { followIssues, noTodos, resumeTodos } from "../../../../src/domain/compression/evidence/TodoHistory.ts"
 import { emptySnapshot, statement } from "../../../../src/domain/compression/Snapshot.ts"
+import { entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
 const filed = (...runs: ReadonlyArray<readonly [command: string, output: string]>): ReadonlyArray<string> => {
   const issues = new Map()
@@ -42,11 +43,15 @@ describe("issues that the agent filed", () => {
     ["told by another program", [["cat notes.md", "Created issue: app-k3x7"]], []],
     ["without an answer", [['bd create "Look"', ""]], []]
   ] as const)("%s", (_, runs, expected) => assert.deepStrictEqual(filed(...runs), [...expected]))
-  it("are taken over from an earlier snapshot", () => {
-    const issues = new Map()
+  it("are taken over from an earlier snapshot, beside the todo list", () => {
+    const history = noTodos()
     const item = statement("i", "[open] issue app-k3x7: Look <into> maps")
-    resumeIssues(issues, { ...emptySnapshot, task_state: [item, statement("t", "[pending] Another item")] })
-    assert.deepStrictEqual([...issues], [["app-k3x7", { status: "open", text: "issue app-k3x7: Look <into> maps" }]])
-    assert.isTrue(isFiledIssue(item.text))
+    const snapshot = { ...emptySnapshot, task_state: [item, statement("t", "[pending] Another item")] }
+    resumeTodos(history, entryId(1), snapshot)
+    assert.deepStrictEqual(
+      [...history.issues],
+      [["app-k3x7", { status: "open", text: "issue app-k3x7: Look <into> maps" }]]
+    )
+    assert.deepStrictEqual(history.list?.todos, [{ status: "pending", text: "Another item" }])
   })
 })
