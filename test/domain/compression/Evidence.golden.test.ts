@@ -639,6 +639,34 @@ describe("details", () => {
     assert.strictEqual(of(...made(1, [...grep, { error: "timed out" }], [...grep, done])).failures.size, 0)
   })
 
+  it("a failure that only the output tells is open, and is not quoted; a look that fails is none", () => {
+    const evidence = of(
+      ...made(
+        1,
+        [...sh("npm test | tail -3"), { output: "1 failed" }],
+        [...sh("ls missing"), { error: "Exit code 1\nls: missing: No such file" }]
+      )
+    )
+    assert.deepStrictEqual(
+      [...evidence.failures].map(([subject, { isQuoted }]) => [subject, isQuoted]),
+      [["npm test | tail -3", false]]
+    )
+  })
+
+  it("words that only announce a call make room for what the agent says next", () => {
+    const said = [
+      "The parser drops the last token of a line, because the loop ends early.",
+      "All of them pass now. Let me run the linter once more.",
+      "Let me read the file:",
+      "The linter has nothing to say about the parser and its tests."
+    ]
+    const { lastWords } = of(...said.map((words, at) => entryOf(at + 1, model(text(words)))))
+    assert.deepStrictEqual(
+      lastWords.map((words) => words.text),
+      [said[0], said[3]]
+    )
+  })
+
   it("labels of a shell's response are not error lines", () => {
     const answer = { output: "Command: x\nOutput: TypeError: no\nError: (none)\nExit Code: 1\nSignal: (none)" }
     const evidence = of(...made(1, ["run_shell_command", { command: "x" }, answer]))

@@ -145,8 +145,12 @@ const maxTasks = 3
 /** The task is stated in the first messages. */
 const taskSearchEntries = 60
 
+/** Words that announce what is done next. */
+const announcing = /^(?:\S+ ){0,6}?(?:let me|let's|I'll|I will|I need to)\b/i
+
 /** Whether a text of the agent says more than that a call follows ("Let me read the file:"). */
-const isTelling = (text: string): boolean => text.length >= 120 || (text.length >= 40 && !/[:…]$/.test(text))
+const isTelling = (text: string): boolean =>
+  text.length >= 120 || (text.length >= 40 && !/[:…]$/.test(text) && !announcing.test(text))
 
 /** Everything that is gathered, in the order of the entries. */
 class Gathering {

@@ -24,6 +24,9 @@ const tagLike = /^\/[A-Za-z][\w-]*$/
 const joinedSentences =
   /[a-z\d)][.!?]?(?:Wait|Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
 
+/** A path that stands for any path in instructions: `path/to/file.py`, `exact/path/to/test.py`. */
+const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/path|YYYY/
+
 /** Words with a slash between them are seldom a folder or a branch: `design/spec`, `over/under-building`. */
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
@@ -39,7 +42,12 @@ const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) || redacted.test(name) || tagLike.test(name) || joinedSentences.test(name) || name.endsWith("$")
+  isStandardName(name) ||
+  redacted.test(name) ||
+  tagLike.test(name) ||
+  joinedSentences.test(name) ||
+  name.endsWith("$") ||
+  placeholder.test(name)
 
 /** Each compression of a conversation asks for the same names. */
 const meaningless = new BoundedMap<string, boolean>(50_000)
