@@ -138,6 +138,25 @@ describe("commands", () => {
       [["terraform plan", "error: no provider", ["a.tf", "b.tf"]]]
     )
   })
+
+  it("that pass a check end failures of calls that run no program, without a lesson, but no refusal", () => {
+    const refused: Call = [
+      "Edit",
+      { file_path: "b.ts", old_string: "a", new_string: "b" },
+      {
+        error:
+          "The user doesn't want to proceed with this tool use. The tool use was rejected (eg. if it was a file edit, the new_string was NOT written to the file). To tell you how to proceed, the user said:\nask me first"
+      }
+    ]
+    const { failures, lessons } = evidenceOf(
+      failed("sed -i s/a/b/ a.ts", "a.ts: no such file"),
+      refused,
+      ["Write", { file_path: "c.ts", content: "x" }, { output: "ok" }],
+      ran("npm test", "3 passed")
+    )
+    assert.deepStrictEqual([...failures.keys()], ["Edit b.ts"])
+    assert.deepStrictEqual(lessons, [])
+  })
 })
 
 it("of many edits the last sixty stay, and of a file how often it was read and changed", () => {
