@@ -141,3 +141,6 @@ export const printedText = (text: string): string => {
     .filter((line) => !printedNothing.test(line))
     .join("\n")
 }
+
+/** Returns texts without the line numbers that tools put before lines. */
+export const withoutLineNumbers = (text: string): string => text.replace(/^ *\d+(?:→|\t)/gm, "")

@@ -1,3 +1,4 @@
+import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import type { AnchorKind } from "../compression/Anchors.ts"
 import { relativeTo, type SearchableText, wordAt } from "./WholeWords.ts"
 
@@ -11,9 +12,6 @@ const maxLinesPerMessage = 3
 const maxLineChars = 240
 
 const word = /[A-Za-z_][\w-]{3,}/g
-
-/** Returns texts without the line numbers that tools put before lines. */
-export const withoutLineNumbers = (text: string): string => text.replace(/^ *\d+(?:→|\t)/gm, "")
 
 /** Everything that was dropped, line by line, with paths in relative form. Messages are added before the first search. */
 export class DroppedText {

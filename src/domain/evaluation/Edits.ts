@@ -1,7 +1,7 @@
 import { pathsIn, replacementsIn } from "../actions/AgentTools.ts"
+import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import { isCall } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import { withoutLineNumbers } from "./DroppedText.ts"
 import { type Compaction, type Measure, shareOf, stepsOf } from "./Measure.ts"
 import { OneRecall } from "./OneRecall.ts"
 import { entryText } from "./RecordedNames.ts"

@@ -1,6 +1,7 @@
+import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import type { AnchorKind } from "../compression/Anchors.ts"
 import { mentions } from "../content/Handle.ts"
-import { type DroppedText, withoutLineNumbers } from "./DroppedText.ts"
+import type { DroppedText } from "./DroppedText.ts"
 import type { Replacement } from "./Measure.ts"
 import { relativeTo, SearchableText } from "./WholeWords.ts"
 

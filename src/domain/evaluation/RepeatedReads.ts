@@ -1,5 +1,5 @@
+import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import type { EntryId } from "../conversation/Conversation.ts"
-import { withoutLineNumbers } from "./DroppedText.ts"
 
 /** Which lines of files were read before: the one rule for what counts as read again. */
 

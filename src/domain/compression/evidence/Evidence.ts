@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import type { Action, Todo } from "../../actions/Action.ts"
 import { actionsOf, callsIn } from "../../actions/Actions.ts"
 import { toolKind } from "../../actions/AgentTools.ts"
-import { answerText, printedText } from "../../actions/ToolResults.ts"
+import { answerText, printedText, withoutLineNumbers } from "../../actions/ToolResults.ts"
 import {
   type Content,
   isCall,
@@ -267,7 +267,7 @@ const gatherCall = (
   const source = index < taskSearchEntries ? taskSource(call) : undefined
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
   if (source !== undefined && isRead && !isErrorResponse(answer.part)) {
-    const text = withoutPosing(printedText(answerText(answer.part))).trim()
+    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
     const task = { entry: entry.id, text, handle: answer.handle, source }
     const same = tasks.findIndex((known) => known.source === source)
     // What is read in parts is one text: its longest part tells most.
