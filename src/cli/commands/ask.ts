@@ -255,20 +255,14 @@ const answerAtEnd: Printer = {
 }
 
 /** Prints the answers as they arrive, each on lines of its own. A discarded attempt stays on the screen. */
-const answerStreaming = (): Printer => {
-  let write = Output.pieces()
+const answerStreaming = Effect.map(Output.pieces, (write): Printer => {
   let last = "\n"
   const say = (piece: string | undefined) =>
     Effect.map(write(piece), (shown) => {
       last = shown.at(-1) ?? last
     })
   const close = Effect.suspend(() => say(undefined)).pipe(
-    Effect.andThen(Effect.suspend(() => (last === "\n" ? Effect.void : say("\n")))),
-    Effect.andThen(
-      Effect.sync(() => {
-        write = Output.pieces()
-      })
-    )
+    Effect.andThen(Effect.suspend(() => (last === "\n" ? Effect.void : say("\n"))))
   )
   return {
     event: (event) => {
@@ -277,7 +271,7 @@ const answerStreaming = (): Printer => {
     },
     end: () => close
   }
-}
+})
 
 const cancelled: ChatEvent = { _tag: "UserCancelled" }
 
@@ -305,7 +299,7 @@ export const ask = Command.make(
       : input.json
         ? oneDocument
         : (yield* stdio.stdoutIsTerminal)
-          ? answerStreaming()
+          ? yield* answerStreaming
           : answerAtEnd
     yield* Effect.mapError(chat.configure({ retries: retriesFor(agent.settings) }), ({ message: why }) => failed(why))
     const run = yield* Ref.make(emptyReport(id))

@@ -5,7 +5,7 @@ import { visibleBlock, visibleStream, printableLine } from "../../domain/text/In
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { number, plural, share, sizeText, tokensText } from "../../domain/text/NumberText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
-import { wrapLines } from "../../domain/text/Wrap.ts"
+import { wrapLines, wrapStream } from "../../domain/text/Wrap.ts"
 import { type Advance, ReportProgress } from "../../services/platform/Progress.ts"
 import { ExitError, failed } from "./ExitError.ts"
 import { progressLine } from "./ProgressLine.ts"
@@ -92,16 +92,18 @@ export const text = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio>
   Effect.flatMap(TerminalColumns, ({ stdout }) => writeLine(value, stdout))
 
 /**
- * Returns a writer that prints a text to a terminal piece by piece, as `bytes` prints a whole one. `undefined` ends the text.
+ * Returns a writer that prints a text to a terminal piece by piece, as `text` prints a whole one. `undefined` ends the text.
  * The writer has state.
  */
-export const pieces = (): ((piece: string | undefined) => Effect.Effect<string, ExitError, Stdio.Stdio>) => {
+export const pieces = Effect.map(TerminalColumns, ({ stdout = Number.POSITIVE_INFINITY }) => {
   const escape = visibleStream()
-  return (piece) => {
-    const shown = escape(piece)
+  const wrapped = wrapStream(stdout, columnsOf)
+  return (piece: string | undefined): Effect.Effect<string, ExitError, Stdio.Stdio> => {
+    const rest = wrapped(escape(piece))
+    const shown = piece === undefined ? rest + wrapped(undefined) : rest
     return shown === "" ? Effect.succeed(shown) : Effect.as(writeStdout(encode(shown)), shown)
   }
-}
+})
 
 /** Writes a text like `text`, without wrapping: commands and diffs, which are copied. */
 export const unwrapped = (value: string): Effect.Effect<void, ExitError, Stdio.Stdio> => writeLine(value, undefined)

@@ -50,3 +50,40 @@ export const wrapLines = (
     })
     .join("\n")
 }
+
+/**
+ * Makes a `wrap` for a text that comes in pieces: what it returns can be written at once. A word waits until it ends, and `undefined`
+ * ends the text. Mutable.
+ */
+export const wrapStream = (
+  columns: number,
+  widthOf: (text: string) => number = ({ length }) => length
+): ((piece: string | undefined) => string) => {
+  let word = ""
+  let spaces = ""
+  let written = 0
+  const takeWord = () => {
+    const wide = widthOf(word)
+    const begins = written > 0 && word !== "" && written + spaces.length + wide > columns
+    const taken = `${begins ? "\n" : spaces}${word}`
+    written = begins ? wide : written + spaces.length + wide
+    spaces = ""
+    word = ""
+    return taken
+  }
+  return (piece) => {
+    let taken = ""
+    for (const part of (piece ?? "").match(/\n| +|[^\n ]+/g) ?? []) {
+      if (part === "\n") {
+        if (word !== "" || written + spaces.length <= columns) taken += takeWord()
+        taken += "\n"
+        spaces = ""
+        written = 0
+      } else if (part.startsWith(" ")) {
+        if (word !== "") taken += takeWord()
+        spaces += part
+      } else word += part
+    }
+    return piece === undefined ? taken + takeWord() : taken
+  }
+}

@@ -1,7 +1,9 @@
 import { Cause, Deferred, Effect, Exit, Queue, Semaphore } from "effect"
+import { CliOutput } from "effect/cli"
 import * as readline from "node:readline"
 import type { Writable } from "node:stream"
 import { printableLine, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
+import { wrapLines, wrapStream } from "../../domain/text/Wrap.ts"
 import { type Card, ChatTerminal, Closed, type Inquiry, type Question } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
@@ -17,6 +19,10 @@ const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
     stream.write(text, (error) => resume(Effect.succeed(error === null || error === undefined)))
   })
 
+/** Columns that text may fill: those of a terminal; a pipe gets it as it is. */
+const columnsOf = ({ columns, isTTY }: Streams["output"]): number =>
+  isTTY === true ? (columns ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+
 /** Writes answers to stdout. */
 class AnswerWriter {
   private readonly stream: Streams["output"]
@@ -24,10 +30,12 @@ class AnswerWriter {
   private readonly onClosed: () => void
   /** Makes invisible characters of the answer visible, also those that arrive in pieces. */
   private visible = visibleStream()
+  private wrapped: ReturnType<typeof wrapStream>
   private isWithinLine = false
 
   constructor(stream: Streams["output"], onClosed: () => void) {
     this.stream = stream
+    this.wrapped = wrapStream(columnsOf(stream), CliOutput.displayWidth)
     this.onClosed = onClosed
   }
 
@@ -38,13 +46,19 @@ class AnswerWriter {
   })
 
   answer(piece: string): Effect.Effect<void> {
-    return this.write(this.visible(piece))
+    return this.write(this.wrapped(this.visible(piece)))
+  }
+
+  /** Writes a whole text. */
+  text(value: string): Effect.Effect<void> {
+    return this.write(wrapLines(value, columnsOf(this.stream), CliOutput.displayWidth))
   }
 
   /** Ends the answer, and its line. */
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
-    const rest = this.visible(undefined)
+    const rest = this.wrapped(this.visible(undefined)) + this.wrapped(undefined)
     this.visible = visibleStream()
+    this.wrapped = wrapStream(columnsOf(this.stream), CliOutput.displayWidth)
     return this.write(`${rest}${this.isWithinLine || rest !== "" ? "\n" : ""}`)
   })
 }
@@ -52,7 +66,7 @@ class AnswerWriter {
 /** What both kinds of chat have in common. `note` writes a line that is no answer. */
 const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: string) => Effect.Effect<void>) => ({
   canColor: false,
-  columns: Effect.succeed(Number.POSITIVE_INFINITY),
+  columns: Effect.sync(() => columnsOf(stream)),
   choose: () => Effect.fail(new Closed()),
   answer: (piece: string) => answers.answer(piece),
   endAnswer: () => answers.end,
@@ -67,7 +81,7 @@ const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: s
   copy: (text: string) => (stream.isTTY === true ? Clipboard.withProgram(text) : Effect.succeed(false)),
   working: () => Effect.void,
   note: Effect.fn("ChatTerminal.note")((line: string) => Effect.andThen(answers.end, note(line))),
-  write: Effect.fn("ChatTerminal.write")((text: string) => Effect.andThen(answers.end, answers.write(text)))
+  write: Effect.fn("ChatTerminal.write")((text: string) => Effect.andThen(answers.end, answers.text(text)))
 })
 
 /** A chat on a pipe: each line of the input is a message, and only answers are written to stdout. */
@@ -159,7 +173,7 @@ const exchange = Effect.fnUntraced(function* <A>(
   const { answers, messages, rl } = chat
   if (messages.state._tag !== "Open") return yield* new Closed()
   yield* answers.end
-  yield* answers.write(inquiry.text)
+  yield* answers.text(inquiry.text)
   for (let { fill = "", prompt, read } = inquiry; ;) {
     yield* showPrompt(chat, prompt)
     // A line break would send what is only to be edited.
@@ -168,7 +182,7 @@ const exchange = Effect.fnUntraced(function* <A>(
     if (reading._tag === "Answer") return reading.value
     if (reading._tag === "Then") ({ fill = "", prompt, read } = reading.inquiry)
     yield* answers.end
-    yield* answers.write(reading._tag === "Then" ? reading.inquiry.text : reading.text)
+    yield* answers.text(reading._tag === "Then" ? reading.inquiry.text : reading.text)
   }
 })
 
@@ -231,7 +245,7 @@ export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Str
   input.on("keypress", onKey)
   rl.once("close", () => input.off("keypress", onKey))
   rl.once("close", close)
-  const note = (line: string) => Effect.asVoid(written(stream, `${printableLine(line)}\n`))
+  const note = (line: string) => answers.text(`${printableLine(line)}\n`)
   return ChatTerminal.of({
     ...common(answers, stream, note),
     isTerminal: true,

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { wrap } from "../../../src/domain/text/Wrap.ts"
+import { wrap, wrapStream } from "../../../src/domain/text/Wrap.ts"
 
 const cases: ReadonlyArray<readonly [rule: string, text: string, columns: number, lines: ReadonlyArray<string>]> = [
   ["what fits is one line", "one two", 7, ["one two"]],
@@ -11,4 +11,23 @@ const cases: ReadonlyArray<readonly [rule: string, text: string, columns: number
 
 describe("wrapping", () => {
   for (const [rule, text, columns, lines] of cases) it(rule, () => assert.deepStrictEqual(wrap(text, columns), lines))
+})
+
+describe("wrapping of text that comes in pieces", () => {
+  const inPieces = (text: string, columns: number, size: number): string => {
+    const write = wrapStream(columns)
+    const pieces = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
+    return [...pieces.map(write), write(undefined)].join("")
+  }
+  const wrapped: ReadonlyArray<readonly [rule: string, text: string, columns: number, shown: string]> = [
+    ["breaks lines at spaces, and keeps the text's own", "one two three\n\nfour\n", 7, "one two\nthree\n\nfour\n"],
+    ["keeps what a line begins with", "  one two\n  x", 9, "  one two\n  x"],
+    ["does not split a word that is too wide", "see https://a.example now", 6, "see\nhttps://a.example\nnow"],
+    ["leaves a text without a limit as it is", " a  b \n c ", Infinity, " a  b \n c "]
+  ]
+  for (const [rule, text, columns, shown] of wrapped) {
+    for (const size of [1, 3, 100]) {
+      it(`${rule}: ${size}`, () => assert.strictEqual(inPieces(text, columns, size), shown))
+    }
+  }
 })
