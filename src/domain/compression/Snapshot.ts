@@ -301,6 +301,10 @@ export const attributeWords = (snapshot: Snapshot, isUserWords: (words: UserWord
 /** Why a text is not a usable snapshot. */
 export type SnapshotProblem = "no snapshot" | "not closed" | "more than one snapshot" | "no section" | "nested section"
 
+/** Says in a sentence what was written instead of a snapshot. */
+export const unusableText = (problem: string): string =>
+  problem === "no snapshot" ? problem : `an unusable snapshot (${problem})`
+
 /** Returns the body of an element, up to its first closing tag. Protected text cannot contain one. */
 const bodyOf = (text: string, name: string): string | undefined =>
   new RegExp(`<${name}>([\\s\\S]*?)</${name}>`, "i").exec(text)?.[1]

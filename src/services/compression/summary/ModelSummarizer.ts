@@ -5,7 +5,7 @@ import { corrected } from "../../../domain/compression/Corrections.ts"
 import { digestOf } from "../../../domain/compression/handover/Digest.ts"
 import { knownState } from "../../../domain/compression/handover/Extractive.ts"
 import { modelFor } from "../../../domain/compression/ModelPurpose.ts"
-import { isSnapshot, parseSnapshot, renderSnapshot } from "../../../domain/compression/Snapshot.ts"
+import { isSnapshot, parseSnapshot, renderSnapshot, unusableText } from "../../../domain/compression/Snapshot.ts"
 import {
   correctionRequest,
   digestHeading,
@@ -259,7 +259,7 @@ const unusable = (
       ? { reason: "EmptySummary", message: "the model returned an empty summary" }
       : {
           reason: "InvalidOutputError",
-          message: `the model returned no usable snapshot (${String(parseSnapshot(last))})`
+          message: `the model wrote ${unusableText(String(parseSnapshot(last)))}`
         }
   return Effect.fail(new Unusable(degraded, calls))
 }

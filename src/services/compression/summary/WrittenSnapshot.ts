@@ -7,7 +7,8 @@ import {
   parseSnapshot,
   plainSnapshot,
   type Snapshot,
-  attributeWords
+  attributeWords,
+  unusableText
 } from "../../../domain/compression/Snapshot.ts"
 import { redacting, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
@@ -91,7 +92,7 @@ export const verifySnapshot = Effect.fn("WrittenSnapshot.verifySnapshot")(functi
   }
   const problem = {
     reason: "InvalidOutputError",
-    message: `the summarizer returned no usable snapshot (${snapshot})`
+    message: `the summarizer wrote ${unusableText(snapshot)}`
   }
   if (!request.fallback) return yield* new SummarizerError({ ...problem, cause: snapshot, calls })
   return yield* verifySnapshot(yield* extractiveSummary(request, { degraded: problem, calls }), request)

@@ -100,7 +100,7 @@ describe("several summarizing models", () => {
     assert.strictEqual(outcome._tag, "Compressed")
     if (outcome._tag !== "Compressed") return
     assert.strictEqual(outcome.by, "extractive")
-    assert.match(outcome.degraded?.message ?? "", /^a: slow down; b: the summarizer returned no usable snapshot/)
+    assert.match(outcome.degraded?.message ?? "", /^a: slow down; b: the summarizer wrote an unusable snapshot/)
   })
 
   it("a name that is given twice is tried once", () => {
