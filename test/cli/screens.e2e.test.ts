@@ -60,7 +60,7 @@ needs("tmux")("a first session", () => {
       streamed("Done.")
     )
     const where = yield* place(`screens-${width}`, {
-      home: { "settings.json": { titles: false, allowed: ["shell:seq"] } },
+      home: { "settings.json": { titles: false, allowed: ["shell:seq"], terminal: { bellAfter: 0 } } },
       work: { "hello.js": before }
     })
     const { capture, press, resize, say, type, until } = yield* Tmux.start({

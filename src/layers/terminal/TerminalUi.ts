@@ -28,7 +28,7 @@ import type { TerminalParts } from "./TerminalParts.ts"
 import * as Theme from "./Theme.ts"
 import { Transcript } from "./Transcript.ts"
 import * as VimKeys from "./VimKeys.ts"
-import { endOfWorkSignal, progressRows, WorkProgress } from "./WorkProgress.ts"
+import { durationText, endOfWorkSignal, progressRows, WorkProgress } from "./WorkProgress.ts"
 
 /**
  * The chat terminal with a conversation that scrolls, and below it what stays: running work, the queue, the status line and the
@@ -144,8 +144,12 @@ const during = <A, E, R>(
         Effect.sync(() => {
           progress.end(outer)
           output.endAnswer(false)
-          const signal = endOfWorkSignal(secondsSince(parts, work.since), state.options.bellAfter)
-          if (outer === undefined && signal !== "") terminal.write(signal)
+          const seconds = secondsSince(parts, work.since)
+          const signal = endOfWorkSignal(seconds, state.options.bellAfter)
+          if (outer === undefined && signal !== "") {
+            terminal.write(signal)
+            output.addNote(`Took ${durationText(seconds)}.`)
+          }
           output.draw()
         })
       )

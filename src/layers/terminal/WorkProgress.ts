@@ -112,6 +112,10 @@ export const progressRows = (state: ProgressState, theme: Theme, width: number):
   ]
 }
 
+/** How long work took. */
+export const durationText = (seconds: number): string =>
+  seconds < 100 ? `${Math.round(seconds)} s` : `${Math.round(seconds / 60)} min`
+
 /** What the terminal gets at the end of work that the user may have turned away from: the bell, and a notification. */
 export const endOfWorkSignal = (seconds: number, bellAfter: number): string =>
-  bellAfter === 0 || seconds < bellAfter ? "" : `\u0007\u001b]9;palimpsest: done after ${Math.round(seconds)} s\u0007`
+  bellAfter === 0 || seconds < bellAfter ? "" : `\u0007\u001b]9;palimpsest: done after ${durationText(seconds)}\u0007`
