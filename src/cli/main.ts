@@ -43,7 +43,7 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
   }
 }
 
-const questionAdvice = '; to ask a question, put it in quotes, one word after -p: palimpsest "why does the build fail?"'
+const questionAdvice = '; to ask a question: palimpsest -p "why does the build fail?"'
 
 /**
  * Prints help pages in our own layout, and a one-line error for an invalid command line. The help page is printed only on

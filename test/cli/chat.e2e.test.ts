@@ -136,7 +136,10 @@ const homeOf = Effect.fnUntraced(function* (name: string, settings?: object) {
   const { folder } = yield* program
   const home = path.join(folder, `chat-${name}`)
   mkdirSync(home, { recursive: true })
-  writeFileSync(path.join(home, "settings.json"), JSON.stringify({ prompt: { size: "none" }, ...settings }))
+  writeFileSync(
+    path.join(home, "settings.json"),
+    JSON.stringify({ prompt: { size: "none" }, terminal: { bellAfter: 0 }, ...settings })
+  )
   return home
 })
 
@@ -274,7 +277,7 @@ terminal("a chat on a terminal", () => {
     yield* press("C-c")
     const ended = yield* until(/^-?icanon$/m)
     const { id } = yield* only(home)
-    assert.include(ended, `This session is kept: palimpsest chat --resume\n${id}\nstatus 0\nicanon`)
+    assert.include(ended, `To continue: palimpsest -r ${id}\nstatus 0\nicanon`)
 
     // The command that was told goes on with it, and the messages can be recalled.
     const again = yield* chat({ home, fake, args: ["--resume", id] })
@@ -329,7 +332,7 @@ terminal("a chat on a terminal", () => {
     yield* say(`/resume ${id.slice(0, 8)}`, "You are already in this session.")
     yield* press("C-l")
     yield* ask("/clear", /· new session[^\n]*\n>/)
-    assert.include(yield* capture, `--resume\n${id}`)
+    assert.include(yield* capture, `palimpsest -r ${id}`)
     yield* ask("another talk", "You said: another talk")
     yield* say("/sessions", /2 {2}A talk about tests/)
 

@@ -30,6 +30,6 @@ needs("tmux")("a command line that is not understood", () => {
     const { bundle } = yield* program
     const screen = yield* Tmux.start({ command: [process.execPath, bundle, "nonsense"], width: 40 })
     const answer = yield* screen.until(/--help"/)
-    assert.include(answer, "palimpsest: there is no command\n  nonsense; to ask a question,")
+    assert.include(answer, "palimpsest: there is no command\n  nonsense; to ask a question:")
   })
 })

@@ -230,13 +230,15 @@ const runCommand = (
 
 /**
  * Runs the chat until the user leaves or switches to another session. With a recording, its user messages are offered one by
- * one and no tool runs. `first` is a message that a hook sends before the first prompt.
+ * one and no tool runs. `notices` tells what happened when the session was opened, and `first` is a message that a hook sends
+ * before the first prompt.
  */
 export const run = Effect.fn("ChatLoop.run")(function* (
   { chat, id, isNew, settings, title }: OpenSession & { readonly id: string },
   agent: AgentHost,
   recording: ChatSession.Recording | undefined,
   writePage: ChatSession.ChatSession["writePage"],
+  notices: Effect.Effect<void>,
   first: string | undefined
 ): Effect.fn.Return<ChatSession.NextSession, ExitError, ChatSession.Requirements | Scope.Scope> {
   const terminal = yield* ChatTerminal
@@ -249,6 +251,7 @@ export const run = Effect.fn("ChatLoop.run")(function* (
   )
 
   if (!isNew) yield* Effect.ignore(showLastTurns(session))
+  yield* notices
   if (!isNew) yield* say(session, `Resumed "${truncate(yield* ChatSession.nameOf(session), maxTitleColumns)}".`)
   if (first !== undefined) yield* exchange(session, [{ text: hookMessage(first) }], "program")
   for (;;) {

@@ -9,6 +9,7 @@ import { ReplayModel } from "../../services/evaluation/ReplayModel.ts"
 import { Model } from "../../services/model/Model.ts"
 import type { AgentHandlers } from "../../services/runtime/AgentHost.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
+import type { RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { Settings } from "../../services/settings/Settings.ts"
 import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
@@ -130,9 +131,14 @@ const logger = (terminal: ChatTerminal["Service"]) =>
 /** Runs a session until the user leaves it. */
 const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCleared, isFirst }: Opening) {
   const { options, recorded, terminal } = chat
-  const handlers = yield* openHandlersOf(terminal)
-  const session = yield* resumable(yield* ChatFlags.sessionOptions(flags), handlers)
-  const opened = yield* RuntimeText.orExit(SessionOpening.open(session, handlers))
+  const open = yield* openHandlersOf(terminal)
+  const notices: Array<RuntimeNotice> = []
+  // Said before the end of a resumed conversation, it would scroll away.
+  const handlers = { ...open, notify: (notice: RuntimeNotice) => Effect.sync(() => void notices.push(notice)) }
+  const tell = Effect.suspend(() => Effect.forEach(notices.splice(0), open.notify, { discard: true }))
+  const session = yield* resumable(yield* ChatFlags.sessionOptions(flags), handlers).pipe(Effect.tapError(() => tell))
+  const opened = yield* RuntimeText.orExit(SessionOpening.open(session, handlers)).pipe(Effect.tapError(() => tell))
+  if (opened.isNew) yield* tell
   yield* terminal.panel([])
   yield* terminal.configure(withDefaults(opened.settings).terminal)
   if (isFirst && terminal.isTerminal) yield* terminal.note(greeting)
@@ -144,7 +150,7 @@ const runSession = Effect.fnUntraced(function* (chat: Chat, { first, flags, isCl
       Effect.andThen(interrupted, Effect.interrupt)
     )
   )
-  const next = yield* ChatLoop.run(opened, host, recorded?.recording, yield* pageWriter, first)
+  const next = yield* ChatLoop.run(opened, host, recorded?.recording, yield* pageWriter, tell, first)
   if (next._tag === "Switch" && next.resume === undefined) yield* host.leave("clear")
   const { next: nextEntry } = yield* opened.chat.conversation
   return { next, id: nextEntry > 1 ? opened.id : undefined }
@@ -190,7 +196,7 @@ const runSessions = Effect.fnUntraced(function* (chat: Chat) {
     const { id, next } = ended
     isFallback = ended.isRefused
     if (id !== undefined && id !== last && terminal.isTerminal) {
-      yield* terminal.note(`This session is kept: palimpsest chat --resume ${id}`)
+      yield* terminal.note(`To continue: palimpsest -r ${id}`)
     }
     last = id
     // The cause was shown already; the status tells a script.

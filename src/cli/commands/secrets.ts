@@ -141,7 +141,7 @@ export const secrets = Command.make(
     const searched = Output.plural(count, "session")
     yield* Output.notice(
       rows.length === 0
-        ? `nothing found in ${searched}`
+        ? `nothing found in ${searched}${count === 0 ? ` (${yield* SessionFlags.lookedIn})` : ""}`
         : `found in ${Output.number(rows.length)} of ${searched}; palimpsest export SESSION FILE --redact writes a copy without them`
     )
   })

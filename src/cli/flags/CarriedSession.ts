@@ -110,7 +110,7 @@ const text = (carried: Carried, { skipped, torn }: Loaded, original: string): st
   ]
   const done =
     status === undefined
-      ? "Repaired and copied; it was short enough"
+      ? "Repaired and copied; it needed no compression"
       : "Compressed without a model; all of it can be recalled"
   return `${done}\n${Output.table(rows.map((row) => ["", ...row]))}`
 }
