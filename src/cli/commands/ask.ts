@@ -266,8 +266,9 @@ const answerStreaming = Effect.map(Output.pieces, (write): Printer => {
   )
   return {
     event: (event) => {
-      if (event._tag !== "Content") return event._tag === "Retry" || event._tag === "Finished" ? close : Effect.void
-      return say(event.text)
+      if (event._tag === "Content") return say(event.text)
+      // Other events may print a line, and it must not stand behind half of one.
+      return event._tag === "Thought" ? Effect.void : close
     },
     end: () => close
   }

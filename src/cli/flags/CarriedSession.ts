@@ -164,7 +164,11 @@ export const run = Effect.fnUntraced(function* (input: {
     ),
     named
   )
-  if (!input.json) return yield* Output.unwrapped(text(carried, loaded, original))
+  if (!input.json) {
+    // The last line is a command, which is copied.
+    const [, report = "", command = ""] = /^([^]*)\n(.+)\n?$/.exec(text(carried, loaded, original)) ?? []
+    return yield* Effect.andThen(Output.text(report), Output.unwrapped(command))
+  }
   yield* Output.json(Report, {
     ...carried,
     original,

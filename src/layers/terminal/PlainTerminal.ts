@@ -198,9 +198,11 @@ const inquire = <A>(chat: LineChat, inquiry: Inquiry<A>): Effect.Effect<A, Close
   ).pipe(chat.questionTurns.withPermit)
 
 const ask = Effect.fnUntraced(function* (chat: LineChat, { prefill = "", prompt }: Question) {
+  if (chat.messages.state._tag !== "Open") return yield* new Closed()
   yield* showPrompt(chat, prompt)
   if (prefill !== "") chat.rl.write(prefill.replaceAll("\n", " "))
-  const message = yield* Queue.take(chat.messages)
+  // What follows the end of the input does not stand behind the prompt.
+  const message = yield* Effect.tapError(Queue.take(chat.messages), () => chat.answers.write("\n"))
   yield* chat.history.add(message)
   return message
 })
