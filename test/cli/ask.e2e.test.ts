@@ -336,14 +336,14 @@ const onTerminal = () => {
     const seenFirst = yield* Deferred.make<void>()
     const fake = yield* FakeGemini.make(() => [
       FakeGemini.streamHead,
-      FakeGemini.event(piece("Forty\u001b[2J\u0007")),
+      FakeGemini.event(piece("Forty\u001b[2J\u0007 and ")),
       FakeGemini.wait(Deferred.await(seenFirst)),
-      FakeGemini.event(said("-two"))
+      FakeGemini.event(said("two"))
     ])
     const screen = yield* shown(fake, yield* folders("terminal"))
     yield* screen.until("Forty\\u{1b}[2J")
     yield* Deferred.succeed(seenFirst, undefined)
-    assert.match(yield* screen.until("-two"), /^Forty\\u\{1b\}\[2J\\u\{7\}-two/)
+    assert.match(yield* screen.until("two"), /^Forty\\u\{1b\}\[2J\\u\{7\} and two/)
   })
 
   it.live("leaves a discarded attempt on its own line, and begins the answer on the next", function* () {

@@ -51,9 +51,12 @@ export const wrapLines = (
     .join("\n")
 }
 
+/** Columns of a word after which it is written before its end: scripts without spaces have no shorter ones. */
+const heldColumns = 30
+
 /**
- * Makes a `wrap` for a text that comes in pieces: what it returns can be written at once. A word waits until it ends, and `undefined`
- * ends the text. Mutable.
+ * Makes a `wrap` for a text that comes in pieces: what it returns can be written at once. A word waits until it ends or is long, and
+ * `undefined` ends the text. Mutable.
  */
 export const wrapStream = (
   columns: number,
@@ -62,11 +65,14 @@ export const wrapStream = (
   let word = ""
   let spaces = ""
   let written = 0
+  let isInWord = false
   const takeWord = () => {
     const wide = widthOf(word)
-    const begins = written > 0 && word !== "" && written + spaces.length + wide > columns
+    const begins = !isInWord && written > 0 && word !== "" && written + spaces.length + wide > columns
     const taken = `${begins ? "\n" : spaces}${word}`
-    written = begins ? wide : written + spaces.length + wide
+    const end = begins ? wide : written + spaces.length + wide
+    // A terminal goes on in its next line where such a word is too wide.
+    written = isInWord || wide > heldColumns ? end % columns : end
     spaces = ""
     word = ""
     return taken
@@ -79,10 +85,17 @@ export const wrapStream = (
         taken += "\n"
         spaces = ""
         written = 0
+        isInWord = false
       } else if (part.startsWith(" ")) {
         if (word !== "") taken += takeWord()
         spaces += part
-      } else word += part
+        isInWord = false
+      } else {
+        word += part
+        if (!isInWord && widthOf(word) <= heldColumns) continue
+        taken += takeWord()
+        isInWord = true
+      }
     }
     return piece === undefined ? taken + takeWord() : taken
   }

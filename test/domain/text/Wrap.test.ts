@@ -23,6 +23,12 @@ describe("wrapping of text that comes in pieces", () => {
     ["breaks lines at spaces, and keeps the text's own", "one two three\n\nfour\n", 7, "one two\nthree\n\nfour\n"],
     ["keeps what a line begins with", "  one two\n  x", 9, "  one two\n  x"],
     ["does not split a word that is too wide", "see https://a.example now", 6, "see\nhttps://a.example\nnow"],
+    [
+      "goes on behind a word of many lines where it ends",
+      `${"語".repeat(85)} one two`,
+      10,
+      `${"語".repeat(85)} one\ntwo`
+    ],
     ["leaves a text without a limit as it is", " a  b \n c ", Infinity, " a  b \n c "]
   ]
   for (const [rule, text, columns, shown] of wrapped) {
@@ -30,4 +36,8 @@ describe("wrapping of text that comes in pieces", () => {
       it(`${rule}: ${size}`, () => assert.strictEqual(inPieces(text, columns, size), shown))
     }
   }
+  it("does not wait for the end of a text without spaces", () => {
+    const write = wrapStream(80)
+    assert.deepStrictEqual([write("語".repeat(20)), write("語".repeat(20)), write("文")], ["", "語".repeat(40), "文"])
+  })
 })
