@@ -64,7 +64,9 @@ const list = (title: string, lines: ReadonlyArray<string>): ReadonlyArray<string
 
 /** Returns what a summary has to keep, as instructions for who writes it; empty when there is nothing. */
 const focusOf = Effect.fn("CompactionHook.focusOf")(function* (session: Session) {
-  const { constraints, failures, files } = yield* Work.run(gatherEvidence(saidIn(session), { cwd: session.started?.cwd }))
+  const { constraints, failures, files } = yield* Work.run(
+    gatherEvidence(saidIn(session), { cwd: session.started?.cwd })
+  )
   const changed = [...files].filter(([, { state }]) => state !== "read").map(([path]) => path)
   const lines = [
     ...list(

@@ -1,0 +1,40 @@
+import { ConfigProvider, Effect } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { missingKeyLines } from "../../../src/cli/flags/ApiKey.ts"
+import { assert, describe, it } from "../../support/vitest.ts"
+
+/** A machine on which Ollama has these models, or none runs. */
+const withOllama = (models: ReadonlyArray<string>) =>
+  HttpClient.make((request, url) =>
+    Effect.sync(() =>
+      HttpClientResponse.fromWeb(
+        request,
+        url.href === "http://localhost:11434/api/tags" && models.length > 0
+          ? Response.json({ models: models.map((name) => ({ name })) })
+          : new Response(null, { status: 404 })
+      )
+    )
+  )
+
+const offered = (models: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}, named?: string) =>
+  missingKeyLines(named).pipe(
+    Effect.provideService(HttpClient.HttpClient, withOllama(models)),
+    Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
+  )
+
+describe("without a key", () => {
+  it.effect("at most three models of an Ollama on this machine are offered", function* () {
+    const [, ollama, ...rest] = yield* offered(["a", "b", "c", "d"])
+    assert.strictEqual(
+      ollama,
+      "Ollama runs on this machine and needs no key: palimpsest -m ollama/a, palimpsest -m ollama/b, palimpsest -m ollama/c"
+    )
+    assert.lengthOf(rest, 1)
+    assert.lengthOf(yield* offered([]), 2)
+  })
+
+  it.effect("of one provider, the model of another whose key is there is offered", function* () {
+    const lines = yield* offered([], { ANTHROPIC_API_KEY: "x" }, "gpt-5")
+    assert.match(lines.join("\n"), /^gpt-5 needs a key: set OPENAI_API_KEY\nANTHROPIC_API_KEY is set: use --model \S+,/)
+  })
+})
