@@ -5,7 +5,7 @@ import { estimateText } from "../../domain/tokens/Tokens.ts"
 import type { VisibleBlock } from "../../domain/wire/AnswerForm.ts"
 import type { HiddenExchange, HiddenRound } from "../../domain/wire/HiddenExchange.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
-import type { Ending, ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
+import type { Ending, ReadAnswer, RecallCall, RecalledContent } from "../../domain/wire/RelayedAnswer.ts"
 import type { Gateway } from "./Gateway.ts"
 import { recallsAnswered } from "./GatewayMetrics.ts"
 import type { SentView } from "./GatewayPlan.ts"
@@ -55,7 +55,7 @@ const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
 const maxNoteChars = 80
 
 /** The answer to a call that failed in the gateway. */
-const unavailable = { text: "the removed content is temporarily unavailable", media: [], isFailure: true }
+const unavailable: RecalledContent = { text: "the removed content is temporarily unavailable", media: [] }
 
 /**
  * Answers the calls of the gateway's tool in an answer. The hidden part is stored before the answer ends for the

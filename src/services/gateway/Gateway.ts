@@ -4,21 +4,13 @@ import * as Work from "../../domain/text/SlicedWork.ts"
 import { cutPromptText } from "../../domain/tokens/CutPrompts.ts"
 import { builtInPrices, type Prices } from "../../domain/tokens/Prices.ts"
 import type { HiddenExchange } from "../../domain/wire/HiddenExchange.ts"
-import type { ReadAnswer, RecallCall } from "../../domain/wire/RelayedAnswer.ts"
+import type { ReadAnswer, RecallCall, RecalledContent } from "../../domain/wire/RelayedAnswer.ts"
 import type { Compression } from "../compression/Compression.ts"
 import type { TempStore } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
 import { keepItems } from "./AnsweredItems.ts"
 import { addHidden, makeConversationMemory } from "./ConversationMemory.ts"
-import type {
-  AskUpstream,
-  GatewayError,
-  GatewayOptions,
-  GatewayPlan,
-  GatewayRequest,
-  Recalled,
-  SentView
-} from "./GatewayPlan.ts"
+import type { AskUpstream, GatewayError, GatewayOptions, GatewayPlan, GatewayRequest, SentView } from "./GatewayPlan.ts"
 import type { GatewayStore } from "./GatewayStore.ts"
 import { MessageCounts, type RequestTokens } from "./MessageCounts.ts"
 import { recall } from "./RecallAnswers.ts"
@@ -41,7 +33,7 @@ export class Gateway extends Context.Service<
       sent: SentView,
       calls: ReadonlyArray<RecallCall>,
       room: number
-    ) => Effect.Effect<ReadonlyArray<Recalled>, GatewayError>
+    ) => Effect.Effect<ReadonlyArray<RecalledContent>, GatewayError>
     /** Writes the next request: the same, with the messages since. */
     readonly following: (sent: SentView, since: ReadonlyArray<string>) => string
     /** Stores the part of an answer that the client did not see, or that it has none. */

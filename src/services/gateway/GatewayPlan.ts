@@ -1,5 +1,4 @@
 import type { Effect } from "effect"
-import type { Part } from "../../domain/content/Content.ts"
 import type { CompressedView, RelayedMessage } from "../../domain/gateway/CompressedView.ts"
 import type { GatewayWindows } from "../../domain/gateway/GatewayLimits.ts"
 import type { RecallDeclaration } from "../../domain/gateway/RecallDeclaration.ts"
@@ -85,13 +84,6 @@ export type GatewayPlan =
       readonly by: "code" | "model"
       readonly next?: Preparable | undefined
     }
-
-/** The answer to one call of the recall tool. */
-export interface Recalled {
-  readonly text: string
-  readonly media: ReadonlyArray<Part>
-  readonly isFailure: boolean
-}
 
 /**
  * Sends a request in the client's name, with its key, and reads the answer. Undefined when there is no readable

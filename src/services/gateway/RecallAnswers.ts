@@ -3,7 +3,7 @@ import type { Handle } from "../../domain/content/Handle.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import type { Dialect } from "../../domain/wire/Dialect.ts"
 import { isJson } from "../../domain/wire/MessageCodec.ts"
-import type { RecallCall } from "../../domain/wire/RelayedAnswer.ts"
+import type { RecallCall, RecalledContent } from "../../domain/wire/RelayedAnswer.ts"
 import { textBehind } from "../conversation/KnownConversation.ts"
 import { HandleNotHeld, searchHidden, select, type TempStore, TempStoreError } from "../session/TempStore.ts"
 import type { TokenCounter } from "../tokens/TokenCounter.ts"
@@ -11,7 +11,7 @@ import { recall as recallTool } from "../tools/builtin/Recall.ts"
 import { unwatchedCall } from "../tools/Tool.ts"
 import { emptyLog, withMessages } from "./ConversationLog.ts"
 import { type ConversationMemory, logOf, namesOf, viewOf } from "./ConversationMemory.ts"
-import type { Recalled, SentView } from "./GatewayPlan.ts"
+import type { SentView } from "./GatewayPlan.ts"
 
 /**
  * Answers calls of the gateway's tool with the content that left the window, exactly as the provider received it
@@ -74,8 +74,8 @@ export const recall = Effect.fn("Gateway.recall")(function* (
     tool.call({ ...(isJson(args) ? args : {}), maxTokens }, unwatchedCall(id, "gateway")).pipe(
       Effect.flatMap((call) => call.run),
       Effect.match({
-        onFailure: ({ message }): Recalled => ({ text: message, media: [], isFailure: true }),
-        onSuccess: ({ media = [], value }) => ({ text: String(value), media, isFailure: false })
+        onFailure: ({ message }): RecalledContent => ({ text: message, media: [] }),
+        onSuccess: ({ media = [], value }) => ({ text: String(value), media })
       })
     )
   )

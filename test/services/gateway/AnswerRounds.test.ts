@@ -57,12 +57,7 @@ const stepped = Effect.fnUntraced(function* (given: {
     recall: (_: SentView, all: ReadonlyArray<unknown>, room: number) =>
       Effect.andThen(
         Effect.sync(() => asked.push({ calls: all.length, room })),
-        given.fails === "recall"
-          ? store
-          : Effect.succeed([
-              { text: "one", isFailure: false },
-              { text: "two", isFailure: true }
-            ])
+        given.fails === "recall" ? store : Effect.succeed([{ text: "one" }, { text: "two" }])
       ),
     following: (_: SentView, since: ReadonlyArray<string>) => since.join(" ")
   } as unknown as Gateway["Service"]
