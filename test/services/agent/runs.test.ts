@@ -5,8 +5,9 @@ import { model, text } from "../../../src/domain/content/Content.ts"
 import { view } from "../../../src/domain/conversation/Conversation.ts"
 import type { HookEvent, HookOutput } from "../../../src/domain/hooks/Hook.ts"
 import { run } from "../../../src/services/agent/Agent.ts"
-import type { RunOptions } from "../../../src/services/agent/AgentRun.ts"
+import type { LastingCalls, RunOptions } from "../../../src/services/agent/AgentRun.ts"
 import { off } from "../../../src/services/agent/LoopDetector.ts"
+import type { CallAnswer } from "../../../src/services/agent/ToolAnswer.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import * as Tool from "../../../src/services/tools/Tool.ts"
@@ -50,6 +51,8 @@ interface Scene extends Partial<Work> {
   readonly options?: RunOptions
   readonly hook?: (event: HookEvent, count: number) => HookOutput | undefined
   readonly message?: string
+  /** Whether the run is ended after ten seconds, and another takes up its calls. */
+  readonly isTakenUp?: true
 }
 
 const once = (tag: HookEvent["_tag"], output: HookOutput) => (event: HookEvent, count: number) =>
@@ -105,6 +108,10 @@ const scenes: Readonly<Record<string, Scene>> = {
   "a cancel while calls run": {
     answers: [call("read", "slow", "edit")],
     options: { cancel: Effect.sleep("5 seconds") }
+  },
+  "calls that another run takes up": {
+    isTakenUp: true,
+    answers: [call("edit", "read", "edit", "slow"), call("edit"), saying("done")]
   },
   "a failing model": {
     answers: [call("read"), new ModelError({ reason: new InvalidRequestError({ detail: "no" }) })]
@@ -217,7 +224,7 @@ const scenes: Readonly<Record<string, Scene>> = {
 /** What the conversation has, too. */
 const unshown = new Set(["ModelInfo", "Content", "ToolCallRequest", "Retry"])
 
-const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...work }: Scene) {
+const played = Effect.fnUntraced(function* ({ hook, isTakenUp, message = "go", options, ...work }: Scene) {
   const shown: Array<string> = []
   const hooks = yield* Effect.provide(HookSystem, HookSystem.layer)
   const counts = new Map<string, number>()
@@ -237,19 +244,34 @@ const played = Effect.fnUntraced(function* ({ hook, message = "go", options, ...
     ...(hook === undefined ? {} : { hooks }),
     ...work
   })
-  const events = run(profile, message, options).pipe(
-    Stream.tap((event) => Effect.sync(() => void (unshown.has(event._tag) || shown.push(`  ${brief(event)}`)))),
-    Stream.provideContext(services)
-  )
-  const fiber = yield* Effect.forkChild(taken(events))
-  const isOver = () => fiber.pollUnsafe() !== undefined
-  for (let step = 0; step < 40 && !isOver(); step += 1) {
-    // Time passes when nothing else happens.
-    for (let yields = 0; yields < 500 && !isOver(); yields += 1) yield* Effect.yieldNow
-    yield* TestClock.adjust("5 seconds")
+  const kept = new Map<string, CallAnswer>()
+  const lasting: LastingCalls = {
+    staysOpen: Effect.succeed(true),
+    ended: ({ id }, answer) =>
+      Effect.sync(() => {
+        kept.set(id, answer)
+        shown.push(`  kept ${id} ${brief(answer.response)}`)
+      }),
+    earlier: (open) => Effect.succeed(open.map(({ id }) => kept.get(id)))
   }
-  const { error } = yield* Fiber.join(fiber)
-  if (error !== undefined) shown.push(`  failed ${error._tag}`)
+  const plays = Effect.fnUntraced(function* (said: string, steps: number) {
+    const events = run(profile, said, isTakenUp === true ? { ...options, lasting } : options).pipe(
+      Stream.tap((event) => Effect.sync(() => void (unshown.has(event._tag) || shown.push(`  ${brief(event)}`)))),
+      Stream.provideContext(services)
+    )
+    const fiber = yield* Effect.forkChild(taken(events))
+    const isOver = () => fiber.pollUnsafe() !== undefined
+    for (let step = 0; step < steps && !isOver(); step += 1) {
+      // Time passes when nothing else happens.
+      for (let yields = 0; yields < 500 && !isOver(); yields += 1) yield* Effect.yieldNow
+      yield* TestClock.adjust("5 seconds")
+    }
+    if (!isOver()) return yield* Fiber.interrupt(fiber)
+    const { error } = yield* Fiber.join(fiber)
+    if (error !== undefined) shown.push(`  failed ${error._tag}`)
+  })
+  if (isTakenUp === true) yield* plays(message, 2)
+  yield* plays(isTakenUp === true ? "" : message, 40)
   const made = yield* calls
   const offered = made.at(-1)?.request.tools?.map(({ functionDeclarations: all }) => brief(all).length)
   shown.push(

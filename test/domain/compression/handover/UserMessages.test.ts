@@ -119,15 +119,6 @@ describe("the user's messages within a budget", () => {
     runs("messages, whole")
   )
 
-  it.prop(
-    "the same messages give the same text",
-    [Messages, Budget],
-    ([texts, budget]) => {
-      assert.deepStrictEqual(showMessages(texts.map(spanOf))(budget), showMessages(texts.map(spanOf))(budget))
-    },
-    runs("messages, again")
-  )
-
   it("says how many messages it leaves out, and which", () => {
     const spans = Array.from({ length: 2_000 }, (_, n) => spanOf(`Go on with step ${n} of the plan.`, n))
     const { clipped, items } = showMessages(spans, spans[0])(1_000)
@@ -149,6 +140,17 @@ describe("the user's messages within a budget", () => {
     assert.strictEqual(items.filter((item) => item.text.startsWith("original request:\n")).length, 1)
     assert.strictEqual(words[0]?.text, "Do step 0 of the plan now.")
     assert.strictEqual(clipped.size, 201 - words.length)
+  })
+
+  it("with less room the ends of all are shorter, then old messages are left out", () => {
+    const words = "look at the old mill road ".repeat(7)
+    const spans = Array.from({ length: 12 }, (_, n) => ({ ...spanOf(`Step ${n}: ${words}`, n), at: undefined }))
+    const shortest = (budget: number) => {
+      const { items } = showMessages(spans)(budget)
+      return Math.min(...items.map(({ text }) => userWordsIn(text).reduce((sum, each) => sum + each.text.length, 0)))
+    }
+    // In the end one item is the note, which has no words.
+    assert.deepStrictEqual([618, 617, 418, 417].map(shortest), [107, 64, 59, 0])
   })
 
   it("a long message shows its beginning, its end, and where the rest is", () => {
