@@ -31,13 +31,13 @@ export interface Typing {
  */
 export const recorded = ({ canColor = false, isTerminal = true, lines = [], picks }: Typing) => {
   const done: Array<string> = []
-  const sentences = new Map<string, number>()
+  const sentences = new Map([["", 0]])
   /** A text is told by its number among the different ones, without its facts, and by its facts. */
   const numbered = (what: string) => (text: string) => {
     // The sizes of files are those of their folders' names, too.
     const shown = text.replace(/\d[\d.]* [kM]?B\b/g, "size")
     const words = shown.replace(/"[^"]*"|[^\s"'(),:;]*[\d/_][^\s"'(),:;]*/g, "")
-    const number = sentences.get(words) ?? sentences.size + 1
+    const number = sentences.get(words) ?? sentences.size
     sentences.set(words, number)
     const { length } = shown.split("\n")
     return `${what} ${number}${length > 1 ? ` of ${length} lines` : ""}: ${facts(shown)}`.trim()
@@ -53,6 +53,7 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
     })
   let cancel: Deferred.Deferred<void> | undefined
   let modeKey: Effect.Effect<unknown> = Effect.void
+  const progress = Effect.suspend(() => (cancel === undefined ? Effect.void : Deferred.succeed(cancel, undefined)))
   const typed: Array<string> = []
   const ask = ({ complete, prefill, steers }: Question): Effect.Effect<string, Closed> =>
     Effect.gen(function* () {
@@ -101,15 +102,14 @@ export const recorded = ({ canColor = false, isTerminal = true, lines = [], pick
       if (pick === "closed") return Effect.fail(new Closed())
       return Effect.succeed(pick === "none" ? Option.none() : Option.fromNullishOr(choices[Number(pick)]?.value))
     },
-    working: (label: string) =>
-      Effect.andThen(
-        keep(`working ${label}`),
-        cancel === undefined ? Effect.void : Deferred.succeed(cancel, undefined)
-      ),
+    working: (label: string) => Effect.andThen(keep(`working ${label}`), progress),
     answer: (piece: string) => keep(`answer ${piece}`),
     endAnswer: (isDiscarded: boolean) => keep(`end${isDiscarded ? " discarded" : ""}`),
     card: ({ body, head, isRunning, more }: Card) =>
-      keep(`card ${isRunning ? "running " : ""}${head} ${body.join(" / ")} + ${more.length}`),
+      Effect.andThen(
+        keep(`card ${isRunning ? "running " : ""}${head} ${body.join(" / ")} + ${more.length}`),
+        isRunning ? progress : Effect.void
+      ),
     // The tokens of the instruction are not the terminal's.
     status: (line: (columns: number) => string) =>
       changed(

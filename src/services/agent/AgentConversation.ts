@@ -66,7 +66,7 @@ export const keptOf = Effect.fnUntraced(function* (
   { attached, author, message }: OutgoingMessage
 ): Effect.fn.Return<ReadonlyArray<Addition>> {
   const { limit } = yield* Effect.orElseSucceed(chat.usage, () => ({ limit: Infinity }))
-  const room = Math.floor(limit * keptShare)
+  const room = limit * keptShare
   return [
     { parts: message, author, room },
     ...attached.map((one) => ({

@@ -63,7 +63,7 @@ const shell = Processes.layer(({ args }) => ({
     { length: String(args.at(-1)).includes("long") ? 400 : 12 },
     (_, at) => `${args.join(" ")} ${at}\n`
   ).join(""),
-  ends: String(args.at(-1)).includes("bad") ? 3 : 0
+  ends: String(args.at(-1)).includes("bad") ? 3 : String(args.at(-1)).includes("stopped") ? Effect.never : 0
 }))
 
 type Services = Exclude<Effect.Services<ReturnType<typeof converse>>, ChatTerminal | Scope.Scope>
@@ -137,7 +137,7 @@ describe("a chat", () => {
     const here = { folder, sessions: Context.get(yield* Layer.build(MemorySessionStore.layer), SessionStore) }
     writeFileSync(path.join(folder, "AGENTS.md"), "Be brief.")
     const first = `
-        ?/comp; ?/export AG; ?see @AG; hello; go on; list; ^M; /nosuch 1; /clea; fail now; =; ^C; wait; !good 1; !bad 2; !long 3
+        ?/comp; ?/export AG; ?see @AG; hello; go on; list; ^M; /nosuch 1; /clea; fail now; =; ^C; wait; ^C; !stopped 1; !good 1; !bad 2; !long 3
         /approve plan; then; /approve all; /model gemini-2.5-pro; /resume nothing_1; /clear; second; +/copy; +also 1; list; clear this
         //third; /resume first; last; /export first_1.jsonl; /quit`
     const played = yield* play(here, first, { session: "first" }, ["y", "y", "n", "n"])

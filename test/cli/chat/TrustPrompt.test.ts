@@ -23,6 +23,7 @@ const rows: ReadonlyArray<
   ]
 > = [
   ["y: what the folder offers is used", memory, undefined, {}, "y", 1, "trusted"],
+  ["another word: asked again", memory, undefined, {}, "x Yes", 2, "trusted"],
   ["n: the folder is not asked about again", memory, undefined, {}, "n", 1, "untrusted"],
   ["left without an answer: asked again the next time", memory, undefined, {}, undefined, 1, "unknown"],
   ["nothing is offered", { "README.md": "x" }, undefined, {}, "y", 0, "unknown"],
@@ -33,7 +34,7 @@ const rows: ReadonlyArray<
 
 describe("the question about a folder", () => {
   it.effect.each(rows)("%s", ([, files, before, typing, pick, asked, after]) => {
-    const { done, terminal } = recorded({ ...typing, picks: pick === undefined ? [] : [pick] })
+    const { done, terminal } = recorded({ ...typing, picks: pick?.split(" ") ?? [] })
     const disk = Object.fromEntries(Object.entries(files).map(([name, text]) => [`${folder}/${name}`, text]))
     return Effect.gen(function* () {
       yield* askOnce(terminal)

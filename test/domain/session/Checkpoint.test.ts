@@ -140,9 +140,12 @@ describe("a checkpoint", () => {
     )
   })
 
-  it("is not made when an id is on two lines", () => {
+  it("is not made when an id is on two lines, or twice on its own", () => {
     const events = [started("s"), ...talk(1, 2), appended(2, text("again")), compressed(3, 1, 1)]
     assert.isUndefined(checkpoints(events).at(-1))
+    const insert = ["one", "other"].map((words) => entry(3, [text(words)]))
+    const twice = compressedBy({ drop: { from: entryId(1), to: entryId(1) }, insert, shorten: [] })
+    assert.isUndefined(checkpoints([started("s"), ...talk(1, 2), twice]).at(-1))
     assert.isUndefined(checkpoints([started("s"), ...talk(1), started("s"), compressed(2, 1, 1)]).at(-1))
     assert.isUndefined(checkpoints([compressed(2, 1, 1)]).at(-1))
   })

@@ -98,6 +98,18 @@ describe("a secret of one record", () => {
     assert.deepStrictEqual(JSON.parse(replaced?.text ?? ""), around("[redacted: GitHub token #1]", 0))
   })
 
+  it.each([
+    [
+      "is found in what only looks like JSON",
+      '[Bearer q7ZpLm93KdXw2Lm93KdXw2 "x"]',
+      '[Bearer [redacted: credentials #1] "x"]'
+    ],
+    ["stays where marks of JSON would go with it", '["left-word","right-word"]', '["left-word","right-word"]']
+  ])("%s", (_, args, expected) => {
+    const [replaced] = replacedIn([{ args }], [{ kind: "password", value: 'left-word","right-word' }])
+    assert.deepStrictEqual(JSON.parse(replaced?.text ?? ""), { args: expected })
+  })
+
   it.each([400, 401, 500])("is replaced to its end when it has %i characters", (length) => {
     const value = "q7Zp".repeat(length).slice(0, length)
     const [replaced] = replacedIn([{ password: `${value} and words` }])

@@ -1,6 +1,6 @@
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
-import { text } from "../../../src/domain/content/Content.ts"
+import { text, user } from "../../../src/domain/content/Content.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import { make, off } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
@@ -43,15 +43,27 @@ describe("Agent", () => {
 
   it.effect("gives a summary of a result the request, and what was said before it, latest first", function* () {
     const intents: Array<string> = []
-    const { run } = yield* agent({
+    const { chat, run } = yield* agent({
       tools: [upper],
       summarize: (_, __, intent) => Effect.sync(() => void intents.push(intent)).pipe(Effect.as(undefined)),
-      answers: [saying("I look."), calling(asking("read", "x")), saying("done")]
+      answers: [saying("I look."), ...[1, 2].flatMap(() => [calling(asking("read", "x")), saying("done")])]
     })
     yield* Stream.runDrain(run("Port 8123 matters."))
     yield* Stream.runDrain(run("use read"))
     assert.deepStrictEqual(intents, [
       "use read\n\nBefore that, latest first:\nagent: I look.\nuser: Port 8123 matters."
+    ])
+    const words = Array.from({ length: 40 }, (_, n) => `${n}`.repeat(n < 39 ? 1 : 201))
+    yield* chat.append(words.map((each) => ({ content: user(text(each)) })))
+    yield* Stream.runDrain(run("use it"))
+    // Two of the last thirty messages are the request and the call.
+    const said = intents[1]?.split("\n").slice(3)
+    assert.deepStrictEqual(said, [
+      `user: ${"39".repeat(200)}…`,
+      ...words
+        .slice(12, 39)
+        .toReversed()
+        .map((each) => `user: ${each}`)
     ])
   })
 

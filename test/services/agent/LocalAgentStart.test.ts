@@ -7,6 +7,7 @@ import { surroundings } from "../../../src/services/agent/LocalAgentPrompt.ts"
 import { begin as beginAgent, type ParentAgent } from "../../../src/services/agent/LocalAgentStart.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { Approval } from "../../../src/services/tools/Approval.ts"
+import { tool } from "../../support/agents.ts"
 import { atScales, countingBy } from "../../support/scales.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { agent, complete, runtime } from "../../support/subagents.ts"
@@ -69,6 +70,22 @@ it.effect("an agent whose servers may not be started says so", runtime([]), func
   const served = { ...known, definition: { ...localDefinition, mcpServers: { docs: { command: "docs" } } } }
   yield* beginAgent(served, served.definition, { tools: [], settings: chat.settings }, () => [], { ...task, activity })
   assert.match(failures.join(), /^its MCP servers are ignored: [^,]*$/)
+})
+
+it.effect("an agent's own tools and those of its servers take the place of its parent's", runtime([]), function* () {
+  const { chat } = yield* begin()
+  const offered = (whose: string, ...names: ReadonlyArray<string>) =>
+    names.map((name) => ({ ...tool(name, "read", Effect.succeed), description: `${name} of ${whose}` }))
+  const definition = { ...localDefinition, mcpServers: { docs: { command: "docs" } }, tools: ["a", "b", "c"] }
+  const parent: ParentAgent = {
+    tools: offered("parent", "a", "b", "c", "d"),
+    settings: chat.settings,
+    mcp: () => Effect.succeed({ tools: offered("server", "b", "e"), problems: [] })
+  }
+  const own = { reads: false, open: Effect.succeed(offered("own", "c")) }
+  const { tools } = yield* beginAgent({ ...known, definition, own }, definition, parent, () => [], task)
+  const shown = tools.map(({ description }) => description).filter((each) => each.includes(" of "))
+  assert.deepStrictEqual(shown.slice(0, 4), ["a of parent", "b of server", "c of own", "e of server"])
 })
 
 it.effect("an agent sees the day, and two hundred entries of its folder", function* () {

@@ -125,7 +125,7 @@ const cases: ReadonlyArray<
   ["unsure enough to count", { most: 3, expected: 1, counted: 2, learned: 2 }, [sized(400), sized(100)]],
   ["just unsure enough to count", { most: 1.5, expected: 1.2, counted: 1, learned: 1 }, [sized(1_000), sized(100)]],
   ["a little too much, in parts of tokens", { most: 1.2345, expected: 1 }, [sized(2_000.5)]],
-  ["surely too much, so not counted", { most: 1.2, expected: 1.1, counted: 1, learned: 1 }, [sized(2_000), sized(500)]]
+  ["surely too much, so not counted", { most: 1.2, expected: 1.1, counted: 1, learned: 1 }, [sized(900, 1), sized(500)]]
 ]
 
 describe("a request is fitted into the window", () => {

@@ -367,6 +367,22 @@ describe("ModelSummarizer", () => {
     assert.strictEqual(asked.length, 1)
   })
 
+  it.effect("a count of the new history is retried, too", function* () {
+    const { layer } = yield* scripted([])
+    let asked = 0
+    const countTokens = () =>
+      Effect.suspend(() => ((asked += 1) < 3 ? new ModelError({ reason: new RateLimitError({}) }) : Effect.succeed(7)))
+    const counting = Layer.effect(
+      Model,
+      Model.use((service) => Effect.succeed({ ...service, countTokens }))
+    )
+    const fiber = yield* Summarizer.use(
+      ({ count }) => count?.({ contents: [], family: undefined }) ?? Effect.void
+    ).pipe(Effect.provide(summarizerOver(Layer.provide(counting, layer))), Effect.forkChild)
+    yield* TestClock.adjust("1 minute")
+    assert.deepStrictEqual([yield* Fiber.join(fiber), asked], [7, 3])
+  })
+
   it.effect("interrupted in a pause before a retry, it ends without another call", function* () {
     const limited = new ModelError({ reason: new RateLimitError({ retryAfter: Duration.seconds(10) }) })
     const { asked, layer } = yield* scripted([limited])
