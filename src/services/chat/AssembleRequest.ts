@@ -115,10 +115,11 @@ const smaller = Effect.fnUntraced(function* (
   const parts: Array<Patch["shorten"][number]> = []
   for (const { entry, part, replacement } of shorten) {
     const item = items.get(entry)
-    const before = item?.shortened.get(part)?.tokens ?? item?.entry.tokens[part] ?? 0
+    if (item === undefined) continue
+    const before = item.shortened.get(part)?.tokens ?? item.entry.tokens[part] ?? 0
     const tokens = sum(yield* counter.count([replacement]))
     // A smaller image may be estimated at the same number of tiles.
-    const isSmaller = tokens < before || isReduced(item === undefined ? undefined : itemParts(item)[part], replacement)
+    const isSmaller = tokens < before || isReduced(itemParts(item)[part], replacement)
     if (isSmaller) parts.push({ entry, part, replacement, tokens: TokenCount.make(tokens) })
   }
   return parts

@@ -99,14 +99,15 @@ describe("a secret of one record", () => {
   })
 
   it.each([
-    [
-      "is found in what only looks like JSON",
-      '[Bearer q7ZpLm93KdXw2Lm93KdXw2 "x"]',
-      '[Bearer [redacted: credentials #1] "x"]'
-    ],
+    ["is found in what only looks like JSON", '[see tide-harbour-9 "x"]', '[see [redacted: password #1] "x"]'],
+    ["may be all of the JSON", '{"pin":"ebb"}', "[redacted: password #1]"],
     ["stays where marks of JSON would go with it", '["left-word","right-word"]', '["left-word","right-word"]']
   ])("%s", (_, args, expected) => {
-    const [replaced] = replacedIn([{ args }], [{ kind: "password", value: 'left-word","right-word' }])
+    const known = ["tide-harbour-9", '{"pin":"ebb"}', 'left-word","right-word']
+    const [replaced] = replacedIn(
+      [{ args }],
+      known.map((value) => ({ kind: "password", value }))
+    )
     assert.deepStrictEqual(JSON.parse(replaced?.text ?? ""), { args: expected })
   })
 

@@ -5,6 +5,7 @@ import { imageSize } from "../../../src/domain/content/ImageTokens.ts"
 import { entries } from "../../../src/domain/conversation/Conversation.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
+import type { Chat } from "../../../src/services/chat/Chat.ts"
 import { ImageReducer } from "../../../src/services/compression/strategies/ImageReducer.ts"
 import { begin, taken } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -35,6 +36,19 @@ const reducing = (bytes: number) =>
 const served = (images: Layer.Layer<never>) =>
   Layer.fresh(Layer.provideMerge(Offline.layerWithModel(Scripted.layer(() => "fine")), images))
 
+/** Appends images as a tool's result, or returns the user's message with them. Returns the message to send. */
+const offered = (chat: Chat["Service"], images: ReadonlyArray<Part>, isOwn: boolean) =>
+  isOwn
+    ? Effect.succeed([text("look"), ...images])
+    : Effect.as(
+        chat.append([
+          { content: user(text("look")) },
+          { content: model(call("read_file", {}, "a")) },
+          { content: user(response("read_file", { output: "read" }, "a"), ...images) }
+        ]),
+        ""
+      )
+
 /** Sends images as a tool's result, or in the user's message. Returns the widths in the last request, and in the log. */
 const widths = Effect.fnUntraced(function* (name: string, images: ReadonlyArray<Part>, isOwn: boolean) {
   const { chat } = yield* begin({ model: name, window: 10_000_000 })
@@ -43,15 +57,7 @@ const widths = Effect.fnUntraced(function* (name: string, images: ReadonlyArray<
     Effect.map(taken(chat.send(message)), ({ events }) => {
       for (const event of events) if (event._tag === "Notice") notices.push(event.message)
     })
-  if (isOwn) yield* send([text("look"), ...images])
-  else {
-    yield* chat.append([
-      { content: user(text("look")) },
-      { content: model(call("read_file", {}, "a")) },
-      { content: user(response("read_file", { output: "read" }, "a"), ...images) }
-    ])
-    yield* send("")
-  }
+  yield* send(yield* offered(chat, images, isOwn))
   yield* send("and now?")
   const calls = (yield* Scripted.Script.use((script) => script.calls)).filter(({ method }) => method === "stream")
   const sent = calls.map(({ request }) => request.contents.flatMap(({ parts }) => parts))
@@ -95,13 +101,19 @@ describe("images of tools and of messages", () => {
   })
 
   it.effect("one whose bytes stay too many is halved twice, and then left out", function* () {
-    const large = [image(2_000, 1_000, 8 * mebi)]
-    const sent = (bytes: number) =>
+    const sent = (height: number, bytes: number) =>
       Effect.map(
-        widths("claude-sonnet-4-5", large, false).pipe(Effect.provide(served(reducing(bytes)))),
+        widths("claude-sonnet-4-5", [image(2_000, height, 8 * mebi)], false).pipe(
+          Effect.provide(served(reducing(bytes)))
+        ),
         (all) => all.sent
       )
-    assert.deepStrictEqual([yield* sent(6), yield* sent(22), yield* sent(85)], [[613], [306], []])
+    for (const [height, bytes] of [
+      [1_000, [6, 22, 85]],
+      // One pixel is the least.
+      [1, [6_000, 12_000, 30_000]]
+    ] as const)
+      assert.deepStrictEqual(yield* Effect.forEach(bytes, (each) => sent(height, each)), [[613], [306], []])
   })
 
   it.effect("those that cannot be reduced are left out, with their handles", served(Layer.empty), function* () {
@@ -121,10 +133,10 @@ describe("images of tools and of messages", () => {
 })
 
 describe("a large image in a chat with openclaw", () => {
-  /** Sends an image and then a word. Returns its widths in each request and in the log, how often it was reduced, and the last parts. */
-  const played = Effect.fnUntraced(function* (part: Part) {
+  /** Sends an image, as above, and then a word. Returns its widths in each request and in the log, how often it was reduced, and the last parts. */
+  const played = Effect.fnUntraced(function* (part: Part, isOwn = true) {
     const { chat } = yield* begin({ window: 100_000, policy: { strategy: "openclaw" } })
-    for (const message of [[text("What is this?"), part], [text("Look again.")]]) yield* taken(chat.send(message))
+    for (const message of [yield* offered(chat, [part], isOwn), "Look again."]) yield* taken(chat.send(message))
     const calls = yield* Scripted.Script.use((script) => script.calls)
     const seen = calls.map(({ request }) => request.contents.flatMap(({ parts }) => parts))
     const kept = entries(yield* chat.conversation).flatMap(({ content }) => content.parts)
@@ -146,9 +158,11 @@ describe("a large image in a chat with openclaw", () => {
   ] as const)("is sent reduced, once, and logged as it was: %d × %d", ([width, height]) =>
     Effect.gen(function* () {
       reduced = 0
-      assert.deepStrictEqual((yield* played(image(width, height))).widths, [[1_200], [1_200], [width]])
-      assert.strictEqual(reduced, 1)
-    }).pipe(Effect.provide(served(counting)))
+      for (const [at, isOwn] of [true, false].entries()) {
+        const { widths: found } = yield* Effect.provide(played(image(width, height), isOwn), served(counting))
+        assert.deepStrictEqual([found, reduced], [[[1_200], [1_200], [width]], at + 1])
+      }
+    })
   )
 
   it.effect("is a note with its handle where it cannot be reduced", served(Layer.empty), function* () {

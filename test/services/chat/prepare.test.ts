@@ -7,6 +7,7 @@ import { applyEvent, emptySession, type SessionEvent } from "../../../src/domain
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import { Chat } from "../../../src/services/chat/Chat.ts"
 import type { ChatSettings } from "../../../src/services/chat/ChatSettings.ts"
+import { endingBy } from "../../../src/services/chat/Preparation.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../../src/services/model/Model.ts"
 import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
@@ -246,6 +247,12 @@ describe("a prepared snapshot", () => {
     assert.isTrue(yield* one.chat.undo)
     assert.isUndefined((yield* one.chat.usage).preparation)
     assert.include(states((yield* one.said(1)).events), "dropped")
+  })
+
+  it("is given up after what changes the words before it, or the model", () => {
+    const tags = "Appended Masked Compressed Undone Redone Branched Pinned ModelSwitched".split(" ")
+    const kept = tags.filter((_tag) => endingBy({ _tag } as SessionEvent) === undefined)
+    assert.deepStrictEqual(kept, ["Appended", "Masked"])
   })
 
   it.effect("is given up when it would not make enough room", function* () {
