@@ -1,4 +1,4 @@
-import { Context, Deferred, Effect, Exit, Layer, Ref, Scope, Stream } from "effect"
+import { Context, Deferred, Effect, Exit, Layer, Logger, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
 import { call, isResponse, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
@@ -320,7 +320,8 @@ describe("a part of a session that cannot be read", () => {
       const reads: ReadonlyArray<Effect.Effect<unknown, unknown>> = [
         chat.recall(handle),
         chat.search({ pattern: "x", maxTokens: 9, isRedacted: true }),
-        chat.compress()
+        chat.compress(),
+        chat.plan()
       ]
       for (const read of reads) {
         const exit = yield* Effect.exit(read)
@@ -336,6 +337,20 @@ describe("Chats", () => {
     const chat = yield* chats.open("elsewhere")
     yield* sent(chat, "hello")
     assert.lengthOf(yield* contentsOf(chat), 2)
+  })
+
+  it.effect("says what was removed of a session that ends in an incomplete line", Layer.fresh(offline), function* () {
+    const store = yield* SessionStore
+    yield* Effect.scoped(Effect.andThen(Chats, (chats) => Effect.andThen(chats.open("whole"), chats.open("cut"))))
+    const open = (id: string) => Effect.map(store.open(id), (opened) => ({ ...opened, torn: id === "cut" ? 7 : 0 }))
+    const warnings: Array<string> = []
+    const logged = Logger.layer([Logger.make(({ message }) => void warnings.push(String(message)))])
+    const layer = Layer.provide(Chats.layer, Layer.succeed(SessionStore, { ...store, open }))
+    yield* Effect.flatMap(Layer.build(layer), (built) =>
+      Effect.forEach(["whole", "cut", "new"], (id) => Context.get(built, Chats).open(id))
+    ).pipe(Effect.provide(logged))
+    assert.match(warnings.join(), /^session cut ends [^,]*, .* its last 7 bytes [^\n]*$/)
+    assert.lengthOf(warnings, 1)
   })
 
   it.effect("can open a session after a failed attempt, in the same scope too", Layer.fresh(offline), function* () {

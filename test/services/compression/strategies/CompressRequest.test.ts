@@ -3,12 +3,14 @@ import {
   FailedEmptySummary,
   FailedSummarizer,
   type Outcome,
-  type Plan
+  type Plan,
+  PlanStep
 } from "../../../../src/domain/compression/Compression.ts"
 import { contextLength } from "../../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../../src/domain/compression/strategies/Policy.ts"
 import { empty, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 import { defaultModelName, freshMemory } from "../../../../src/domain/conversation/FailureMemory.ts"
+import { failedEvent } from "../../../../src/domain/session/CompressionEvent.ts"
 import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import { noop, wasTriedWithoutResult } from "../../../../src/services/compression/strategies/CompressionResults.ts"
 import { type CompressRequest } from "../../../../src/services/compression/strategies/CompressRequest.ts"
@@ -25,6 +27,10 @@ const request: CompressRequest = {
   held: new HandleIndex()
 }
 
+const one = TokenCount.make(1)
+const plan: Plan = { version: 1, strategy: "pi", rung: 0, steps: [], before: one, after: one }
+const base = { before: one, plan, calls: [], message: "no" }
+
 describe("a range for which a model was paid without a result", () => {
   it.each<readonly [string, Partial<CompressRequest>, boolean]>([
     ["is not paid for again", {}, true],
@@ -34,6 +40,23 @@ describe("a range for which a model was paid without a result", () => {
     ["is another one", { memory: { ...freshMemory, tried: [{ from: entryId(1), to: entryId(3) }] } }, false]
   ])("%s", (_, change, wasTried) => {
     assert.strictEqual(wasTriedWithoutResult({ ...request, ...change }, range), wasTried)
+  })
+
+  it("is in the event of the failure", () => {
+    const steps = [PlanStep.cases.Summarize.make({ ...range, prompt: "create", verify: false, budget: one })]
+    const call = {
+      purpose: "generate",
+      model: "m",
+      messages: 1,
+      answer: "",
+      finishReason: "STOP",
+      usage: null
+    } as const
+    const record = { at: 1, strategy: "pi", forced: false, unusable: [] }
+    const tried = [[], [call]].map(
+      (calls) => failedEvent(FailedEmptySummary.make({ ...base, plan: { ...plan, steps }, calls }), record).tried
+    )
+    assert.deepStrictEqual(tried, [undefined, range])
   })
 })
 
@@ -52,15 +75,6 @@ describe("models that gave nothing usable", () => {
   })
 
   it("are those of the failure, but for one that was too long, and those that others made up for", () => {
-    const plan: Plan = {
-      version: 1,
-      strategy: "pi",
-      rung: 0,
-      steps: [],
-      before: TokenCount.make(1),
-      after: TokenCount.make(1)
-    }
-    const base = { before: TokenCount.make(1), plan, calls: [], message: "no" }
     const failed = (reason: string) => FailedSummarizer.make({ ...base, reason })
     const named = { ...policy, model: ["a", "b"] as const }
     const of = (outcome: Outcome, change: Partial<typeof policy> = {}) =>
