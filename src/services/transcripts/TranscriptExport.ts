@@ -115,7 +115,7 @@ const prepared = Effect.fnUntraced(function* (
       yield* file.sync
     })
   )
-  return { rename: fs.rename(temporary, path) }
+  return { rename: Effect.uninterruptible(fs.rename(temporary, path)) }
 })
 
 /** The commit: either the file has its new name and the blobs it refers to stay, or neither. */
@@ -318,7 +318,7 @@ export const write = Effect.fn("Export.write")(
     )
     const of = yield* Effect.provide(nameOf(body), blobs)
     const sidecar = `${folder}/${of}.jsonl`
-    yield* Effect.uninterruptible((yield* prepared(sidecar, log)).rename)
+    yield* (yield* prepared(sidecar, log)).rename
     yield* commit(yield* prepared(path, body), written)
     yield* Effect.forEach(older, (one) => (one.of === of ? Effect.void : Effect.ignore(fs.remove(one.path))))
     return unheld
@@ -340,7 +340,7 @@ export const writeText = Effect.fn("Export.writeText")(
   (path: string, text: string) =>
     Effect.andThen(
       checkPlace(path),
-      Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => Effect.uninterruptible(rename)))
+      Effect.scoped(Effect.flatMap(prepared(path, [encode(text)]), ({ rename }) => rename))
     ),
   (effect, path) => Effect.mapError(effect, (error) => unwritten(path, error))
 )

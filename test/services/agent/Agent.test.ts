@@ -1,6 +1,7 @@
 import { Deferred, Effect, Fiber, Schema, Stream } from "effect"
 import { TestClock } from "effect/testing"
 import { text, user } from "../../../src/domain/content/Content.ts"
+import { itemTokens, view } from "../../../src/domain/conversation/Conversation.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"
 import { make, off } from "../../../src/services/agent/LoopDetector.ts"
 import * as Mailbox from "../../../src/services/agent/Mailbox.ts"
@@ -182,6 +183,15 @@ describe("Agent", () => {
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(early)
       assert.deepStrictEqual(yield* transcript(fresh), [])
+    })
+
+    it.effect("a message that is kept without an answer leaves room for others", function* () {
+      const loops = { ...off, turn: () => Effect.succeed({ kind: "calls", detail: "read(a)" } as const) }
+      const { chat, run } = yield* agent({ settings: { window: 10_000 }, loops, answers: [saying("done")] })
+      const note = { parts: [text("the old mill ".repeat(9_000))] }
+      yield* Stream.runDrain(run("the old road ".repeat(9_000), { attached: [note, { ...note, room: 1_000 }] }))
+      const thousands = view(yield* chat.conversation).map((item) => Math.ceil(itemTokens(item) / 1_000))
+      assert.deepStrictEqual(thousands.slice(0, 3), [4, 4, 1])
     })
 
     it.effect("an undelivered message is delivered later", function* () {

@@ -469,12 +469,12 @@ describe("a continued conversation", () => {
     const asked = (messages: Messages) =>
       Effect.suspend(() => {
         counted = 0
-        const prompt: Messages = JSON.parse(JSON.stringify(messages))
-        return Effect.map(ask(prompt), () => counted)
+        const prompt = Prompt.fromMessages(JSON.parse(JSON.stringify(messages)))
+        return Effect.map(LanguageModel.generateText({ prompt, toolkit: Adding }), () => counted)
       }).pipe(key === undefined ? identity : withConversation(key))
     yield* Effect.gen(function* () {
       const grown = [...history, says("And now?")]
-      assert.strictEqual(yield* asked(grown), grown.length)
+      assert.strictEqual(yield* asked(grown), grown.length + Object.keys(Adding.tools).length)
       const longer = [...grown, answers("Well."), says("Go on.")]
       assert.strictEqual(yield* asked(longer), 2)
       // A compression counts what is sent; the calls after it count only what is new again, also where they branch.
@@ -486,7 +486,12 @@ describe("a continued conversation", () => {
     }).pipe(
       Effect.provide(
         CompressedLanguageModel.layer({ window: 16_000, reserve: 500 }).pipe(
-          Layer.provideMerge(ScriptedLanguageModel.layer(() => "ok")),
+          Layer.provideMerge(
+            Layer.merge(
+              ScriptedLanguageModel.layer(() => "ok"),
+              layerAdding
+            )
+          ),
           Layer.provide(counting),
           Layer.provide(Layer.fresh(services))
         )

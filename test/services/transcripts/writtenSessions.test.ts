@@ -157,6 +157,16 @@ describe("a session without its secrets", () => {
         ?.replaceAll(secret, "[redacted: GitHub token #1]")
         .replaceAll("/home/margarete", "[redacted: home folder #1]")
     )
+    // A part that is another one has another handle.
+    const [parts, handles] = (["content", "handles"] as const).map((of) => {
+      const [old = [], made = []] = [loaded, copy].map(({ session }) =>
+        entries(session.conversation)
+          .flatMap((entry): ReadonlyArray<unknown> => (of === "handles" ? entry.handles : entry.content.parts))
+          .map((each) => JSON.stringify(each))
+      )
+      return old.map((each, at) => each === made[at])
+    })
+    assert.deepStrictEqual(parts, handles)
     assert.strictEqual(replaced, 2)
     assert.strictEqual(inText(`margarete has ${secret}`), "[redacted: account #1] has [redacted: GitHub token #1]")
     // A file of records, one of them broken.
