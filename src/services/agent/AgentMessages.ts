@@ -223,9 +223,7 @@ const spawn = Effect.fn("Children.spawn")(function* (
       yield* updateChild(parent, id, (started) => ({ ...started, status: { _tag: "Running", running } }))
       // Ends with the scope and then sends nothing: the recipients have ended too.
       yield* Effect.forkIn(
-        Effect.interruptible(
-          Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, id, running, exit))
-        ),
+        Effect.flatMap(Effect.exit(running.result), (exit) => reportEnd(parent, id, running, exit)),
         scope,
         // A fiber that is interrupted before it began may never end.
         { startImmediately: true }
@@ -333,7 +331,7 @@ const send = Effect.fn("Children.send")(function* (
   /** Once the message is sent, the agent receives the reply either here or as a message. */
   const begin = Effect.andThen(
     updateChild(parent, id, (child) => ({ ...child, due: child.due + 1 })),
-    Effect.forkIn(Effect.interruptible(receiveReply(parent, id, status.running, message, pending)), scope, {
+    Effect.forkIn(receiveReply(parent, id, status.running, message, pending), scope, {
       startImmediately: true
     })
   )

@@ -336,7 +336,7 @@ const startBounded = Effect.fn("Subagents.start")(function* (
     Effect.onError(() => leave)
   )
   // The scope may stay open long after the agent ended, because the agent can still receive messages.
-  yield* Effect.forkScoped(Effect.interruptible(Effect.ensuring(Effect.exit(running.result), leave)), {
+  yield* Effect.forkScoped(Effect.ensuring(Effect.exit(running.result), leave), {
     startImmediately: true
   })
   return running

@@ -222,7 +222,7 @@ const asideTimeout = Duration.seconds(1)
 const fireAside = (registry: Registry, event: HookEvent, place: HookPlace): Effect.Effect<void> =>
   Effect.suspend(() => {
     if (receivers(registry, event._tag).length === 0) return Effect.void
-    return Effect.map(Effect.forkDetach(Effect.interruptible(fire(registry, event, place))), (fiber) => {
+    return Effect.map(Effect.forkDetach(fire(registry, event, place)), (fiber) => {
       registry.aside.add(fiber)
       fiber.addObserver(() => registry.aside.delete(fiber))
     })

@@ -140,7 +140,7 @@ export const redactEvents = Effect.fn("RedactSession.redactEvents")(function* (
       const before = entriesOf(event)[at]?.handles ?? []
       for (const [part, handle] of before.entries()) {
         const now = fresh.handles[part]
-        if (now !== undefined && now !== handle) handles.set(handle, now)
+        if (now !== undefined) handles.set(handle, now)
       }
     }
     yield* Effect.yieldNow

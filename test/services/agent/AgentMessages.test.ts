@@ -240,17 +240,6 @@ describe("sessions_send", () => {
     assert.include(letter, "> late")
   })
 
-  it.effect("is not waited for once its agent is closed", function* () {
-    const scope = yield* Scope.make()
-    const { agent } = yield* makeAgent("scout", () => Effect.never)
-    const { call, spawn } = yield* Scope.provide(makeParent([agent]), scope)
-    yield* spawn
-    yield* call("sessions_send", { session: "scout-1", message: "?", timeout_seconds: 0 })
-    const closing = yield* Effect.forkChild(Scope.close(scope, Exit.void))
-    for (let turn = 0; turn < 50; turn += 1) yield* Effect.yieldNow
-    assert.isDefined(closing.pollUnsafe())
-  })
-
   it.effect("delivers the reply after a cancelled call", function* () {
     const answer = yield* Deferred.make<string>()
     const asked = yield* Deferred.make<void>()

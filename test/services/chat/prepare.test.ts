@@ -237,18 +237,6 @@ describe("a prepared snapshot", () => {
     yield* consistent(one)
   })
 
-  it.effect("is given up after an undo", function* () {
-    const one = yield* world()
-    yield* untilMark(one)
-    yield* settled(one)
-    yield* untilThreshold(one)
-    yield* untilMark(one)
-    yield* settled(one)
-    assert.isTrue(yield* one.chat.undo)
-    assert.isUndefined((yield* one.chat.usage).preparation)
-    assert.include(states((yield* one.said(1)).events), "dropped")
-  })
-
   it("is given up after what changes the words before it, or the model", () => {
     const tags = "Appended Masked Compressed Undone Redone Branched Pinned ModelSwitched".split(" ")
     const kept = tags.filter((_tag) => endingBy({ _tag } as SessionEvent) === undefined)
