@@ -2,7 +2,7 @@ import { Cause, Config, Console, Effect, Exit, Layer, Logger, References, Runtim
 import { CliError, CliOutput, Command, TerminalCapabilities } from "effect/cli"
 import { visibleBlock, printableLine } from "../domain/text/InvisibleCharacters.ts"
 import { closestName } from "../domain/text/SpellingSuggestion.ts"
-import { wrapLines } from "../domain/text/Wrap.ts"
+import { columnsWithin, wrapLines } from "../domain/text/Wrap.ts"
 import * as NodePlatform from "../layers/platform/NodePlatform.ts"
 import * as ThisProcess from "../layers/platform/ThisProcess.ts"
 import { runningGroups } from "../services/platform/ChildOutput.ts"
@@ -363,7 +363,7 @@ const program = Effect.fnUntraced(function* (args: ReadonlyArray<string>) {
 
 /** The columns in which texts are wrapped; undefined without a terminal. */
 const columnsOf = ({ columns, isTTY }: Pick<typeof process.stdout, "columns" | "isTTY">): number | undefined =>
-  isTTY && columns > 0 ? Math.max(40, Math.min(200, columns)) : undefined
+  isTTY ? columnsWithin(columns) : undefined
 
 const platform = Layer.mergeAll(
   NodePlatform.layer,

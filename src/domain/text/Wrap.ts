@@ -54,6 +54,13 @@ export const wrapLines = (
 /** Columns of a word after which it is written before its end: scripts without spaces have no shorter ones. */
 const heldColumns = 30
 
+/** Columns that text fills on a terminal. Undefined where the terminal does not know its size. */
+export const columnsWithin = (columns: number | undefined): number | undefined =>
+  columns !== undefined && columns > 0 ? Math.max(40, Math.min(200, columns)) : undefined
+
+/** Columns between the tab stops of a terminal. */
+const tabColumns = 8
+
 /**
  * Makes a `wrap` for a text that comes in pieces: what it returns can be written at once. A word waits until it ends or is long, and
  * `undefined` ends the text. Mutable.
@@ -66,27 +73,42 @@ export const wrapStream = (
   let spaces = ""
   let written = 0
   let isInWord = false
+  /** The column after the spaces that wait. */
+  const indented = (): number => {
+    let at = written
+    for (const space of spaces) at += space === "\t" ? tabColumns - (at % tabColumns) : 1
+    return at
+  }
+  /** The column after a word: a terminal goes on in its next line where one is too wide. */
+  const after = (column: number): number => {
+    let at = column + widthOf(word)
+    if (at <= columns) return at
+    at = column
+    for (const character of word) {
+      const wide = widthOf(character)
+      at = at + wide > columns ? wide : at + wide
+    }
+    return at
+  }
   const takeWord = () => {
-    const wide = widthOf(word)
-    const begins = !isInWord && written > 0 && word !== "" && written + spaces.length + wide > columns
+    const start = indented()
+    const begins = !isInWord && written > 0 && word !== "" && start + widthOf(word) > columns
     const taken = `${begins ? "\n" : spaces}${word}`
-    const end = begins ? wide : written + spaces.length + wide
-    // A terminal goes on in its next line where such a word is too wide.
-    written = isInWord || wide > heldColumns ? end % columns : end
+    written = after(begins ? 0 : start)
     spaces = ""
     word = ""
     return taken
   }
   return (piece) => {
     let taken = ""
-    for (const part of (piece ?? "").match(/\n| +|[^\n ]+/g) ?? []) {
+    for (const part of (piece ?? "").match(/\n|[ \t]+|[^\n \t]+/g) ?? []) {
       if (part === "\n") {
-        if (word !== "" || written + spaces.length <= columns) taken += takeWord()
+        if (word !== "" || indented() <= columns) taken += takeWord()
         taken += "\n"
         spaces = ""
         written = 0
         isInWord = false
-      } else if (part.startsWith(" ")) {
+      } else if (/^[ \t]/.test(part)) {
         if (word !== "") taken += takeWord()
         spaces += part
         isInWord = false

@@ -3,7 +3,7 @@ import { CliOutput } from "effect/cli"
 import * as readline from "node:readline"
 import type { Writable } from "node:stream"
 import { printableLine, visibleStream } from "../../domain/text/InvisibleCharacters.ts"
-import { wrapLines, wrapStream } from "../../domain/text/Wrap.ts"
+import { columnsWithin, wrapLines, wrapStream } from "../../domain/text/Wrap.ts"
 import { type Card, ChatTerminal, Closed, type Inquiry, type Question } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
@@ -21,7 +21,7 @@ const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
 
 /** Columns that text may fill: those of a terminal; a pipe gets it as it is. */
 const columnsOf = ({ columns, isTTY }: Streams["output"]): number =>
-  isTTY === true ? (columns ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  (isTTY === true ? columnsWithin(columns) : undefined) ?? Number.POSITIVE_INFINITY
 
 /** Writes answers to stdout. */
 class AnswerWriter {
@@ -30,12 +30,12 @@ class AnswerWriter {
   private readonly onClosed: () => void
   /** Makes invisible characters of the answer visible, also those that arrive in pieces. */
   private visible = visibleStream()
-  private wrapped: ReturnType<typeof wrapStream>
+  /** Wraps the answer to the columns that the terminal had at its beginning. */
+  private wrapped: ReturnType<typeof wrapStream> | undefined
   private isWithinLine = false
 
   constructor(stream: Streams["output"], onClosed: () => void) {
     this.stream = stream
-    this.wrapped = wrapStream(columnsOf(stream), CliOutput.displayWidth)
     this.onClosed = onClosed
   }
 
@@ -46,6 +46,7 @@ class AnswerWriter {
   })
 
   answer(piece: string): Effect.Effect<void> {
+    this.wrapped ??= wrapStream(columnsOf(this.stream), CliOutput.displayWidth)
     return this.write(this.wrapped(this.visible(piece)))
   }
 
@@ -56,9 +57,10 @@ class AnswerWriter {
 
   /** Ends the answer, and its line. */
   readonly end: Effect.Effect<void> = Effect.suspend(() => {
-    const rest = this.wrapped(this.visible(undefined)) + this.wrapped(undefined)
+    const { wrapped = (piece = "") => piece } = this
+    const rest = wrapped(this.visible(undefined)) + wrapped(undefined)
     this.visible = visibleStream()
-    this.wrapped = wrapStream(columnsOf(this.stream), CliOutput.displayWidth)
+    this.wrapped = undefined
     return this.write(`${rest}${this.isWithinLine || rest !== "" ? "\n" : ""}`)
   })
 }

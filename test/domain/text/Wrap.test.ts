@@ -14,8 +14,10 @@ describe("wrapping", () => {
 })
 
 describe("wrapping of text that comes in pieces", () => {
+  /** As terminals do, but for emoji. */
+  const widthOf = (text: string) => [...text].reduce((sum, one) => sum + (one === "文" ? 2 : one === "\t" ? 0 : 1), 0)
   const inPieces = (text: string, columns: number, size: number): string => {
-    const write = wrapStream(columns)
+    const write = wrapStream(columns, widthOf)
     const pieces = text.match(new RegExp(`[^]{1,${size}}`, "g")) ?? []
     return [...pieces.map(write), write(undefined)].join("")
   }
@@ -29,6 +31,14 @@ describe("wrapping of text that comes in pieces", () => {
       10,
       `${"語".repeat(85)} one\ntwo`
     ],
+    ["does not begin a line with the space behind a full one", `${"x".repeat(40)} one`, 10, `${"x".repeat(40)}\none`],
+    [
+      "knows that a wide character does not begin in the last column",
+      `a${"文".repeat(17)} four`,
+      10,
+      `a${"文".repeat(17)}\nfour`
+    ],
+    ["counts the columns up to a tab stop", "\tone two\tthree\n\t\tfour five", 20, "\tone two\nthree\n\t\tfour\nfive"],
     ["leaves a text without a limit as it is", " a  b \n c ", Infinity, " a  b \n c "]
   ]
   for (const [rule, text, columns, shown] of wrapped) {

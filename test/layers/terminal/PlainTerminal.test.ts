@@ -7,7 +7,7 @@ import { assert, describe, it } from "../../support/vitest.ts"
 /** A chat in lines, its input, and what it has written. */
 const chat = Effect.gen(function* () {
   const input = new PassThrough()
-  const output = new PassThrough()
+  const output: PassThrough & { columns?: number } = new PassThrough()
   let written = ""
   output.on("data", (piece: Buffer) => (written += piece.toString()))
   const stored: Array<string> = []
@@ -24,7 +24,7 @@ const chat = Effect.gen(function* () {
     Effect.forkChild(terminal.ask({ prompt: "> ", prefill }), { startImmediately: true })
   // oxlint-disable-next-line no-control-regex
   const shown = () => written.replace(/\u001b\[[\d;?]*[A-Za-z]/g, "").replaceAll("\r", "")
-  return { terminal, type, ask, shown, stored, input }
+  return { terminal, type, ask, shown, stored, input, output }
 })
 
 const yesOrNo: Inquiry<boolean> = {
@@ -53,6 +53,21 @@ describe("a chat in lines", () => {
     assert.include(shown(), "# An *answer* in\\u{1b}[2J pieces\na note\nran\nline\n")
     assert.notInclude(shown(), "running")
     assert.deepStrictEqual(stored, ["hello"])
+  })
+
+  it.live("wraps to the width that the terminal has when an answer begins, within 40 and 200 columns", function* () {
+    const { output, shown, terminal } = yield* chat
+    const words = Array.from({ length: 100 }, () => "word").join(" ")
+    const widths: Array<number> = []
+    for (const columns of [0, 20, 60, 300, undefined]) {
+      const before = shown().length
+      Object.assign(output, { columns })
+      yield* terminal.answer(words)
+      yield* terminal.endAnswer(false)
+      const lines = shown().slice(before).split("\n")
+      widths.push(Math.max(...lines.map(({ length }) => length)))
+    }
+    assert.deepStrictEqual(widths, [499, 39, 59, 199, 499])
   })
 
   it.live("puts a text to edit into the line, and recalls earlier messages", function* () {
