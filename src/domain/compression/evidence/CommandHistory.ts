@@ -96,7 +96,8 @@ const endForms = [
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
 ]
 
-const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
+/** Matches commands that can make a commit. */
+export const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** Records a run of a command. */
 export const recordRun = (
@@ -291,7 +292,7 @@ export const recordResult = (
 ): void => {
   const { commands, failures } = history
   // A run whose output tells of a failure has been recorded, whatever its exit code is.
-  if (failures.get(subject)?.entry === entry) return
+  if (commands.has(subject) && failures.get(subject)?.entry === entry) return
   failures.delete(subject)
   failures.delete(shortSubject(subject))
   if (failed) {

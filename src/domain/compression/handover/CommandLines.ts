@@ -57,14 +57,14 @@ const headings = {
 const lineTokens = 2
 
 /**
- * Returns the lines of the commands in the order in which a snapshot lists them. `isOpen`: no success ended the failure of a
+ * Returns the lines of the commands, with their runs, in the order in which a snapshot lists them. `isOpen`: no success ended the failure of a
  * command.
  */
 const linesOf = (
   commands: ReadonlyMap<string, CommandRun>,
   short: (text: string) => string,
   isOpen: (command: string) => boolean
-): ReadonlyArray<string> => {
+): ReadonlyMap<string, CommandRun> => {
   const seen = new Set<string>()
   const shown = newestFirst(commands)
     .flatMap(([command, run]) => {
@@ -75,11 +75,11 @@ const linesOf = (
       if (isOutdated || hasEnded || isLook(command)) return []
       const isTelling = run.isRefused === true || run.ok === false || isMilestone(command)
       return isTelling || checksOf(command).length === 0
-        ? [{ isTelling, line: `${clippedCommand(line)}${resultText(run)}` }]
+        ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run)}` }]
         : []
     })
     .sort((a, b) => Number(b.isTelling) - Number(a.isTelling))
-  return [...new Set(shown.map(({ line }) => line))]
+  return new Map(shown.map(({ line, run }) => [line, run]))
 }
 
 /** Returns a function that lists commands within a budget in tokens. */
@@ -88,7 +88,8 @@ export const commandItems = (
   short: (text: string) => string,
   isOpen: (command: string) => boolean
 ): ((budget: number) => ReadonlyArray<SnapshotItem>) => {
-  const lines = linesOf(commands, short, isOpen).map((line) => ({ line, size: estimateText(line) + lineTokens }))
+  const runs = linesOf(commands, short, isOpen)
+  const lines = [...runs.keys()].map((line) => ({ line, size: estimateText(line) + lineTokens }))
   return (budget) => {
     let left = budget - estimateText(headings.some) - lineTokens
     const shown = lines.flatMap(({ line, size }) => {
@@ -96,7 +97,7 @@ export const commandItems = (
       left -= size
       return [line]
     })
-    const heading = shown.every((line) => line.includes(" → ")) ? headings.all : headings.some
+    const heading = shown.every((line) => runs.get(line)?.ok !== true) ? headings.all : headings.some
     return shown.length === 0 ? [] : [statement("commands", heading, shown)]
   }
 }

@@ -1,5 +1,6 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
+import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
@@ -193,7 +194,9 @@ const actionItems = ({ evidence, short }: Material): Writer => {
   const items = commits.map(({ entry, hash, subject }) =>
     statement(`commit ${hash}`, `commit ${hash}: ${clippedLine(subject, 120)} (${entry})`)
   )
-  const others = [...evidence.commands].filter(([command]) => !commits.some(({ subject }) => command.includes(subject)))
+  const others = [...evidence.commands].filter(
+    ([command]) => !(makesCommit.test(command) && commits.some(({ subject }) => command.includes(subject)))
+  )
   const list = commandItems(new Map(others), short, (command) => evidence.failures.has(command))
   const carried = carriedTo(evidence, "recent_actions")
   return (share) => {

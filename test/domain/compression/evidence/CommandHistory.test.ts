@@ -159,6 +159,13 @@ describe("commands", () => {
   })
 })
 
+it("of two edits of a file in one message, the second ends the failure of the first", () => {
+  const edit = (id: string) => call("Edit", { file_path: "a.ts", old_string: id, new_string: "x" }, id)
+  const answers = user(response("Edit", { error: "String to replace not found" }, "1"), response("Edit", {}, "2"))
+  const { failures } = runSync(gatherEvidence(entriesOf([model(edit("1"), edit("2")), answers])))
+  assert.deepStrictEqual([...failures.keys()], [])
+})
+
 it("of many edits the last sixty stay, and of a file how often it was read and changed", () => {
   const edits = Array.from({ length: 70 }, (_, n): Call => [
     "Edit",

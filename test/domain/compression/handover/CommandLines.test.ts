@@ -63,11 +63,14 @@ describe("the list of commands", () => {
   })
 
   it("says that the others succeeded only where one has no result beside it", () => {
-    const headings = [listed(["make a"], ["make a", 1]), listed(["make a"], ["make a", 1], ["make b", 0])].map(
-      (list) => list(1_000)[0]?.text.split("\n")[0]
-    )
+    const headings = [
+      listed(["make a"], ["make a", 1]),
+      listed(["make a"], ["make a", 1], ["make b", 0]),
+      listed([], ["rename 'a → b' x", 0])
+    ].map((list) => list(1_000)[0]?.text.split("\n")[0])
     assert.deepStrictEqual(headings, [
       "- commands, latest first:",
+      "- commands, latest first; they succeeded if no result stands beside:",
       "- commands, latest first; they succeeded if no result stands beside:"
     ])
   })

@@ -48,6 +48,20 @@ const fault = ({ snapshot, text: whole }: ReturnType<typeof extract>, budget: nu
   return undefined
 }
 
+it("leaves out the command that made a commit, and no other that has its subject in it", () => {
+  const [made, other] = ["git commit -am 'docs'", "npm run docs && npm publish"]
+  const { snapshot } = extract(
+    calls(
+      ["Bash", { command: made }, { output: "[main 1234567] docs" }],
+      ["Shell", { command: other }, { output: "ok" }]
+    )
+  )
+  const said = snapshot.recent_actions.map((item) => item.text).join("\n")
+  assert.include(said, "commit 1234567: docs")
+  assert.include(said, other)
+  assert.notInclude(said, made)
+})
+
 const session = (count: number): Array<Content> => [
   user(text("Build the parser in src/Parse.ts. Never touch src/legacy.")),
   ...Array.from({ length: count }, (_, n) => [
