@@ -4,6 +4,7 @@ import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
+import { beforeEvents } from "../../domain/serve/EventBuffer.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { ApiTokens } from "./ApiTokens.ts"
@@ -48,6 +49,10 @@ const tenantSemaphores = (permits: number) => {
     return semaphore
   }
 }
+
+/** The event of a turn that a client has read last. The id before all events tells of none. */
+const lastInTurn = ({ "last-event-id": id }: { readonly "last-event-id"?: string }): string | undefined =>
+  id === beforeEvents ? undefined : id
 
 /** Handles a request with the tenant of its token. */
 const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>
@@ -107,10 +112,10 @@ const sessions = HttpApiBuilder.group(
       send: ({ headers, params, payload }) =>
         watched((tenant) => {
           const { id, media, onDisconnect, text, ...options } = payload
-          return served.send(tenant, params.id, { id, media, onDisconnect, text, options }, headers["last-event-id"])
+          return served.send(tenant, params.id, { id, media, onDisconnect, text, options }, lastInTurn(headers))
         }),
       turn: ({ headers, params }) =>
-        watched((tenant) => served.turn(tenant, params.id, params.message, headers["last-event-id"])),
+        watched((tenant) => served.turn(tenant, params.id, params.message, lastInTurn(headers))),
       events: ({ headers, params }) => watched((tenant) => served.events(tenant, params.id, headers["last-event-id"])),
       answer: ({ params, payload }) => of((tenant) => served.answer(tenant, params.id, params.call, payload)),
       cancel: ({ params }) =>

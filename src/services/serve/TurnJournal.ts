@@ -32,7 +32,7 @@ export interface Journal {
    * they cannot be read.
    */
   readonly read: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
-  /** The id of the event after which a reader of the stored messages goes on; null when there is none. */
+  /** The id of the event after which a reader of the stored messages goes on; `beforeEvents` when there is none. */
   readonly last: (tenant: string, id: string) => Effect.Effect<string>
   /** Deletes the events of a deleted session, and the messages that the engine keeps for it. */
   readonly forget: (tenant: string, id: string) => Effect.Effect<void, Unavailable>

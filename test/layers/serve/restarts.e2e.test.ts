@@ -35,6 +35,32 @@ describe("a restart", () => {
     assert.deepStrictEqual([first, second], [["first"], ["first"]])
   })
 
+  for (const _tag of ["Files", "Sqlite"] as const) {
+    it.live(`a client that has no event of a turn gets it whole, without a reset: ${_tag}`, function* () {
+      const home = newHome()
+      const tags: Array<ReadonlyArray<string>> = []
+      for (const answers of [["first"], []]) {
+        yield* Effect.scoped(
+          Effect.gen(function* () {
+            const { ask } = yield* startServer({ home, store: { _tag }, answers })
+            const headers = { "last-event-id": "0" }
+            yield* Effect.promise(async () => {
+              await ask("POST", "/v1/sessions", { body: { id: "one" } })
+              const sent = await ask("POST", `${one}/messages`, { headers, body: { id: "m1", text: "Hello" } })
+              const again = await ask("GET", `${one}/messages/m1/events`, { headers })
+              for (const text of [await sent.text(), await again.text()]) {
+                tags.push(eventsOf(text).flatMap(({ event: { _tag } }) => (_tag === "Ping" ? [] : [_tag])))
+              }
+            })
+          })
+        )
+      }
+      const live = ["TurnStarted", "ModelInfo", "Content", "Finished", "TurnEnded"]
+      const later = _tag === "Files" ? ["Content", "TurnEnded"] : live
+      assert.deepStrictEqual(tags, [live, live, later, later])
+    })
+  }
+
   it.live("opens a session as soon as another server has closed it", function* () {
     const home = newHome()
     const send = ({ ask }: Effect.Success<ReturnType<typeof startServer>>) =>
