@@ -15,7 +15,8 @@ const decodeRows = Schema.decodeUnknownEffect(
     Schema.Struct({
       name: Schema.String,
       number: Schema.Finite,
-      event: fromJson(ServedEvent)
+      event: fromJson(ServedEvent),
+      at: Schema.optionalKey(Schema.Finite)
     })
   )
 )
@@ -44,12 +45,17 @@ const tables = (sql: SqlClient.SqlClient) => [
 
 const read = Effect.fnUntraced(function* (sql: SqlClient.SqlClient, tenant: string, id: string) {
   const rows = yield* Effect.flatMap(
-    sql`SELECT name, number, event FROM palimpsest_turn_events
+    sql`SELECT name, number, event, CAST(at AS DOUBLE PRECISION) AS at FROM palimpsest_turn_events
       WHERE tenant = ${tenant} AND session = ${id} ORDER BY number`,
     decodeRows
   )
   const { name } = rows.at(-1) ?? {}
-  return name === undefined ? undefined : { name, events: rows.map(({ event, number }) => ({ ...event, number })) }
+  if (name === undefined) return undefined
+  return {
+    name,
+    since: Math.min(...rows.map(({ at = 0 }) => at)),
+    events: rows.map(({ event, number }) => ({ ...event, number }))
+  }
 })
 
 const take = (sql: SqlClient.SqlClient, tenant: string, id: string, owner: string) =>

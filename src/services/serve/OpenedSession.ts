@@ -9,7 +9,7 @@ import {
 import type { CallQuestion } from "../../domain/session/CallQuestions.ts"
 import type { AssembledAgent } from "../runtime/Runtime.ts"
 import type { StreamEvent } from "./ServeApi.ts"
-import type { JournaledTurn } from "./TurnJournal.ts"
+import type { JournaledTurn, StoredTurn } from "./TurnJournal.ts"
 import type { TurnQuestions } from "./TurnQuestions.ts"
 
 /** An open session of this process, its running turn, and the streams of its events. */
@@ -75,7 +75,8 @@ export class OpenedSession {
   private isUrgent = Deferred.makeUnsafe<void>()
   /** Another process, or a later opening here, sends the events of this session now. */
   isLost = false
-  private readonly openedAt: number
+  /** The time of the oldest events here, in milliseconds since 1970. */
+  private readonly since: number
   /** The number of the first event in the journal. */
   private kept: number | undefined
   /** The calls of the running turn that clients know of and that have no response yet, and whether they run. */
@@ -91,14 +92,14 @@ export class OpenedSession {
     questions: TurnQuestions,
     name: string,
     openedAt: number,
-    journal?: { readonly save: Save; readonly last: JournaledTurn | undefined }
+    journal?: { readonly save: Save; readonly last: StoredTurn | undefined }
   ) {
     this.id = id
     this.agent = agent
     this.questions = questions
-    this.openedAt = openedAt
     this.save = journal?.save
     const { last } = journal ?? {}
+    this.since = last?.since ?? openedAt
     this.events = new EventBuffer(last?.name ?? name, last?.events)
     this.kept = last?.events[0]?.number
     for (const { event, message, number } of last?.events ?? []) {
@@ -276,8 +277,8 @@ export class OpenedSession {
   stream(lastId: string | undefined, now: number): Stream.Stream<StreamEvent> {
     const { start } = this
     if (lastId === undefined) return this.from(start)
-    // Of a session that has been open for longer, this may have events that the client has read.
-    const isAmbiguous = lastId === beforeEvents && now - this.openedAt >= eventLifetime
+    // Where events are older, the client may have read them: their ids are no longer kept.
+    const isAmbiguous = lastId === beforeEvents && now - this.since >= eventLifetime
     const after = isAmbiguous ? undefined : this.events.numberOf(lastId)
     return after === undefined ? Stream.concat(Stream.make(reset), this.from(start)) : this.from(after)
   }

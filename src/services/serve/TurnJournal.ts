@@ -10,13 +10,18 @@ export interface JournaledTurn {
   readonly events: ReadonlyArray<NumberedEvent>
 }
 
+/** A turn as the journal holds it. `since`: when the oldest of its events was stored, in milliseconds since 1970. */
+export interface StoredTurn extends JournaledTurn {
+  readonly since: number
+}
+
 /** Stores the events of each session's last turn, so that another process can continue the stream where it ended. */
 export interface Journal {
   /**
    * Makes `owner` the only writer, and returns the events of the last turn. Undefined when there are none, or when
    * they cannot be read.
    */
-  readonly take: (tenant: string, id: string, owner: string) => Effect.Effect<JournaledTurn | undefined>
+  readonly take: (tenant: string, id: string, owner: string) => Effect.Effect<StoredTurn | undefined>
   /**
    * Stores events, and with `first` deletes those before this number. Returns false when another owner is the writer
    * now.
