@@ -2,6 +2,7 @@ import { takeFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
 import { type Json, passOver } from "../JsonRecord.ts"
 import { isBareCommand } from "../PromptTitle.ts"
+import { type Marks, readMarks } from "../RecordMarks.ts"
 import {
   type CacheChange,
   addChange,
@@ -72,12 +73,13 @@ const isFromQueue = ({ last }: ScanState, content: unknown): boolean => {
 const scanMessage = (
   state: ScanState,
   record: Extract<ClaudeRecord, { readonly _tag: "Message" }>,
-  thread: string | undefined
+  thread: string | undefined,
+  marks: Marks
 ): void => {
   scanAnswer(state, record, thread)
   if (record.role !== "user" || thread !== undefined) return
   const { last } = state
-  const isPrompt = record.kind === "message" && addPrompt(state, record.content)
+  const isPrompt = record.kind === "message" && addPrompt(state, record.content, marks)
   const isBehind = last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid
   if (isPrompt && isBehind) addChange(state, "rewind")
 }
@@ -85,11 +87,12 @@ const scanMessage = (
 const scanBody = (
   state: ScanState,
   record: Exclude<ClaudeRecord, { readonly _tag: "Titled" }>,
-  thread: string | undefined
+  thread: string | undefined,
+  marks: Marks
 ): void => {
   switch (record._tag) {
     case "Message":
-      return scanMessage(state, record, thread)
+      return scanMessage(state, record, thread, marks)
     case "Compacted":
       return addChange(state, "compaction", thread)
     case "Attached": {
@@ -110,7 +113,7 @@ const scanBody = (
   }
 }
 
-const scan = (state: ScanState, record: ClaudeRecord): void => {
+const scan = (state: ScanState, record: ClaudeRecord, marks: Marks): void => {
   const { folder, session: id } = record
   noteTime(state, record.at)
   if (record._tag === "Titled") return describe(state, { folder, title: record.title })
@@ -120,9 +123,9 @@ const scan = (state: ScanState, record: ClaudeRecord): void => {
     noteValue(state, "version", record.version, "version")
     noteValue(state, "cwd", folder, "folder")
   }
-  scanBody(state, record, thread)
+  scanBody(state, record, thread, marks)
   if (record.uuid !== undefined && thread === undefined) state.last.uuid = record.uuid
 }
 
 /** Adds a record of Claude Code to a scan. */
-export const scanClaude = (state: ScanState, record: Json): void => scan(state, decodeClaude(record))
+export const scanClaude = (state: ScanState, record: Json): void => scan(state, decodeClaude(record), readMarks(record))

@@ -5,7 +5,7 @@ import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { isJson, textAt } from "../JsonRecord.ts"
 import { isBareCommand, promptTitle } from "../PromptTitle.ts"
-import { markedAuthor, type Marks } from "../RecordMarks.ts"
+import { isClosed, markedAuthor, type Marks } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
 
 /** What lists and accounts need of a session, gathered record by record. */
@@ -98,6 +98,8 @@ export const noteTime = ({ facts }: ScanState, at: number | undefined): void => 
 
 /** Notes a message in the user's role, by the marks of its record. Returns whether it is a prompt. */
 export const addPrompt = ({ facts }: ScanState, content: unknown, marks: Marks = {}): boolean => {
+  // It was counted where it stood first.
+  if (isClosed(marks)) return false
   const parts = partsOf(content)
   // A message that this program wrote can name another author in a note before it.
   const noted = splitAuthorNote(parts.map((part) => ({ part, source: undefined })))

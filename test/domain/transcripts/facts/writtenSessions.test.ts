@@ -8,7 +8,7 @@ import { scanRecord } from "../../../../src/domain/transcripts/facts/SessionScan
 import { writeGemini, writeGeminiDocument } from "../../../../src/domain/transcripts/gemini/GeminiWriter.ts"
 import { writeOpencode } from "../../../../src/domain/transcripts/opencode/OpencodeWriter.ts"
 import { writePi } from "../../../../src/domain/transcripts/pi/PiWriter.ts"
-import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
+import { draftsOf, type Step, type Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
 
 /** The facts of a session that this program wrote for an agent are those of the conversation: only the user asks. */
 
@@ -49,4 +49,18 @@ it.each([
   const state = newScan()
   for (const record of recordsIn(runSync(write(transcript)).lines)) scanRecord(state, agent, record)
   assert.deepStrictEqual([state.facts.prompts, state.facts.title], [2, "Fix the login"])
+})
+
+it.each([
+  ["claude", writeClaude],
+  ["codex", writeCodex],
+  ["gemini", writeGemini],
+  ["pi", writePi]
+] as const)("a prompt that a compaction kept is counted once for %s", (agent, write) => {
+  const inserted = draftsOf(says("The login is fixed.", "summary"))
+  const kept: Step = { _tag: "Compaction", insert: inserted, keptFrom: 5, trigger: "manual", tokensBefore: 9 }
+  const steps = [...transcript.steps, kept, says("And the docs")]
+  const state = newScan()
+  for (const record of recordsIn(runSync(write({ ...transcript, steps })).lines)) scanRecord(state, agent, record)
+  assert.strictEqual(state.facts.prompts, 3)
 })
