@@ -17,6 +17,7 @@ import {
 import { viewSizes } from "../evaluation/Compactions.ts"
 import { answersIn, recordedCost, summaryRequests, usageOf } from "../evaluation/RecordedUse.ts"
 import { tokenLimit } from "../model/ModelLimits.ts"
+import { withoutChanges } from "../prompt/EnvironmentChange.ts"
 import type { Session, SessionEvent } from "../session/Session.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { Cost, type ModelPrice, pricesWith } from "../tokens/Prices.ts"
@@ -186,14 +187,18 @@ const kindOf = (part: Entry["content"]["parts"][number]): ShownPart["kind"] => {
   return part.text === undefined ? "other" : "text"
 }
 
-/** The last messages of a session, at most `maxMessages`, each part cut to `chars` characters. Environment messages are left out. */
+/** Whether a message tells the model of its environment, with folders of this machine. */
+const isEnvironment = ({ author, content }: Entry): boolean =>
+  author === "environment" || (author === "program" && withoutChanges(plainText(content)) !== undefined)
+
+/** The last messages of a session, at most `maxMessages`, each part cut to `chars` characters. What tells of the environment is left out. */
 export const shownMessages = (
   { conversation }: Session,
   maxMessages: number,
   chars: number
 ): ReadonlyArray<ShownMessage> => {
   const visible = new Set(view(conversation).map(({ entry }) => entry.id))
-  const all = inOrder(conversation).filter(({ author }) => author !== "environment")
+  const all = inOrder(conversation).filter((entry) => !isEnvironment(entry))
   return all.slice(Math.max(0, all.length - maxMessages)).map((entry) => ({
     id: entry.id,
     role: entry.content.role,
