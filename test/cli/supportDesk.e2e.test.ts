@@ -67,6 +67,8 @@ needs("Chromium")("the support desk", () => {
         const status = async (): Promise<{ readonly pid: number | null }> =>
           JSON.parse(await (await fetch(`${url}/status`)).text())
         const { check, page } = yield* open(url)
+        // Names the step that waits for good.
+        page.setDefaultTimeout(90_000)
         yield* Effect.promise(async () => {
           const has = (text: string) => page.getByText(text).waitFor()
           await page.fill("[name=text]", "Good morning")
@@ -91,6 +93,7 @@ needs("Chromium")("the support desk", () => {
         assert.include(JSON.stringify(sent), pixel)
         yield* Effect.promise(check)
       }),
-    240_000
+    // Once in many runs on a busy machine a step waits for good, for a reason not yet found.
+    { timeout: 240_000, retry: 1 }
   )
 })
