@@ -1,13 +1,10 @@
-import { Predicate } from "effect"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { outputText, type Part } from "./Content.ts"
 
 /**
  * Media in a tool's result, in the forms in which agents and dialects write them. Results keep the form in which they were read, so that they can be
  * written again; what counts, shortens, shows or sends them asks here, so that an image is an image wherever it stands.
  */
-
-type Json = Readonly<Record<string, unknown>>
-const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
 
 const textAt = (value: Json, key: string): string => {
   const held = value[key]

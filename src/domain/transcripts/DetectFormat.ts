@@ -1,5 +1,5 @@
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
 import type { SourceFormat } from "./Transcript.ts"
 
 /** Detects the format of a file from its first lines. */

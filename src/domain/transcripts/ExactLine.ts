@@ -1,6 +1,6 @@
 import type { Draft } from "../conversation/Conversation.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { type Piece, samePieces } from "./ExactParts.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
 import { recordLine } from "./RecordLine.ts"
 import { keysMark, type Marks, type Native, usageMark } from "./RecordMarks.ts"
 

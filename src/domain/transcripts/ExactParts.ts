@@ -1,8 +1,8 @@
 import { type Content, needsSource, type Part, payload } from "../content/Content.ts"
 import type { Author, Draft } from "../conversation/Conversation.ts"
+import { isJson } from "../text/JsonObject.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import { isJson } from "./JsonRecord.ts"
 
 /**
  * Parts in the wire form of the Gemini API, which readers build from records of other agents. Each keeps its exact JSON text

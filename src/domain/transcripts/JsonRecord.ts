@@ -1,28 +1,10 @@
+import type { Json } from "../text/JsonObject.ts"
 import { isTime } from "../text/Time.ts"
-
-/** An object as `JSON.parse` gives it. */
-export type Json = { readonly [key: string]: unknown }
-
-/** Whether a value is an object and not a list or null. */
-export const isJson = (value: unknown): value is Json =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
 
 /** Returns the text under a key; undefined when there is none or the value is not a text. */
 export const textAt = (record: Json, key: string): string | undefined => {
   const value = record[key]
   return typeof value === "string" ? value : undefined
-}
-
-/** Returns the object under a key; an empty one for any other value. */
-export const jsonAt = (record: Json, key: string): Json => {
-  const value = record[key]
-  return isJson(value) ? value : {}
-}
-
-/** Returns the objects of the list under a key; none for any other value. */
-export const jsonsAt = (record: Json, key: string): ReadonlyArray<Json> => {
-  const value = record[key]
-  return Array.isArray(value) ? value.filter(isJson) : []
 }
 
 /** Returns a time in milliseconds since 1970; undefined for what is none, or no time of a date. */

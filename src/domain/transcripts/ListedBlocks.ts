@@ -1,7 +1,8 @@
 import type { Part } from "../content/Content.ts"
 import { messageMedia } from "../content/MediaBlocks.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { callPiece, type Locate, type Piece, textPiece, thoughtPiece } from "./ExactParts.ts"
-import { isJson, type Json, textAt } from "./JsonRecord.ts"
+import { textAt } from "./JsonRecord.ts"
 import { isProblem, type Problem, recordProblem } from "./Problem.ts"
 import type { Skipped } from "./Skipped.ts"
 

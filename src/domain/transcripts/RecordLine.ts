@@ -1,9 +1,9 @@
 import { isPart, payload } from "../content/Content.ts"
 import { decode, encode } from "../text/Bytes.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { arraySlices, sliceAt, type SourceText } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import { type Piece, wirePiece } from "./ExactParts.ts"
-import { type Json, isJson } from "./JsonRecord.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
 
 /**

@@ -1,8 +1,8 @@
 import { Schema } from "effect"
 import { Author, type Draft } from "../conversation/Conversation.ts"
+import type { Json } from "../text/JsonObject.ts"
 import { Usage } from "../tokens/Tokens.ts"
 import type { Piece } from "./ExactParts.ts"
-import type { Json } from "./JsonRecord.ts"
 import { marksOf } from "./RecordLine.ts"
 import type { Step } from "./Transcript.ts"
 

@@ -1,8 +1,9 @@
 import { escape } from "effect/RegExp"
+import { isJson } from "../text/JsonObject.ts"
 import { lineEnd } from "../text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../text/Pattern.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { isJson, textAt } from "./JsonRecord.ts"
+import { textAt } from "./JsonRecord.ts"
 
 /** Searches the texts of a session's records for words or for a pattern. */
 

@@ -1,7 +1,7 @@
 import { Schema } from "effect"
 import type { Draft } from "../conversation/Conversation.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { isJson, type Json } from "./JsonRecord.ts"
 import { type Problem, recordProblem } from "./Problem.ts"
 
 /** A format in which a conversation can be read and written. */

@@ -1,7 +1,7 @@
 import type { Part } from "../content/Content.ts"
+import type { Json } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import type { Json } from "./MessageCodec.ts"
 
 /**
  * What the answers of a dialect are: lists of blocks (content blocks, items, parts), in one body or as they grow from events. The readers of the

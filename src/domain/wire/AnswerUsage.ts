@@ -1,7 +1,7 @@
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { valueEnd } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
-import { isJson, type Json } from "./MessageCodec.ts"
 
 /** The tokens of an answer, as counted by the provider. */
 

@@ -1,9 +1,9 @@
 import { Result } from "effect"
 import type { Part } from "../content/Content.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import type { Growth, ReadableForm, WireCall } from "./AnswerForm.ts"
 import { type ModelChunk, type AnswerReader, faulty, outputLimit, type Reading, unknownEvent } from "./AnswerReader.ts"
 import { counted } from "./AnswerUsage.ts"
-import { isJson, type Json } from "./MessageCodec.ts"
 import { carriedState } from "./ModelState.ts"
 
 /** Reads the answers of a dialect that is not the Gemini API's: the blocks that events complete become parts. */

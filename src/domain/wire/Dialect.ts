@@ -1,5 +1,6 @@
+import { isJson, type Json } from "../text/JsonObject.ts"
 import type { AnswerForm } from "./AnswerForm.ts"
-import { isJson, type Json, type MessageCodec } from "./MessageCodec.ts"
+import { type MessageCodec } from "./MessageCodec.ts"
 import type { AnswerRelay } from "./RelayedAnswer.ts"
 import type { ToolDeclaration } from "./ToolDeclarations.ts"
 

@@ -1,8 +1,9 @@
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { objectSpans } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { VisibleBlock } from "./AnswerForm.ts"
 import type { TurnForm, WireDialect } from "./Dialect.ts"
-import { isJson, type Json, textAt } from "./MessageCodec.ts"
+import { textAt } from "./MessageCodec.ts"
 
 /**
  * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in

@@ -1,6 +1,6 @@
-import { Predicate } from "effect"
 import { type Content, type Part, plainText } from "../content/Content.ts"
 import { blockMedia, responseText } from "../content/MediaBlocks.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
@@ -35,27 +35,10 @@ export interface MessageCodec {
 /** A part of a message that is read, and its place. */
 export type ReadPart = readonly [part: Part, slot: PartSlot | undefined]
 
-/** Any object of JSON. */
-export type Json = Readonly<Record<string, unknown>>
-/** Whether a value is an object of JSON. */
-export const isJson = (value: unknown): value is Json => Predicate.isObject(value) && !Array.isArray(value)
-
 /** A text at a key, or an empty one. */
 export const textAt = (value: Json, key: string): string => {
   const held = value[key]
   return typeof held === "string" ? held : ""
-}
-
-/** An object at a key, or an empty one. */
-export const jsonAt = (value: Json, key: string): Json => {
-  const held = value[key]
-  return isJson(held) ? held : {}
-}
-
-/** The objects of a list at a key. */
-export const jsonsAt = (value: Json, key: string): ReadonlyArray<Json> => {
-  const held = value[key]
-  return Array.isArray(held) ? held.filter(isJson) : []
 }
 
 /** Returns the text that represents a part: the output of a result. */

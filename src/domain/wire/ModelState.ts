@@ -1,8 +1,8 @@
 import { Result } from "effect"
 import type { Content, Part } from "../content/Content.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { parseJson } from "../text/JsonText.ts"
 import type { Dialect } from "./Dialect.ts"
-import { isJson, type Json } from "./MessageCodec.ts"
 
 /**
  * State that a model added to its answer and expects back: thinking, signatures, fields of its server, what its server compacted. It is carried in the

@@ -1,7 +1,8 @@
 import type { Part } from "../content/Content.ts"
+import type { Json } from "../text/JsonObject.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { numberAt } from "./AnswerUsage.ts"
-import { type Json, opaque, textAt } from "./MessageCodec.ts"
+import { opaque, textAt } from "./MessageCodec.ts"
 
 /** What messages and answers have in common in the two dialects of OpenAI. */
 

@@ -1,8 +1,8 @@
 import type { Part } from "../content/Content.ts"
+import type { Json } from "../text/JsonObject.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
 import type { ValueAt } from "./Dialect.ts"
 import type { DialogueRequest } from "./Dialogue.ts"
-import type { Json } from "./MessageCodec.ts"
 import { isClosed } from "./ResponseSchema.ts"
 import type { ToolDeclaration, ToolNames } from "./ToolDeclarations.ts"
 

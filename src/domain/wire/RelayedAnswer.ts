@@ -1,8 +1,8 @@
 import type { Part } from "../content/Content.ts"
+import { isJson, type Json, jsonAt } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { AnswerForm, GrowingAnswer, Growth, VisibleBlock, WireCall } from "./AnswerForm.ts"
 import { addedCounts } from "./AnswerUsage.ts"
-import { isJson, type Json, jsonAt } from "./MessageCodec.ts"
 import { isEndMark, type SseEvent, SseSplitter, sseText } from "./SseEvents.ts"
 
 /**

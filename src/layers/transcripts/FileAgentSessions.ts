@@ -4,6 +4,7 @@ import { closeSync, fstatSync, openSync, readdirSync, readFileSync, readSync, st
 import { homedir } from "node:os"
 import path from "node:path"
 import { decode, joinBytes } from "../../domain/text/Bytes.ts"
+import { isJson } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import {
   AgentName,
@@ -12,7 +13,6 @@ import {
   type SessionRoot,
   sessionRoots
 } from "../../domain/transcripts/AgentFolders.ts"
-import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { Environment } from "../../services/platform/Environment.ts"
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import {

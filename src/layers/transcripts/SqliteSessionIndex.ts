@@ -4,6 +4,7 @@ import { chmodSync, closeSync, openSync, readSync, rmSync } from "node:fs"
 import path from "node:path"
 import type { DatabaseSync, StatementSync } from "node:sqlite"
 import { errorText } from "../../domain/text/ErrorText.ts"
+import { isJson } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import {
   newScan,
@@ -12,7 +13,6 @@ import {
   type SessionFacts
 } from "../../domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
-import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { searchedTexts } from "../../domain/transcripts/SessionSearch.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
 import { hashSync } from "../../services/session/Sha256.ts"

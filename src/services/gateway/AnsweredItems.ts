@@ -1,7 +1,8 @@
 import { Effect } from "effect"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
+import { isJson } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { isJson, textAt } from "../../domain/wire/MessageCodec.ts"
+import { textAt } from "../../domain/wire/MessageCodec.ts"
 import { referenceMark, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 

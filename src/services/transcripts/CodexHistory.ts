@@ -1,8 +1,8 @@
 import { Effect, FileSystem, Path, type PlatformError, Stream } from "effect"
 import { decode, joinBytes } from "../../domain/text/Bytes.ts"
+import { isJson } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { decodeCodex, type HistoryBase } from "../../domain/transcripts/codex/Record.ts"
-import { isJson } from "../../domain/transcripts/JsonRecord.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 
 /**

@@ -1,5 +1,6 @@
+import { type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { type Piece, textPiece } from "../ExactParts.ts"
-import { type Json, jsonAt, jsonsAt, textAt } from "../JsonRecord.ts"
+import { textAt } from "../JsonRecord.ts"
 
 /** What Claude Code shows to the model beside a message, which it records as attachments. */
 

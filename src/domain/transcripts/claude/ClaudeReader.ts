@@ -1,7 +1,7 @@
 import type { Draft } from "../../conversation/Conversation.ts"
+import type { Json } from "../../text/JsonObject.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { draftOf, isOpenAnswer, locate, under } from "../ExactParts.ts"
-import type { Json } from "../JsonRecord.ts"
 import { isProblem, type Problem } from "../Problem.ts"
 import { isClosed, readMarks, Steps } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"

@@ -13,6 +13,7 @@ import { blockMedia } from "../../content/MediaBlocks.ts"
 import type { PartPlace } from "../../conversation/CallPairs.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   type Cut,
   isRow,
@@ -28,7 +29,6 @@ import {
 } from "../CompactionLayout.ts"
 import { exactLine } from "../ExactLine.ts"
 import { piecesOf } from "../ExactParts.ts"
-import { type Json, isJson } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"

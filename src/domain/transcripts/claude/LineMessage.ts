@@ -1,4 +1,5 @@
 import type { Author } from "../../conversation/Conversation.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
@@ -13,7 +14,7 @@ import {
   thoughtPiece,
   under
 } from "../ExactParts.ts"
-import { isJson, type Json, passOver, textAt } from "../JsonRecord.ts"
+import { passOver, textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"

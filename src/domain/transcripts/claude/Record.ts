@@ -1,6 +1,7 @@
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { usageOf } from "../../wire/AnswerUsage.ts"
 import { usage as anthropicUsage } from "../../wire/anthropic/Answer.ts"
-import { isJson, type Json, jsonAt, jsonsAt, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { withCost } from "../RecordUsage.ts"
 import { clearedResult } from "../Transcript.ts"
 import { shownAttachments } from "./Attachments.ts"

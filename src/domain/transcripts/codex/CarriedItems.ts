@@ -1,6 +1,7 @@
 import { type Content, isPart } from "../../content/Content.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import type { Piece } from "../ExactParts.ts"
-import { isJson, type Json, natural, textAt } from "../JsonRecord.ts"
+import { natural, textAt } from "../JsonRecord.ts"
 import { type Problem, recordProblem } from "../Problem.ts"
 import { exactPieces, marksOf } from "../RecordLine.ts"
 import { markedAuthor, type Marks, readMarks } from "../RecordMarks.ts"

@@ -1,6 +1,7 @@
 import { absurd } from "effect"
 import type { Content } from "../../content/Content.ts"
 import type { Author, Draft } from "../../conversation/Conversation.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import {
@@ -13,7 +14,7 @@ import {
   textPiece,
   under
 } from "../ExactParts.ts"
-import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { marksOf } from "../RecordLine.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"

@@ -1,8 +1,8 @@
 import type { Content } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { OpenAnswer, Piece } from "../ExactParts.ts"
-import { isJson, type Json } from "../JsonRecord.ts"
 
 /** The message that a response item of Codex makes. */
 

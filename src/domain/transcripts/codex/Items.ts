@@ -1,4 +1,5 @@
 import { exitCode } from "../../actions/ToolResults.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import { type SourceText, sliceAt, spelledSurrogate } from "../../text/JsonSource.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
@@ -13,7 +14,7 @@ import {
   type OpenAnswer,
   under
 } from "../ExactParts.ts"
-import { isJson, type Json, textAt } from "../JsonRecord.ts"
+import { textAt } from "../JsonRecord.ts"
 import { readBlocks } from "../ListedBlocks.ts"
 import { isProblem, type Problem, recordProblem } from "../Problem.ts"
 import type { Skipped } from "../Skipped.ts"

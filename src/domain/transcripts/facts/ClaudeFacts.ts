@@ -1,6 +1,7 @@
+import type { Json } from "../../text/JsonObject.ts"
 import { takeFrom } from "../claude/Queue.ts"
 import { type ClaudeRecord, decodeClaude } from "../claude/Record.ts"
-import { type Json, passOver } from "../JsonRecord.ts"
+import { passOver } from "../JsonRecord.ts"
 import { isBareCommand } from "../PromptTitle.ts"
 import { type Marks, readMarks } from "../RecordMarks.ts"
 import {

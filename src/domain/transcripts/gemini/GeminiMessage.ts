@@ -1,5 +1,6 @@
 import { isCall, isPart, isResponse, isText, isThought, type Part, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import {
   answerPiece,
@@ -12,7 +13,7 @@ import {
   under,
   wirePiece
 } from "../ExactParts.ts"
-import { isJson, type Json, textAt, timeAt } from "../JsonRecord.ts"
+import { textAt, timeAt } from "../JsonRecord.ts"
 import { isProblem, type Problem, problemUnder, recordProblem } from "../Problem.ts"
 import { exactPieces } from "../RecordLine.ts"
 import { markedAuthor, readMarks } from "../RecordMarks.ts"

@@ -1,5 +1,6 @@
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { natural, kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 
 /**

@@ -1,8 +1,9 @@
 import { messageMedia } from "../../content/MediaBlocks.ts"
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { answerPiece, callPiece, type Piece, textPiece, thoughtPiece } from "../ExactParts.ts"
-import { instant, isJson, type Json, jsonAt, jsonsAt, natural, textAt } from "../JsonRecord.ts"
+import { instant, natural, textAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 import { usageOf as recordedUsage, withCost } from "../RecordUsage.ts"
 

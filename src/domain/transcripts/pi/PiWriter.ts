@@ -11,6 +11,7 @@ import {
 import { messageMedia } from "../../content/MediaBlocks.ts"
 import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote } from "../../conversation/Projection.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   type Cut,
   isRow,
@@ -26,7 +27,6 @@ import {
 } from "../CompactionLayout.ts"
 import { exactLine, type LineContent } from "../ExactLine.ts"
 import { type Piece, piecesOf } from "../ExactParts.ts"
-import { type Json, isJson } from "../JsonRecord.ts"
 import { listedBlocks } from "../ListedBlocks.ts"
 import { recordLine } from "../RecordLine.ts"
 import type { Marks } from "../RecordMarks.ts"

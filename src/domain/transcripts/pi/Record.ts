@@ -1,5 +1,6 @@
+import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import { isJson, type Json, jsonAt, kindAt, textAt, timeAt } from "../JsonRecord.ts"
+import { kindAt, textAt, timeAt } from "../JsonRecord.ts"
 import { broken } from "../Problem.ts"
 import { usageOf, withCost } from "../RecordUsage.ts"
 

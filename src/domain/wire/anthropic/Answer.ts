@@ -1,11 +1,12 @@
 import type { Part } from "../../content/Content.ts"
+import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { GrowingAnswer, Growth, ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
 import { blockReader } from "../BlockReader.ts"
-import { isJson, type Json, jsonAt, textAt } from "../MessageCodec.ts"
+import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 
 /** Answers of Anthropic's Messages API: content blocks, whatever their kind, finish reasons and counts. */

@@ -1,9 +1,8 @@
 import type { Part } from "../../content/Content.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   contentParts,
   groupOf,
-  isJson,
-  type Json,
   type MessageCodec,
   opaque,
   type PartSlot,

@@ -1,5 +1,5 @@
 import type { Part } from "../../content/Content.ts"
-import { type Json, jsonAt } from "../MessageCodec.ts"
+import { type Json, jsonAt } from "../../text/JsonObject.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"

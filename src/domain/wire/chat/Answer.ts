@@ -1,8 +1,9 @@
 import type { Part } from "../../content/Content.ts"
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
+import { textAt } from "../MessageCodec.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */

@@ -1,10 +1,9 @@
 import type { Part } from "../../content/Content.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import {
   argumentsIn,
   contentParts,
   groupOf,
-  isJson,
-  type Json,
   type MessageCodec,
   type MessageGroup,
   opaque,

@@ -1,5 +1,6 @@
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
-import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
+import { textAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, firstChoice, messageOf, textBlock, withFields } from "./Answer.ts"

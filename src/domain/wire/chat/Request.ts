@@ -1,7 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, noWords } from "../Dialogue.ts"
-import { isJson, type Json } from "../MessageCodec.ts"
 import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 

@@ -1,7 +1,8 @@
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { AnswerForm, GrowingAnswer, Growth } from "../AnswerForm.ts"
 import { numberAt } from "../AnswerUsage.ts"
-import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
+import { textAt } from "../MessageCodec.ts"
 
 /** Answers of the Gemini API, whole or a piece of a stream: parts, finish reasons and counts. */
 

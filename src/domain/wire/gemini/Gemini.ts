@@ -1,5 +1,5 @@
+import { isJson } from "../../text/JsonObject.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { isJson } from "../MessageCodec.ts"
 import { answerForm } from "./Answer.ts"
 import { geminiCodec } from "./Messages.ts"
 import { geminiRelay } from "./RelayedAnswer.ts"

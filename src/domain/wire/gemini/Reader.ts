@@ -1,5 +1,6 @@
 import { Result } from "effect"
 import { isPart, type Part } from "../../content/Content.ts"
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
   type AnswerReader,
@@ -11,7 +12,7 @@ import {
   unknownEvent
 } from "../AnswerReader.ts"
 import { counted } from "../AnswerUsage.ts"
-import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
+import { textAt } from "../MessageCodec.ts"
 import { carriedState, type Target } from "../ModelState.ts"
 import { candidateOf, growthOf, usage } from "./Answer.ts"
 

@@ -1,5 +1,4 @@
-import type { Json } from "../MessageCodec.ts"
-import { jsonAt } from "../MessageCodec.ts"
+import { type Json, jsonAt } from "../../text/JsonObject.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, candidateOf, isEmptyText, partsOf } from "./Answer.ts"

@@ -1,7 +1,8 @@
+import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { isJson, type Json, jsonAt, jsonsAt, textAt } from "../MessageCodec.ts"
+import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 

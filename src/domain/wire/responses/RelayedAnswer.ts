@@ -1,6 +1,6 @@
 import type { Part } from "../../content/Content.ts"
+import { type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
-import { type Json, jsonAt, jsonsAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm } from "./Answer.ts"

@@ -1,7 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
+import type { Json } from "../../text/JsonObject.ts"
 import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, type ToolResult } from "../Dialogue.ts"
-import type { Json } from "../MessageCodec.ts"
 import {
   argumentsOf,
   choice,

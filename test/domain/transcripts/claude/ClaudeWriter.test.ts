@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
-import { isJson, type Json } from "../../../../src/domain/transcripts/JsonRecord.ts"
+import { isJson, type Json } from "../../../../src/domain/text/JsonObject.ts"
 import type { Step } from "../../../../src/domain/transcripts/Transcript.ts"
 import { runsOf } from "../../../support/runs.ts"
 import {

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import type { Author } from "../../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../../src/domain/conversation/Projection.ts"
-import { isJson } from "../../../../src/domain/transcripts/JsonRecord.ts"
+import { isJson } from "../../../../src/domain/text/JsonObject.ts"
 import {
   cut,
   draftsIn,

@@ -1,8 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import type { Draft } from "../../../../src/domain/conversation/Conversation.ts"
+import { isJson, type Json } from "../../../../src/domain/text/JsonObject.ts"
 import { runtimeMark } from "../../../../src/domain/text/RuntimeMark.ts"
-import { isJson, type Json } from "../../../../src/domain/transcripts/JsonRecord.ts"
 import type { Step, Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
 import { runsOf } from "../../../support/runs.ts"
 import {
