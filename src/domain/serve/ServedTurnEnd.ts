@@ -6,8 +6,8 @@ import { TurnStatus } from "./EventBuffer.ts"
 export const ServedTurnEnd = Schema.Struct({ status: TurnStatus, error: Schema.NullOr(Schema.String) })
 export type ServedTurnEnd = typeof ServedTurnEnd.Type
 
-/** Returns how a turn ended, from its events. */
-export const turnStatus = (before: ServedTurnEnd, event: ChatEvent): ServedTurnEnd => {
+/** The end of a turn after one more of its events. */
+export const endAfter = (before: ServedTurnEnd, event: ChatEvent): ServedTurnEnd => {
   switch (event._tag) {
     case "UserCancelled":
       return { status: "cancelled", error: null }

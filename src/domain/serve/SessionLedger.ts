@@ -17,7 +17,7 @@ import {
 import { viewSizes } from "../evaluation/Compactions.ts"
 import { answersIn, recordedCost, summaryRequests, usageOf } from "../evaluation/RecordedUse.ts"
 import { tokenLimit } from "../model/ModelLimits.ts"
-import { withoutChanges } from "../prompt/EnvironmentChange.ts"
+import { isEnvironmentChange } from "../prompt/EnvironmentChange.ts"
 import type { Session, SessionEvent } from "../session/Session.ts"
 import { firstUnits } from "../text/Bytes.ts"
 import { Cost, type ModelPrice, pricesWith } from "../tokens/Prices.ts"
@@ -189,7 +189,7 @@ const kindOf = (part: Entry["content"]["parts"][number]): ShownPart["kind"] => {
 
 /** Whether a message tells the model of its environment, with folders of this machine. */
 const isEnvironment = ({ author, content }: Entry): boolean =>
-  author === "environment" || (author === "program" && withoutChanges(plainText(content)) !== undefined)
+  author === "environment" || (author === "program" && isEnvironmentChange(plainText(content)))
 
 /** The last messages of a session, at most `maxMessages`, each part cut to `chars` characters. What tells of the environment is left out. */
 export const shownMessages = (

@@ -84,8 +84,9 @@ export const deepestView = Effect.fnUntraced(function* (
 ) {
   const { views } = yield* namesOf(memory, owner)
   if (views.size === 0) return undefined
-  for (const [at, name] of [...names.entries()].reverse()) {
-    if (!views.has(name)) continue
+  for (let at = names.length - 1; at > 0; at -= 1) {
+    const name = names[at]
+    if (name === undefined || !views.has(name)) continue
     const view = yield* viewOf(memory, owner, name)
     if (view !== undefined && view.messages === at) return view
   }

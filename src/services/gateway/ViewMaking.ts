@@ -38,9 +38,9 @@ export const makeView = Effect.fn("ViewMaking.makeView")(function* (
   const start = base.messages.length
   let end = Math.max(start, changedEnd(whole, patch))
   while (end < whole.messages.length && (rest[end - start - 1]?.isEnd !== true || isWithinGroup(whole, end))) end += 1
-  const messages = rest[end - start - 1]?.upTo ?? -1
-  const name = names[messages]
-  if (name === undefined) return undefined
+  const messages = rest[end - start - 1]?.upTo
+  const name = messages === undefined ? undefined : names[messages]
+  if (messages === undefined || name === undefined) return undefined
   // What comes after it stays the client's own.
   const cut = yield* withMessages(base, rest.slice(0, end - start))
   const log = withPatch(cut, patch, dropped)

@@ -273,7 +273,7 @@ export class OpenedSession {
     )
   }
 
-  /** Streams the session's events. Without an id, the stream begins at the running turn, or now (milliseconds since 1970). */
+  /** Streams the session's events. Without an id, from the running turn on. `now`: milliseconds since 1970. */
   stream(lastId: string | undefined, now: number): Stream.Stream<StreamEvent> {
     const { start } = this
     if (lastId === undefined) return this.from(start)

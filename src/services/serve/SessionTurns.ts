@@ -2,7 +2,7 @@ import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream 
 import type { Part } from "../../domain/content/Content.ts"
 import { filePart } from "../../domain/serve/MessageFiles.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
-import { type ServedTurnEnd, turnStatus } from "../../domain/serve/ServedTurnEnd.ts"
+import { endAfter, type ServedTurnEnd } from "../../domain/serve/ServedTurnEnd.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
 import { reconfigure } from "../chat/Chat.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
@@ -49,7 +49,7 @@ const runTurn = Effect.fnUntraced(function* (
   const work = Stream.unwrap(Effect.as(configured, agent.send(parts, options))).pipe(
     Stream.provideService(CompressionSteps, stepsOf(tenant, session.id)),
     Stream.runForEach((event) => {
-      end = turnStatus(end, event)
+      end = endAfter(end, event)
       for (const next of resumed.next(event)) session.publish({ message: turn.message, event: next })
       return Effect.void
     })

@@ -2,7 +2,7 @@ import { Cache, Clock, Duration, Effect, Exit, Option, Schedule } from "effect"
 import { text } from "../../domain/content/Content.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { Entry } from "../../domain/conversation/Conversation.ts"
-import { withoutChanges } from "../../domain/prompt/EnvironmentChange.ts"
+import { changeHeading, isEnvironmentChange } from "../../domain/prompt/EnvironmentChange.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
@@ -357,8 +357,9 @@ export const storing = (
 /** A message of the program without what it says of the folders of this machine. */
 const withoutFolder = (entry: Entry): Entry => {
   const [first, ...rest] = entry.content.parts
-  const plain = entry.author === "program" ? withoutChanges(first?.text ?? "") : undefined
-  return plain === undefined ? entry : { ...entry, content: { ...entry.content, parts: [text(plain), ...rest] } }
+  return entry.author === "program" && isEnvironmentChange(first?.text ?? "")
+    ? { ...entry, content: { ...entry.content, parts: [text(changeHeading), ...rest] } }
+    : entry
 }
 
 /** What clients get of an event: not in which folders of this machine its agent works. */

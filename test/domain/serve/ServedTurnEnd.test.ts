@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
-import { type ServedTurnEnd, turnStatus } from "../../../src/domain/serve/ServedTurnEnd.ts"
+import { endAfter, type ServedTurnEnd } from "../../../src/domain/serve/ServedTurnEnd.ts"
 
 const before: ServedTurnEnd = { status: "answered", error: "earlier" }
 const failed: ServedTurnEnd = { status: "failed", error: "why" }
@@ -11,13 +11,13 @@ it.each<readonly [event: ChatEvent, end: ServedTurnEnd]>([
   [{ _tag: "HookStopped", message: "why", refused: false }, before],
   [{ _tag: "Content", text: "words" }, before]
 ] as ReadonlyArray<readonly [ChatEvent, ServedTurnEnd]>)("after %o a turn ends as %o", (event, end) => {
-  assert.deepStrictEqual(turnStatus(before, event), end)
+  assert.deepStrictEqual(endAfter(before, event), end)
 })
 
 it.each(["Error", "InvalidStream", "ContextWindowWillOverflow"] as const)("after %s a turn has failed", (_tag) => {
-  assert.deepStrictEqual(turnStatus(before, { _tag, message: "why" } as ChatEvent), failed)
+  assert.deepStrictEqual(endAfter(before, { _tag, message: "why" } as ChatEvent), failed)
 })
 
 it("a turn that is finished is answered, whatever came before", () => {
-  assert.deepStrictEqual(turnStatus(failed, { _tag: "Finished" } as ChatEvent), { status: "answered", error: null })
+  assert.deepStrictEqual(endAfter(failed, { _tag: "Finished" } as ChatEvent), { status: "answered", error: null })
 })
