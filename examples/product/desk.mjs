@@ -59,6 +59,7 @@ const ask = async (method, place, body, headers = {}) => {
   }
 }
 
+const created = ask("POST", "", session)
 const answer = async (call, body) => (await ask("POST", `/desk/calls/${call}`, body)).status
 
 /** What happened in the conversation, for the pages that are open. */
@@ -84,7 +85,7 @@ const onEvent = async ({ event, message }) => {
 
 /** Follows the session for good, from the event after the last one that was seen. */
 const follow = async () => {
-  await ask("POST", "", session)
+  await created
   // A desk that was restarted itself has missed questions.
   const { messages, questions, lastEvent } = await (await ask("GET", "/desk")).json()
   for (const { parts, role } of messages)
@@ -123,7 +124,7 @@ const routes = {
   "POST /message": async (request, response) => {
     const { id, picture, text } = await bodyOf(request)
     // The message is stored when the head of the answer comes; its turn is followed with the session.
-    const sent = await ask("POST", "/desk/messages", { id, text, ...(picture && { media: [picture] }) })
+    const sent = await created.then(() => ask("POST", "/desk/messages", { id, text, ...(picture && { media: [picture] }) }))
     sent.body.cancel().catch(() => {})
     response.writeHead(sent.status).end()
   },
