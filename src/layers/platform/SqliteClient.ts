@@ -65,8 +65,10 @@ const openDatabase = Effect.fnUntraced(function* (filename: string): Effect.fn.R
       }
       const database = new loaded.DatabaseSync(filename, { timeout: busyMillis })
       try {
-        // What was committed is on disk.
-        database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON")
+        // What was committed is on disk. A list of thousands of sessions reads more pages than SQLite keeps by default (2 MB).
+        database.exec(
+          "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cell_size_check = ON; PRAGMA cache_size = -32768"
+        )
         const foreign = foreignPart(database)
         if (foreign === undefined) return database
         throw new Error(`${foreign}, which this program did not make`)

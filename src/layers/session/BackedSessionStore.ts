@@ -24,6 +24,7 @@ import {
   badSessionId,
   headlessLog,
   isSessionId,
+  lastWrittenFirst,
   sessionError,
   type SessionLog,
   SessionNotFound,
@@ -283,10 +284,7 @@ const eventsOf = (backing: Backing, id: string): Effect.Effect<ReadonlyArray<Ses
   })
 
 const make = (backing: Backing): SessionStore["Service"] => {
-  const rows = (id?: string) =>
-    Effect.map(backing.list(id), (found) =>
-      found.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
-    )
+  const rows = (id?: string) => Effect.map(backing.list(id), (found) => found.toSorted(lastWrittenFirst))
   const withValidId = <A, E, R>(id: string, use: Effect.Effect<A, E, R>): Effect.Effect<A, E | SessionStoreError, R> =>
     isSessionId(id) ? use : Effect.fail(notFound(id))
   return {

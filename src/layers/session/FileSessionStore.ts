@@ -10,6 +10,7 @@ import {
   allOrNothing,
   badSessionId,
   isSessionId,
+  lastWrittenFirst,
   type OpenSession,
   sessionError,
   SessionNotFound,
@@ -153,7 +154,7 @@ const folderNames = (folder: SessionFolder) =>
 const listSummaries = Effect.fnUntraced(function* (folder: SessionFolder, catalogue: Catalogue) {
   const names = yield* folderNames(folder)
   const summaries = yield* summarize(folder, catalogue, sessionIds(names), new Set(names))
-  return summaries.toSorted((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+  return summaries.toSorted(lastWrittenFirst)
 })
 
 const summaryOf = Effect.fnUntraced(function* (folder: SessionFolder, catalogue: Catalogue, id: string) {

@@ -188,12 +188,12 @@ const list = Effect.fnUntraced(function* (tables: SessionTables, id: string | un
   const { now, sql, tenant } = tables
   const where: Statement.Fragment =
     id === undefined ? sql`s.tenant = ${tenant}` : sql`s.session = ${keyOf(tables, id)} AND s.tenant = ${tenant}`
+  const last = (column: "at" | "size") =>
+    sql`(SELECT ${sql(column)} FROM palimpsest_lines WHERE session = s.session ORDER BY sequence DESC LIMIT 1)`
   const rows = yield* sql<ListedRow>`
-    SELECT s.id, s.head, s.title, s.epoch, s.owner, s.owned_since, l.at, l.size, o.pid, o.process, ${now} - o.seen_at AS age
-    FROM palimpsest_sessions s
-    LEFT JOIN palimpsest_lines l ON l.session = s.session
-      AND l.sequence = (SELECT MAX(sequence) FROM palimpsest_lines WHERE session = s.session)
-    LEFT JOIN palimpsest_owners o ON o.id = s.owner
+    SELECT s.id, s.head, s.title, s.epoch, s.owner, s.owned_since, ${last("at")} AS at, ${last("size")} AS size,
+      o.pid, o.process, ${now} - o.seen_at AS age
+    FROM palimpsest_sessions s LEFT JOIN palimpsest_owners o ON o.id = s.owner
     WHERE ${where}`
   const owned = yield* Effect.filter(
     rows.filter(({ owner }) => owner !== null),

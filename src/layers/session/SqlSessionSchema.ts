@@ -55,8 +55,13 @@ const checkpoints = SqlClient.SqlClient.use(
   (sql) => sql`CREATE INDEX palimpsest_checkpoints ON palimpsest_lines (session, sequence) WHERE is_checkpoint = 1`
 )
 
+/** A list reads the time and size of each session's last line, without the line. */
+const lastLines = SqlClient.SqlClient.use(
+  (sql) => sql`CREATE INDEX palimpsest_last_lines ON palimpsest_lines (session, sequence, at, size)`
+)
+
 /** The migrations, by number and name. */
-export const migrations = { "0001_sessions": sessions, "0002_checkpoints": checkpoints }
+export const migrations = { "0001_sessions": sessions, "0002_checkpoints": checkpoints, "0003_last_lines": lastLines }
 
 const newest = Math.max(...Object.keys(migrations).map((name) => Number.parseInt(name, 10)))
 

@@ -19,7 +19,7 @@ import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
-import { SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
+import { lastWrittenFirst, SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
@@ -100,7 +100,7 @@ export const make = Effect.fnUntraced(function* (model: string | undefined) {
   const listed = (tenant: string) =>
     Effect.map(
       store({ runtimes }, tenant, ({ summaries }) => summaries),
-      (all): ReadonlyArray<SessionSummary> => userSessions(all).toSorted(inOrder)
+      userSessions
     )
   const stored: StoredSessions = {
     runtimes,
@@ -213,11 +213,7 @@ const set = (kept: SessionRecords["Service"], id: string, record: SessionRecord)
 /** The place of a session in a list. */
 type Place = Pick<SessionSummary, "id" | "updatedAt">
 
-/** Later sessions come first. */
-const inOrder = (one: Place, other: Place): number =>
-  Math.floor(other.updatedAt) - Math.floor(one.updatedAt) || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0)
-
-const cursorOf = ({ id, updatedAt }: Place): string => `${String(Math.floor(updatedAt)).padStart(15, "0")}-${id}`
+const cursorOf = ({ id, updatedAt }: Place): string => `${String(updatedAt).padStart(15, "0")}-${id}`
 const placeIn = (cursor: string): Place => ({ updatedAt: Number(cursor.slice(0, 15)), id: cursor.slice(16) })
 
 /** What differs between the servers that store sessions. */
@@ -295,7 +291,9 @@ export const storing = (
     }
     const last = cursor === undefined ? undefined : placeIn(cursor)
     const listed = yield* last === undefined ? Cache.refresh(stored.lists, tenant) : Cache.get(stored.lists, tenant)
-    const all = listed.filter((summary) => (last === undefined || inOrder(last, summary) < 0) && isFound(summary))
+    const all = listed.filter(
+      (summary) => (last === undefined || lastWrittenFirst(last, summary) < 0) && isFound(summary)
+    )
     const shown = all.slice(0, limit)
     const settings = isSummed ? yield* ledgerSettings(stored, tenant) : {}
     const ids = shown.map(({ id }) => id)

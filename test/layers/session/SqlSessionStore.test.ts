@@ -39,15 +39,17 @@ describe("sessions in a database", () => {
     yield* SqlClient.SqlClient.use((sql) =>
       Effect.all([
         sql`DROP INDEX palimpsest_checkpoints`,
+        sql`DROP INDEX palimpsest_last_lines`,
         sql`DELETE FROM palimpsest_migrations WHERE migration_id > 1`
       ])
     ).pipe(Effect.provide(client))
     const found = yield* reload.pipe(Effect.provide(Layer.fresh(stored)))
     assert.deepStrictEqual(found, sessionOf([started("s1"), ...events]))
     const names = yield* SqlClient.SqlClient.use(
-      (sql) => sql<{ name: string }>`SELECT name FROM sqlite_master WHERE name = 'palimpsest_checkpoints'`
+      (sql) => sql<{ name: string }>`SELECT name FROM sqlite_master
+        WHERE name IN ('palimpsest_checkpoints', 'palimpsest_last_lines')`
     ).pipe(Effect.provide(client))
-    assert.strictEqual(names.length, 1)
+    assert.strictEqual(names.length, 2)
   })
 
   it.live("of two tenants with the same id have nothing in common", function* () {
