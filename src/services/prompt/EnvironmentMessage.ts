@@ -10,7 +10,7 @@ export interface EnvironmentOptions {
   /** The platform as Node names it: `linux`, `darwin`, `win32`. */
   readonly platform: string
   readonly sandbox: Sandbox
-  /** Where long outputs are stored, if tools may read there. */
+  /** Where long outputs are stored, for tools that read files. */
   readonly outputs?: string | undefined
   /** The plan approved last (`Plans.approved`). */
   readonly approvedPlan?: Effect.Effect<string | undefined> | undefined

@@ -39,7 +39,7 @@ export interface AgentContextOptions {
   readonly tools: ReadonlyArray<string>
   /** The platform as Node names it. */
   readonly platform: string
-  /** The folder of outputs that were too long, if tools may read there. */
+  /** The folder of outputs that were too long. */
   readonly outputs: string | undefined
 }
 
@@ -130,7 +130,7 @@ const environmentOf = (state: State): AgentContext["environment"] =>
     return yield* EnvironmentMessage.make({
       platform: options.platform,
       sandbox: sandboxOf((yield* variables)["SANDBOX"]),
-      outputs: options.outputs,
+      outputs: options.tools.includes("read_file") ? options.outputs : undefined,
       approvedPlan: approvedPlan(state),
       ide: ideUpdates?.full,
       tree: environment.tree,

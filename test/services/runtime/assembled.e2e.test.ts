@@ -54,6 +54,15 @@ describe("the environment message", () => {
     assert.lengthOf(new Set(requests.map((request) => JSON.stringify(bodyOf(request).tools))), 1)
   })
 
+  it.live("names the folder of long outputs only to an agent whose tools can read there", function* () {
+    for (const tools of [true, false]) {
+      const { fake, said } = yield* working({ script: answering(), session: "s", options: { tools } })
+      yield* said("Hello.")
+      const [request] = yield* fake.requests
+      assert.strictEqual(/Outputs that were too long .* are stored in /.test(environmentOf(request)), tools)
+    }
+  })
+
   it.live("everything before a new message is stable from turn to turn", function* () {
     const { fake, said } = yield* working({
       script: answering(calls(["list_directory", { dir_path: "." }]), says("One.")),
