@@ -41,10 +41,15 @@ export interface NumberedEvent extends ServedEvent {
 }
 
 /** The id of an event: the name of its buffer, and its number there. */
-export const eventId = (name: string, number: number): string => `${name}.${number}`
+export const eventId = (name: string, number: number | ""): string => `${name}.${number}`
 
-/** The id after which the stream of a session continues whose events are not kept. */
-export const beforeEvents = "0"
+const before = "0"
+
+/** The id after which the stream of a session continues whose events are not kept: the version of its conversation. */
+export const beforeEvents = (version: number): string => eventId(before, version)
+
+/** Whether an id is one of no event. */
+export const isBeforeEvents = (id: string): boolean => id.startsWith(eventId(before, ""))
 
 /** Milliseconds for which the events of a closed session are kept. A turn whose server is lost is taken up within seconds. */
 export const eventLifetime = 86_400_000
@@ -115,7 +120,6 @@ export class EventBuffer {
 
   /** Returns the number in an event id. Undefined for an id from another buffer. */
   numberOf(id: string): number | undefined {
-    if (id === beforeEvents) return 0
     const [name, number = "", ...rest] = id.split(".")
     if (name !== this.name || rest.length > 0 || !/^\d{1,15}$/.test(number)) return undefined
     return Number(number) > this.last ? undefined : Number(number)

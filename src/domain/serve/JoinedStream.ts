@@ -1,4 +1,4 @@
-import { beforeEvents } from "./EventBuffer.ts"
+import { isBeforeEvents } from "./EventBuffer.ts"
 
 /** The id and type of an event in a stream. */
 interface Numbered {
@@ -49,7 +49,7 @@ export class JoinedStream<E extends Numbered> {
     }
     this.isReset = false
     this.isRecorded = event.id === undefined
-    const isFirst = last === undefined || last === beforeEvents
+    const isFirst = last === undefined || isBeforeEvents(last)
     if (event.id === undefined || isFirst) {
       this.last = event.id ?? last
       return isReset || (!isFirst && !isRecorded) ? [this.reset, event] : [event]

@@ -1,6 +1,6 @@
 import { Array as Arr, Clock, Effect, Layer, Schedule, Schema } from "effect"
 import { SqlClient } from "effect/sql"
-import { beforeEvents, eventId, eventLifetime, ServedEvent } from "../../domain/serve/EventBuffer.ts"
+import { eventId, eventLifetime, ServedEvent } from "../../domain/serve/EventBuffer.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { Unavailable } from "../../services/serve/ServeErrors.ts"
 import { entityId } from "../../services/serve/SessionEntity.ts"
@@ -117,13 +117,13 @@ const lastId = Effect.fnUntraced(
     )
     const [first] = rows
     const last = rows.at(-1)
-    if (first === undefined || last === undefined) return beforeEvents
+    if (first === undefined || last === undefined) return
     const { event, message } = last.event
     const isRunning = message !== null && event._tag !== "TurnEnded"
     return eventId(last.name, isRunning ? first.number - 1 : last.number)
   },
   Effect.tapError((error) => Effect.logWarning("the last event of a session cannot be read", error)),
-  Effect.orElseSucceed(() => beforeEvents)
+  Effect.orElseSucceed(() => undefined)
 )
 
 const forget = (sql: SqlClient.SqlClient, tenant: string, id: string) =>

@@ -1,6 +1,6 @@
 import { Cause, Data, Deferred, Effect, FiberSet, Layer, Option, Pull, Queue, Schedule, Schema, Stream } from "effect"
 import { EntityAddress, EntityId, MessageStorage, Sharding, type Snowflake } from "effect/cluster"
-import { beforeEvents, eventId } from "../../domain/serve/EventBuffer.ts"
+import { eventId } from "../../domain/serve/EventBuffer.ts"
 import { JoinedStream } from "../../domain/serve/JoinedStream.ts"
 import { drainSecondsOf, type ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { hasWords } from "../../domain/serve/SessionLedger.ts"
@@ -357,7 +357,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
   return ServedSessions.of({
     ...StoredSessions.storing(stored, {
       row: (_, summary) => StoredSessions.rowOf(summary, null, true),
-      lastEvent: (tenant, id) => journal?.last(tenant, id) ?? Effect.succeed(beforeEvents),
+      lastEvent: (tenant, id) => journal?.last(tenant, id) ?? Effect.undefined,
       accepting: accepting(front),
       branch: (tenant, id, at) => ask(front, tenant, id, (session) => session.Branch({ at }))
     }),

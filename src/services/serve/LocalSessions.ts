@@ -1,7 +1,6 @@
 import { Clock, Deferred, Effect, Fiber, FiberSet, Layer, RcMap } from "effect"
 import { type Outcome, statusOf, tokensOf } from "../../domain/compression/Compression.ts"
 import { viewTokens } from "../../domain/conversation/Conversation.ts"
-import { beforeEvents } from "../../domain/serve/EventBuffer.ts"
 import { drainSecondsOf } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
@@ -86,7 +85,7 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
         const session = openedOf(state, tenant, summary.id)
         return StoredSessions.rowOf(summary, session?.running?.message ?? null, session !== undefined)
       },
-      lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent ?? beforeEvents),
+      lastEvent: (tenant, id) => Effect.sync(() => openedOf(state, tenant, id)?.lastEvent),
       accepting: accepting(state),
       branch: (tenant, id, at) =>
         within(state, tenant, id, ({ agent }) =>

@@ -1,4 +1,4 @@
-import { Clock, Effect, Fiber, FiberSet, Metric, RcMap } from "effect"
+import { Effect, Fiber, FiberSet, Metric, RcMap } from "effect"
 import type { ServeSettings } from "../../domain/serve/ServeSettings.ts"
 import { reconfigure } from "../chat/Chat.ts"
 import { newId } from "../platform/NewId.ts"
@@ -68,7 +68,7 @@ const lookup = Effect.fnUntraced(function* (state: OpenSessions, key: string) {
     agent,
     questions,
     name,
-    yield* Clock.currentTimeMillis,
+    (yield* agent.chat.conversation).version,
     journal === undefined
       ? undefined
       : { save: (turn) => journal.save(tenant, id, turn, name), last: yield* journal.take(tenant, id, name) }

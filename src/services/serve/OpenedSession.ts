@@ -3,6 +3,7 @@ import {
   beforeEvents,
   EventBuffer,
   eventLifetime,
+  isBeforeEvents,
   type ServedEvent,
   type TurnStatus
 } from "../../domain/serve/EventBuffer.ts"
@@ -75,8 +76,10 @@ export class OpenedSession {
   private isUrgent = Deferred.makeUnsafe<void>()
   /** Another process, or a later opening here, sends the events of this session now. */
   isLost = false
-  /** The time of the oldest events here, in milliseconds since 1970. */
-  private readonly since: number
+  /** The version of the conversation when it was opened. */
+  private readonly version: number
+  /** The time of the oldest event that the journal held then, in milliseconds since 1970. */
+  private readonly since: number | undefined
   /** The number of the first event in the journal. */
   private kept: number | undefined
   /** The calls of the running turn that clients know of and that have no response yet, and whether they run. */
@@ -85,13 +88,13 @@ export class OpenedSession {
   private early: ReadonlyArray<{ readonly call: string; readonly turn: ServedTurn; readonly question: CallQuestion }> =
     []
 
-  /** `openedAt`: milliseconds since 1970. `journal`: stores events before clients receive them; `last`: the turn that it holds. */
+  /** `version`: that of its conversation. `journal`: stores events before clients receive them; `last`: the turn that it holds. */
   constructor(
     id: string,
     agent: AssembledAgent,
     questions: TurnQuestions,
     name: string,
-    openedAt: number,
+    version: number,
     journal?: { readonly save: Save; readonly last: StoredTurn | undefined }
   ) {
     this.id = id
@@ -99,7 +102,8 @@ export class OpenedSession {
     this.questions = questions
     this.save = journal?.save
     const { last } = journal ?? {}
-    this.since = last?.since ?? openedAt
+    this.version = version
+    this.since = last?.since
     this.events = new EventBuffer(last?.name ?? name, last?.events)
     this.kept = last?.events[0]?.number
     for (const { event, message, number } of last?.events ?? []) {
@@ -277,9 +281,11 @@ export class OpenedSession {
   stream(lastId: string | undefined, now: number): Stream.Stream<StreamEvent> {
     const { start } = this
     if (lastId === undefined) return this.from(start)
-    // Where events are older, the client may have read them: their ids are no longer kept.
-    const isAmbiguous = lastId === beforeEvents && now - this.since >= eventLifetime
-    const after = isAmbiguous ? undefined : this.events.numberOf(lastId)
+    // A client that has read the session as it was opened, or as no turn was kept, lacks all events: a kept one that is older it may have read.
+    const lacksAll =
+      lastId === beforeEvents(this.version) ||
+      (isBeforeEvents(lastId) && this.since !== undefined && now - this.since < eventLifetime)
+    const after = lacksAll ? 0 : this.events.numberOf(lastId)
     return after === undefined ? Stream.concat(Stream.make(reset), this.from(start)) : this.from(after)
   }
 

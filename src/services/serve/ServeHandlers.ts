@@ -4,7 +4,7 @@ import type { Headers } from "effect/http/Headers"
 import * as HttpServerRequest from "effect/http/HttpServerRequest"
 import * as PrometheusMetrics from "effect/observability/PrometheusMetrics"
 import type { Selection } from "../../domain/conversation/Excerpt.ts"
-import { beforeEvents } from "../../domain/serve/EventBuffer.ts"
+import { isBeforeEvents } from "../../domain/serve/EventBuffer.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import { firstUnits } from "../../domain/text/Bytes.ts"
 import { ApiTokens } from "./ApiTokens.ts"
@@ -52,7 +52,7 @@ const tenantSemaphores = (permits: number) => {
 
 /** The event of a turn that a client has read last. The id before all events tells of none. */
 const lastInTurn = ({ "last-event-id": id }: { readonly "last-event-id"?: string }): string | undefined =>
-  id === beforeEvents ? undefined : id
+  id === undefined || isBeforeEvents(id) ? undefined : id
 
 /** Handles a request with the tenant of its token. */
 const of = <A, E, R>(work: (tenant: string) => Effect.Effect<A, E, R>) =>

@@ -3,6 +3,7 @@ import { text } from "../../domain/content/Content.ts"
 import { allEntries } from "../../domain/conversation/Branches.ts"
 import type { Entry } from "../../domain/conversation/Conversation.ts"
 import { changeHeading, isEnvironmentChange } from "../../domain/prompt/EnvironmentChange.ts"
+import { beforeEvents } from "../../domain/serve/EventBuffer.ts"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import {
   answerTo,
@@ -220,8 +221,8 @@ const placeIn = (cursor: string): Place => ({ updatedAt: Number(cursor.slice(0, 
 interface Serving {
   /** A session as a list shows it. */
   readonly row: (tenant: string, summary: SessionSummary) => Row
-  /** The event after which the stream of a session continues. */
-  readonly lastEvent: (tenant: string, id: string) => Effect.Effect<string>
+  /** The event after which the stream of a session continues; undefined when no events are kept. */
+  readonly lastEvent: (tenant: string, id: string) => Effect.Effect<string | undefined>
   /** Fails if the server is stopping. */
   readonly accepting: Effect.Effect<void, ServeError>
   /** Goes back to a message. */
@@ -337,7 +338,7 @@ export const storing = (
       totals: ledgerTotals(session, events, yield* ledgerSettings(stored, tenant)),
       messages: shown,
       earlier: Math.max(0, shownMessages(session, Infinity, 0).length - shown.length),
-      lastEvent: last,
+      lastEvent: last ?? beforeEvents(session.conversation.version),
       record,
       questions: openQuestions(session)
     }

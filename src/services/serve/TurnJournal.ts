@@ -37,8 +37,8 @@ export interface Journal {
    * they cannot be read.
    */
   readonly read: (tenant: string, id: string) => Effect.Effect<JournaledTurn | undefined>
-  /** The id of the event after which a reader of the stored messages goes on; `beforeEvents` when there is none. */
-  readonly last: (tenant: string, id: string) => Effect.Effect<string>
+  /** The id of the event after which a reader of the stored messages goes on; undefined when there is none. */
+  readonly last: (tenant: string, id: string) => Effect.Effect<string | undefined>
   /** Deletes the events of a deleted session, and the messages that the engine keeps for it. */
   readonly forget: (tenant: string, id: string) => Effect.Effect<void, Unavailable>
 }

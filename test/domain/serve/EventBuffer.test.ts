@@ -37,7 +37,7 @@ describe("the buffer of events", () => {
     const buffer = new EventBuffer("abc")
     buffer.add(content("x"))
     assert.strictEqual(buffer.numberOf(buffer.idOf(1)), 1)
-    assert.strictEqual(buffer.numberOf(beforeEvents), 0)
+    assert.strictEqual(buffer.numberOf(beforeEvents(0)), undefined)
     for (const id of ["abc.2", "abd.1", "abc", "abc.1.1", "abc.-1", "abc.1e3", "", "abc.999999999999999999"]) {
       assert.isUndefined(buffer.numberOf(id), id)
     }

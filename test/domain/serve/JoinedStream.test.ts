@@ -21,13 +21,13 @@ const table: ReadonlyArray<{
 }> = [
   {
     name: "a client that read a session without events",
-    last: beforeEvents,
+    last: beforeEvents(3),
     given: [ping, at("a.1"), at("a.2")],
     told: [ping, at("a.1"), at("a.2")]
   },
   {
     name: "a client that read a session without events, of which some are missing now",
-    last: beforeEvents,
+    last: beforeEvents(3),
     given: [reset, at("a.7"), at("a.8")],
     told: [reset, at("a.7"), at("a.8")]
   },

@@ -59,6 +59,36 @@ overEachStore((store) => {
       })
     })
 
+    it.live("a client that goes on from what it read before a restart is told of what happened since", function* () {
+      const home = newHome()
+      const place = yield* store.at(home)
+      const serve = <A>(use: (server: Effect.Success<ReturnType<typeof startServer>>) => Promise<A>) =>
+        Effect.scoped(
+          Effect.flatMap(
+            startServer({ home, store: place, answers: ["answered"], settings: { drainSeconds: 0 } }),
+            (server) => Effect.promise(() => use(server))
+          )
+        )
+      const before = yield* serve(async ({ ask }) => {
+        await ask("POST", "/v1/sessions", { body: { id: "one" } })
+        return json(ask("GET", "/v1/sessions/one"))
+      })
+      yield* serve(async ({ ask }) => {
+        await (await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })).text()
+      })
+      yield* serve(async ({ ask }) => {
+        const firstAfter = async (view: { readonly lastEvent: string }) => {
+          const headers = { "last-event-id": view.lastEvent }
+          const stream = reading(await ask("GET", "/v1/sessions/one/events", { headers }))
+          await Promise.race(["Reset", "TurnStarted", "Ping"].map((tag) => stream.until(tag)))
+          return stream.events()[0]?.event._tag ?? ""
+        }
+        const now = await json(ask("GET", "/v1/sessions/one"))
+        assert.strictEqual(await firstAfter(now), "Ping")
+        assert.include(["Reset", "TurnStarted"], await firstAfter(before))
+      })
+    })
+
     it.live("metadata are in lists, change and are removed, and go along with a fork", function* () {
       yield* serving(["answered"], async ({ ask }) => {
         const metadata = { customer: "7", "order.state": "open" }

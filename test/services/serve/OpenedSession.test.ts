@@ -1,5 +1,5 @@
 import { Effect, Stream } from "effect"
-import { eventLifetime } from "../../../src/domain/serve/EventBuffer.ts"
+import { beforeEvents, eventLifetime } from "../../../src/domain/serve/EventBuffer.ts"
 import { OpenedSession } from "../../../src/services/serve/OpenedSession.ts"
 import { TurnQuestions } from "../../../src/services/serve/TurnQuestions.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
@@ -14,23 +14,16 @@ describe("a stream from before all events", () => {
     ]
   } as const
   const rows = [
-    ["repeats the events of the journal", last, eventLifetime, "TurnStarted"],
-    ["begins with a reset once the journal can have lost them", last, eventLifetime + 1, "Reset"],
-    ["is one of no events", undefined, eventLifetime + 1, "Ping"]
+    ["repeats the events of the journal", 1, last, eventLifetime, "TurnStarted"],
+    ["begins with a reset once the journal can have lost them", 1, last, eventLifetime + 1, "Reset"],
+    ["begins with a reset where the session was changed before it was opened", 1, undefined, 0, "Reset"],
+    ["is one of no events where the session is as the client read it", 2, undefined, eventLifetime + 1, "Ping"]
   ] as const
-  for (const [rule, kept, now, first] of rows) {
+  for (const [rule, version, kept, now, first] of rows) {
     it.effect(rule, function* () {
       const journal = { save: () => Effect.succeed(true), last: kept }
-      // It was opened an hour ago.
-      const session = new OpenedSession(
-        "one",
-        Object.create(null),
-        new TurnQuestions(),
-        "own",
-        now - 3_600_000,
-        journal
-      )
-      const events = yield* Stream.runCollect(Stream.take(session.stream("0", now), 1))
+      const session = new OpenedSession("one", Object.create(null), new TurnQuestions(), "own", 2, journal)
+      const events = yield* Stream.runCollect(Stream.take(session.stream(beforeEvents(version), now), 1))
       assert.deepStrictEqual(
         events.map(({ event }) => event),
         [first]
