@@ -1,4 +1,5 @@
 import { Context, Effect, Exit, Fiber, Layer, Redacted, Schedule } from "effect"
+import { beforeEvents } from "../../../src/domain/serve/EventBuffer.ts"
 import { ApiTokens, hashOf } from "../../../src/services/serve/ApiTokens.ts"
 import { ServedSessions } from "../../../src/services/serve/ServedSessions.ts"
 import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
@@ -43,7 +44,7 @@ describe("a restart", () => {
         yield* Effect.scoped(
           Effect.gen(function* () {
             const { ask } = yield* startServer({ home, store: { _tag }, answers })
-            const headers = { "last-event-id": "0" }
+            const headers = { "last-event-id": beforeEvents(0) }
             yield* Effect.promise(async () => {
               await ask("POST", "/v1/sessions", { body: { id: "one" } })
               const sent = await ask("POST", `${one}/messages`, { headers, body: { id: "m1", text: "Hello" } })
