@@ -422,6 +422,22 @@ describe("a history changed by the caller", () => {
       for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
     })
   }
+
+  it.effect("is left as it is by a compression that would inflate it", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 1)
+    const [first = system, ...others] = yield* historyOf(chat)
+    const changed = [
+      first,
+      ...others.slice(0, 1),
+      Prompt.systemMessage({ content: "Noted." }),
+      ...others.slice(1),
+      says("x")
+    ]
+    yield* Ref.set(chat.history, Prompt.fromMessages(changed))
+    assert.strictEqual((yield* chat.compress())._tag, "FailedInflatedTokenCount")
+    assert.deepStrictEqual(yield* historyOf(chat), changed)
+  })
 })
 
 it.effect("system messages count towards the growth that a compression with little gain waits for", function* () {
