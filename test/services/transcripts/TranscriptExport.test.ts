@@ -70,11 +70,13 @@ const attempt = Effect.fnUntraced(function* (
   const write = Export.write(file, format, list).pipe(Effect.provide(blobFolder.pipe(Layer.provideMerge(faulty.layer))))
   const fiber = yield* Effect.forkChild(write)
   if (hangs) {
-    yield* Effect.raceFirst(faulty.hanging, Fiber.await(fiber))
+    const hung = yield* Effect.raceFirst(Effect.as(faulty.hanging, true), Effect.as(Fiber.await(fiber), false))
     const stop = yield* Effect.forkChild(Fiber.interrupt(fiber))
-    yield* Effect.yieldNow
+    yield* faulty.quiet
     yield* faulty.release
     yield* Fiber.join(stop)
+    // A disk call that is not waited for is carried out all the same.
+    if (hung) yield* faulty.settled
   }
   const exit = yield* Fiber.await(fiber)
   const calls = (yield* faulty.calls).filter(({ mutating }) => mutating !== undefined).length
