@@ -69,15 +69,7 @@ const attempt = Effect.fnUntraced(function* (
   const list = yield* events
   const write = Export.write(file, format, list).pipe(Effect.provide(blobFolder.pipe(Layer.provideMerge(faulty.layer))))
   const fiber = yield* Effect.forkChild(write)
-  if (hangs) {
-    const hung = yield* Effect.raceFirst(Effect.as(faulty.hanging, true), Effect.as(Fiber.await(fiber), false))
-    const stop = yield* Effect.forkChild(Fiber.interrupt(fiber))
-    yield* faulty.quiet
-    yield* faulty.release
-    yield* Fiber.join(stop)
-    // A disk call that is not waited for is carried out all the same.
-    if (hung) yield* faulty.settled
-  }
+  if (hangs) yield* faulty.interrupt(fiber)
   const exit = yield* Fiber.await(fiber)
   const calls = (yield* faulty.calls).filter(({ mutating }) => mutating !== undefined).length
   return { exit, calls, file, before, left: yield* files(folder) }
