@@ -515,6 +515,9 @@ describe("requests", () => {
       temperature: 0.5,
       top_k: 4
     })
+    // Of temperature and top_p it takes one.
+    const { temperature: _, ...byShare } = own
+    assert.deepInclude(Anthropic.requestBody(byShare, names), { top_p: 0.9, top_k: 4 })
     const compacted = { type: "compaction", id: "k" }
     const carried = (...blocks: ReadonlyArray<object>) =>
       Anthropic.betaOf({
