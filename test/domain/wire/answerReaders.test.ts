@@ -261,6 +261,8 @@ describe("an answer of the Gemini API", () => {
     })
     const { citations, grounding } = Result.getOrThrow(piece) ?? {}
     assert.deepStrictEqual(citations, ["(A) https://a.test", "https://b.test"])
+    const one = reader.read({ candidates: [{ citationMetadata: { citations: [{ uri: "https://b.test" }] } }] })
+    assert.deepStrictEqual(Result.getOrThrow(one)?.citations, ["https://b.test"])
     assert.deepStrictEqual(grounding?.sources, [{ uri: "https://a.test", title: "A" }])
     assert.deepStrictEqual(grounding?.supports, [{ end: 1, sources: [0] }])
   })

@@ -49,7 +49,7 @@ const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expecte
   ["the beginning of a name", "/comp", { _tag: "Unknown", name: "comp", nearest: "compress" }],
   ["a command of the shell", "! git status", { _tag: "Shell", command: "git status" }],
   ["an exclamation mark alone", "!", { _tag: "Message", text: "!" }],
-  ["an unlike name", "/deploy", { _tag: "Unknown", name: "deploy", nearest: undefined }]
+  ["three other letters", "/redoxyz", { _tag: "Unknown", name: "redoxyz", nearest: undefined }]
 ]
 
 describe("parseLine", () => {
