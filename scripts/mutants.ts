@@ -231,10 +231,12 @@ const measure = async (): Promise<void> => {
   const judge = async (copy: string, mutant: Mutant, index: number): Promise<void> => {
     const distances = reach.get(mutant.file) ?? new Map<string, number>()
     const distanceOf = ({ test }: Coverage) => distances.get(test) ?? Infinity
-    // What runs when a module is loaded concerns every test that reaches it.
-    const isAtLoad = coverage.some(({ loaded }) => loaded.includes(index))
+    // What runs when a module is loaded, or once in each worker for what is made at first use, concerns every test that reaches it.
+    const isLoaded = coverage.some(({ loaded }) => loaded.includes(index))
+    const timesRun = coverage.filter(({ ran }) => ran.includes(index)).length
+    const isShared = isLoaded || (timesRun > 0 && timesRun <= availableParallelism())
     const concerned = coverage
-      .filter((one) => distances.has(one.test) && (isAtLoad || one.ran.includes(index) || distanceOf(one) === 1))
+      .filter((one) => distances.has(one.test) && (isShared || one.ran.includes(index) || distanceOf(one) === 1))
       .sort((one, other) => distanceOf(one) - distanceOf(other) || one.millis - other.millis)
       .slice(0, maxTests)
     const limit = graceMillis + 2 * concerned.reduce((sum, { millis }) => sum + millis, 0)
@@ -246,8 +248,10 @@ const measure = async (): Promise<void> => {
     writeFileSync(target, textOf(mutant.file))
     if (/Startup Error|No test files found/.test(output)) throw new Error(output)
     if (code === 0) {
-      const isRun = isAtLoad || coverage.some(({ ran }) => ran.includes(index))
-      survivors.set(mutant, isRun ? `survived, test files: ${concerned.length}` : "survived, no test runs it")
+      survivors.set(
+        mutant,
+        isLoaded || timesRun > 0 ? `survived, test files: ${concerned.length}` : "survived, no test runs it"
+      )
     }
     const by = code === null ? "seen: a time limit" : `seen: ${/FAIL\s+(\S+)/.exec(output)?.[1] ?? "a crash"}`
     console.log(`${described(mutant)}  ${survivors.get(mutant) ?? by}`)

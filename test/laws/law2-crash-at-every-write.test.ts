@@ -416,12 +416,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
         const acknowledged = yield* Ref.make(0)
         const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
         const fiber = yield* Effect.forkChild(write(folder, acknowledged).pipe(Effect.provide(faulty.layer)))
-        yield* faulty.hanging
-        const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-        yield* moment ?? faulty.quiet
-        yield* faulty.release
-        yield* Fiber.join(interrupting)
-        yield* faulty.settled
+        assert.isTrue(yield* faulty.interrupt(fiber, moment))
         assert.deepStrictEqual(yield* violations(folder, yield* Ref.get(acknowledged)), [], `${number}: ${name}`)
       }
     })
@@ -444,12 +439,7 @@ layer(NodePlatform.layer)("a session after a crash", (it) => {
         const { create } = yield* SessionStore
         const log = yield* create(first)
         const fiber = yield* Effect.forkChild(Effect.andThen(log.append(second), log.append(third)))
-        yield* faulty.hanging
-        const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-        for (let i = 0; i < 10; i += 1) yield* Effect.yieldNow
-        yield* faulty.release
-        yield* Fiber.join(interrupting)
-        yield* faulty.settled
+        assert.isTrue(yield* faulty.interrupt(fiber))
         yield* log.append(next)
       }).pipe(Effect.scoped, Effect.provide(Layer.provide(real(folder), faulty.layer)), Effect.exit)
       assert.isTrue(Exit.isSuccess(exit), `${number}`)

@@ -49,10 +49,11 @@ export interface Faulty {
   readonly hanging: Effect.Effect<void>
   /** Lets the hanging call continue. */
   readonly release: Effect.Effect<void>
-  /** Waits until the call that hung has ended. */
-  readonly settled: Effect.Effect<void>
-  /** Waits until only the hanging call is pending and no new call is made. */
-  readonly quiet: Effect.Effect<void>
+  /**
+   * Interrupts a fiber while a call hangs, lets the call continue, and waits for both: the call continues when no other is
+   * made any more, or after `moment`. Returns whether a call hung; false: the fiber ended before.
+   */
+  readonly interrupt: (fiber: Fiber.Fiber<unknown, unknown>, moment?: Effect.Effect<void>) => Effect.Effect<boolean>
 }
 
 const broken = (method: string) =>
@@ -186,21 +187,34 @@ export const make = Effect.fnUntraced(function* (fault: Fault): Effect.fn.Return
       })
   })
 
+  const quiet = Effect.callback<void>((resume) => {
+    // A caller that continues after a call makes its next one within a few turns of the event loop.
+    let turns = 0
+    const look = () => {
+      turns = running === 0 ? turns + 1 : 0
+      if (turns > 20) resume(Effect.void)
+      else setImmediate(look)
+    }
+    look()
+  })
+  const release = Effect.asVoid(Deferred.succeed(released, undefined))
+
   return {
     layer: Layer.succeed(FileSystem.FileSystem, wrapped),
     calls: Effect.sync(() => [...calls]),
     hanging: Deferred.await(hanging),
-    release: Effect.asVoid(Deferred.succeed(released, undefined)),
-    settled: Deferred.await(settled),
-    quiet: Effect.callback((resume) => {
-      // A caller that continues after a call makes its next one within a few turns of the event loop.
-      let turns = 0
-      const look = () => {
-        turns = running === 0 ? turns + 1 : 0
-        if (turns > 20) resume(Effect.void)
-        else setImmediate(look)
-      }
-      look()
+    release,
+    interrupt: Effect.fnUntraced(function* (fiber, moment = quiet) {
+      const hung = yield* Effect.raceFirst(
+        Effect.as(Deferred.await(hanging), true),
+        Effect.as(Fiber.await(fiber), false)
+      )
+      const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
+      yield* moment
+      yield* release
+      yield* Fiber.join(interrupting)
+      if (hung) yield* Deferred.await(settled)
+      return hung
     })
   }
 })

@@ -301,7 +301,7 @@ const finish = Effect.fnUntraced(function* (run: AgentRun): Effect.fn.Return<boo
     yield* clearConversation(run, goesOn)
     if (profile.onClear !== undefined) return false
   }
-  if (goesOn === undefined || why !== undefined) return false
+  if (goesOn === undefined) return false
   if (run.continued >= maxContinuations) {
     yield* hooked.say(`hooks asked to continue the run ${run.continued + 1} times; it ends here`)
     return false

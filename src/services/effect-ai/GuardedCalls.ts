@@ -36,9 +36,6 @@ export type StreamCall<R = never> = (options: CallOptions) => Stream.Stream<Resp
 const hasApprovalDecision = (message: Prompt.Message): boolean =>
   message.role === "tool" && message.content.some((part) => part.type === "tool-approval-response")
 
-const hasSameMessages = (one: ReadonlyArray<Prompt.Message>, other: ReadonlyArray<Prompt.Message>): boolean =>
-  one.length === other.length && one.every((message, index) => message === other[index])
-
 /** What the provider said of a prompt that was too long. Undefined: it failed for another reason. */
 const tooLongIn = (error: unknown): StatedSize | undefined => {
   const reason = AiError.isAiError(error) ? toModelError(error).reason : undefined
@@ -69,7 +66,9 @@ const smaller = Effect.fnUntraced(function* <A extends ReadyCall>(
   yield* restore(ready)
   yield* learnTooLong(window, ready.messages, ready.declared, stated)
   const again = yield* prepare(method, ready.callOptions)
-  return hasSameMessages(again.messages, ready.messages) ? yield* Effect.fail(error) : again
+  // The last message always stays, so a smaller request differs before its end.
+  const isSame = again.messages.every((message, index) => message === ready.messages[index])
+  return isSame ? yield* Effect.fail(error) : again
 })
 
 /** Guards a method that returns a whole answer. */

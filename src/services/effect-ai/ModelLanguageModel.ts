@@ -149,17 +149,11 @@ const metadataOf = ({ thoughtSignature: signature }: Part) =>
   signature === undefined ? {} : { metadata: { [metadataKey]: { signature } } }
 
 /** A call or a file, which a stream and a whole answer give in the same way. */
-const wholePart = (
-  part: Part,
-  id: string,
-  isObject: boolean
-): Response.ToolCallPartEncoded | Response.FilePartEncoded | Response.TextPartEncoded | undefined => {
+const wholePart = (part: Part, id: string): Response.ToolCallPartEncoded | Response.FilePartEncoded | undefined => {
   const { functionCall, inlineData } = part
   if (functionCall !== undefined) {
     const { args = {}, id: own = id, name } = functionCall
-    return isObject
-      ? { type: "text", text: JSON.stringify(args) }
-      : { type: "tool-call", id: own, name, params: args, ...metadataOf(part) }
+    return { type: "tool-call", id: own, name, params: args, ...metadataOf(part) }
   }
   return inlineData === undefined
     ? undefined
@@ -174,7 +168,8 @@ const generateText =
       ({ content: { parts }, finishReason, usage }) => {
         const isObject = options.responseFormat.type === "json"
         const made = parts.flatMap((part, at): ReadonlyArray<Response.PartEncoded> => {
-          const whole = wholePart(part, `call_${at}`, isObject)
+          const whole = wholePart(part, `call_${at}`)
+          if (isObject && whole?.type === "tool-call") return [{ type: "text", text: JSON.stringify(whole.params) }]
           if (whole !== undefined) return [whole]
           // An object is the whole answer: other text would not be JSON.
           if (part.text === undefined || (isObject && parts.some(({ functionCall }) => functionCall !== undefined)))
@@ -213,8 +208,8 @@ const makeStreamParts = () => {
     return [...before, ...start, ...piece, ...(isOwn ? close() : [])]
   }
   const partsOf = (part: Part): ReadonlyArray<Response.StreamPartEncoded> => {
-    const whole = wholePart(part, `call_${count}`, false)
-    if (whole !== undefined && whole.type !== "text") {
+    const whole = wholePart(part, `call_${count}`)
+    if (whole !== undefined) {
       count += 1
       if (whole.type === "tool-call") ending = { ...ending, hasCalls: true }
       return [...close(), whole]

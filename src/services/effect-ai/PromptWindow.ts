@@ -82,9 +82,9 @@ const unnamedModel = "effect/ai"
 export const aiError = (method: string, error: { readonly message: string }): AiError.AiError =>
   AiError.make({ module: "palimpsest", method, reason: new AiError.UnknownError({ description: error.message }) })
 
-const jsonOf = (value: () => unknown): string => {
+const jsonOf = (value: () => object): string => {
   try {
-    return JSON.stringify(value()) ?? ""
+    return JSON.stringify(value())
   } catch {
     // The provider's own layer rejects what has no schema, with its own message.
     return ""

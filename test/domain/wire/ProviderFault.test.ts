@@ -36,6 +36,8 @@ describe("a request with too many bytes", () => {
   ])("%s, HTTP %s", (_, status, body) =>
     assert.deepStrictEqual(excessOf(status, faultOf(body)), { _tag: "TooManyBytes" })
   )
+  it("is none where the server fails", () =>
+    assert.isUndefined(excessOf(500, faultOf(`{"error":{"type":"request_too_large"}}`))))
 })
 
 describe("a text too long for its field", () => {

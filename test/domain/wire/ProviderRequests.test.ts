@@ -277,6 +277,9 @@ describe("requests", () => {
     // Calls that were made without thinking.
     const called = [user(text("q")), model(call("a", {}, "c")), user(response("a", "r", "c"))]
     assert.notProperty(anthropic(called, extra), "thinking")
+    const thought = { text: "", thoughtSignature: signatureOf("anthropic", thinking) }
+    const thoughtful = [user(text("q")), model(thought, call("a", {}, "c")), user(response("a", "r", "c"))]
+    assert.property(anthropic(thoughtful, extra), "thinking")
     assert.notProperty(anthropic([user(text("q"))], { ...extra, mustCall: true }), "thinking")
     assert.strictEqual(anthropic([user(text("q"))], { temperature: 2 })["temperature"], 1)
     assert.notProperty(anthropic([user(text("q"))], { model: "claude-opus-5", temperature: 1 }), "temperature")
@@ -515,6 +518,9 @@ describe("requests", () => {
       temperature: 0.5,
       top_k: 4
     })
+    // Of temperature and top_p it takes one.
+    const { temperature: _, ...byShare } = own
+    assert.deepInclude(Anthropic.requestBody(byShare, names), { top_p: 0.9, top_k: 4 })
     const compacted = { type: "compaction", id: "k" }
     const carried = (...blocks: ReadonlyArray<object>) =>
       Anthropic.betaOf({

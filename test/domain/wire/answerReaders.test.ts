@@ -7,7 +7,7 @@ import { anthropicAnswerReader } from "../../../src/domain/wire/anthropic/Answer
 import { chatAnswerReader } from "../../../src/domain/wire/chat/Answer.ts"
 import { geminiAnswerReader, readGemini } from "../../../src/domain/wire/gemini/Reader.ts"
 import { carriedState } from "../../../src/domain/wire/ModelState.ts"
-import { responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
+import { answerForm, responsesAnswerReader } from "../../../src/domain/wire/responses/Answer.ts"
 import { toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 
 /** The events of an answer, cut at every place where a server may cut them, and what each kind of failure in them is. */
@@ -170,7 +170,30 @@ it("an answer of the Responses API that failed is a fault, whichever event ends 
   assert.deepInclude(problem?._tag === "Fault" ? problem.fault : {}, { kind: "server_error", message: "no" })
 })
 
+it("what a client of the Responses API answers is a call, and nothing else", () => {
+  const callOf = (type: string) => answerForm.callOf({ type, call_id: "c" })?.id
+  const client = ["function_call", "custom_tool_call", "local_shell_call", "computer_call", "shell_call"]
+  assert.deepStrictEqual([...client, "web_search_call", "message"].map(callOf), [
+    ...client.map(() => "c"),
+    undefined,
+    undefined
+  ])
+})
+
 describe("an answer of Chat Completions", () => {
+  it("has pieces of a call without an index, after those of another one", () => {
+    const piece = (id: string, words: object) => ({ choices: [{ delta: { tool_calls: [{ id, function: words }] } }] })
+    const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+    const made = read(reader, [
+      piece("c1", { name: "look", arguments: "" }),
+      piece("c2", { name: "list", arguments: "{}" }),
+      piece("c1", { arguments: args }),
+      { choices: [{ delta: {}, finish_reason: "tool_calls" }] }
+    ])
+    const calls = made.parts.filter(({ functionCall }) => functionCall !== undefined)
+    assert.deepStrictEqual(calls, [call, { functionCall: { id: "c2", name: "list", args: {} } }])
+  })
+
   it("is the same for any cut of its texts and of the arguments of two calls", () => {
     for (const pieces of cuts(args)) {
       const delta = (more: object) => ({ choices: [{ delta: more }] })
@@ -238,6 +261,8 @@ describe("an answer of the Gemini API", () => {
     })
     const { citations, grounding } = Result.getOrThrow(piece) ?? {}
     assert.deepStrictEqual(citations, ["(A) https://a.test", "https://b.test"])
+    const one = reader.read({ candidates: [{ citationMetadata: { citations: [{ uri: "https://b.test" }] } }] })
+    assert.deepStrictEqual(Result.getOrThrow(one)?.citations, ["https://b.test"])
     assert.deepStrictEqual(grounding?.sources, [{ uri: "https://a.test", title: "A" }])
     assert.deepStrictEqual(grounding?.supports, [{ end: 1, sources: [0] }])
   })

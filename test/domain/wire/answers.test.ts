@@ -299,3 +299,12 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
     assert.deepStrictEqual<unknown>(told, failures[dialect])
   })
 })
+
+it("a block of Anthropic's has all citations that came for it", () => {
+  const answer = wire.anthropic.answers.begin()
+  const cited = [{ url: "https://a.test" }, { url: "https://b.test" }]
+  answer.push({ type: "content_block_start", index: 0, content_block: { type: "text", text: "a" } })
+  for (const citation of cited)
+    answer.push({ type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation } })
+  assert.deepInclude(answer.whole, { content: [{ type: "text", text: "a", citations: cited }] })
+})

@@ -1,5 +1,5 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
-import { Effect, Exit, Fiber, FileSystem, Layer, Path, Ref } from "effect"
+import { Effect, Exit, FileSystem, Layer, Path, Ref } from "effect"
 import { handleOf, Hash } from "../../../src/domain/content/Handle.ts"
 import * as Bytes from "../../../src/domain/text/Bytes.ts"
 import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
@@ -183,12 +183,7 @@ describe("FileTempStore", () => {
         const folder = yield* freshFolder
         const faulty = yield* FaultyFileSystem.make(FaultyFileSystem.nthCall(number, "hang"))
         const fiber = yield* Effect.forkChild(put(folder).pipe(Effect.provide(faulty.layer)))
-        yield* faulty.hanging
-        const interrupting = yield* Effect.forkChild(Fiber.interrupt(fiber), { startImmediately: true })
-        yield* Effect.yieldNow
-        yield* faulty.release
-        yield* Fiber.join(interrupting)
-        yield* faulty.settled
+        assert.isTrue(yield* faulty.interrupt(fiber))
         assert.deepStrictEqual(yield* violations(folder, false), [])
       }
     })

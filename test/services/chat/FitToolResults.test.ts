@@ -29,6 +29,7 @@ const cases: ReadonlyArray<
     1_200,
     "0: head-tail-chars 2614 586, 1: head-tail-chars 2598 583, 2: text 23"
   ],
+  ["one that is just its share", sizes(1_000, 3_000), 2_038, "1: head-tail-chars 4526 971"],
   ["a little too much", sizes(501, 500), 1_000, "0: head-tail-chars 2188 499, 1: head-tail-chars 2188 499"],
   ["no room", sizes(3_000, 3_000), 1, "0: head-tail-chars 400 137, 1: head-tail-chars 400 137"],
   ["media", [image, result(3_000)], 100, "0: text 41 3000 bytes, 1: head-tail-chars 400 137"],

@@ -302,3 +302,13 @@ describe("in the model's tokens are", () => {
     )
   }
 })
+
+it.effect("what is sent with every request counts in the report of a compression", () =>
+  Effect.gen(function* () {
+    const systemInstruction = words(2_000)
+    const { chat } = yield* learned({ window: 8_000, systemInstruction, policy: { summarizer: "extractive" } })
+    yield* chat.append(talk(12, 400))
+    const { after } = tokensOf(yield* chat.compress())
+    assert.closeTo(after, estimated([text(systemInstruction)]) + (yield* viewSize(chat)), 100)
+  }).pipe(Effect.provide(countingBy(1)))
+)

@@ -333,9 +333,9 @@ describe("a session", () => {
     assert.include(String(error.message), "in use")
   })
 
-  /** A store that takes so many events more. */
+  /** A store that takes so many events more, and says when it has one. */
   const limited = Effect.gen(function* () {
-    const room = { left: Infinity }
+    const room: { left: number; taken: Effect.Effect<void> } = { left: Infinity, taken: Effect.void }
     const real = yield* SessionStore
     const reason = new SessionUnavailable({ operation: "append", message: "disk full", cause: "test" })
     const store = Layer.succeed(SessionStore, {
@@ -346,7 +346,8 @@ describe("a session", () => {
           append: (event) =>
             Effect.suspend(() => {
               room.left -= 1
-              return room.left < 0 ? Effect.fail(new SessionStoreError({ reason })) : log.append(event)
+              if (room.left < 0) return Effect.fail(new SessionStoreError({ reason }))
+              return Effect.tap(log.append(event), () => room.taken)
             })
         }))
     })
@@ -366,6 +367,22 @@ describe("a session", () => {
       ["a", "b", "c", "d", "e", "ok"]
     )
     assert.deepStrictEqual(yield* historyOf(chat), [system, ...more, says("e"), answers("ok")])
+  })
+
+  it.effect("that is interrupted once it has a change of the history knows that", over(), function* () {
+    const { chat, room } = yield* limited
+    yield* talk(chat, 2)
+    yield* Ref.update(chat.history, ({ content }) => Prompt.fromMessages(content.slice(0, -2)))
+    const fiber = yield* Effect.forkChild(chat.generateText({ prompt: "e" }))
+    let events = 0
+    const interrupt = Effect.sync(() => {
+      events += 1
+      fiber.interruptUnsafe()
+    })
+    room.taken = Effect.andThen(interrupt, Effect.yieldNow)
+    yield* Fiber.await(fiber)
+    assert.deepStrictEqual([events, (yield* requests).length], [1, 2])
+    yield* agrees(chat)
   })
 
   it.effect(
@@ -422,6 +439,22 @@ describe("a history changed by the caller", () => {
       for (const messages of yield* requests) assert.isUndefined(illegalPrompt(messages))
     })
   }
+
+  it.effect("is left as it is by a compression that would inflate it", over(), function* () {
+    const chat = yield* open()
+    yield* talk(chat, 1)
+    const [first = system, ...others] = yield* historyOf(chat)
+    const changed = [
+      first,
+      ...others.slice(0, 1),
+      Prompt.systemMessage({ content: "Noted." }),
+      ...others.slice(1),
+      says("x")
+    ]
+    yield* Ref.set(chat.history, Prompt.fromMessages(changed))
+    assert.strictEqual((yield* chat.compress())._tag, "FailedInflatedTokenCount")
+    assert.deepStrictEqual(yield* historyOf(chat), changed)
+  })
 })
 
 it.effect("system messages count towards the growth that a compression with little gain waits for", function* () {

@@ -817,7 +817,7 @@ describe("a provider's rejection as too long", () => {
     (most: number): ScriptedLanguageModel.Answers =>
     (request) =>
       wordsOf(request.prompt.content).length > most ? tooLong : "fits"
-  const halfFull = conversation("alpha", 12)
+  const halfFull = [Prompt.systemMessage({ content: "Be brief." }), ...conversation("alpha", 12)]
 
   it.effect("is retried once with less", over({ window: 6_000 }, refusing(7_000)), function* () {
     const response = yield* ask(halfFull)

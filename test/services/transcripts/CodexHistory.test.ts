@@ -15,9 +15,15 @@ import { assert, layer } from "../../support/vitest.ts"
 
 const services = Layer.mergeAll(NodeServices.layer, MemoryTempStore.layer, TokenCounter.layerEstimate)
 
-const meta = (id: string, base?: { readonly thread_id: string; readonly end_byte_offset: number }) => ({
+/** The first record of a rollout that goes on from a place in another one. */
+const meta = (id: string, thread_id?: string, end_byte_offset?: number) => ({
   type: "session_meta",
-  payload: { id, cwd: "/w", history_mode: "paginated", ...(base === undefined ? {} : { history_base: base }) }
+  payload: {
+    id,
+    cwd: "/w",
+    history_mode: "paginated",
+    ...(thread_id === undefined ? {} : { history_base: { thread_id, end_byte_offset } })
+  }
 })
 const said = (text: string) => ({
   type: "response_item",
@@ -28,57 +34,38 @@ const lines = (...records: ReadonlyArray<object>) => records.map((record) => `${
 const origin = lines(meta("a"), said("one"), said("two"), said("three"))
 /** The bytes of the origin with two messages. */
 const two = lines(meta("a"), said("one"), said("two")).length
-const fork = lines(meta("b", { thread_id: "a", end_byte_offset: two }), said("fork"), said("late"))
+const fork = lines(meta("b", "a", two), said("fork"), said("late"))
 /** The bytes of the fork with one message. */
-const one = lines(meta("b", { thread_id: "a", end_byte_offset: two }), said("fork")).length
+const one = lines(meta("b", "a", two), said("fork")).length
 /** The user went back in the origin: the same session in another rollout. */
-const back = lines(meta("a", { thread_id: "a", end_byte_offset: lines(meta("a"), said("one")).length }), said("other"))
+const back = lines(meta("a", "a", lines(meta("a"), said("one")).length), said("other"))
+
+/** Rollouts of one day, by their ids: what they go on from, the place in it, and their words. */
+const goingOn = (rollouts: Readonly<Record<string, readonly [from: string, place: number, words: string]>>) =>
+  Object.fromEntries(
+    Object.entries(rollouts).map(([id, [from, place, words]]) => [
+      `sessions/2026/01/03/rollout-2026-01-03T00-00-00-${id}.jsonl`,
+      lines(meta(id, from, place), said(words))
+    ])
+  )
 
 const files = {
   "sessions/2026/01/01/rollout-2026-01-01T00-00-00-a.jsonl": origin,
   "sessions/2026/01/02/rollout-2026-01-02T00-00-00-b.jsonl": fork,
   "sessions/2026/01/02/rollout-2026-01-02T00-00-01-a_r2.jsonl": back,
-  "archived_sessions/rollout-2026-01-03T00-00-00-c.jsonl": lines(
-    meta("c", { thread_id: "b", end_byte_offset: one }),
-    said("fork of the fork")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-d.jsonl": lines(
-    meta("d", { thread_id: "r2", end_byte_offset: back.length }),
-    said("after going back")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-begun.jsonl": lines(
-    meta("begun", { thread_id: "b", end_byte_offset: 0 }),
-    said("anew")
-  ),
-  // The origin was written anew: it ends before the place, or the place is within a record.
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-short.jsonl": lines(
-    meta("short", { thread_id: "a", end_byte_offset: origin.length + 1 }),
-    said("alone")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-within.jsonl": lines(
-    meta("within", { thread_id: "a", end_byte_offset: two - 5 }),
-    said("alone")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-deep.jsonl": lines(
-    meta("deep", { thread_id: "b", end_byte_offset: 5 }),
-    said("alone")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-piped.jsonl": lines(
-    meta("piped", { thread_id: "pipe", end_byte_offset: 5 }),
-    said("alone")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-lost.jsonl": lines(
-    meta("lost", { thread_id: "gone", end_byte_offset: 9 }),
-    said("alone")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-x.jsonl": lines(
-    meta("x", { thread_id: "y", end_byte_offset: 1_000 }),
-    said("x")
-  ),
-  "sessions/2026/01/03/rollout-2026-01-03T00-00-00-y.jsonl": lines(
-    meta("y", { thread_id: "x", end_byte_offset: 1_000 }),
-    said("y")
-  ),
+  "archived_sessions/rollout-2026-01-03T00-00-00-c.jsonl": lines(meta("c", "b", one), said("fork of the fork")),
+  ...goingOn({
+    d: ["r2", back.length, "after going back"],
+    begun: ["b", 0, "anew"],
+    // The origin was written anew: it ends before the place, or the place is within a record.
+    short: ["a", origin.length + 1, "alone"],
+    within: ["a", two - 5, "alone"],
+    deep: ["b", 5, "alone"],
+    piped: ["pipe", 5, "alone"],
+    lost: ["gone", 9, "alone"],
+    x: ["y", 1_000, "x"],
+    y: ["x", 1_000, "y"]
+  }),
   // Copied elsewhere, with what it goes on from beside it.
   "copies/rollout-2026-01-01T00-00-00-a.jsonl": origin,
   "copies/mine.jsonl": fork
@@ -165,14 +152,13 @@ layer(services)("a rollout that goes on from another one", (it) => {
     const broken = '{"type":"response_item","payload":{"type":"message","role":5}}\n'
     const bad = lines(meta("e"), said("one")) + broken
     yield* fs.writeFileString(path.join(folder, "rollout-2026-01-04T00-00-00-e.jsonl"), bad)
-    const base = { thread_id: "e", end_byte_offset: bad.length }
     const ofBase = path.join(folder, "rollout-2026-01-04T00-00-00-f.jsonl")
-    yield* fs.writeFileString(ofBase, lines(meta("f", base)))
+    yield* fs.writeFileString(ofBase, lines(meta("f", "e", bad.length)))
     const own = path.join(folder, "rollout-2026-01-04T00-00-00-g.jsonl")
-    const fork = lines(meta("g", { ...base, end_byte_offset: bad.length - broken.length })) + broken
+    const fork = lines(meta("g", "e", bad.length - broken.length)) + broken
     yield* fs.writeFileString(own, fork)
     const ofFork = path.join(folder, "rollout-2026-01-04T00-00-00-h.jsonl")
-    yield* fs.writeFileString(ofFork, lines(meta("h", { thread_id: "g", end_byte_offset: fork.length })))
+    yield* fs.writeFileString(ofFork, lines(meta("h", "g", fork.length)))
     assert.include((yield* Effect.flip(load(ofFork))).message, "-g.jsonl, line 2: ")
     const [first, second] = [yield* Effect.flip(load(ofBase)), yield* Effect.flip(load(own))]
     assert.include(first.message, "-e.jsonl, line 3: ")

@@ -151,7 +151,7 @@ const prepared = (request: AnthropicRequest, names: ToolNames) => {
   const isAsked = mustCall === true && tools.length > 0 && bindsThinking.test(model)
   const texts = isAsked ? [systemInstruction, callInstruction] : [systemInstruction]
   const system = texts.filter((text) => text.trim() !== "").join("\n\n")
-  const isSilent = system.trim() === ""
+  const isSilent = system === ""
   const messages = dialogueOf(contents, targetOf(request)).map(messageOf(names))
   const declared = tools.map((tool) => declaredTool({ ...tool, name: names.sent(tool.name) }))
   const body: Block = {

@@ -31,8 +31,15 @@ const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expecte
     { _tag: "Command", name: "compress", argument: "the names" }
   ],
   ["an argument of several lines", "/pin one\ntwo", { _tag: "Command", name: "pin", argument: "one\ntwo" }],
-  ["an alias", "/summarize all", { _tag: "Command", name: "compress", argument: "all" }],
-  ["a question mark", "/?", { _tag: "Command", name: "help", argument: "" }],
+  ...Object.entries({
+    compact: "compress",
+    exit: "quit",
+    new: "clear",
+    permissions: "approvals",
+    save: "export",
+    summarize: "compress",
+    "?": "help"
+  }).map(([alias, name]) => [`/${alias}`, `/${alias} all`, { _tag: "Command", name, argument: "all" }] as const),
   ["two slashes: a message that begins with a slash", "//help", message("/help")],
   ["a path", "/usr/bin is where it lies", message("/usr/bin is where it lies")],
   ["a path of one name with a dot", "/etc.d", message("/etc.d")],
@@ -42,7 +49,7 @@ const cases: ReadonlyArray<readonly [rule: string, line: string, parsed: Expecte
   ["the beginning of a name", "/comp", { _tag: "Unknown", name: "comp", nearest: "compress" }],
   ["a command of the shell", "! git status", { _tag: "Shell", command: "git status" }],
   ["an exclamation mark alone", "!", { _tag: "Message", text: "!" }],
-  ["an unlike name", "/deploy", { _tag: "Unknown", name: "deploy", nearest: undefined }]
+  ["three other letters", "/redoxyz", { _tag: "Unknown", name: "redoxyz", nearest: undefined }]
 ]
 
 describe("parseLine", () => {

@@ -1,8 +1,8 @@
 import { assert, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
-import { text, user } from "../../../../src/domain/content/Content.ts"
+import { model, text, user } from "../../../../src/domain/content/Content.ts"
 import type { Transcript } from "../../../../src/domain/transcripts/Transcript.ts"
-import { draftsIn, readText, recordsOf, said, says, writtenText } from "../../../support/transcripts.ts"
+import { draftsIn, readText, recordsOf, said, says, transcriptOf, writtenText } from "../../../support/transcripts.ts"
 
 /** What Gemini CLI asks of a file. What its records are like is in `test/golden/written-gemini.txt`, for each row of `writers.test.ts`. */
 
@@ -27,4 +27,12 @@ it("a document of Gemini CLI is written back unchanged", () => {
   assert.deepStrictEqual(unheld, { "environment message": 1, "exact JSON": 1 })
   const known = (transcript: Transcript) => draftsIn(transcript).map(({ origin: _, ...rest }) => rest)
   assert.deepStrictEqual(known(readText(again)), known(original))
+})
+
+it("names tokens written to a cache as left out, where there are some", () => {
+  const unheldOf = (cacheWrite: number) => {
+    const usage = { prompt: 9, cached: 1, cacheWrite, answer: 2, thoughts: 0 }
+    return writtenText("gemini", transcriptOf([says("a"), said(model(text("b")), { usage })])).unheld
+  }
+  assert.deepStrictEqual([0, 1].map(unheldOf), [{}, { "tokens written to a cache": 1 }])
 })

@@ -1,4 +1,4 @@
-import { Deferred, Effect, Exit, Fiber, Layer, PlatformError, Scope } from "effect"
+import { Context, Deferred, Effect, Exit, Fiber, FileSystem, Layer, PlatformError, Scope } from "effect"
 import type { ChildProcess } from "effect/process"
 import { TestClock } from "effect/testing"
 import * as TreeSitterGrammar from "../../../../src/layers/tools/TreeSitterGrammar.ts"
@@ -30,7 +30,7 @@ const opened = Effect.fnUntraced(function* (
   const scope = yield* Scope.make()
   const commands = yield* BackgroundCommands.make
   const services = Layer.mergeAll(
-    inMemory({ "sub/x": "" }),
+    inMemory({ "sub/x": "", "../usr/bin/ps": "", "../usr/bin/pgrep": "" }),
     grammar,
     Layer.succeed(Environment, { variables: Effect.succeed(variables) }),
     Layer.succeed(ShellSettings, {
@@ -46,6 +46,8 @@ const opened = Effect.fnUntraced(function* (
     })
   )
   const built = yield* Layer.buildWithScope(services, scope)
+  const { chmod } = Context.get(built, FileSystem.FileSystem)
+  for (const program of ["ps", "pgrep"]) yield* chmod(`/usr/bin/${program}`, 0o755)
   const tool = yield* shell.pipe(Scope.provide(scope), Effect.provideContext(built))
   const shown: Array<string> = []
   const progress = (text: string) => Effect.sync(() => void shown.push(text))
@@ -124,7 +126,8 @@ describe("a command in the foreground", () => {
       edits: { argument: "command", text: "make it" }
     })
     const [{ args = [], command = "", options } = {}] = started
-    assert.deepStrictEqual([command, args[0], ...args.slice(2)], ["/bin/sh", "-c", "sh", "make it", "/bin/sh", "", ""])
+    const programs = ["/bin/sh", "/usr/bin/ps", "/usr/bin/pgrep"]
+    assert.deepStrictEqual([command, args[0], ...args.slice(2)], ["/bin/sh", "-c", "sh", "make it", ...programs])
     assert.deepInclude(options, { cwd: "/work/sub", detached: true, forceKillAfter: "1 second" })
     assert.deepStrictEqual(options?.env, {
       PATH: "/usr/bin",
