@@ -201,7 +201,7 @@ export class WindowGuard {
         if (!forced && (round > 0 || !isDue)) break
         // The planner counts in estimated tokens.
         const limit = Math.max(1, Math.floor((this.maxRequestTokens * tokens) / Math.max(cost.maxTokens, tokens)))
-        const scale = cost.expectedTokens > free ? (cost.expectedTokens - free) / tokens : 1
+        const scale = cost.expectedTokens > free && tokens > 0 ? (cost.expectedTokens - free) / tokens : 1
         const policy = this.policy(limit, scale)
         const outcome = yield* subject.compress(round === 0 ? policy : { ...policy, ...extractivePolicy }, forced)
         why = "degraded" in outcome ? outcome.degraded?.message : "message" in outcome ? outcome.message : undefined
