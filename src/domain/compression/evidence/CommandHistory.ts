@@ -51,7 +51,7 @@ export interface OpenFailure {
   readonly text: string
   readonly handle: Handle | undefined
   readonly isRefusal?: true
-  /** Whether its lines are worth quoting: not where its exit code is 0, or its file was written since. */
+  /** Whether its lines are worth quoting: not where a known exit code is 0, or its file was written since. */
   readonly isQuoted: boolean
   /** The program whose success ends it. Undefined: it runs none, or only some that move and edit files (`sed -i`, `mkdir`). */
   readonly program: string | undefined
@@ -125,7 +125,7 @@ export const recordRun = (
       entry,
       text: failureText(output),
       handle: answer?.handle,
-      isQuoted: exit !== 0
+      isQuoted: exit !== 0 || isExitHidden === true
     })
   } else if (ok === true) resolveFailures(history, command)
   forgetBackground(history, command)

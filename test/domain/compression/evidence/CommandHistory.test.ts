@@ -118,6 +118,17 @@ describe("commands", () => {
     assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).failures], [])
   })
 
+  it("whose exit code a script of Codex hides are failures with the lines that say why", () => {
+    const script = 'const r = await tools.exec_command({"cmd":"cargo test"}); text(r.output)'
+    const printed = "test result: FAILED. 2 passed; 1 failed\nerror: test failed, to rerun pass `--lib`"
+    const content = ["Script completed\nWall time 1 seconds\nOutput:\n", printed].map((text) => ({ type: "text", text }))
+    const { failures } = evidenceOf(["exec", { input: script }, { content }])
+    assert.deepStrictEqual(
+      [...failures].map(([subject, { isQuoted }]) => [subject, isQuoted]),
+      [["cargo test", true]]
+    )
+  })
+
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {
     const edit = (path: string): Call => [
       "Edit",
