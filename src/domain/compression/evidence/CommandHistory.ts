@@ -6,7 +6,7 @@ import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
+import { type CheckKind, checksOf, commitsIn, isMilestone, programsOf, succeeded } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
@@ -19,6 +19,8 @@ export interface CommandRun {
   readonly ok: boolean | undefined
   /** The user did not allow it. */
   readonly isRefused?: true
+  /** The address of what it published: its last line. */
+  readonly address?: string | undefined
   readonly times: number
   readonly entry: EntryId
   readonly handle: Handle | undefined
@@ -112,7 +114,8 @@ export const recordRun = (
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
-  commands.set(command, { exit, ok, times, entry, handle: answer?.handle })
+  const address = ok === true && isMilestone(command) ? /(?:^|\n)(https?:\/\/\S+)\s*$/.exec(output)?.[1] : undefined
+  commands.set(command, { exit, ok, address, times, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
@@ -255,6 +258,11 @@ export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, cal
   const named = typeof args === "object" && args !== null ? Object.values(args) : []
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
+  // The agent pressed Ctrl-C: how the command ended says nothing.
+  if (command !== undefined && ended !== undefined && named.includes("\u0003")) {
+    forgetBackground(history, command)
+    return true
+  }
   if (command === undefined || ended === undefined) return false
   endBackground(history, command, ended, entry, answer.handle)
   forgetBackground(history, command)

@@ -116,6 +116,10 @@ describe("commands", () => {
       [["npm test", "e3", "error: 1 failing"]]
     )
     assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).failures], [])
+    // Ctrl-C of the agent is no failure.
+    const [tool, , answer] = asked
+    const stopped = evidenceOf(started, [tool, { session_id: 7, chars: "\u0003" }, answer])
+    assert.deepStrictEqual([[...stopped.failures], stopped.checks.get("tests")?.ok], [[], undefined])
   })
 
   it("whose exit code a script of Codex hides are failures with the lines that say why", () => {

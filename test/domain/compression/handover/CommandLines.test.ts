@@ -75,6 +75,20 @@ describe("the list of commands", () => {
     ])
   })
 
+  it("says what did not end, which has an open failure, and where something was published", () => {
+    const run = { exit: undefined, ok: undefined, times: 1, entry: entryId(1), handle: undefined }
+    const runs: ReadonlyArray<readonly [string, CommandRun]> = [
+      ["npm run serve", run],
+      ["gh pr create", { ...run, exit: 0, ok: true, address: "https://git.example/pull/7" }]
+    ]
+    const list = commandItems(
+      new Map(runs),
+      (text) => text,
+      (command) => command === "npm run serve"
+    )
+    assert.deepStrictEqual(lines(list), ["gh pr create → https://git.example/pull/7", "npm run serve → did not end (e1)"])
+  })
+
   it("names what has no clear result, but for looks and checks", () => {
     const list = listed(
       [],
