@@ -419,6 +419,9 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): nu
   return read
 }
 
+/** A tag of a program's text (`<environment_context>`) is its protocol. */
+const programTag = /<\/?[a-z]+(?:_[a-z]+)+[^<>]*>/g
+
 /** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
 const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {
   const { author, content, id } = around.entry
@@ -427,7 +430,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
-    countUse(state.weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
+    countUse(state.weights, part.text.slice(0, maxScannedChars).replace(programTag, " "), { amount: ranking.program })
     return Math.min(part.text.length, maxScannedChars)
   }
   let read = part.text?.length ?? 0
