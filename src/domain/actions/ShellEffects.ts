@@ -27,6 +27,8 @@ const transfers = (operands: ReadonlyArray<string>): ReadonlyArray<readonly [fro
 const namesTarget = (options: ReadonlyArray<string>): boolean =>
   options.some((option) => /^(?:-[a-zA-Z]*t|--target-directory)/.test(option))
 
+const restored = (path: string): Action => ({ _tag: "Restore", path })
+
 /** The effects of each program on files when it succeeds. */
 const programs = new Map<
   string,
@@ -46,6 +48,9 @@ const programs = new Map<
     (operands, options) =>
       operands.slice(options.filter((option) => /^-[a-zA-Z]*[drt]$/.test(option)).length).map((path) => written(path))
   ],
+  ["restore", (operands, options) => (options.includes("--staged") ? [] : operands.map(restored))],
+  // Of git: what has no extension may be a branch.
+  ["checkout", (operands) => operands.filter((each) => /\w\.\w+$/.test(each)).map(restored)],
   ["tee", (operands) => operands.map((path) => written(path))],
   [
     "rename",

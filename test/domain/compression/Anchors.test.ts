@@ -169,7 +169,9 @@ describe("origin of the words", () => {
   })
   it("the tool's: all values of its response", () => {
     assert.deepStrictEqual(
-      texts((push) => toolTexts(response("read", { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }] }), push)),
+      texts((push) =>
+        toolTexts(response("read", { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }] }), push)
+      ),
       ["yes", "1", "x"]
     )
     assert.deepStrictEqual(

@@ -258,13 +258,9 @@ export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, cal
   const named = typeof args === "object" && args !== null ? Object.values(args) : []
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
-  // The agent pressed Ctrl-C: how the command ended says nothing.
-  if (command !== undefined && ended !== undefined && named.includes("\u0003")) {
-    forgetBackground(history, command)
-    return true
-  }
   if (command === undefined || ended === undefined) return false
-  endBackground(history, command, ended, entry, answer.handle)
+  // How a command ends after Ctrl-C of the agent says nothing.
+  if (!named.includes("\u0003")) endBackground(history, command, ended, entry, answer.handle)
   forgetBackground(history, command)
   return true
 }

@@ -196,6 +196,8 @@ const act = (
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
   } else if ("path" in action) {
+    // The changes that were committed before stay.
+    if (action._tag === "Restore" && state.commands.commits.length > 0) return
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }

@@ -69,7 +69,7 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
 }
 
 /** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`) tell of all. */
-const maxNumbered = 8
+const maxNumbered = 4
 
 /** Fitted on recorded conversations: the weight by kind. */
 const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
@@ -120,11 +120,9 @@ export const rankedNames = (
     .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
     .map(([name]) => name)
     .filter((name) => {
-      if (weights.get(name)?.kind === "id") return true
-      const form = name.replace(/\d+/g, "0")
-      const count = (forms.get(form) ?? 0) + 1
-      forms.set(form, count)
-      return count <= maxNumbered
+      const form = weights.get(name)?.kind === "id" ? name : name.replace(/\d+/g, "0")
+      forms.set(form, (forms.get(form) ?? 0) + 1)
+      return (forms.get(form) ?? 0) <= maxNumbered
     })
 }
 

@@ -1,4 +1,5 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
+import { sequenceOf } from "../../conversation/Conversation.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
@@ -112,6 +113,8 @@ const actionText = (action: Action, failed: boolean): string => {
       return `edited ${action.path}`
     case "Delete":
       return `deleted ${action.path}`
+    case "Restore":
+      return `restored ${action.path}`
     case "Command":
       return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no clear result" : `exit ${action.exit}`}`
     case "Search":
@@ -130,11 +133,12 @@ const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall):
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
 const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
-  [...evidence.checks].flatMap(([kind, { command, entry, ok }]) =>
-    ok === undefined
-      ? []
-      : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
-  )
+  [...evidence.checks].flatMap(([kind, { command, entry, ok }]) => {
+    const later = evidence.edits.findLast((edit) => sequenceOf(edit.entry) > sequenceOf(entry))
+    const isOld = ok === true && later !== undefined ? `, before ${later.path.replace(/^.*[\\/]/, "")} changed` : ""
+    const text = `${kind} ${ok === true ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})${isOld}`
+    return ok === undefined ? [] : [statement(kind, text)]
+  })
 
 /** Writes where the work stands: the agent's last words, the last action and the state of the checks. */
 const nowItems = (material: Material): Writer => {

@@ -55,9 +55,12 @@ describe("the rank of names", () => {
   it("leaves out most of many names that differ in their numbers alone, and the tags of a program's text", () => {
     const served = Array.from({ length: 99 }, (_, index) => `GET /items/${index}`).join("\n")
     const told = user(text("<turn_aborted>\nThe user stopped render_all.\n</turn_aborted>"))
-    const entries = [entryOf(1, told, { author: "program" }), ...entriesOf(ran("bash", { command: "tail a.log" }, served))]
+    const entries = [
+      entryOf(1, told, { author: "program" }),
+      ...entriesOf(ran("bash", { command: "tail a.log" }, served))
+    ]
     const names = rankedNames(Work.runSync(gatherEvidence(entries)), () => false)
-    assert.strictEqual(names.filter((name) => name.startsWith("/items/")).length, 8)
+    assert.strictEqual(names.filter((name) => name.startsWith("/items/")).length, 4)
     assert.include(names, "render_all")
     assert.notInclude(names, "turn_aborted")
   })
