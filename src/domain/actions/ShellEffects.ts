@@ -28,6 +28,7 @@ const namesTarget = (options: ReadonlyArray<string>): boolean =>
   options.some((option) => /^(?:-[a-zA-Z]*t|--target-directory)/.test(option))
 
 const restored = (path: string): Action => ({ _tag: "Restore", path })
+const isFile = (operand = ""): boolean => /\w\.\w+$/.test(operand)
 
 /** The effects of each program on files when it succeeds. */
 const programs = new Map<
@@ -49,8 +50,8 @@ const programs = new Map<
       operands.slice(options.filter((option) => /^-[a-zA-Z]*[drt]$/.test(option)).length).map((path) => written(path))
   ],
   ["restore", (operands, options) => (options.includes("--staged") ? [] : operands.map(restored))],
-  // Of git: what has no extension may be a branch.
-  ["checkout", (operands) => operands.filter((each) => /\w\.\w+$/.test(each)).map(restored)],
+  // Of git: a first operand without an extension is a branch, whose files these are.
+  ["checkout", (operands, options) => (isFile(operands[0]) && options.length === 0 ? operands.map(restored) : [])],
   ["tee", (operands) => operands.map((path) => written(path))],
   [
     "rename",

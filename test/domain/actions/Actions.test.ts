@@ -164,7 +164,7 @@ describe("shell", () => {
     ["sed -i", "sed -i 's/a/b/' a.ts", [edit("a.ts")]],
     ["git restore", "git restore a.ts", [{ _tag: "Restore", path: "a.ts" }]],
     ["git restore, of what is staged", "git restore --staged a.ts", []],
-    ["git checkout of a file", "git checkout HEAD -- a.ts", [{ _tag: "Restore", path: "a.ts" }]],
+    ["git checkout of a file", "git checkout -- a.ts", [{ _tag: "Restore", path: "a.ts" }]],
     ["git checkout of a branch", "git checkout -b fix/a", []],
     ["a redirect", "echo x > a.txt", [write("a.txt")]],
     ["a redirect without a space", "echo x>a.txt", [write("a.txt")]],

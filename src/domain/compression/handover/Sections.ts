@@ -1,5 +1,5 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
-import { sequenceOf } from "../../conversation/Conversation.ts"
+import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
@@ -133,12 +133,20 @@ const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall):
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
 const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
-  [...evidence.checks].flatMap(([kind, { command, entry, ok }]) => {
-    const later = evidence.edits.findLast((edit) => sequenceOf(edit.entry) > sequenceOf(entry))
-    const isOld = ok === true && later !== undefined ? `, before ${later.path.replace(/^.*[\\/]/, "")} changed` : ""
-    const text = `${kind} ${ok === true ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})${isOld}`
-    return ok === undefined ? [] : [statement(kind, text)]
-  })
+  [...evidence.checks].flatMap(([kind, { command, entry, ok }]) =>
+    ok === undefined
+      ? []
+      : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
+  )
+
+/** Names the checks that passed before the last change of a file. */
+const oldChecks = ({ evidence: { checks, edits } }: Material): ReadonlyArray<SnapshotItem> => {
+  const last = edits.at(-1)
+  const isOld = (entry: EntryId): boolean => last !== undefined && sequenceOf(entry) < sequenceOf(last.entry)
+  const old = [...checks].flatMap(([kind, { entry, ok }]) => (ok === true && isOld(entry) ? [kind] : []))
+  const text = `since ${old.join(", ")} passed, ${last?.path.replace(/^.*[\\/]/, "")} changed`
+  return old.length === 0 ? [] : [statement("old", text)]
+}
 
 /** Writes where the work stands: the agent's last words, the last action and the state of the checks. */
 const nowItems = (material: Material): Writer => {
@@ -164,7 +172,11 @@ const nowItems = (material: Material): Writer => {
         `before that (${entry}): ${endsOf(line, Math.max(160, Math.floor(budget * 0.5)))}`
       )
     )
-    return [...within(items, budget), ...checks, ...within(earlier, share("before"))]
+    return [
+      ...within(items, budget),
+      ...checks,
+      ...within([...earlier.slice(0, 1), ...oldChecks(material), ...earlier.slice(1)], share("before"))
+    ]
   }
 }
 
