@@ -22,6 +22,8 @@ const oneLine = (command: string): string =>
   // A here-document is input; what it says stands in the file or the commit that it became.
   command
     .replace(argumentText, "$2…")
+    // The title beside it says what it is about.
+    .replace(/ --body "[^"\n]*…"/g, "")
     .replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
     .replace(/\s+/g, " ")
     .trim()

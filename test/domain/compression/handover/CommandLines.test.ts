@@ -37,6 +37,8 @@ describe("a command", () => {
   it("stands as it ran where it is the last action, and without filters of its output in the list", () => {
     const command = "npm run build 2>&1 |\n  head -5"
     assert.deepStrictEqual([ranLine(command), commandLine(command)], ["npm run build 2>&1 | head -5", "npm run build"])
+    const request = `gh pr create --title "Add an export" --body "$(cat <<'EOF'\n## Summary\n- CSV\nEOF\n)"`
+    assert.strictEqual(commandLine(request), 'gh pr create --title "Add an export"')
   })
 })
 
