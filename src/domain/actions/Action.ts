@@ -4,6 +4,8 @@ export type Action =
   | { readonly _tag: "Write"; readonly path: string; readonly created: boolean | undefined }
   | { readonly _tag: "Edit"; readonly path: string }
   | { readonly _tag: "Delete"; readonly path: string }
+  /** Its changes were taken back. */
+  | { readonly _tag: "Restore"; readonly path: string }
   | Command
   | { readonly _tag: "Search"; readonly query: string }
   | { readonly _tag: "Todos"; readonly todos: ReadonlyArray<Todo> }

@@ -27,6 +27,9 @@ const transfers = (operands: ReadonlyArray<string>): ReadonlyArray<readonly [fro
 const namesTarget = (options: ReadonlyArray<string>): boolean =>
   options.some((option) => /^(?:-[a-zA-Z]*t|--target-directory)/.test(option))
 
+const restored = (path: string): Action => ({ _tag: "Restore", path })
+const isFile = (operand = ""): boolean => /\w\.\w+$/.test(operand)
+
 /** The effects of each program on files when it succeeds. */
 const programs = new Map<
   string,
@@ -46,6 +49,9 @@ const programs = new Map<
     (operands, options) =>
       operands.slice(options.filter((option) => /^-[a-zA-Z]*[drt]$/.test(option)).length).map((path) => written(path))
   ],
+  ["restore", (operands, options) => (options.includes("--staged") ? [] : operands.map(restored))],
+  // Of git: a first operand without an extension is a branch, whose files these are.
+  ["checkout", (operands, options) => (isFile(operands[0]) && options.length === 0 ? operands.map(restored) : [])],
   ["tee", (operands) => operands.map((path) => written(path))],
   [
     "rename",

@@ -122,16 +122,20 @@ export const exitCode = (answer: Part | undefined): number | undefined => {
   return labelledForm.test(edges) ? labelledExit(edges, otherwise) : otherwise
 }
 
+/** What Codex writes before the output of a command. */
+const codexHead =
+  /^(?:Exit code: .*\n)?(?:Chunk ID: .*\n)?Wall time: .*\n(?:Process (?:exited|running) with .*\n)?(?:(?:Original token count|Total output lines): .*\n)*Output:\n/
+
 const printedNothing = /^(?:Stdout|Stderr|Output|Error): (?:\(none\)|\(empty\))$/
 
 /**
- * Returns the lines that a command printed, verbatim. In the labelled form of Gemini CLI, which our tools share, the lines
- * that name the command and its result are left out. In any other form it is the whole response.
+ * Returns the lines that a command printed, verbatim. In the labelled form of Gemini CLI, which our tools share, and in Codex's, the
+ * lines that name the command and its result are left out. In any other form it is the whole response.
  *
  * `text` may be cut at its end.
  */
 export const printedText = (text: string): string => {
-  if (!labelledForm.test(text)) return text
+  if (!labelledForm.test(text)) return text.replace(codexHead, "")
   const lines = text.split("\n")
   const first = text.startsWith("Command: ") ? lines.findIndex((line) => line.startsWith("Directory: ")) + 1 : 0
   let last = lines.length

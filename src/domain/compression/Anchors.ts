@@ -1,3 +1,4 @@
+import { callsIn } from "../actions/Actions.ts"
 import { isCall, isText, isThought, type Part } from "../content/Content.ts"
 import { isSecretValue } from "../text/ChildEnvironment.ts"
 import { eachWord } from "./AnchorWords.ts"
@@ -117,13 +118,19 @@ const strings = (value: unknown, visit: (text: string) => void): void => {
   if (typeof value === "string") visit(value)
   else if (typeof value === "number") visit(String(value))
   else if (Array.isArray(value)) for (const item of value) strings(item, visit)
-  else if (typeof value === "object" && value !== null) for (const item of Object.values(value)) strings(item, visit)
+  else if (typeof value === "object" && value !== null) {
+    // The type of a block (`input_text`) is a word of its protocol.
+    for (const [key, item] of Object.entries(value)) if (key !== "type") strings(item, visit)
+  }
 }
 
 /** Visits the texts that the agent wrote in a part: its text, its thoughts and the values of a call's arguments. */
 export const agentTexts = (part: Part, visit: (text: string) => void): void => {
-  if (isCall(part)) strings(part.functionCall.args, visit)
-  else if ((isText(part) || isThought(part)) && part.text !== undefined) visit(part.text)
+  if (isCall(part)) {
+    // A script of Codex says what the calls in it say; the rest is the same code each time.
+    const [call, ...inner] = callsIn(part)
+    for (const made of inner.length > 0 ? inner : [call]) strings(made?.args, visit)
+  } else if ((isText(part) || isThought(part)) && part.text !== undefined) visit(part.text)
 }
 
 /** Visits the texts of a tool response. */

@@ -226,6 +226,7 @@ export class WorkState {
       if (action._tag === "Command" && isRefused) this.refusals.set(this.commandSubject(action.command), id)
       else if (action._tag === "Command") this.readCommand(id, action, output)
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
+      else if (action._tag === "Restore") this.files.delete(this.pathSubject(action.path))
       else if ("path" in action) {
         note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
       }

@@ -89,7 +89,7 @@ export const sessionPlace = (agent: AgentName, relative: string): SessionPlace |
       return main(id?.[1] ?? name)
     }
     case "gemini": {
-      const [, parent, inner] = /^[^/]+\/chats\/([^/]+)\/([^/]+)\.jsonl?$/.exec(relative) ?? []
+      const [, parent, inner] = /^[^/]+\/chats\/([^/.]+)\/([^/]+)\.jsonl?$/.exec(relative) ?? []
       if (inner !== undefined) return { id: inner, parent, kind: "subagent" }
       return main(
         /^[^/]+\/chats\/(session-[^/]+)\.jsonl?$/.exec(relative)?.[1] ??

@@ -148,6 +148,12 @@ describe("origin of the words", () => {
       ),
       ["a.ts", "x", "128"]
     )
+    // Of a script of Codex: what its calls say.
+    const script = 'const r = await tools.exec_command({"cmd":"npm test"}); if (r.session_id) text(r.output)'
+    assert.deepStrictEqual(
+      texts((push) => agentTexts(call("exec", { input: script }), push)),
+      ["npm test"]
+    )
     assert.deepStrictEqual(
       texts((push) => agentTexts(text("said"), push)),
       ["said"]
@@ -163,8 +169,10 @@ describe("origin of the words", () => {
   })
   it("the tool's: all values of its response", () => {
     assert.deepStrictEqual(
-      texts((push) => toolTexts(response("read", { output: "yes", n: [1] }), push)),
-      ["yes", "1"]
+      texts((push) =>
+        toolTexts(response("read", { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }] }), push)
+      ),
+      ["yes", "1", "x"]
     )
     assert.deepStrictEqual(
       texts((push) => toolTexts(text("said"), push)),

@@ -49,6 +49,7 @@ describe("AgentFolders", () => {
       ["gemini", "slug/chats/session-2026-02-03T10-15-5f0c2d1a.json", "session session-2026-02-03T10-15-5f0c2d1a"],
       ["gemini", "slug/chats/session-2026.jsonl", "session session-2026"],
       ["gemini", "slug/chats/parent/inner.jsonl", "subagent inner of parent"],
+      ["gemini", "slug/chats/session-2026.jsonl.blobs/log.jsonl", undefined],
       ["gemini", "slug/checkpoint-tag.json", "session checkpoint-tag"],
       ["gemini", "slug/logs.json", undefined],
       ["pi", `--u-p--/2026-02-03T10_${uuid}.jsonl`, `session ${uuid}`],

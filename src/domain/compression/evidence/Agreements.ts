@@ -15,21 +15,21 @@ const wordEnd = String.raw`(?![\p{L}\p{N}_'’-])`
 const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|perfect|thanks?)`
 
 /** Words that agree whatever follows, unless the rest has a reservation. */
-const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|ja|oui|ouais|sí|sì|sim|да|давай|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题)`
+const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|ja|oui|ouais|sí|sì|sim|да|давай|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق)`
 /** Words that also begin other sentences: they agree where a sign or the end follows. */
-const yesAlone = String.raw`(?:y|ok(?:ay)?|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
+const yesAlone = String.raw`(?:y|ok(?:ay)?|go|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
 const courtesy = String.raw`(?:please|thanks|thank you|bitte|gerne|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well)`
 
 const lead = String.raw`^[^\p{L}\p{N}👍✅]*(?:${interjections}[^\p{L}\p{N}]+)*`
 const assent = new RegExp(
-  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:(?=\\s*(?:[.,;:!)…–—。\uff0c\uff01\\n-]|$))|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
+  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:(?=\\s*(?:[.,،;:!)…–—。\uff0c\uff01\\n-]|$))|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
   "iu"
 )
 /** "Okay" before a longer text of its own is no answer. */
 const opening = /^\W*ok(?:ay)?\b(?!\W+(?:yes|sure|go|do|let'?s go|cool|great|sounds))/i
 const maxOpeningWords = 6
 const denial = new RegExp(
-  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行)(?=\\s*(?:[.,;:!)…–—、。\uff0c\uff01\\n-]|$)|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
+  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行|لا)(?=\\s*(?:[.,،;:!)…–—、。\uff0c\uff01\\n-]|$)|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
   "iu"
 )
 /** Words after "no" with which the user wants it nevertheless. */
@@ -51,7 +51,7 @@ const names = String.raw`#?(${name}(?:${separator}${name})*)`
 const separators = new RegExp(`(?:${separator})`, "iu")
 /** The name of an option in a sentence, where the sentence does not go on to say something else of it. */
 const choice = new RegExp(
-  String.raw`(?:(?<![\p{L}])(?:op(?:ti|ci)[oó]n(?:en|es|s)?|opzione|opção|вариант|choices?|variant[es]?|approach(?:es)?|solutions?|alternatives?|numbers?|nummer|items?|go with|with|do|tackle|fix|take|nimm)\s*|#)${names}(?=\s*(?:[.,;:!)…–—\n]|$)|\s+(?:please|bitte|first|then|now|sounds|looks|is (?:good|best|fine|better)|makes sense))`,
+  String.raw`(?:(?<![\p{L}])(?:op(?:ti|ci)[oó]n(?:en|es|s)?|opzione|opção|вариант|choices?|variant[es]?|approach(?:es)?|solutions?|alternatives?|numbers?|nummer|items?|go with|with|do|tackle|fix|take|nimm)\s*|#)${names}(?=\s*(?:[.,،;:!)…–—\n]|$)|\s+(?:please|bitte|first|then|now|sounds|looks|is (?:good|best|fine|better)|makes sense))`,
   "iu"
 )
 const bareChoice = new RegExp(
@@ -113,7 +113,8 @@ const openQuestion =
 const minOwnChars = 46
 
 /** A question about what stands before it. */
-const pointing = /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next)\b/i
+const pointing =
+  /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next)\b|^(?:shall|should|may|can) (?:I|we)\?$/i
 
 /** Returns the question with which a text ends, and what it points at. */
 const questionIn = (text: string): string | undefined => {

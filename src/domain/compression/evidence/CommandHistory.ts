@@ -6,7 +6,7 @@ import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import type { Snapshot } from "../Snapshot.ts"
-import { type CheckKind, checksOf, commitsIn, programsOf, succeeded } from "./Commands.ts"
+import { type CheckKind, checksOf, commitsIn, isMilestone, programsOf, succeeded } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
 import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFailures.ts"
 
@@ -19,6 +19,8 @@ export interface CommandRun {
   readonly ok: boolean | undefined
   /** The user did not allow it. */
   readonly isRefused?: true
+  /** The address of what it published: its last line. */
+  readonly address?: string | undefined
   readonly times: number
   readonly entry: EntryId
   readonly handle: Handle | undefined
@@ -51,7 +53,7 @@ export interface OpenFailure {
   readonly text: string
   readonly handle: Handle | undefined
   readonly isRefusal?: true
-  /** Whether its lines are worth quoting: not where its exit code is 0, or its file was written since. */
+  /** Whether its lines are worth quoting: not where a known exit code is 0, or its file was written since. */
   readonly isQuoted: boolean
   /** The program whose success ends it. Undefined: it runs none, or only some that move and edit files (`sed -i`, `mkdir`). */
   readonly program: string | undefined
@@ -112,7 +114,8 @@ export const recordRun = (
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
-  commands.set(command, { exit, ok, times, entry, handle: answer?.handle })
+  const address = ok === true && isMilestone(command) ? /(?:^|\n)(https?:\/\/\S+)\s*$/.exec(output)?.[1] : undefined
+  commands.set(command, { exit, ok, address, times, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
@@ -125,7 +128,7 @@ export const recordRun = (
       entry,
       text: failureText(output),
       handle: answer?.handle,
-      isQuoted: exit !== 0
+      isQuoted: exit !== 0 || isExitHidden === true
     })
   } else if (ok === true) resolveFailures(history, command)
   forgetBackground(history, command)
@@ -256,7 +259,8 @@ export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, cal
   const command = named.map((value) => background.get(String(value))).find((known) => known !== undefined)
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
   if (command === undefined || ended === undefined) return false
-  endBackground(history, command, ended, entry, answer.handle)
+  // How a command ends after Ctrl-C of the agent says nothing.
+  if (!named.includes("\u0003")) endBackground(history, command, ended, entry, answer.handle)
   forgetBackground(history, command)
   return true
 }

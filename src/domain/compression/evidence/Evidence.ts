@@ -196,6 +196,8 @@ const act = (
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
   } else if ("path" in action) {
+    // The changes that were committed before stay.
+    if (action._tag === "Restore" && state.commands.commits.length > 0) return
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }
@@ -419,6 +421,9 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): nu
   return read
 }
 
+/** A tag of a program's text (`<environment_context>`) is its protocol. */
+const programTag = /<\/?[a-z]+(?:_[a-z]+)+[^<>]*>/g
+
 /** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
 const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {
   const { author, content, id } = around.entry
@@ -427,7 +432,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
-    countUse(state.weights, part.text.slice(0, maxScannedChars), { amount: ranking.program })
+    countUse(state.weights, part.text.slice(0, maxScannedChars).replace(programTag, " "), { amount: ranking.program })
     return Math.min(part.text.length, maxScannedChars)
   }
   let read = part.text?.length ?? 0

@@ -50,6 +50,8 @@ const nextState = (before: FileState | undefined, action: Action): FileState["st
   switch (action._tag) {
     case "Delete":
       return "deleted"
+    case "Restore":
+      return "read"
     case "Write":
       if (before?.state === "created") return "created"
       return (action.created ?? !existed) ? "created" : "modified"
@@ -75,6 +77,7 @@ const partShare = 0.5
 
 const record = ({ files }: FileHistory, path: string, { action, entry, handle, tokens }: Touch): void => {
   const before = files.get(path)
+  if (before === undefined && action._tag === "Restore") return
   const isShown = action._tag === "Read" && handle !== undefined && tokens >= (before?.shown ?? 0) * partShare
   const isChange = action._tag === "Write" || action._tag === "Edit"
   // Inserted again, so that the file touched last comes last.
@@ -82,7 +85,7 @@ const record = ({ files }: FileHistory, path: string, { action, entry, handle, t
   files.set(path, {
     state: nextState(before, action),
     reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
-    changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
+    changes: action._tag === "Restore" ? 0 : (before?.changes ?? 0) + (isChange ? 1 : 0),
     entry,
     handle: isShown ? handle : before?.handle,
     shown: isShown ? tokens : (before?.shown ?? 0)
@@ -93,6 +96,9 @@ const record = ({ files }: FileHistory, path: string, { action, entry, handle, t
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
   record(history, path, done)
+  if (done.action._tag === "Restore") {
+    history.edits.splice(0, Infinity, ...history.edits.filter((edit) => edit.path !== path))
+  }
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
     for (const [, text] of replacementsIn(done.call.functionCall?.args)) {
       if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })

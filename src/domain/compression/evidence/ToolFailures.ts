@@ -10,7 +10,7 @@ import { withoutPosing } from "./PosingText.ts"
 /** Whether a call failed, what it was about, and the lines that say why. */
 
 const tellingWord =
-  /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|invalid|unexpected|refused/i
+  /error|exception|fail|panic|traceback|cannot|can't|undefined|not found|no such|denied|exited with code|invalid|unexpected|refused/i
 /** The name of an error of the system, such as ENOENT. */
 const errorName = /\bE[A-Z]{3,}\b/
 const isTelling = (line: string): boolean => tellingWord.test(line) || errorName.test(line)

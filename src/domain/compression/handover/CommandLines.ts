@@ -22,6 +22,8 @@ const oneLine = (command: string): string =>
   // A here-document is input; what it says stands in the file or the commit that it became.
   command
     .replace(argumentText, "$2…")
+    // The title beside it says what it is about.
+    .replace(/ --body "[^"\n]*…"/g, "")
     .replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
     .replace(/\s+/g, " ")
     .trim()
@@ -38,14 +40,16 @@ export const ranLine = (command: string): string => clippedCommand(oneLine(comma
 /** Returns a command as a snapshot shows it: on one line, clipped. */
 export const commandLine = (command: string): string => clippedCommand(wholeLine(command))
 
-const resultOf = ({ exit, isRefused, ok }: CommandRun): string => {
+const resultOf = ({ exit, isRefused, ok }: CommandRun, isOpen: boolean): string => {
   if (isRefused === true) return "refused by the user, not run"
-  if (ok === undefined) return "no clear result"
+  if (ok === undefined) return isOpen ? "did not end" : "no clear result"
   return exit === undefined || exit === 0 ? "failed" : `exit ${exit}`
 }
 
-const resultText = (run: CommandRun): string =>
-  run.ok === true ? "" : ` → ${resultOf(run)} (${ofEntry(run.entry, run.handle)})`
+const resultText = (run: CommandRun, isOpen: boolean): string => {
+  if (run.ok !== true) return ` → ${resultOf(run, isOpen)} (${ofEntry(run.entry, run.handle)})`
+  return run.address === undefined ? "" : ` → ${run.address}`
+}
 
 /** Above commands of which some have no result beside them, and above those that all have one. */
 const headings = {
@@ -75,7 +79,7 @@ const linesOf = (
       if (isOutdated || hasEnded || isLook(command)) return []
       const isTelling = run.isRefused === true || run.ok === false || isMilestone(command)
       return isTelling || checksOf(command).length === 0
-        ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run)}` }]
+        ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run, isOpen(command))}` }]
         : []
     })
     .sort((a, b) => Number(b.isTelling) - Number(a.isTelling))

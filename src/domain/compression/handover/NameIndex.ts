@@ -68,6 +68,9 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
   return !/^[\d_.,:/-]+$/.test(name)
 }
 
+/** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`) tell of all. */
+const maxNumbered = 4
+
 /** Fitted on recorded conversations: the weight by kind. */
 const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
 
@@ -112,7 +115,15 @@ export const rankedNames = (
       (isWanted(name) ? 20 : 1)
     scores.push([name, (Math.sqrt(weight) * (1 + aimed) * factor) / (estimateText(name) + 1)])
   }
-  return scores.sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1)).map(([name]) => name)
+  const forms = new Map<string, number>()
+  return scores
+    .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
+    .map(([name]) => name)
+    .filter((name) => {
+      const form = weights.get(name)?.kind === "id" ? name : name.replace(/\d+/g, "0")
+      forms.set(form, (forms.get(form) ?? 0) + 1)
+      return (forms.get(form) ?? 0) <= maxNumbered
+    })
 }
 
 const indexKey = "names"
@@ -195,4 +206,4 @@ export const seenPaths = (evidence: Evidence, names: ReadonlyArray<string>): Rea
 
 /** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
 const transient =
-  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$/
+  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/

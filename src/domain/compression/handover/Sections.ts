@@ -1,4 +1,5 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
+import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { RecentCall } from "../evidence/Evidence.ts"
@@ -112,6 +113,8 @@ const actionText = (action: Action, failed: boolean): string => {
       return `edited ${action.path}`
     case "Delete":
       return `deleted ${action.path}`
+    case "Restore":
+      return `restored ${action.path}`
     case "Command":
       return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no clear result" : `exit ${action.exit}`}`
     case "Search":
@@ -135,6 +138,15 @@ const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> 
       ? []
       : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
   )
+
+/** Names the checks that passed before the last change of a file. */
+const oldChecks = ({ evidence: { checks, edits } }: Material): ReadonlyArray<SnapshotItem> => {
+  const last = edits.at(-1)
+  const isOld = (entry: EntryId): boolean => last !== undefined && sequenceOf(entry) < sequenceOf(last.entry)
+  const old = [...checks].flatMap(([kind, { entry, ok }]) => (ok === true && isOld(entry) ? [kind] : []))
+  const text = `since ${old.join(", ")} passed, ${last?.path.replace(/^.*[\\/]/, "")} changed`
+  return old.length === 0 ? [] : [statement("old", text)]
+}
 
 /** Writes where the work stands: the agent's last words, the last action and the state of the checks. */
 const nowItems = (material: Material): Writer => {
@@ -160,7 +172,11 @@ const nowItems = (material: Material): Writer => {
         `before that (${entry}): ${endsOf(line, Math.max(160, Math.floor(budget * 0.5)))}`
       )
     )
-    return [...within(items, budget), ...checks, ...within(earlier, share("before"))]
+    return [
+      ...within(items, budget),
+      ...checks,
+      ...within([...earlier.slice(0, 1), ...oldChecks(material), ...earlier.slice(1)], share("before"))
+    ]
   }
 }
 

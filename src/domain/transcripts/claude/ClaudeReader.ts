@@ -388,10 +388,14 @@ const countRest = (
   copies: ReadonlyMap<Line, Line>,
   skipped: Skipped
 ): void => {
+  const sessions = new Set(Array.from(taken, ({ session }) => session))
   for (const line of tree.messages) {
     if (line.message?.kind === "api error") skipped.add("api error")
     else if (copies.has(line)) skipped.add("repeated line")
-    else if (!taken.has(line)) skipped.add(line.sidechain === side ? "dead branch" : "sidechain")
+    else if (!taken.has(line)) {
+      const branch = sessions.has(line.session) ? "dead branch" : "another session"
+      skipped.add(line.sidechain === side ? branch : "sidechain")
+    }
   }
 }
 

@@ -177,7 +177,7 @@ const toolsThatReportFailure = new Set([
 
 /** Codex's text for a call that it did not carry out. */
 const notExecuted =
-  /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|(?:exec command|patch) rejected|`[^]*` rejected: |(?:Wall time: .*\n)?aborted)/
+  /^(?:Script (?:failed|terminated)\n|apply_patch verification failed|failed to parse function arguments|(?:exec command|patch) rejected|(?:exec_command|write_stdin) failed(?: for `|: )|`[^]*` rejected: |(?:Wall time: .*\n)?aborted)/
 
 /** Codex's text for a call that a server did not answer. */
 const unanswered = /^(?:Wall time: .*\nOutput:\n)?(?:Error: )?tool call error: tool call failed for `/

@@ -62,6 +62,11 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
     said: /^Plan rejected\. User feedback: /,
     ends: /\n\nThe plan is stored at: /
   },
+  // Codex of 2026, which ran nothing
+  {
+    opens:
+      /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:rejected by user|`[^]*` rejected: (?:blocked by policy|policy forbids )|approval required by policy)/
+  },
   // Pi's extension for dangerous commands
   { opens: /^Blocked by user\.?$/ },
   // This program

@@ -116,6 +116,24 @@ describe("commands", () => {
       [["npm test", "e3", "error: 1 failing"]]
     )
     assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).failures], [])
+    // Ctrl-C of the agent is no failure.
+    const [tool, , answer] = asked
+    const stopped = evidenceOf(started, [tool, { session_id: 7, chars: "\u0003" }, answer])
+    assert.deepStrictEqual([[...stopped.failures], stopped.checks.get("tests")?.ok], [[], undefined])
+  })
+
+  it("whose exit code a script of Codex hides are failures with the lines that say why", () => {
+    const script = 'const r = await tools.exec_command({"cmd":"cargo test"}); text(r.output)'
+    const printed = "test result: FAILED. 2 passed; 1 failed\nerror: test failed, to rerun pass `--lib`"
+    const content = ["Script completed\nWall time 1 seconds\nOutput:\n", printed].map((text) => ({
+      type: "text",
+      text
+    }))
+    const { failures } = evidenceOf(["exec", { input: script }, { content }])
+    assert.deepStrictEqual(
+      [...failures].map(([subject, { isQuoted }]) => [subject, isQuoted]),
+      [["cargo test", true]]
+    )
   })
 
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {
@@ -178,4 +196,14 @@ it("of many edits the last sixty stay, and of a file how often it was read and c
   assert.deepInclude(files.get("a.ts"), { state: "modified", reads: 2, changes: 70 })
   assert.deepInclude(files.get("b.ts"), { state: "read", reads: 1, changes: 0 })
   assert.deepStrictEqual([...files.keys()], ["a.ts", "b.ts"])
+})
+
+it("a file that git restored has no changes, unless there were commits, and an unknown one is not touched", () => {
+  const edit: Call = ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }]
+  const restore = ran("git checkout a.ts && git restore b.ts")
+  const { edits, files } = evidenceOf(edit, restore)
+  assert.deepStrictEqual([edits.length, [...files.keys()]], [0, ["a.ts"]])
+  assert.deepInclude(files.get("a.ts"), { state: "read", changes: 0 })
+  const commit = ran("git commit -am x", "[main 1a2b3c4] x\n 1 file changed")
+  assert.deepInclude(evidenceOf(edit, commit, restore).files.get("a.ts"), { state: "modified", changes: 1 })
 })

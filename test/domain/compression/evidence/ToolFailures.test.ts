@@ -24,6 +24,16 @@ describe("the lines that say why a call failed", () => {
     ],
     ["the name of a system's error, and no word like it", "every entire pass\nopen: ENOENT", "open: ENOENT"],
     ["the first two where none is telling", "one went\ntwo went\nthree went", "one went\ntwo went"],
+    [
+      "without what Codex writes before an output",
+      "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 130\nOriginal token count: 1\nOutput:\none went",
+      "one went"
+    ],
+    [
+      "the exit code where nothing was printed",
+      "Chunk ID: a1\nWall time: 0.1 seconds\nProcess exited with code 2\nOutput:\n",
+      "Process exited with code 2"
+    ],
     ["a Windows path", "cannot open C:\\new\\a.txt", "cannot open C:\\new\\a.txt"],
     ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."]
   ])("%s", (_, answer, lines) => assert.strictEqual(failureText(answer), lines))

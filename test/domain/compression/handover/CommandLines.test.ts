@@ -37,6 +37,8 @@ describe("a command", () => {
   it("stands as it ran where it is the last action, and without filters of its output in the list", () => {
     const command = "npm run build 2>&1 |\n  head -5"
     assert.deepStrictEqual([ranLine(command), commandLine(command)], ["npm run build 2>&1 | head -5", "npm run build"])
+    const request = `gh pr create --title "Add an export" --body "$(cat <<'EOF'\n## Summary\n- CSV\nEOF\n)"`
+    assert.strictEqual(commandLine(request), 'gh pr create --title "Add an export"')
   })
 })
 
@@ -72,6 +74,23 @@ describe("the list of commands", () => {
       "- commands, latest first:",
       "- commands, latest first; they succeeded if no result stands beside:",
       "- commands, latest first; they succeeded if no result stands beside:"
+    ])
+  })
+
+  it("says what did not end, which has an open failure, and where something was published", () => {
+    const run = { exit: undefined, ok: undefined, times: 1, entry: entryId(1), handle: undefined }
+    const runs: ReadonlyArray<readonly [string, CommandRun]> = [
+      ["npm run serve", run],
+      ["gh pr create", { ...run, exit: 0, ok: true, address: "https://git.example/pull/7" }]
+    ]
+    const list = commandItems(
+      new Map(runs),
+      (text) => text,
+      (command) => command === "npm run serve"
+    )
+    assert.deepStrictEqual(lines(list), [
+      "gh pr create → https://git.example/pull/7",
+      "npm run serve → did not end (e1)"
     ])
   })
 

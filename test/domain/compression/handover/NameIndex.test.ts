@@ -3,7 +3,7 @@ import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evid
 import { indexItems, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
-import { entriesOf } from "../../../support/entries.ts"
+import { entriesOf, entryOf } from "../../../support/entries.ts"
 import { extractSnapshot } from "../../../support/extractSnapshot.ts"
 import { indexedNames } from "../../../support/indexedNames.ts"
 
@@ -50,6 +50,19 @@ describe("the rank of names", () => {
     ]) {
       assert.notInclude(names, name)
     }
+  })
+
+  it("leaves out most of many names that differ in their numbers alone, and the tags of a program's text", () => {
+    const served = Array.from({ length: 99 }, (_, index) => `GET /items/${index}`).join("\n")
+    const told = user(text("<turn_aborted>\nThe user stopped render_all.\n</turn_aborted>"))
+    const entries = [
+      entryOf(1, told, { author: "program" }),
+      ...entriesOf(ran("bash", { command: "tail a.log" }, served))
+    ]
+    const names = rankedNames(Work.runSync(gatherEvidence(entries)), () => false)
+    assert.strictEqual(names.filter((name) => name.startsWith("/items/")).length, 4)
+    assert.include(names, "render_all")
+    assert.notInclude(names, "turn_aborted")
   })
 
   it("keeps a member that is an ordinary word, and what a variable of every program has", () => {
