@@ -421,8 +421,8 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): nu
   return read
 }
 
-/** A tag of a program's text (`<environment_context>`) is its protocol. */
-const programTag = /<\/?[a-z]+(?:_[a-z]+)+[^<>]*>/g
+/** The name of a tag in a program's text (`<environment_context>`) is a word of its protocol; its attributes may name files. */
+const programTag = /<\/?[a-z]+(?:_[a-z]+)+/g
 
 /** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
 const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {

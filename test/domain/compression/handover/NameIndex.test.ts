@@ -63,6 +63,9 @@ describe("the rank of names", () => {
     assert.strictEqual(names.filter((name) => name.startsWith("/items/")).length, 4)
     assert.include(names, "render_all")
     assert.notInclude(names, "turn_aborted")
+    const opened = user(text('<opened_file path="src/table.ts">\n'))
+    const shown = rankedNames(Work.runSync(gatherEvidence([entryOf(1, opened, { author: "program" })])), () => false)
+    assert.deepStrictEqual(shown, ["src/table.ts"])
   })
 
   it("keeps a member that is an ordinary word, and what a variable of every program has", () => {
