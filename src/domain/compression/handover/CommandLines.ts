@@ -22,8 +22,8 @@ const oneLine = (command: string): string =>
   // A here-document is input; what it says stands in the file or the commit that it became.
   command
     .replace(argumentText, "$2…")
-    // The title beside it says what it is about.
-    .replace(/ --body "[^"\n]*…"/g, "")
+    // A title beside it says what it is about.
+    .replace(/ --body "[^"\n]*…"/g, (body) => (/ (?:--title|-t)[ =]/.test(command) ? "" : body))
     .replace(/<<-?\s*['"]?\w+['"]?[\s\S]*/, "<<…")
     .replace(/\s+/g, " ")
     .trim()
@@ -42,7 +42,7 @@ export const commandLine = (command: string): string => clippedCommand(wholeLine
 
 const resultOf = ({ exit, isRefused, ok }: CommandRun, isOpen: boolean): string => {
   if (isRefused === true) return "refused by the user, not run"
-  if (ok === undefined) return isOpen ? "did not end" : "no clear result"
+  if (ok === undefined && !isOpen) return "no clear result"
   return exit === undefined || exit === 0 ? "failed" : `exit ${exit}`
 }
 

@@ -39,6 +39,8 @@ describe("a command", () => {
     assert.deepStrictEqual([ranLine(command), commandLine(command)], ["npm run build 2>&1 | head -5", "npm run build"])
     const request = `gh pr create --title "Add an export" --body "$(cat <<'EOF'\n## Summary\n- CSV\nEOF\n)"`
     assert.strictEqual(commandLine(request), 'gh pr create --title "Add an export"')
+    const comment = `gh pr comment 7 --body "$(cat <<'EOF'\nThe export is ready.\nSee above.\nEOF\n)"`
+    assert.strictEqual(commandLine(comment), 'gh pr comment 7 --body "The export is ready.…"')
   })
 })
 
@@ -77,7 +79,7 @@ describe("the list of commands", () => {
     ])
   })
 
-  it("says what did not end, which has an open failure, and where something was published", () => {
+  it("says that a command without an exit code failed, where its failure is open, and where something was published", () => {
     const run = { exit: undefined, ok: undefined, times: 1, entry: entryId(1), handle: undefined }
     const runs: ReadonlyArray<readonly [string, CommandRun]> = [
       ["npm run serve", run],
@@ -90,7 +92,7 @@ describe("the list of commands", () => {
     )
     assert.deepStrictEqual(lines(list), [
       "gh pr create → https://git.example/pull/7",
-      "npm run serve → did not end (e1)"
+      "npm run serve → failed (e1)"
     ])
   })
 
