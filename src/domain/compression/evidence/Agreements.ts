@@ -17,19 +17,22 @@ const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|per
 /** Words that agree whatever follows, unless the rest has a reservation. */
 const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|ja|oui|ouais|sí|sì|sim|да|давай|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق)`
 /** Words that also begin other sentences: they agree where a sign or the end follows. */
-const yesAlone = String.raw`(?:y|ok(?:ay)?|go|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
+const yesAlone = String.raw`(?:y|ok(?:ay)?|go(?!\.\w)|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
 const courtesy = String.raw`(?:please|thanks|thank you|bitte|gerne|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well)`
+
+/** The end of a sentence or a pause in it, but no hyphen of a word ("no-op", "go-live"). */
+const pause = String.raw`(?=\s*(?:[.,،;:!)…–—、。\uff0c\uff01\n]|$)|\s+-|-(?![\p{L}\p{N}]))`
 
 const lead = String.raw`^[^\p{L}\p{N}👍✅]*(?:${interjections}[^\p{L}\p{N}]+)*`
 const assent = new RegExp(
-  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:(?=\\s*(?:[.,،;:!)…–—。\uff0c\uff01\\n-]|$))|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
+  `${lead}(?:${yes}${wordEnd}|${yesAlone}(?:${pause}|\\s+(?=${interjections}|${yes}|${yesAlone}|${courtesy})))`,
   "iu"
 )
 /** "Okay" before a longer text of its own is no answer. */
 const opening = /^\W*ok(?:ay)?\b(?!\W+(?:yes|sure|go|do|let'?s go|cool|great|sounds))/i
 const maxOpeningWords = 6
 const denial = new RegExp(
-  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行|لا)(?=\\s*(?:[.,،;:!)…–—、。\uff0c\uff01\\n-]|$)|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
+  `${lead}(?:(?:no|n|nope|nah|nein|nö|nee|nej|non|não|нет|nie|hayır|아니요|아니오|いいえ|不|不要|不用|不行|لا)(?:${pause}|\\s+(?:don'?t|do not|not|thanks|thank you|please|leave|keep|let'?s|i|we|nicht|danke|merci|gracias|grazie|спасибо)${wordEnd})|(?:please )?don'?t(?: (?:do (?:it|that|this)|please))?(?=\\s*(?:[.,;:!]|$))|не надо|auf keinen fall|lieber nicht)`,
   "iu"
 )
 /** Words after "no" with which the user wants it nevertheless. */
@@ -38,10 +41,10 @@ const nevertheless =
 
 /** Words with which a reply takes back, postpones or bounds what it says. */
 const reservation =
-  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|nevermind|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|cancel|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale|ama|fakat)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
+  /(?<![\p{L}])(?:but|except|not|no|nope|cannot|\p{L}+n['’]t|dont|never|nevermind|stop|wait|hold (?:on|off)|instead|unless|later|tomorrow|though|however|rather|different(?:ly)?|maybe|perhaps|unsure|skip|cancel|without|ignore|avoid|drop|forget|remove|exclude|reject|leave out|neither|bad|worse|wrong|fails?|what i (?:feared|meant)|aber|nicht|nein|kein\p{L}*|erst|später|statt|stattdessen|außer|sondern|warte|ohne|vielleicht|mais|pas|sauf|plus tard|d['’]abord|attends|plutôt|sans|peut-être|pero|excepto|espera|después|sin|quizás|ma|però|dopo|tranne|aspetta|senza|mas|não|exceto|depois|sem|но|не|нет|кроме|потом|без|nie|ale|ama|fakat|و?لكن|إلا|باستثناء|بدون|دون|بدلا|ليس|لا|انتظر|لاحقا|غدا)(?![\p{L}])|[不别但没]|でも|ただ|ない|けど|しかし|하지만|아니/iu
 /** Words that bound an agreement, and not a choice. */
 const condition =
-  /(?<![\p{L}])(?:first|only|if|after|before|until|zuerst|nur|wenn|seulement|si|primero|solo|se|prima|сначала|если)(?![\p{L}])|[先等]/iu
+  /(?<![\p{L}])(?:first|only|if|after|before|until|zuerst|nur|wenn|seulement|si|primero|solo|se|prima|сначала|если|فقط|أولا|إذا|قبل|بعد)(?![\p{L}])|[先等]/iu
 /** What a reservation may say and be none. */
 const noReservation = /没问题|\bno (?:problem|worries|objections?)\b|\bwhy not\b/giu
 
@@ -107,7 +110,7 @@ const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:
 
 /** A question that "yes" does not answer. */
 const openQuestion =
-  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come)(?!\p{L})(?! (?:about|if|wäre es)\b)|, (?:or|oder|ou)(?! not\b) |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
+  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come|أي|ما|ماذا|كيف|أين|لماذا|متى)(?!\p{L})(?! (?:about|if|wäre es)\b)|, (?:or|oder|ou)(?! not\b) | أم |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
 
 /** A shorter question says nothing without what it points at. */
 const minOwnChars = 46
@@ -124,7 +127,7 @@ const questionIn = (text: string): string | undefined => {
     .filter((each) => lineOf(each) !== "")
   const last = lineOf(paragraphs.at(-1) ?? "")
   const question =
-    /(?:^|[.!?:)] |[。\uff01\uff1a])([^.!?。\uff01\uff1f]*(?:\.\S[^.!?。\uff01\uff1f]*)*[?\uff1f])[^?\uff1f]{0,120}$/
+    /(?:^|[.!?؟:)] |[。\uff01\uff1a])([^.!?؟。\uff01\uff1f]*(?:\.\S[^.!?؟。\uff01\uff1f]*)*[?؟\uff1f])[^?؟\uff1f]{0,120}$/
       .exec(last)?.[1]
       ?.trim()
   if (question === undefined || openQuestion.test(question)) return undefined
