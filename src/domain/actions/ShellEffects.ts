@@ -28,7 +28,10 @@ const namesTarget = (options: ReadonlyArray<string>): boolean =>
   options.some((option) => /^(?:-[a-zA-Z]*t|--target-directory)/.test(option))
 
 const restored = (path: string): Action => ({ _tag: "Restore", path })
-const isFile = (operand = ""): boolean => /\w\.\w+$/.test(operand)
+/** A name such as `v1.2` is that of a tag. */
+const isFile = (operand = ""): boolean => /\w\.[a-z]\w*$/i.test(operand)
+/** What is staged, a part, or the state of another commit. */
+const restoresOther = /^(?:-\w*[Ssp]|--(?:staged|source|patch)\b)/
 
 /** The effects of each program on files when it succeeds. */
 const programs = new Map<
@@ -49,7 +52,7 @@ const programs = new Map<
     (operands, options) =>
       operands.slice(options.filter((option) => /^-[a-zA-Z]*[drt]$/.test(option)).length).map((path) => written(path))
   ],
-  ["restore", (operands, options) => (options.includes("--staged") ? [] : operands.map(restored))],
+  ["restore", (operands, options) => (options.some((each) => restoresOther.test(each)) ? [] : operands.map(restored))],
   // Of git: a first operand without an extension is a branch, whose files these are.
   ["checkout", (operands, options) => (isFile(operands[0]) && options.length === 0 ? operands.map(restored) : [])],
   ["tee", (operands) => operands.map((path) => written(path))],

@@ -101,6 +101,10 @@ const endForms = [
 /** Matches commands that can make a commit. */
 export const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 
+/** Whether a command made a commit, also one that git did not confirm (`git commit -q`). */
+export const hasCommitted = ({ commands, commits }: CommandHistory): boolean =>
+  commits.length > 0 || [...commands].some(([command, { ok }]) => ok === true && makesCommit.test(command))
+
 /** Records a run of a command. */
 export const recordRun = (
   history: CommandHistory,

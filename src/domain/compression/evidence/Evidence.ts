@@ -39,6 +39,7 @@ import {
   type CommandRun,
   type Commit,
   emptyCommands,
+  hasCommitted,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
@@ -50,7 +51,7 @@ import {
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import { type Edit, type FileHistory, filesIn, type FileState, nameOf, recordTouch } from "./FileHistory.ts"
+import { type Edit, type FileHistory, filesIn, type FileState, isCreated, nameOf, recordTouch } from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -196,8 +197,8 @@ const act = (
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
   } else if ("path" in action) {
-    // The changes that were committed before stay.
-    if (action._tag === "Restore" && state.commands.commits.length > 0) return
+    // The changes that were committed before stay, and a file that git knows already was committed or staged.
+    if (action._tag === "Restore" && (hasCommitted(state.commands) || isCreated(state.files, action.path))) return
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }

@@ -92,6 +92,10 @@ const record = ({ files }: FileHistory, path: string, { action, entry, handle, t
   })
 }
 
+/** Whether a call created a file. */
+export const isCreated = (history: FileHistory, path: string): boolean =>
+  history.files.get(nameOf(history, path))?.state === "created"
+
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)

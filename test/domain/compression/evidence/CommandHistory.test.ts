@@ -206,4 +206,8 @@ it("a file that git restored has no changes, unless there were commits, and an u
   assert.deepInclude(files.get("a.ts"), { state: "read", changes: 0 })
   const commit = ran("git commit -am x", "[main 1a2b3c4] x\n 1 file changed")
   assert.deepInclude(evidenceOf(edit, commit, restore).files.get("a.ts"), { state: "modified", changes: 1 })
+  const quiet = ran("git commit -qam x")
+  assert.deepInclude(evidenceOf(edit, quiet, restore).files.get("a.ts"), { state: "modified", changes: 1 })
+  const made: Call = ["Write", { file_path: "a.ts", content: "a" }, { output: "ok" }]
+  assert.deepInclude(evidenceOf(made, edit, restore).files.get("a.ts"), { state: "created", changes: 2 })
 })
