@@ -70,7 +70,11 @@ const simpleAt = (
   if (raw !== undefined) {
     const open = text.indexOf("`", at)
     const body = text.slice(open + 1, raw - 1)
-    return { value: open > at ? body : unescaped(body), end: raw }
+    const filled = (open > at ? body : unescaped(body)).replace(/\$\{([A-Za-z_$][\w$]*)\}/g, (whole, name: string) => {
+      const value = known.get(name)
+      return typeof value === "string" || typeof value === "number" ? String(value) : whole
+    })
+    return { value: filled, end: raw }
   }
   const digits = endOf(number, text, at)
   if (digits !== undefined) return { value: Number(text.slice(at, digits).replaceAll("_", "")), end: digits }

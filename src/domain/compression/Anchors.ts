@@ -114,22 +114,32 @@ export const anchorsOf = (text: string): Map<string, AnchorKind> => {
   return anchors
 }
 
+/** Whether a value is the type of a block, which is a word of its protocol. */
+const isBlockType = (value: unknown): boolean =>
+  typeof value === "string" && /^(?:input|output|tool)_[a-z]+$/.test(value)
+
 const strings = (value: unknown, visit: (text: string) => void): void => {
   if (typeof value === "string") visit(value)
   else if (typeof value === "number") visit(String(value))
   else if (Array.isArray(value)) for (const item of value) strings(item, visit)
   else if (typeof value === "object" && value !== null) {
-    // The type of a block (`input_text`) is a word of its protocol.
-    for (const [key, item] of Object.entries(value)) if (key !== "type") strings(item, visit)
+    for (const [key, item] of Object.entries(value)) if (key !== "type" || !isBlockType(item)) strings(item, visit)
   }
+}
+
+const textsOf = (value: unknown): ReadonlyArray<string> => {
+  const texts: Array<string> = []
+  strings(value, (text) => texts.push(text))
+  return texts
 }
 
 /** Visits the texts that the agent wrote in a part: its text, its thoughts and the values of a call's arguments. */
 export const agentTexts = (part: Part, visit: (text: string) => void): void => {
   if (isCall(part)) {
-    // A script of Codex says what the calls in it say; the rest is the same code each time.
-    const [call, ...inner] = callsIn(part)
-    for (const made of inner.length > 0 ? inner : [call]) strings(made?.args, visit)
+    // A script of Codex says what the calls in it say, where they can be read; the rest is the same code each time.
+    const [call, ...inner] = callsIn(part).map(({ args }) => textsOf(args))
+    for (const text of inner.length > 0 && inner.every(({ length }) => length > 0) ? inner.flat() : (call ?? []))
+      visit(text)
   } else if ((isText(part) || isThought(part)) && part.text !== undefined) visit(part.text)
 }
 

@@ -154,6 +154,17 @@ describe("origin of the words", () => {
       texts((push) => agentTexts(call("exec", { input: script }), push)),
       ["npm test"]
     )
+    const each = 'for (const f of ["src/a.ts", "src/b.ts"]) text(await tools.exec_command({ cmd: `cat ${f}` }))'
+    assert.deepStrictEqual(
+      texts((push) => agentTexts(call("exec", { input: each }), push)),
+      ["cat src/a.ts", "cat src/b.ts"]
+    )
+    // All of it where one cannot be read.
+    const run = 'const run = (cmd) => tools.exec_command({ cmd }); text(await run("cat src/a.ts"))'
+    assert.deepStrictEqual(
+      texts((push) => agentTexts(call("exec", { input: run }), push)),
+      [run]
+    )
     assert.deepStrictEqual(
       texts((push) => agentTexts(text("said"), push)),
       ["said"]
@@ -170,9 +181,12 @@ describe("origin of the words", () => {
   it("the tool's: all values of its response", () => {
     assert.deepStrictEqual(
       texts((push) =>
-        toolTexts(response("read", { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }] }), push)
+        toolTexts(
+          response("read", { output: "yes", n: [1], c: [{ type: "input_text", text: "x" }], type: "UserAccount" }),
+          push
+        )
       ),
-      ["yes", "1", "x"]
+      ["yes", "1", "x", "UserAccount"]
     )
     assert.deepStrictEqual(
       texts((push) => toolTexts(text("said"), push)),
