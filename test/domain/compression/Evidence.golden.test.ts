@@ -205,7 +205,7 @@ const sectionsOf = (rendered: string): Readonly<Record<SectionName, string>> => 
 
 const fileLine = /^- (.+): (read|created|modified|deleted) \(/gm
 /** A command in the list of commands, with its result unless it succeeded. */
-const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no clear result|did not end|failed) \(e\d[^)]*\))?$/gm
+const commandLine = /^ {4}(.+?)(?: → (?:exit (-?\d+)|no clear result|did not succeed|failed) \(e\d[^)]*\))?$/gm
 
 /** The beginning of a command as the list shows it, without here-documents and what only chooses lines of its output. */
 const commandShown = (command: string): string =>
@@ -242,7 +242,7 @@ const contradictions = (text: string, golden: Golden): Array<string> => {
   for (const [
     line,
     shown = "",
-    exit = / → (?:no clear result|did not end) \(/.test(line) ? undefined : "0"
+    exit = / → (?:no clear result|did not succeed) \(/.test(line) ? undefined : "0"
   ] of sections.recent_actions.matchAll(commandLine)) {
     // What only chooses which lines of an output are shown may be left out, so several runs may be meant.
     const codes = golden.commands

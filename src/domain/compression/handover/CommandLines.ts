@@ -42,7 +42,8 @@ export const commandLine = (command: string): string => clippedCommand(wholeLine
 
 const resultOf = ({ exit, isRefused, ok }: CommandRun, isOpen: boolean): string => {
   if (isRefused === true) return "refused by the user, not run"
-  if (ok === undefined && !isOpen) return "no clear result"
+  // It was stopped, or blocked before it ran.
+  if (ok === undefined) return isOpen ? "did not succeed" : "no clear result"
   return exit === undefined || exit === 0 ? "failed" : `exit ${exit}`
 }
 

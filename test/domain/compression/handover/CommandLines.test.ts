@@ -79,7 +79,7 @@ describe("the list of commands", () => {
     ])
   })
 
-  it("says that a command without an exit code failed, where its failure is open, and where something was published", () => {
+  it("says what did not succeed, which has an open failure, and where something was published", () => {
     const run = { exit: undefined, ok: undefined, times: 1, entry: entryId(1), handle: undefined }
     const runs: ReadonlyArray<readonly [string, CommandRun]> = [
       ["npm run serve", run],
@@ -90,7 +90,7 @@ describe("the list of commands", () => {
       (text) => text,
       (command) => command === "npm run serve"
     )
-    assert.deepStrictEqual(lines(list), ["gh pr create → https://git.example/pull/7", "npm run serve → failed (e1)"])
+    assert.deepStrictEqual(lines(list), ["gh pr create → https://git.example/pull/7", "npm run serve → did not succeed (e1)"])
   })
 
   it("names what has no clear result, but for looks and checks", () => {
