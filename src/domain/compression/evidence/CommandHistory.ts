@@ -101,6 +101,9 @@ const endForms = [
 /** Matches commands that can make a commit. */
 export const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
 
+/** An address on the last line of an output: a longer one would cost the line of its command. */
+const lastAddress = /(?:^(?:Output: )?|\n)(https?:\/\/\S{1,200})\s*$/
+
 /** Whether a command made a commit, also one that git did not confirm (`git commit -q`). */
 export const hasCommitted = ({ commands, commits }: CommandHistory): boolean =>
   commits.length > 0 || [...commands].some(([command, { ok }]) => ok === true && makesCommit.test(command))
@@ -118,7 +121,7 @@ export const recordRun = (
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
-  const address = ok === true && isMilestone(command) ? /(?:^|\n)(https?:\/\/\S+)\s*$/.exec(output)?.[1] : undefined
+  const address = ok === true && isMilestone(command) ? lastAddress.exec(printedText(output))?.[1] : undefined
   commands.set(command, { exit, ok, address, times, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
@@ -264,7 +267,8 @@ export const recordBackgroundEnd = (history: CommandHistory, entry: EntryId, cal
   const ended = command === undefined ? undefined : backgroundEnd(answer.part)
   if (command === undefined || ended === undefined) return false
   // How a command ends after Ctrl-C of the agent says nothing.
-  if (!named.includes("\u0003")) endBackground(history, command, ended, entry, answer.handle)
+  if (!named.some((value) => String(value).includes("\u0003")))
+    endBackground(history, command, ended, entry, answer.handle)
   forgetBackground(history, command)
   return true
 }

@@ -118,8 +118,19 @@ describe("commands", () => {
     assert.deepStrictEqual([...evidenceOf(started, asked, ran("npm test", "3 passed")).failures], [])
     // Ctrl-C of the agent is no failure.
     const [tool, , answer] = asked
-    const stopped = evidenceOf(started, [tool, { session_id: 7, chars: "\u0003" }, answer])
-    assert.deepStrictEqual([[...stopped.failures], stopped.checks.get("tests")?.ok], [[], undefined])
+    for (const chars of ["\u0003", "\u0003\u0003", "q\u0003\n"]) {
+      const stopped = evidenceOf(started, [tool, { session_id: 7, chars }, answer])
+      assert.deepStrictEqual([[...stopped.failures], stopped.checks.get("tests")?.ok], [[], undefined])
+    }
+  })
+
+  it("that published something have its address, unless that is very long", () => {
+    const addressIn = (output: string) =>
+      evidenceOf(ran("gh pr create", output)).commands.get("gh pr create")?.address?.length
+    const address = "https://git.example/pull/7"
+    for (const output of [address, `Creating…\n${address}\n`, `Output: ${address}\nExit Code: 0`])
+      assert.strictEqual(addressIn(output), address.length)
+    assert.isUndefined(addressIn(`${address}?${"x".repeat(200)}`))
   })
 
   it("whose exit code a script of Codex hides are failures with the lines that say why", () => {

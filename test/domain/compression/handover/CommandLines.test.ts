@@ -90,7 +90,10 @@ describe("the list of commands", () => {
       (text) => text,
       (command) => command === "npm run serve"
     )
-    assert.deepStrictEqual(lines(list), ["gh pr create → https://git.example/pull/7", "npm run serve → did not succeed (e1)"])
+    assert.deepStrictEqual(lines(list), [
+      "gh pr create → https://git.example/pull/7",
+      "npm run serve → did not succeed (e1)"
+    ])
   })
 
   it("names what has no clear result, but for looks and checks", () => {
