@@ -30,6 +30,7 @@ import {
   retrySentence,
   sourcesSentence
 } from "../output/TurnText.ts"
+import { plainTitle } from "./PastCalls.ts"
 import { preparationText } from "./StatusLine.ts"
 
 /** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
@@ -117,7 +118,7 @@ export interface TurnScreen extends CardStyle {
   readonly terminal: ChatTerminal["Service"]
   /** Whether calls are answered from a recording. */
   readonly isRecorded: boolean
-  /** Titles of the calls that were started or asked about, by their ids. */
+  /** Titles of the calls, by their ids. */
   readonly titles: Map<string, string>
   /** Calls that the user was asked about. */
   readonly approved: Set<string>
@@ -235,6 +236,8 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "Thought":
       return event.subject === "" ? Effect.void : showLabel(screen, event.subject)
     case "ToolCallRequest":
+      // Its tool gives a better one, unless the call is refused or cancelled before.
+      titles.set(event.id, plainTitle({ call: event.call, response: undefined }))
       return isRecorded ? note(screen, `The model calls ${event.call.name}.`) : Effect.void
     case "ToolCallConfirmation":
       titles.set(event.id, event.title)

@@ -192,6 +192,14 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
     "✗ a_tool · there is no such file\n(thinking)✗ a_tool · not allowed\n(thinking)✗ a_tool · cancelled\n(thinking)✗ a_tool · it did not end within ten m…\n(thinking)"
   ],
   [
+    "a call that is cancelled before it starts names its file",
+    [
+      { _tag: "ToolCallRequest", id: "1", call: { name: "read_file", args: { file_path: "src/a.ts" } } },
+      answered("1", { name: "read_file", status: "cancelled", message: "[Operation Cancelled] …" })
+    ],
+    "✗ Read src/a.ts · cancelled\n(thinking)"
+  ],
+  [
     "a change is shown without its head, and what nobody would see is spelled out",
     [started("1", "replace a.ts"), diff(2)],
     "<Edit a.ts>(running)✓ Edit a.ts · +2 −1\n  @@ -1 +1,2 @@\n     kept\n  +line 0\n  +line 1\n  -old\\u{202e}\n(thinking)"
