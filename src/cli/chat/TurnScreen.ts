@@ -214,7 +214,7 @@ const showFinished = ({ state, terminal }: TurnScreen, { reason }: Extract<ChatE
 const showCancelled = ({ state, terminal }: TurnScreen) => {
   const text = state.hasFinished
     ? "Cancelled. Everything up to here is kept."
-    : `Cancelled. ${state.hasPartialAnswer ? "The partial reply was discarded; your" : "Your"} message is back in the prompt.`
+    : `Cancelled. ${state.hasPartialAnswer ? "The partial answer was discarded; your" : "Your"} message is back in the input line.`
   return Effect.andThen(terminal.endAnswer(true), terminal.note(text))
 }
 

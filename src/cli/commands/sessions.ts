@@ -175,7 +175,8 @@ const show = Command.make(
       ...(started?.importedFrom === undefined ? [] : [["From", started.importedFrom.format]]),
       ...(summary.holder === undefined ? [] : [["In use", `by process ${summary.holder.pid}`]])
     ]
-    const excerptLine = ({ role, text }: typeof MessageExcerpt.Type) => `${dim(role)}  ${role === "user" ? typedText(text) : text}`
+    const excerptLine = ({ role, text }: typeof MessageExcerpt.Type) =>
+      `${dim(role)}  ${role === "user" ? typedText(text) : text}`
     yield* Output.text(
       [
         bold(truncate(headingOf(summary), 100)),

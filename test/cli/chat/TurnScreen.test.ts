@@ -143,9 +143,13 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "cancelled in the middle of a line",
     [content("one two "), { _tag: "UserCancelled" }],
-    "(answering)one two\n[Cancelled. The partial reply was discarded; your message is back in the prompt.]\n"
+    "(answering)one two\n[Cancelled. The partial answer was discarded; your message is back in the input line.]\n"
   ],
-  ["cancelled before anything came", [{ _tag: "UserCancelled" }], "[Cancelled. Your message is back in the prompt.]\n"],
+  [
+    "cancelled before anything came",
+    [{ _tag: "UserCancelled" }],
+    "[Cancelled. Your message is back in the input line.]\n"
+  ],
   [
     "a thought says what is going on, sources are one line",
     [
