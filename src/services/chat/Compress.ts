@@ -150,7 +150,8 @@ const compressWith = Effect.fnUntraced(function* (
         outcome,
         unusable = []
       } = yield* cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
-      const made: Counted = { outcome, policy, strategy, isOwnPolicy, requestBefore, scale }
+      const isBeforeRequest = turn !== undefined
+      const made: Counted = { outcome, policy, strategy, isOwnPolicy, isBeforeRequest, requestBefore, scale }
       yield* record(chat, made, options, { dropped, isPrepared, unusable }, turn)
       return made
     })
@@ -317,23 +318,27 @@ interface Counted {
   readonly strategy: Strategy
   /** The caller set the policy: the outcome stays in the strategy's own counts. */
   readonly isOwnPolicy: boolean
-  /** Estimated tokens of the request before. */
+  /** A request follows, whose message the strategy counts, too. */
+  readonly isBeforeRequest: boolean
+  /** Estimated tokens of the request before, without a message. */
   readonly requestBefore: number
   /** The model's tokens for one estimated token, before. */
   readonly scale: number
 }
 
 /**
- * Converts an outcome to the model's tokens. If anything changed, they are the sizes of the requests, as `Chat.usage` counts them. A strategy that
- * uses the provider's counts needs no conversion otherwise.
+ * Converts an outcome to the model's tokens. If the conversation changed, they are the sizes of the requests, as `Chat.usage` counts them: for
+ * strategies that use the provider's counts, and where no message follows.
  */
 const inModelTokens = (
-  { isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
+  { isBeforeRequest, isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
   requestAfter: number,
   scaleAfter: number
 ): Outcome => {
   if (isOwnPolicy) return outcome
-  if (patchOf(outcome) !== undefined) return withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
+  if (patchOf(outcome) !== undefined && (strategy.countsByReport || !isBeforeRequest)) {
+    return withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
+  }
   if (strategy.countsByReport) return outcome
   const { after, before } = tokensOf(outcome)
   return withCounts(outcome, before * scale, after * scaleAfter)
