@@ -50,6 +50,8 @@ const serve = Effect.fnUntraced(function* () {
     if (text === "hold") {
       return isAnswered ? [FakeGemini.streamHead, FakeGemini.stall] : answer(call("read_file", { file_path: "f.txt" }))
     }
+    if (text === "never") return [FakeGemini.streamHead, part({ text: "I begin." }), FakeGemini.stall]
+    if (text.startsWith("fill")) return words(Array.from({ length: 1_200 }, (_, at) => `${text}${at}`).join(" "))
     if (isAnswered) return words("Done.")
     if (text.startsWith("edit")) {
       const change = { file_path: "a.ts", old_string: "hello", new_string: "goodbye" }
@@ -65,7 +67,8 @@ const serve = Effect.fnUntraced(function* () {
   }
   const server = yield* FakeGemini.make((request) => {
     if (request.method === "countTokens") return FakeGemini.tokens(100)
-    if (request.method === "generateContent") return words("A title")
+    // Summaries, too: no summary is usable.
+    if (request.method === "generateContent") return FakeGemini.json(FakeGemini.response([{ text: "A title" }]))
     const said = ofUser(request)
     const agent = /look at (one|two)/.exec(said.join("\n"))?.[1]
     const isAnswered = bodyOf(request).contents.some(isResult)
@@ -113,7 +116,7 @@ const oneLine = (screen: string) => screen.replace(/\s*\n\s*/g, " ")
 /** What differs from run to run: counts of tokens, what they cost, and seconds. */
 const settled = (screen: string) =>
   screen
-    .replace(/[\d,]+k? of (?:1M|[\d,]+ tokens) \(\d+ %\)/g, "N of 1M (1 %)")
+    .replace(/[\d,]+k? of (?:1M|[\d,]+ tokens) \((?:< )?\d+ %\)/g, "N of 1M (1 %)")
     .replace(/^[█░]+ /gm, "")
     .replace(/[\d,]+ tokens/g, "N tokens")
     .replace(/(?:less than )?\$\d\.\d+/g, "$0.00")
@@ -265,7 +268,124 @@ needs("tmux")("the chat, as a newcomer meets it", () => {
 /** A line that is wider than the terminal holds one word alone, a path or a handle, or a command: they are copied whole. */
 const isCopied = (line: string) => /^\s*\S+$|^ {2}continue {2}/.test(line)
 
+/** A text without the breaks that the terminal's width gave it. */
+const unbroken = (screen: string) => screen.replace(/\s+/g, "")
+
 needs("tmux")("a shell with the program", () => {
+  it.live.each([
+    [80, 24],
+    [120, 40],
+    [40, 20]
+  ] as const)("finds keys, refuses, counts, connects and survives a kill on %s by %s", function* ([width, height]) {
+    const { server } = yield* serve()
+    const { bundle } = yield* program
+    const where = yield* place(`cases-shell-${width}`, {
+      home: { "settings.json": { ...settings, compressionPrepareAt: 0, models: { tiny: { window: 24_000 } } } },
+      user: { ".claude/projects/-x/491e126e-1e71-469c-ade2-fcc8af567c74.jsonl": readFileSync(example, "utf8") },
+      work: { "talk.jsonl": readFileSync(example, "utf8"), "f.txt": "text\n" }
+    })
+    const { ask, press, prompt, say, until } = yield* shell(where, width, height, server)
+    const taken: Array<string> = []
+    const take = (name: string, screen: string) => taken.push(`===== ${name}\n${settled(screen)}\n`)
+    let count = 0
+    /** Runs a command on the cleared screen, and answers what it printed. */
+    const shown = Effect.fnUntraced(function* (command: string) {
+      count += 1
+      const end = new RegExp(`\\nstatus (\\d+) of ${count}\\n\\$$`)
+      const screen = yield* say(`clear; ${command}; printf '\\nstatus %s of ${count}\\n' $?`, end)
+      return { printed: screen.replace(end, "").trim(), status: Number(end.exec(screen)?.[1]) }
+    })
+    const leave = Effect.andThen(press("C-d"), until(/\n\$$/))
+    yield* until("$")
+
+    // Any key that is there is used.
+    for (const [key, model] of [
+      ["ANTHROPIC_API_KEY", "claude-"],
+      ["OPENAI_API_KEY", "gpt-"]
+    ]) {
+      yield* say(`clear; (unset GEMINI_API_KEY; ${key}=x p)`)
+      assert.include((yield* prompt()).split("\n").at(-2), model)
+      yield* leave
+    }
+
+    // A provider that is not known is refused before anything is sent.
+    const refused = yield* shown("p ask -m foo/bar hi")
+    assert.strictEqual(refused.status, 2)
+    take("a provider that is not known", refused.printed)
+    assert.deepStrictEqual([yield* server.requests, yield* server.lookups], [[], []])
+
+    // What another program paid is counted once, and a replay costs nothing.
+    const cost = (yield* shown("p cost")).printed
+    take("cost", cost)
+    yield* shown("p sessions import talk.jsonl >id")
+    yield* say("clear; p --model replay:talk.jsonl")
+    yield* until(/\n> \S[^]*$/)
+    yield* press("Enter")
+    yield* prompt("create the beads")
+    yield* press("C-c")
+    yield* leave
+    assert.strictEqual((yield* shown("p cost")).printed, cost)
+
+    // What connects another agent names a command that runs, and says so.
+    const connected = yield* shown("p install claude --yes >diff")
+    assert.include(
+      unbroken(connected.printed),
+      unbroken(`palimpsest is not on the PATH; the command is ${process.execPath} ${bundle}`)
+    )
+    assert.match(oneLine(connected.printed), /start claude again$/)
+    const written = (file: string) => JSON.parse(readFileSync(path.join(where.cwd, file), "utf8"))
+    const started = `${process.execPath} ${bundle}`
+    assert.strictEqual(written(".claude/settings.json").hooks.PreCompact[0].hooks[0].command, `${started} hook`)
+    const { args, command } = written(".mcp.json").mcpServers.palimpsest
+    assert.strictEqual((yield* shown([command, ...args, "</dev/null"].join(" "))).status, 0)
+
+    // A crash keeps the steps that are done, and leaves out a message without any.
+    for (const [message, working] of [
+      ["hold", /✓ Read f\.txt[^]*thinking/],
+      ["never", "I begin."]
+    ] as const) {
+      yield* say(`clear; sh -c 'echo $$ >pid; exec ${started}'; stty sane`)
+      yield* prompt()
+      yield* say(message, working)
+      process.kill(Number(readFileSync(path.join(where.cwd, "pid"), "utf8")), "SIGKILL")
+      yield* until(/Killed/)
+      if (message === "never") break
+      const resumed = yield* say("clear; p -c", /Resumed[^]*\n>$/)
+      take("after a crash", resumed.slice(resumed.indexOf("> hold"), resumed.lastIndexOf("\n\n")))
+      yield* leave
+    }
+    yield* say("clear; p -c", /Resumed[^]*\n>$/)
+    yield* leave
+
+    // A model that writes no usable summary is asked for a few only, and that is said once.
+    const summaries = Effect.map(
+      server.requests,
+      (all) => all.filter((request) => JSON.stringify(request.body).includes("Write your part of the ")).length
+    )
+    yield* say("clear; p -m tiny")
+    yield* prompt()
+    const said: Array<string> = []
+    const asked: Array<number> = []
+    for (let at = 0; at < 4; at += 1) {
+      yield* ask(`fill${at}`, `fill${at}1199`)
+      yield* press("C-l")
+      yield* until((screen) => !screen.includes(`fill${at}1190`))
+      const compressed = yield* say("/compress", /> \/compress[^]*\nCompressed[^]*\n>$/)
+      said.push(compressed.slice(compressed.indexOf("> /compress")))
+      asked.push(yield* summaries)
+    }
+    const given = said.flatMap((screen) => /\nNo usable summary from tiny [^]*(?=\nCompressed)/.exec(screen) ?? [])
+    assert.strictEqual(given.length, 1)
+    take("a model that is given up", given.join("").trim())
+    assert.strictEqual(asked.at(-1), asked.at(-2))
+    yield* leave
+    yield* Effect.promise(() =>
+      expect(taken.join("\n")).toMatchFileSnapshot(
+        path.join(import.meta.dirname, "screens", `shell-${width}x${height}.txt`)
+      )
+    )
+  })
+
   it.live("keeps to the terminal's width, and says what works before there is a key", function* () {
     const { server } = yield* serve()
     const claude = readFileSync(example, "utf8")
@@ -328,7 +448,7 @@ needs("tmux")("a shell with the program", () => {
     const plain = yield* say("long words, please", /word39\n>$/)
     for (const line of plain.split("\n")) assert.isTrue(line.length <= 40 || isCopied(line), line)
     yield* press("C-d")
-    yield* until(/\n\$$/)
+    yield* until(/\nTo continue:\n {2}palimpsest -r [\da-f-]{36}\n\$$/)
 
     // A session of Claude Code goes on with its own model where there is a key, and else one line says what answers instead.
     const other = yield* say("clear; stty cols 100; p -r 491e126e", /Resumed[^]*\n>$/)

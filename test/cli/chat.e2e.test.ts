@@ -277,7 +277,7 @@ terminal("a chat on a terminal", () => {
     yield* press("C-c")
     const ended = yield* until(/^-?icanon$/m)
     const { id } = yield* only(home)
-    assert.include(ended, `To continue: palimpsest -r ${id}\nstatus 0\nicanon`)
+    assert.include(ended, `To continue:\n  palimpsest -r ${id}\nstatus 0\nicanon`)
 
     // The command that was told goes on with it, and the messages can be recalled.
     const again = yield* chat({ home, fake, args: ["--resume", id] })

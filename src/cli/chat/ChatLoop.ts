@@ -6,6 +6,7 @@ import { entries } from "../../domain/conversation/Conversation.ts"
 import { hookMessage } from "../../domain/hooks/HookContext.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { priceOf, pricesWith, requestCost } from "../../domain/tokens/Prices.ts"
+import { typedText } from "../../domain/transcripts/voice/Voice.ts"
 import { entitle } from "../../services/chat/Titles.ts"
 import type { AgentHost } from "../../services/runtime/AgentHost.ts"
 import type { OpenSession } from "../../services/runtime/SessionOpening.ts"
@@ -204,7 +205,8 @@ const showLastTurns = Effect.fnUntraced(function* ({ agent, chat, style, termina
   const columns = Math.min((yield* terminal.columns) - 1, maxTurnColumns)
   for (const [index, content] of shown.entries()) {
     const text = plainText(content)
-    if (isTyped(content)) yield* terminal.write(`${style.dim(truncate(`> ${printableLine(text)}`, maxTurnColumns))}\n`)
+    const typed = isTyped(content) ? printableLine(typedText(text)) : ""
+    if (typed !== "") yield* terminal.write(`${style.dim(truncate(`> ${typed}`, maxTurnColumns))}\n`)
     else if (text.trim() !== "" && content.role === "model") {
       yield* terminal.answer(text)
       yield* terminal.endAnswer(false)

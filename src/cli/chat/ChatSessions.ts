@@ -196,7 +196,8 @@ const runSessions = Effect.fnUntraced(function* (chat: Chat) {
     const { id, next } = ended
     isFallback = ended.isRefused
     if (id !== undefined && id !== last && terminal.isTerminal) {
-      yield* terminal.note(`To continue: palimpsest -r ${id}`)
+      yield* terminal.note("To continue:")
+      yield* terminal.write(`  palimpsest -r ${id}\n`)
     }
     last = id
     // The cause was shown already; the status tells a script.

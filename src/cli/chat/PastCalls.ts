@@ -13,8 +13,8 @@ import { responseText } from "../output/ToolCallText.ts"
 
 const maxTitleChars = 80
 
-/** The title of a call of another agent's tool: its name, and its command, file or pattern. */
-const foreignTitle = ({ call, response }: CallWithResponse): string => {
+/** The title of a call whose tool gives none: its name, and its command, file or pattern. */
+export const plainTitle = ({ call, response }: CallWithResponse): string => {
   const part = { functionCall: call }
   const subject = subjectOf(part, actionsOf(part, response))
   return visibleLine(clippedLine(subject.startsWith(call.name) ? subject : `${call.name} ${subject}`, maxTitleChars))
@@ -24,7 +24,7 @@ const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse): Effect
   const { args, name } = answered.call
   const tool = tools.find((each) => each.name === name || each.aliases.includes(name))
   return tool === undefined
-    ? Effect.succeed(foreignTitle(answered))
+    ? Effect.succeed(plainTitle(answered))
     : Effect.match(tool.call(args, unwatchedCall("", "")), { onSuccess: ({ title }) => title, onFailure: () => name })
 }
 

@@ -30,6 +30,7 @@ import {
   retrySentence,
   sourcesSentence
 } from "../output/TurnText.ts"
+import { plainTitle } from "./PastCalls.ts"
 import { preparationText } from "./StatusLine.ts"
 
 /** Shows one turn to the user: answers as rendered Markdown, tool calls as cards, everything else as notes. */
@@ -117,7 +118,7 @@ export interface TurnScreen extends CardStyle {
   readonly terminal: ChatTerminal["Service"]
   /** Whether calls are answered from a recording. */
   readonly isRecorded: boolean
-  /** Titles of the calls that were started or asked about, by their ids. */
+  /** Titles of the calls, by their ids. */
   readonly titles: Map<string, string>
   /** Calls that the user was asked about. */
   readonly approved: Set<string>
@@ -213,7 +214,7 @@ const showFinished = ({ state, terminal }: TurnScreen, { reason }: Extract<ChatE
 const showCancelled = ({ state, terminal }: TurnScreen) => {
   const text = state.hasFinished
     ? "Cancelled. Everything up to here is kept."
-    : `Cancelled. ${state.hasPartialAnswer ? "The partial reply was discarded; your" : "Your"} message is back in the prompt.`
+    : `Cancelled. ${state.hasPartialAnswer ? "The partial answer was discarded; your" : "Your"} message is back in the input line.`
   return Effect.andThen(terminal.endAnswer(true), terminal.note(text))
 }
 
@@ -235,6 +236,8 @@ export const show = (screen: TurnScreen, event: ChatEvent): Effect.Effect<void> 
     case "Thought":
       return event.subject === "" ? Effect.void : showLabel(screen, event.subject)
     case "ToolCallRequest":
+      // Its tool gives a better one, unless the call is refused or cancelled before.
+      titles.set(event.id, plainTitle({ call: event.call, response: undefined }))
       return isRecorded ? note(screen, `The model calls ${event.call.name}.`) : Effect.void
     case "ToolCallConfirmation":
       titles.set(event.id, event.title)

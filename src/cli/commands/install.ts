@@ -181,7 +181,7 @@ export const install = (host: InstallHost) =>
       },
       {
         command: "palimpsest install pi --yes",
-        description: "Let code write Pi's compactions in this folder; do not ask before writing"
+        description: "Compact Pi's sessions in this folder without a model; do not ask before writing"
       }
     ])
   )

@@ -8,6 +8,7 @@ import { sessionTree } from "../../domain/session/SessionTree.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { formatFor } from "../../domain/transcripts/FileExtension.ts"
 import { FormatName } from "../../domain/transcripts/Transcript.ts"
+import { typedText } from "../../domain/transcripts/voice/Voice.ts"
 import { findSession } from "../../services/runtime/SessionOpening.ts"
 import { locateLogs } from "../../services/session/SessionFiles.ts"
 import * as SessionRetention from "../../services/session/SessionRetention.ts"
@@ -174,7 +175,8 @@ const show = Command.make(
       ...(started?.importedFrom === undefined ? [] : [["From", started.importedFrom.format]]),
       ...(summary.holder === undefined ? [] : [["In use", `by process ${summary.holder.pid}`]])
     ]
-    const excerptLine = ({ role, text }: typeof MessageExcerpt.Type) => `${dim(role)}  ${text}`
+    const excerptLine = ({ role, text }: typeof MessageExcerpt.Type) =>
+      `${dim(role)}  ${role === "user" ? typedText(text) : text}`
     yield* Output.text(
       [
         bold(truncate(headingOf(summary), 100)),

@@ -1,5 +1,6 @@
 import type { EntryId } from "../../domain/conversation/Conversation.ts"
 import type { NodeKind, SessionTree, TreeNode } from "../../domain/session/SessionTree.ts"
+import { promptHeading } from "../../domain/transcripts/PromptTitle.ts"
 import { truncate } from "./Columns.ts"
 import * as Output from "./Output.ts"
 import { ago } from "./TimeText.ts"
@@ -30,7 +31,10 @@ const lineOf = (node: TreeNode, isTip: boolean, indent: string, { columns, now, 
   const age = node.at === undefined ? "" : `  ${ago(node.at, now)}`
   const here = isTip ? "  ← here" : ""
   const besides = Output.columnsOf(`${indent}${label}${age}${here}`)
-  const text = truncate(`${node.id}  ${node.kind}: ${node.text}`, Math.max(minTextColumns, columns - besides))
+  const text = truncate(
+    `${node.id}  ${node.kind}: ${node.kind === "user" ? promptHeading(node.text) : node.text}`,
+    Math.max(minTextColumns, columns - besides)
+  )
   return `${style.dim(indent)}${node.isOnPath ? text : style.dim(text)}${style.bold(label)}${style.dim(age)}${style.bold(here)}`
 }
 

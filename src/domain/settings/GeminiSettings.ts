@@ -68,7 +68,7 @@ const parseModel = (value: unknown): Conversion =>
       : { value }
 
 const parseTurns = (value: unknown): Conversion =>
-  value === -1 ? { _tag: "NoLimit" } : { value, note: "applies to one message here, not to the session" }
+  value === -1 ? { _tag: "NoLimit" } : { value, note: "applies to one message, not to the session" }
 
 const parseOutputLimit = (value: unknown): Conversion =>
   typeof value === "number" && value <= 0 ? { value: 0, note: "0: nothing is shortened" } : { value }

@@ -14,17 +14,17 @@ export const pathText = (path: JsonPath): string =>
 
 /** Reasons without details. */
 const plainReasons = {
-  Unknown: "there is no such setting here",
-  Alias: "is no model's own name; set model to one, or router to true",
+  Unknown: "there is no such setting",
+  Alias: "is not the name of a model; set model to one, or router to true",
   NoLimit: "means no limit for a session, which is the default here",
   ShortensByDefault: "is the default here, unless toolOutput.most is 0",
   TrustsAll: "would trust every folder; set folderTrust yourself if you want that",
-  Grpc: "is spoken to over gRPC there; set telemetry.endpoint to the collector's address for HTTP",
+  Grpc: "uses gRPC; set telemetry.endpoint to the collector's HTTP address",
   SwitchedOff: "is switched off there",
   NoServer: "is no server",
-  ServerSentEvents: "is reached by server-sent events, which this program does not speak",
-  VariablesElsewhere: "names variables outside of env and headers, where they are not filled in here",
-  VariableDefaults: "gives variables default values, which have no counterpart here",
+  ServerSentEvents: "uses server-sent events, which are not supported",
+  VariablesElsewhere: "has variables outside of env and headers, where they are not replaced",
+  VariableDefaults: "gives variables default values, which are not supported",
   UnknownEvent: "there is no such event",
   NoHookList: "it has no list of hooks",
   NoUsableHook: "it has no hook that could be used",
@@ -39,7 +39,7 @@ export type SkipReason =
   /** Another key says the same, and counts. */
   | { readonly _tag: "Repeated"; readonly by: string; readonly isOverridden?: boolean }
   | { readonly _tag: "Hook"; readonly problem: HookProblem }
-  /** The key has no counterpart here. */
+  /** The key is not supported. */
   | { readonly _tag: "Untranslated" }
 
 /** A key that is not translated, and why. */
@@ -48,9 +48,9 @@ export interface SkippedKey {
   readonly reason: SkipReason
 }
 
-const approvalReason = "what may run unasked is not taken over; approve and allowed say it here"
+const approvalReason = "approvals are not imported; set approve and allowed"
 const toolsReason = "which tools there are cannot be set here"
-const appearanceReason = "the look of Gemini CLI at the terminal has no counterpart here"
+const appearanceReason = "the look of Gemini CLI at the terminal is not supported"
 
 /** Why a key has no counterpart, by path. The longest matching path wins. */
 const untranslated: Readonly<Record<string, string>> = {
@@ -63,35 +63,35 @@ const untranslated: Readonly<Record<string, string>> = {
   autoAccept: approvalReason,
   security: approvalReason,
   policyPaths: approvalReason,
-  "security.auth": "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
-  selectedAuthType: "how to sign in is not taken over; a key comes from GEMINI_API_KEY",
+  "security.auth": "sign-in settings are not imported; set GEMINI_API_KEY",
+  selectedAuthType: "sign-in settings are not imported; set GEMINI_API_KEY",
   "tools.core": toolsReason,
   "tools.exclude": toolsReason,
   coreTools: toolsReason,
   excludeTools: toolsReason,
-  "tools.sandbox": "commands run without a sandbox here",
-  sandbox: "commands run without a sandbox here",
-  mcp: "all servers of mcpServers are offered here; leave out those you do not want",
-  allowMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
-  excludeMCPServers: "all servers of mcpServers are offered here; leave out those you do not want",
+  "tools.sandbox": "commands run without a sandbox",
+  sandbox: "commands run without a sandbox",
+  mcp: "all servers in mcpServers are used; remove those you do not want",
+  allowMCPServers: "all servers in mcpServers are used; remove those you do not want",
+  excludeMCPServers: "all servers in mcpServers are used; remove those you do not want",
   ui: appearanceReason,
   theme: appearanceReason,
   vimMode: appearanceReason,
   "general.vimMode": appearanceReason,
   "general.preferredEditor": appearanceReason,
   preferredEditor: appearanceReason,
-  "general.sessionRetention": "is settled by maxAge and maxCount alone; a session of the last day always stays",
-  "general.checkpointing": "files are not put back here; sessions are always kept",
-  checkpointing: "files are not put back here; sessions are always kept",
-  "general.retryFetchErrors": "calls that fail are made again in any case",
-  "model.skipNextSpeakerCheck": "no model is asked here who speaks next",
-  skipNextSpeakerCheck: "no model is asked here who speaks next",
-  "hooksConfig.notifications": "that a hook runs is not announced here",
-  "hooks.notifications": "that a hook runs is not announced here",
-  "agents.overrides": "an agent can only be switched on or off here; the rest stands in its own file",
-  skills: "all skills are offered here",
-  "telemetry.otlpProtocol": "HTTP is what is spoken here",
-  telemetry: "there is nothing like it in telemetry here",
+  "general.sessionRetention": "is not supported; set maxAge and maxCount (sessions of the last day are always kept)",
+  "general.checkpointing": "files are not restored; sessions are always kept",
+  checkpointing: "files are not restored; sessions are always kept",
+  "general.retryFetchErrors": "failed calls are always retried",
+  "model.skipNextSpeakerCheck": "no model is asked who speaks next",
+  skipNextSpeakerCheck: "no model is asked who speaks next",
+  "hooksConfig.notifications": "hooks that run are not announced",
+  "hooks.notifications": "hooks that run are not announced",
+  "agents.overrides": "agents can only be switched on or off in the settings; the rest belongs in the agent's file",
+  skills: "all skills are available",
+  "telemetry.otlpProtocol": "only HTTP is supported",
+  telemetry: "not supported in telemetry",
   privacy: "nothing is ever sent about how this program is used",
   usageStatisticsEnabled: "nothing is ever sent about how this program is used",
   contextManagement: "long conversations are compressed in another way here",

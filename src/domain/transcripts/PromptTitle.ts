@@ -1,5 +1,5 @@
 import { titleOf } from "../session/SessionHead.ts"
-import { firstWords } from "./voice/Voice.ts"
+import { firstWords, typedText } from "./voice/Voice.ts"
 
 /** The title that the user's words give a session. */
 
@@ -10,9 +10,4 @@ export const promptTitle = (words: string): string => titleOf(firstWords(words))
 export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)
 
 /** Returns what a session is called that has no title: the user's first words, or the command that began it. */
-export const promptHeading = (words: string): string => {
-  const title = promptTitle(words)
-  if (title !== "") return title
-  const command = /<command-(?:name|message)>\/?([^<]+)/.exec(words)?.[1]?.trim()
-  return command === undefined || command === "" ? words : `/${command}`
-}
+export const promptHeading = (words: string): string => promptTitle(words) || titleOf(typedText(words)) || words

@@ -7,6 +7,7 @@ import { GatewayServer } from "../../services/gateway/GatewayServer.ts"
 import { type ListenError, listenError } from "../../services/platform/ListenError.ts"
 import { ApiTokens } from "../../services/serve/ApiTokens.ts"
 import type { TenantLimiter } from "../../services/serve/TenantLimiter.ts"
+import { keepAliveTimeout } from "../platform/BoundedServer.ts"
 import { type GatewayHandlerOptions, handle } from "./GatewayHandler.ts"
 import { sendJson } from "./ProxiedRequest.ts"
 import type { Upstream } from "./Upstream.ts"
@@ -103,7 +104,7 @@ export const makeServer = Effect.fnUntraced(function* (
   // The handler watches how bodies arrive.
   const headersTimeout = (options.headersSeconds ?? defaultHeadersSeconds) * 1_000
   const timeouts = {
-    keepAliveTimeout: 65_000,
+    keepAliveTimeout,
     headersTimeout,
     requestTimeout: 0,
     connectionsCheckingInterval: headersTimeout

@@ -12,6 +12,8 @@ const maxConnections = 4_096
 const headMillis = 15_000
 /** Time for a whole request, its body included. */
 const requestMillis = 60_000
+/** An idle connection is kept longer than the minute of common proxies: they fail a request on a connection that the server closes first. */
+export const keepAliveTimeout = 65_000
 /** How often these times are checked. */
 const checkMillis = 5_000
 
@@ -34,6 +36,7 @@ export const layer = ({ closeMillis, host, port, silentMillis }: BoundedServerOp
   Layer.effectContext(
     Effect.gen(function* () {
       const server = createServer({
+        keepAliveTimeout,
         headersTimeout: headMillis,
         requestTimeout: requestMillis,
         connectionsCheckingInterval: checkMillis

@@ -88,7 +88,7 @@ export interface RequestState {
   reported: { readonly view: ViewChain; readonly prompt: number } | undefined
   /** The view that the scale of the window belongs to. Undefined: it belongs to another request. */
   scaled: { readonly view: ViewChain } | undefined
-  /** The scales of views for which the provider reported a count. An undo restores such a view. */
+  /** The scales of views for which the provider reported a count, or that were compressed. An undo restores such a view. */
   readonly scales: WeakMap<NonNullable<ViewChain>, { readonly model: string; readonly scale: number }>
   /** Whether hooks changed the last request. */
   isChangedByHooks: boolean

@@ -119,7 +119,8 @@ const compressWith = Effect.fnUntraced(function* (
   turn?: BeforeRequest
 ) {
   const { cancel, forced = true } = options
-  const { scale = 1, tokens: requestBefore } = yield* requestSize(chat, false)
+  const { scale: known, tokens: requestBefore } = yield* requestSize(chat, false)
+  const scale = known ?? 1
   const trigger = triggerOf({ forced, mustFit: turn?.mustFit })
   const promptId = yield* promptIdOf(chat, trigger === "manual")
   const hooks = yield* hooksOf(chat, noticesTo(options, turn))
@@ -134,6 +135,10 @@ const compressWith = Effect.fnUntraced(function* (
   const isOwnPolicy = options.policy !== undefined
   const { compression } = yield* CompressionSteps
   const { conversation } = yield* Ref.get(chat.session)
+  // An undo restores this view, and then says the same tokens.
+  if (known !== undefined && conversation.view !== undefined) {
+    chat.requests.scales.set(conversation.view, { model: window.model, scale: known })
+  }
   const sized = TokenCount.make(Math.round(strategy.countsByReport ? requestBefore * scale : requestBefore))
   const cancelled: Made = { outcome: Cancelled.make({ before: sized }), isPrepared: false }
   const counted = yield* compression(
@@ -145,7 +150,8 @@ const compressWith = Effect.fnUntraced(function* (
         outcome,
         unusable = []
       } = yield* cancel === undefined ? prepared : Effect.raceFirst(prepared, Effect.as(cancel, cancelled))
-      const made: Counted = { outcome, policy, strategy, isOwnPolicy, requestBefore, scale }
+      const isBeforeRequest = turn !== undefined
+      const made: Counted = { outcome, policy, strategy, isOwnPolicy, isBeforeRequest, requestBefore, scale }
       yield* record(chat, made, options, { dropped, isPrepared, unusable }, turn)
       return made
     })
@@ -312,27 +318,28 @@ interface Counted {
   readonly strategy: Strategy
   /** The caller set the policy: the outcome stays in the strategy's own counts. */
   readonly isOwnPolicy: boolean
-  /** Estimated tokens of the request before. */
+  /** A request follows, whose message the strategy counts, too. */
+  readonly isBeforeRequest: boolean
+  /** Estimated tokens of the request before, without a message. */
   readonly requestBefore: number
   /** The model's tokens for one estimated token, before. */
   readonly scale: number
 }
 
 /**
- * Converts an outcome to the model's tokens. A strategy that uses the provider's counts omits instruction and tools
- * on one side: if anything changed, the size of the request is reported instead.
+ * Converts an outcome to the model's tokens. If the conversation changed, they are the sizes of the requests, as `Chat.usage` counts them: for
+ * strategies that use the provider's counts, and where no message follows.
  */
 const inModelTokens = (
-  { isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
+  { isBeforeRequest, isOwnPolicy, outcome, requestBefore, scale, strategy }: Counted,
   requestAfter: number,
   scaleAfter: number
 ): Outcome => {
   if (isOwnPolicy) return outcome
-  if (strategy.countsByReport) {
-    return patchOf(outcome) === undefined
-      ? outcome
-      : withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
+  if (patchOf(outcome) !== undefined && (strategy.countsByReport || !isBeforeRequest)) {
+    return withCounts(outcome, requestBefore * scale, requestAfter * scaleAfter)
   }
+  if (strategy.countsByReport) return outcome
   const { after, before } = tokensOf(outcome)
   return withCounts(outcome, before * scale, after * scaleAfter)
 }

@@ -36,7 +36,7 @@ export const endingBy = ({ _tag }: SessionEvent): string | undefined => {
     case "Pinned":
       return "words were pinned"
     case "ModelSwitched":
-      return "another model answers now"
+      return "the model was changed"
     default:
       return undefined
   }

@@ -39,5 +39,5 @@ export const givenUpText = (after: FailureMemory, unusable: ReadonlyArray<string
   const given = unusable.filter((name) => !usable.includes(name))
   return given.length === 0
     ? undefined
-    : `${given.join(" and ")} gave no usable summary ${maxUnusable} times in a row and is not asked again in this session, unless another model is chosen`
+    : `no usable summary from ${given.join(" and ")} ${maxUnusable} times in a row; not asked again in this session unless you choose another model`
 }

@@ -155,7 +155,7 @@ const startCommand = Effect.fnUntraced(function* (
   const transcript = session === "" ? "" : (options.transcript?.(session) ?? "")
   const input = yield* Effect.try({
     try: () => new TextEncoder().encode(JSON.stringify(hookInput(event, { cwd, session, timestamp, transcript }))),
-    catch: () => "what happened cannot be written as JSON"
+    catch: () => "the event cannot be written as JSON"
   })
   // The command stays as written: the shell expands variables, and an expansion is never parsed as a command.
   const childVariables = childEnvironment(yield* environment.variables, options.passed)

@@ -26,7 +26,7 @@ export class BlobMissing extends Schema.TaggedError<BlobMissing>()("BlobMissing"
 /** The stored bytes do not match their name. */
 export class BlobDamaged extends Schema.TaggedError<BlobDamaged>()("BlobDamaged", { name: Schema.String }) {
   override get message() {
-    return `what is stored under ${this.name} is not what was put there`
+    return `what is stored under ${this.name} was changed or damaged`
   }
 }
 

@@ -20,7 +20,7 @@ const plainReasons = {
   NoPartOfSkill: "is not part of a skill",
   NotRegular: "is not a regular file; links are not followed",
   BesideMemory: "only the files that memory imports are copied",
-  NoMeaning: "has no counterpart here"
+  NoMeaning: "is not supported"
 }
 
 /** Why an entry of the folder is not imported. */
@@ -42,21 +42,21 @@ export type SkipReason =
   /** An entry of the folder that is never imported, by its name. */
   | { readonly _tag: "Never"; readonly name: string }
 
-const signInReason = "how to sign in is not taken over; a key comes from GEMINI_API_KEY"
+const signInReason = "sign-in settings are not imported; set GEMINI_API_KEY"
 
 /** Why entries of the folder are never imported, by name. */
 const neverReasons: Readonly<Record<string, string>> = {
-  commands: "commands of one's own are not known here; a skill can say the same",
-  extensions: "extensions are not taken over; memory, skills and servers that they bring can be copied one by one",
-  tmp: "sessions stay where they are and are read there",
-  history: "what Gemini CLI keeps to restore files has no counterpart here",
-  "trustedFolders.json": "trust is not taken over; each folder is trusted here by itself",
+  commands: "custom commands are not supported; a skill can do the same",
+  extensions: "extensions are not imported; copy their memory, skills and servers one by one",
+  tmp: "sessions are read where they are",
+  history: "Gemini CLI's checkpoints of files are not imported",
+  "trustedFolders.json": "trust is not imported; trust each folder with palimpsest trust",
   "oauth_creds.json": signInReason,
   "google_accounts.json": signInReason,
-  "mcp-oauth-tokens.json": "how to sign in is not taken over",
-  "mcp-oauth-tokens-v2.json": "how to sign in is not taken over",
-  policies: "what may run unasked is not taken over; approve and allowed say it here",
-  ".env": "may hold keys and is not copied; the one in your own .gemini folder is read where it is"
+  "mcp-oauth-tokens.json": "sign-in settings are not imported",
+  "mcp-oauth-tokens-v2.json": "sign-in settings are not imported",
+  policies: "approvals are not imported; set approve and allowed",
+  ".env": "may hold keys and is not copied; the one in your .gemini folder is read where it is"
 }
 
 /** Whether an entry of the folder is never imported. */

@@ -41,7 +41,7 @@ export const readRecords = Effect.fnUntraced(function* (
     decode(decodeText(bytes).text),
     () =>
       new InstallError({
-        message: `${quotedPath(file)} is damaged; delete it, and uninstall goes by what is in the files`
+        message: `${quotedPath(file)} is damaged; delete it, and run uninstall again`
       })
   )
   return new Map(Object.entries(stored.files))

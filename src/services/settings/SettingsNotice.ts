@@ -29,7 +29,7 @@ export type SettingsNotice =
 
 /** Why a file is ignored, in words. */
 export const leftOutText = (reason: LeftOutReason): string => {
-  if (reason._tag === "TrustUnknown") return `it is not known whether the folder is trusted: ${reason.detail}`
+  if (reason._tag === "TrustUnknown") return `could not find out whether the folder is trusted: ${reason.detail}`
   return reason.folder === undefined
     ? "the folder is not trusted"
     : `it is in ${quotedPath(reason.folder)}, which is not trusted`
@@ -44,7 +44,7 @@ export const settingsNoticeText = (notice: SettingsNotice): string => {
     case "UnknownKey":
       return `${source}: ${unknownKeyText(notice.key)}; it is ignored`
     case "MissingVariable": {
-      const why = notice.isWithheld ? "is for no folder's settings, as no command sees it" : "is not set"
+      const why = notice.isWithheld ? "is not available to the settings of a folder" : "is not set"
       return `${source}, ${notice.key}: $${notice.name} ${why}; it stays as it is written`
     }
     case "HomeOnly":

@@ -154,7 +154,7 @@ export const answerHook = Effect.fn("CompactionHook.answerHook")(function* (
 ): Effect.fn.Return<string, HookInputError | TranscriptError, AgentSessions | Transcripts | TokenCounter | TempStore> {
   const input = yield* Effect.mapError(
     decode(text),
-    () => new HookInputError({ message: "standard input is not what an agent gives a hook" })
+    () => new HookInputError({ message: "standard input is not the JSON that an agent sends to a hook" })
   )
   const file = input.transcript_path ?? undefined
   const loaded = (file: string) =>

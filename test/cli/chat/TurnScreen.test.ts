@@ -143,9 +143,13 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "cancelled in the middle of a line",
     [content("one two "), { _tag: "UserCancelled" }],
-    "(answering)one two\n[Cancelled. The partial reply was discarded; your message is back in the prompt.]\n"
+    "(answering)one two\n[Cancelled. The partial answer was discarded; your message is back in the input line.]\n"
   ],
-  ["cancelled before anything came", [{ _tag: "UserCancelled" }], "[Cancelled. Your message is back in the prompt.]\n"],
+  [
+    "cancelled before anything came",
+    [{ _tag: "UserCancelled" }],
+    "[Cancelled. Your message is back in the input line.]\n"
+  ],
   [
     "a thought says what is going on, sources are one line",
     [
@@ -190,6 +194,14 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
       answered("4", { status: "timeout", message: "it did not end within ten minutes and was stopped" })
     ],
     "✗ a_tool · there is no such file\n(thinking)✗ a_tool · not allowed\n(thinking)✗ a_tool · cancelled\n(thinking)✗ a_tool · it did not end within ten m…\n(thinking)"
+  ],
+  [
+    "a call that is cancelled before it starts names its file",
+    [
+      { _tag: "ToolCallRequest", id: "1", call: { name: "read_file", args: { file_path: "src/a.ts" } } },
+      answered("1", { name: "read_file", status: "cancelled", message: "[Operation Cancelled] …" })
+    ],
+    "✗ Read src/a.ts · cancelled\n(thinking)"
   ],
   [
     "a change is shown without its head, and what nobody would see is spelled out",

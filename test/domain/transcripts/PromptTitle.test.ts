@@ -4,6 +4,12 @@ import { promptHeading } from "../../../src/domain/transcripts/PromptTitle.ts"
 it.each([
   ["Port the selector.", "Port the selector."],
   ["<command-name>/review</command-name>\n<command-args></command-args>", "/review"],
+  [
+    "<command-message>tea</command-message>\n<command-name>/tea</command-name>\n<command-args>a | b</command-args>",
+    "/tea a | b"
+  ],
+  ["<bash-input>ls -l</bash-input>", "!ls -l"],
+  ["What does `<command-name>/x</command-name>` mean?", "What does `<command-name>/x</command-name>` mean?"],
   ["<command-message> clear </command-message>", "/clear"],
   ["<system-reminder>Be brief.</system-reminder>", "<system-reminder>Be brief.</system-reminder>"]
 ])("a session that begins with %j is called %j", (words, heading) => assert.strictEqual(promptHeading(words), heading))

@@ -51,6 +51,7 @@ describe("a client that does not go on", () => {
       )
       const answered = yield* Effect.promise(() => server.ask("GET", "/v1/sessions"))
       assert.strictEqual(answered.status, 200)
+      assert.strictEqual(answered.headers.get("keep-alive"), "timeout=65")
       yield* Scope.close(scope, Exit.void)
       yield* untilThere(Effect.sync(() => open.every(({ isDeaf, seen }) => isDeaf || seen.isOver)))
       // The server closed them when it ended, not when their time was over.

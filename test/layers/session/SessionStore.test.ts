@@ -200,7 +200,7 @@ describe("FileSessionStore", () => {
         path.join(blobs, blob),
         bytes.map(() => 121)
       )
-      assert.throws(part, `session s1, line 3: what is stored under ${blob} is not what was put there`)
+      assert.throws(part, `session s1, line 3: what is stored under ${blob} was changed or damaged`)
       yield* fs.writeFile(path.join(blobs, blob), bytes)
       assert.strictEqual(part(), "x".repeat(9_000))
       yield* fs.remove(path.join(blobs, blob))

@@ -279,7 +279,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     assert.strictEqual(read.files.workspace.model, "here")
     const at = `${root}/here/.palimpsest/settings.json, memory.boundaries`
     const kept = (name: string) =>
-      `${at}: $${name} is for no folder's settings, as no command sees it; it stays as it is written`
+      `${at}: $${name} is not available to the settings of a folder; it stays as it is written`
     assert.deepStrictEqual(notices, [
       ...["GITHUB_TOKEN", "DSN", "ODD", "GEMINI_MODEL"].map(kept),
       `${at}: $NONE is not set; it stays as it is written`

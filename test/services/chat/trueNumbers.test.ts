@@ -1,4 +1,5 @@
 import { Effect, Layer } from "effect"
+import { tokensOf } from "../../../src/domain/compression/Compression.ts"
 import { call, model, response, text } from "../../../src/domain/content/Content.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
@@ -121,6 +122,53 @@ it.effect(
     assert.strictEqual(calls[0]?.method, "countTokens")
   }
 )
+
+describe("one conversation has one figure", () => {
+  for (const reports of [true, false]) {
+    let isCounted = true
+    it.effect(
+      `in a compression, its undo and the status line (counts are reported: ${reports})`,
+      Layer.fresh(
+        Offline.layerWithModel(
+          Scripted.layer((request): Scripted.Step => {
+            const own = estimated([text(request.systemInstruction ?? "")])
+            // What one kind of text costs is learned from another conversation.
+            const prompt = Math.ceil(estimateOf(request) * 2 - own)
+            const usage = { prompt, answer: 1, thoughts: 0, cached: 0 }
+            return { content: model(text("fine")), finishReason: "STOP", usage: isCounted ? usage : null }
+          })
+        )
+      ),
+      function* () {
+        let environment = "It is early."
+        const settings = {
+          window: 40_000,
+          systemInstruction: `{"a": [1, 2, 3]}\n`.repeat(200),
+          environment,
+          refreshEnvironment: Effect.sync(() => environment)
+        }
+        const other = yield* begin(settings)
+        for (let n = 0; n < 3; n += 1) yield* taken(other.chat.send(`${n} ${words(900)}`))
+        isCounted = reports
+        const { chat } = yield* begin(settings)
+        for (let n = 0; n < 6; n += 1) yield* taken(chat.send(`${n} ${words(700)}`))
+        const before = (yield* chat.usage).tokens
+        const outcome = yield* chat.compress()
+        const after = (yield* chat.usage).tokens
+        assert.deepStrictEqual({ ...tokensOf(outcome) }, { before, after })
+        assert.isTrue(yield* chat.undo)
+        assert.strictEqual((yield* chat.usage).tokens, before)
+        assert.isTrue(yield* chat.redo)
+        assert.strictEqual((yield* chat.usage).tokens, after)
+        environment = `It is late, and ${words(200)}`
+        assert.isTrue(yield* chat.undo)
+        const renewed = tokensOf(yield* chat.compress())
+        assert.strictEqual(renewed.before, before)
+        assert.strictEqual(renewed.after, (yield* chat.usage).tokens)
+      }
+    )
+  }
+})
 
 describe("learned counts", () => {
   it.effect.each<readonly [by: string, window: number, said: { tokens?: number; limit?: number }]>([

@@ -210,7 +210,7 @@ describe("a command's answer", () => {
   it.live("input that is not valid JSON is reported, and nothing runs", services, function* () {
     const event: HookEvent = { _tag: "Notification", kind: "x", message: "", details: 1n }
     const { failures } = yield* said({ command: "echo ran" }, {}, event)
-    assert.deepStrictEqual(failures, [{ hook: "hook", message: "what happened cannot be written as JSON" }])
+    assert.deepStrictEqual(failures, [{ hook: "hook", message: "the event cannot be written as JSON" }])
   })
 
   it.live("an unnamed hook is named by the first line of its command", services, function* () {

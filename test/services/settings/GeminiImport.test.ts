@@ -76,7 +76,7 @@ describe("the fixture folder", () => {
     const others = report.notTaken.filter(({ kind }) => kind !== "setting")
     assert.deepStrictEqual(whys(others), [
       "GEMINI.md: @../outside.md: leads out of the folder",
-      "commands: commands of one's own are not known here; a skill can say the same",
+      "commands: custom commands are not supported; a skill can do the same",
       "notes: only the files that memory imports are copied"
     ])
 
@@ -154,7 +154,7 @@ describe("existing files", () => {
     assert.deepStrictEqual(whys(report.notTaken), [
       `GEMINI.md: ${at("kept/GEMINI.md")} is there and differs`,
       `skills/s: ${at("kept/skills/s/more.md")} is there and differs`,
-      "more.md: has no counterpart here"
+      "more.md: is not supported"
     ])
   })
 })
@@ -236,7 +236,7 @@ describe("nothing outside of the folder is read", () => {
       "skills/s/link.md: is not a regular file; links are not followed",
       "skills/s/pipe: is not a regular file; links are not followed",
       "skills/t: is not the folder of a skill; links are not followed",
-      "agents: has no counterpart here"
+      "agents: is not supported"
     ])
   })
 })

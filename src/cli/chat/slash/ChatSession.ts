@@ -129,9 +129,10 @@ export const nextPosition = ({ chat }: ChatSession): Effect.Effect<number> =>
 export const nameOf = Effect.fnUntraced(function* ({ chat, firstWords, id, title }: ChatSession) {
   const name = (yield* Ref.get(title)) ?? (yield* Ref.get(firstWords))
   if (name !== undefined) return name
-  const [first] = entries(yield* chat.conversation)
+  const all = entries(yield* chat.conversation)
+  const first = all.find(({ author, content }) => author === undefined && content.role === "user")
   if (first === undefined) return "new session"
-  const firstPrompt = first.id === entryId(1) ? plainText(first.content) : id
+  const firstPrompt = all[0]?.id === entryId(1) ? plainText(first.content) : id
   const words = headingOf({ title: undefined, firstPrompt })
   yield* Ref.set(firstWords, words)
   return words

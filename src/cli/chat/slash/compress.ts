@@ -8,6 +8,7 @@ import * as Work from "../../../domain/text/SlicedWork.ts"
 import { pricesWith } from "../../../domain/tokens/Prices.ts"
 import { definitions } from "../../output/Columns.ts"
 import { outcomeSentence } from "../../output/OutcomeText.ts"
+import { sentence } from "../../output/Output.ts"
 import { type ChatSession, nextPosition, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
@@ -63,7 +64,7 @@ export const compress: SlashCommand = {
     }
     const { limit, threshold, tokens } = yield* chat.usage
     const outcome = yield* terminal.during("compressing", (cancel) =>
-      chat.compress({ cancel, onNotice: (line) => say(session, line), ...(focus === "" ? {} : { focus }) })
+      chat.compress({ cancel, onNotice: (line) => say(session, sentence(line)), ...(focus === "" ? {} : { focus }) })
     )
     if (outcome._tag === "Compressed" || outcome._tag === "ContentTruncated") {
       yield* Ref.set(compressedAt, yield* nextPosition(session))

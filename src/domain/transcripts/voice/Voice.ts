@@ -367,3 +367,14 @@ export const firstWords = (text: string): string => {
     : voices.find(({ speaker }) => speaker === "user")
   return first === undefined ? "" : text.slice(first.start, first.end)
 }
+
+/** Returns what the user typed for a text in the user's role: `/name words` for the record of a command, and nothing of what programs added. */
+export const typedText = (text: string): string => {
+  const { voices } = new Reading(text, undefined, allForms)
+  const tagged = (name: string) => new RegExp(`<${name}>([^<]+)`).exec(text)?.[1]?.trim() ?? ""
+  const name = tagged("command-name") || tagged("command-message")
+  const isCommand = voices.some((voice) => voice.isCommand === true)
+  if (isCommand && name !== "") return `/${name.replace(/^\//, "")} ${tagged("command-args")}`.trim()
+  if (isCommand && tagged("bash-input") !== "") return `!${tagged("bash-input")}`
+  return voices.flatMap(({ end, speaker, start }) => (speaker === "user" ? text.slice(start, end) : [])).join("\n")
+}

@@ -162,13 +162,13 @@ const backgroundOf = Effect.fnUntraced(function* (
  */
 const failedBefore = {
   reason: "failed before",
-  message: "an earlier summary did not make the conversation smaller, so code wrote this one"
+  message: "an earlier summary did not make the conversation smaller, so this one was made without a model"
 } as const
 
 /** Why code writes the snapshot in place of a model that was paid for the same range before. */
 const triedBefore = {
   reason: "failed before",
-  message: "a model was paid for these messages before and gave no usable summary, so code wrote this one"
+  message: "an earlier call for these messages returned no usable summary, so this one was made without a model"
 } as const
 
 /** Returns the snapshot: a hook's for the first plan, else the summarizer's. Both are verified against the conversation. */

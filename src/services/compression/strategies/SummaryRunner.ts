@@ -29,7 +29,7 @@ export const askOf = Effect.flatMap(Summarizer, ({ ask }) =>
     ? Effect.fail(
         new SummarizerError({
           reason: "AuthenticationError",
-          message: "the summarizer cannot be asked a question of this strategy",
+          message: "the summarizer does not support this strategy",
           cause: "no ask",
           calls: []
         })

@@ -143,7 +143,7 @@ const asking = ({ generation, name, of = "compress", system }: Asking, calls: Ar
     const calibrations = yield* Calibrations
     const request: ModelRequest = { model: name, contents: messages, generation, systemInstruction: system }
     if (!(yield* fits(request))) {
-      const degraded = { reason: contextLength, message: `what is to be summarised is too long for ${name}` }
+      const degraded = { reason: contextLength, message: `the messages to summarize are too long for ${name}` }
       return yield* Effect.fail(new Unusable(degraded, calls))
     }
     const answering = service.generate(request).pipe(

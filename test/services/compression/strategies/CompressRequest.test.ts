@@ -89,7 +89,7 @@ describe("models that gave nothing usable", () => {
   })
 
   it("are named once they are given up, and no others", () => {
-    assert.match(givenUpText(memory, ["a", "b"]) ?? "", /^a gave no usable summary 2 times/)
+    assert.match(givenUpText(memory, ["a", "b"]) ?? "", /^no usable summary from a 2 times/)
     assert.isUndefined(givenUpText(memory, ["b", "c"]))
   })
 })
