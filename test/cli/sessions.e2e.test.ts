@@ -134,6 +134,10 @@ describe("sessions show, rename", () => {
     }
     const { stdout } = yield* sessions(home, ["show", "2"])
     assert.match(String(stdout), /^Second thing\nId +[^]*\n\nuser {2}two\nmodel {2}About two\n$/)
+    // What a program added before may be long.
+    const added = `<system-reminder>${"x".repeat(600)}</system-reminder>\nGo on.`
+    const shown = yield* sessions(home, ["show", yield* taken(home, conversation(home, "added", added))])
+    assert.match(String(shown.stdout), /\nuser {2}Go on\.\n/)
   })
 
   it.effect.each([

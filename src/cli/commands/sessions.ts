@@ -119,18 +119,18 @@ const read = Effect.fnUntraced(function* (sessionName: string) {
 /** Columns of a tree, which may also be read by a program. */
 const treeColumns = 120
 
+const excerptText = (text: string): string => truncate(printableLine(text), 500)
+
 const excerptOf = ({ content, id }: Entry): typeof MessageExcerpt.Type => ({
   id,
   role: content.role,
-  text: truncate(printableLine(plainText(content)), 500)
+  text: excerptText(plainText(content))
 })
 
 /** Returns the first two messages with text and the last two of the others. */
 const ends = (all: ReadonlyArray<Entry>) => {
-  const excerpts = all
-    .filter(({ author, content }) => author === undefined && plainText(content).trim() !== "")
-    .map(excerptOf)
-  return { first: excerpts.slice(0, 2), last: excerpts.slice(2).slice(-2) }
+  const told = all.filter(({ author, content }) => author === undefined && plainText(content).trim() !== "")
+  return { first: told.slice(0, 2), last: told.slice(2).slice(-2) }
 }
 
 const show = Command.make(
@@ -151,8 +151,8 @@ const show = Command.make(
         compressions,
         tokens: Math.ceil(tokens),
         importedFrom: started?.importedFrom?.format ?? null,
-        first,
-        last
+        first: first.map(excerptOf),
+        last: last.map(excerptOf)
       })
     }
     const now = yield* Clock.currentTimeMillis
@@ -175,8 +175,10 @@ const show = Command.make(
       ...(started?.importedFrom === undefined ? [] : [["From", started.importedFrom.format]]),
       ...(summary.holder === undefined ? [] : [["In use", `by process ${summary.holder.pid}`]])
     ]
-    const excerptLine = ({ role, text }: typeof MessageExcerpt.Type) =>
-      `${dim(role)}  ${role === "user" ? typedText(text) : text}`
+    const excerptLine = ({ content }: Entry) => {
+      const text = plainText(content)
+      return `${dim(content.role)}  ${excerptText(content.role === "user" ? typedText(text) : text)}`
+    }
     yield* Output.text(
       [
         bold(truncate(headingOf(summary), 100)),

@@ -8,7 +8,11 @@ it.each([
     "<command-message>tea</command-message>\n<command-name>/tea</command-name>\n<command-args>a | b</command-args>",
     "/tea a | b"
   ],
+  ["<command-name>/tea</command-name>\n<command-args>where a < b, of <T></command-args>", "/tea where a < b, of <T>"],
   ["<bash-input>ls -l</bash-input>", "!ls -l"],
+  ["<bash-input>sort <in >out</bash-input>", "!sort <in >out"],
+  ["Why is this in my log?\n<command-name>/x</command-name>", "Why is this in my log? <command-name>/x</command-name>"],
+  ["<command-name></command-name>", "<command-name></command-name>"],
   ["What does `<command-name>/x</command-name>` mean?", "What does `<command-name>/x</command-name>` mean?"],
   ["<command-message> clear </command-message>", "/clear"],
   ["<system-reminder>Be brief.</system-reminder>", "<system-reminder>Be brief.</system-reminder>"]

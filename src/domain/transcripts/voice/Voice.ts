@@ -371,10 +371,13 @@ export const firstWords = (text: string): string => {
 /** Returns what the user typed for a text in the user's role: `/name words` for the record of a command, and nothing of what programs added. */
 export const typedText = (text: string): string => {
   const { voices } = new Reading(text, undefined, allForms)
-  const tagged = (name: string) => new RegExp(`<${name}>([^<]+)`).exec(text)?.[1]?.trim() ?? ""
-  const name = tagged("command-name") || tagged("command-message")
-  const isCommand = voices.some((voice) => voice.isCommand === true)
-  if (isCommand && name !== "") return `/${name.replace(/^\//, "")} ${tagged("command-args")}`.trim()
-  if (isCommand && tagged("bash-input") !== "") return `!${tagged("bash-input")}`
-  return voices.flatMap(({ end, speaker, start }) => (speaker === "user" ? text.slice(start, end) : [])).join("\n")
+  const typed = voices.filter(({ isCommand, speaker }) => speaker === "user" || isCommand === true)
+  const wordsOf = (some: ReadonlyArray<Voice>) => some.map(({ end, start }) => text.slice(start, end)).join("\n")
+  // The user wrote about tags.
+  if (typed[0]?.isCommand !== true) return wordsOf(typed)
+  const tagged = (name: string) => new RegExp(`<${name}>([^]*?)(?:</${name}>|$)`).exec(text)?.[1]?.trim() ?? ""
+  const name = (tagged("command-name") || tagged("command-message")).replace(/^\//, "")
+  const words = wordsOf(typed.filter(({ speaker }) => speaker === "user"))
+  const command = tagged("bash-input")
+  return `${name === "" ? (command === "" ? "" : `!${command}`) : `/${name}`} ${words}`.trim()
 }
