@@ -1,5 +1,5 @@
 import type { Action } from "../../actions/Action.ts"
-import { replacementsIn } from "../../actions/AgentTools.ts"
+import { replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import { type Handle, mentions } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
@@ -16,6 +16,8 @@ export interface FileState {
   readonly reads: number
   /** Number of writes and edits. */
   readonly changes: number
+  /** The entry of the last of them, but for what a shell wrote: that may be a log. Undefined: none, or an earlier snapshot told of it. */
+  readonly changed?: EntryId | undefined
   readonly entry: EntryId
   /** The handle of the last response that showed the content of the file, as far as it was not much shorter than one before. */
   readonly handle: Handle | undefined
@@ -75,17 +77,20 @@ interface Touch {
 /** A read that is shorter than this share of an earlier one shows only a part, so the handle of the earlier one is kept. */
 const partShare = 0.5
 
-const record = ({ files }: FileHistory, path: string, { action, entry, handle, tokens }: Touch): void => {
+const record = ({ files }: FileHistory, path: string, { action, call, entry, handle, tokens }: Touch): void => {
   const before = files.get(path)
   if (before === undefined && action._tag === "Restore") return
   const isShown = action._tag === "Read" && handle !== undefined && tokens >= (before?.shown ?? 0) * partShare
   const isChange = action._tag === "Write" || action._tag === "Edit"
+  const isByShell = toolKind(call.functionCall?.name ?? "", call.functionCall?.args) === "command"
+  const changed = isChange && !(isByShell && action._tag === "Write") ? entry : before?.changed
   // Inserted again, so that the file touched last comes last.
   files.delete(path)
   files.set(path, {
     state: nextState(before, action),
     reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
     changes: action._tag === "Restore" ? 0 : (before?.changes ?? 0) + (isChange ? 1 : 0),
+    changed: action._tag === "Restore" ? undefined : changed,
     entry,
     handle: isShown ? handle : before?.handle,
     shown: isShown ? tokens : (before?.shown ?? 0)

@@ -183,6 +183,13 @@ export const namesIn = (text: string): ReadonlySet<string> => {
 /** Names among which the paths that results showed are looked for. */
 const maxSeenNames = 4_000
 
+/** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
+const transient =
+  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/
+
+/** Whether nobody goes on from a file. */
+export const isTransient = (path: string): boolean => transient.test(path)
+
 /** Matches the path of a file with an extension. A first segment with a dot is a host (`github.com/…`). */
 const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-][\w.@+-]*(?:\/[\w.@+-]+)+\.\w{1,8}$/
 
@@ -201,9 +208,5 @@ export const seenPaths = (evidence: Evidence, names: ReadonlyArray<string>): Rea
   for (const path of seen) {
     for (let at = path.indexOf("/", 1); at >= 0; at = path.indexOf("/", at + 1)) ends.add(path.slice(at + 1))
   }
-  return seen.filter((path) => !ends.has(path) && !transient.test(path))
+  return seen.filter((path) => !ends.has(path) && !isTransient(path))
 }
-
-/** Files that a program made or fetched, and those of temporary folders: nobody goes on from them. */
-const transient =
-  /(?:^|\/)(?:node_modules|\.git|coverage|__pycache__|\.venv)\/|^\/?(?:private\/)?(?:tmp|var)\/|(?:^|\/)[0-9a-f]{8,}(?:[-/.]|$)|(?:^|\/)[0-9a-f]{2}\/[0-9a-f]{6,}\/|(?:^|\/)\.(?:gitignore|gitkeep|DS_Store|editorconfig)$|\.git$/

@@ -24,6 +24,7 @@ import {
 import { carriedTo } from "./CarriedStatements.ts"
 import { commandItems, commandLine, ranLine } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
+import { isTransient } from "./NameIndex.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
 
 /** The sections of the snapshot that code writes, each within its share of the budget. */
@@ -140,11 +141,14 @@ const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> 
   )
 
 /** Names the checks that passed before the last change of a file. */
-const oldChecks = ({ evidence: { checks, edits } }: Material): ReadonlyArray<SnapshotItem> => {
-  const last = edits.at(-1)
-  const isOld = (entry: EntryId): boolean => last !== undefined && sequenceOf(entry) < sequenceOf(last.entry)
+const oldChecks = ({ evidence: { checks, files } }: Material): ReadonlyArray<SnapshotItem> => {
+  const changes = [...files].flatMap(([path, { changed }]) =>
+    changed === undefined || isTransient(path) ? [] : [{ path, at: sequenceOf(changed) }]
+  )
+  const last = changes.sort((a, b) => b.at - a.at)[0] ?? { path: "", at: 0 }
+  const isOld = (entry: EntryId): boolean => sequenceOf(entry) < last.at
   const old = [...checks].flatMap(([kind, { entry, ok }]) => (ok === true && isOld(entry) ? [kind] : []))
-  const text = `since ${old.join(", ")} passed, ${last?.path.replace(/^.*[\\/]/, "")} changed`
+  const text = `since ${old.join(", ")} passed, ${last.path.replace(/^.*[\\/]/, "")} changed`
   return old.length === 0 ? [] : [statement("old", text)]
 }
 

@@ -458,16 +458,24 @@ it.each([
   assert.strictEqual(whole.includes("unresolved failure of cd lib"), isOpen)
 })
 
-it("a check that passed before a file changed is told as that", () => {
+const patchOfA = "*** Begin Patch\n*** Update File: a.ts\n@@\n-a\n+b\n*** End Patch"
+it.each([
+  ["an edit", "Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, true],
+  ["a patch", "apply_patch", { input: patchOfA }, true],
+  ["an edit by a shell", "Bash", { command: "sed -i s/a/b/ a.ts" }, true],
+  ["an edit that was taken back", "Bash", { command: "sed -i s/a/b/ a.ts && git checkout a.ts" }, false],
+  ["a log that a shell wrote", "Bash", { command: "npm run lint > a.ts" }, false],
+  ["a text in a temporary folder", "Write", { file_path: "/tmp/a.ts", content: "a" }, false]
+] as const)("a check that passed before a file changed is told as that: %s", (_, tool, args, isTold) => {
   const { text: whole } = extract([
     user(text("Rename it.")),
     ...calls(
       ["Bash", { command: "npm test" }, { output: "3 tests passed" }],
-      ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }],
+      [tool, args, { output: "ok" }],
       ["Bash", { command: "npm run build" }, { output: "" }]
     )
   ])
-  assert.match(whole, /^- since tests passed, a\.ts changed$/m)
+  assert.strictEqual(/^- since tests passed, a\.ts changed$/m.test(whole), isTold)
 })
 
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
