@@ -122,7 +122,7 @@ export const rankedNames = (
     .filter((name) => {
       const form = weights.get(name)?.kind === "id" ? name : name.replace(/\d+/g, "0")
       forms.set(form, (forms.get(form) ?? 0) + 1)
-      return (forms.get(form) ?? 0) <= maxNumbered
+      return (forms.get(form) ?? 0) <= maxNumbered || isWanted(name)
     })
 }
 

@@ -60,7 +60,11 @@ describe("the rank of names", () => {
       ...entriesOf(ran("bash", { command: "tail a.log" }, served))
     ]
     const names = rankedNames(Work.runSync(gatherEvidence(entries)), () => false)
-    assert.strictEqual(names.filter((name) => name.startsWith("/items/")).length, 4)
+    const items = (all: ReadonlyArray<string>) => all.filter((name) => name.startsWith("/items/"))
+    assert.strictEqual(items(names).length, 4)
+    const wanted = ["/items/3", "/items/5", "/items/7", "/items/8", "/items/9"]
+    const focused = rankedNames(Work.runSync(gatherEvidence(entries)), (name) => wanted.includes(name))
+    assert.deepStrictEqual(items(focused), wanted)
     assert.include(names, "render_all")
     assert.notInclude(names, "turn_aborted")
     const opened = user(text('<opened_file path="src/table.ts">\n'))
