@@ -59,7 +59,7 @@ const windowsToken = tokenForms(/((?!\d+[<>]|#)(?:[^\s"'`;&|<>()]|`(?!\n))+)/, /
 const windowsPath = /(?:^|[\s=(,])(?:[A-Za-z]:\\|\.{1,2}\\|\\\\)[\w.]/
 /** A command of PowerShell. Other words are made as these are: `Test-Driven`, `Add-On`, `Set-Cookie`. */
 export const cmdlet =
-  /(?:^|[;|&\n(])\s*(?:(?:Get|Set|Add|Clear)-Content|(?:Get|Set|New|Remove|Copy|Move|Rename|Clear)-Item(?:Property)?|Get-(?:ChildItem|Command|Date|FileHash|Help|Location|Member|Process|Service)|Set-(?:ExecutionPolicy|Location|Variable)|New-Object|Add-(?:Member|Type)|Out-(?:File|Host|Null|String)|Select-(?:Object|String)|Test-(?:Connection|NetConnection|Path))(?![\w-])/
+  /(?:^|[;|&\n(])[^\S\n]*(?:(?:Get|Set|Add|Clear)-Content|(?:Get|Set|New|Remove|Copy|Move|Rename|Clear)-Item(?:Property)?|Get-(?:ChildItem|Command|Date|FileHash|Help|Location|Member|Process|Service)|Set-(?:ExecutionPolicy|Location|Variable)|New-Object|Add-(?:Member|Type)|Out-(?:File|Host|Null|String)|Select-(?:Object|String)|Test-(?:Connection|NetConnection|Path))(?![\w-])/
 
 const isWindowsLine = (line: string): boolean => windowsPath.test(line) || cmdlet.test(line)
 
@@ -71,6 +71,8 @@ export const simpleCommands = (line: string): Array<SimpleCommand> => {
   const isWindows = isWindowsLine(line)
   let command: SimpleCommand = { words: [], bare: [], targets: [], depth: 0, after: "" }
   const commands = [command]
+  /** The last one that has words. */
+  let ended: SimpleCommand | undefined
   let word: string | undefined
   let bare = ""
   let role: "word" | "output" | "input" = "word"
@@ -79,6 +81,7 @@ export const simpleCommands = (line: string): Array<SimpleCommand> => {
     if (role === "word") {
       command.words.push(word)
       command.bare.push(bare)
+      ended = command
     } else if (role === "output") command.targets.push(word)
     word = undefined
     bare = ""
@@ -103,7 +106,6 @@ export const simpleCommands = (line: string): Array<SimpleCommand> => {
       const deeper = separator === "(" ? 1 : separator === ")" ? -1 : 0
       if (separator !== "(" && separator !== ")") {
         // What follows a closed subshell follows its last command.
-        const ended = commands.findLast(({ words }) => words.length > 0)
         if (ended !== undefined && ended.after === "") ended.after = separator
       }
       command = { words: [], bare: [], targets: [], depth: Math.max(0, command.depth + deeper), after: "" }

@@ -244,7 +244,8 @@ describe("shell", () => {
       '"'.repeat(1_000_001),
       "\\".repeat(1_000_001),
       "rm a ".repeat(200_000),
-      "<".repeat(1_000_000)
+      "<".repeat(1_000_000),
+      `rm a ${"\n".repeat(1_000_000)}`
     ]) {
       assert.isArray(shellFileActions(trap))
     }

@@ -12,7 +12,7 @@ import { newestFirst, ofEntry } from "./Budget.ts"
  */
 
 /** An argument that is a here-document: `-m "$(cat <<'EOF' …)"`. Its first line tells what the command is about. */
-const argumentText = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n\s*([^\n]*)\n[^]*?(?:\n\s*\1\s*\)|$(?![^]))/g
+const argumentText = /\$\(cat <<-?\s*['"]?(\w+)['"]?\n\s*([^\n]*)\n[^]*?(?:\n[^\S\n]*\1\s*\)|$(?![^]))/g
 
 /** A longer command is clipped at the end of a word. */
 const maxChars = 200

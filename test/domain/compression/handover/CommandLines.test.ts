@@ -135,6 +135,13 @@ describe("the list of commands", () => {
     assert.deepStrictEqual(lines(list), ['git commit -m "fix: close the socket…" && git push'])
   })
 
+  it("reads a here-document of a megabyte: quadratic time would exceed the test's limit", () => {
+    assert.strictEqual(
+      commandLine(`gh pr create --body "$(cat <<EOF\nOne\n${"\n".repeat(1_000_000)}`),
+      'gh pr create --body "One…'
+    )
+  })
+
   it("fits its budget, about: together lines may take slightly more than one by one", () => {
     const list = listed([], ...Array.from({ length: 100 }, (_, n) => [`make target-${n} VERBOSE=1`, 0] as const))
     for (const budget of [0, 20, 40, 200, 1_000]) {
