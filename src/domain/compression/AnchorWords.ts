@@ -121,7 +121,8 @@ export const eachWord = (text: string, visit: Visit): void => {
       if (at - start >= minWordChars) visit(text.slice(start, at), start, true, (read.all & isSeparator) !== 0)
       continue
     }
-    at = end
+    // No other word begins in what follows the last character that may end one, but for `..\\a`.
+    at = follower === backslash ? end : next
     const isOrdinary = (first & (isLower | isUpper)) !== 0 && (word.common & isLower) !== 0
     if (!isOrdinary && end - start >= minWordChars)
       visit(text.slice(start, end), start, ((first | last) & isMark) !== 0, (word.all & isSeparator) !== 0)

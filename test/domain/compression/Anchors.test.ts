@@ -130,7 +130,7 @@ describe("stability", () => {
   )
 
   it("patterns do not backtrack: quadratic time would exceed the test's limit", () => {
-    for (const trap of ["a.", "/", "a-", "a/", "=", "A"])
+    for (const trap of ["a.", "/", "a-", "a/", "=", "A", ".", "-"])
       assert.isAtLeast(anchorsOf(trap.repeat(sizeOf(2_000_000, 200_000))).size, 0)
   })
 })
