@@ -45,3 +45,21 @@ export const definitions = (rows: ReadonlyArray<readonly [name: string, meaning:
     })
     .join("\n")
 }
+
+/**
+ * Formats a row for a terminal that is narrower than its table: its name, and indented below it each figure with its title. Empty ones are left
+ * out.
+ */
+export const narrowRow = (
+  [name = "", ...values]: ReadonlyArray<string>,
+  titles: ReadonlyArray<string>,
+  columns: number,
+  below: number
+): ReadonlyArray<string> => {
+  const room = columns - below
+  const shown = values.flatMap((value, at) => (value === "" ? [] : [`${titles[at] ?? ""} ${value}`.trim()]))
+  // What fits into a line wraps as a whole: a title is not parted from its value.
+  const pairs = shown.map((pair) => (columnsOf(pair) > room ? pair : pair.replaceAll(" ", "\u00a0")))
+  const lines = wrap(pairs.join("  "), room, columnsOf)
+  return [truncate(name, columns), ...lines.map((line) => " ".repeat(below) + line.trim().replaceAll("\u00a0", " "))]
+}

@@ -1,7 +1,7 @@
 import type { EvaluationReport, MeasuredRow, MeasuredSum } from "../../domain/evaluation/EvaluationReport.ts"
 import { type Figure, type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { wrap } from "../../domain/text/Wrap.ts"
+import { narrowRow } from "./Columns.ts"
 import * as Output from "./Output.ts"
 
 /** The table of `eval`: a row for each text that was measured, then the sums over all files. */
@@ -36,22 +36,6 @@ const sumRows = (sum: MeasuredSum, figures: ReadonlyArray<Figure>): ReadonlyArra
     : [[...row, ...values]]
 }
 
-/** A row for a terminal that is narrower than the table: its name, and below it each figure with its title. */
-const narrowRow = (
-  [name = "", ...values]: ReadonlyArray<string>,
-  titles: ReadonlyArray<string>,
-  columns: number
-): ReadonlyArray<string> => {
-  const indent = " ".repeat(6)
-  // Figures wrap as a whole: a title is not parted from its value.
-  const shown = values.flatMap((value, at) => (value === "" ? [] : [`${titles[at] ?? ""}\u00a0${value}`]))
-  const lines = wrap(shown.join("  "), columns - indent.length, Output.columnsOf)
-  return [
-    ...(name === "" ? [`${indent}95 % intervals`] : [name]),
-    ...lines.map((line) => indent + line.trim().replaceAll("\u00a0", " "))
-  ]
-}
-
 /** Returns the report as text: a table where it fits into the columns of the terminal. */
 export const describeEvaluation = (
   report: EvaluationReport,
@@ -81,7 +65,9 @@ export const describeEvaluation = (
   const isNarrow = columns !== undefined && lines.some((line) => Output.columnsOf(line) > columns)
   const [, ...titles] = rows[0] ?? []
   const shown = isNarrow
-    ? rows.map((row, index) => (index === 0 ? [] : narrowRow(row, titles, columns)))
+    ? rows.map(([name = "", ...values], index) =>
+        index === 0 ? [] : narrowRow([name || "      95 % intervals", ...values], titles, columns, 6)
+      )
     : lines.map((line) => [line])
   return [
     ...shown.flatMap((row, index) => [...(headings.get(index) ?? []), ...row]),

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import type { Block, Cell, Column, Section } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { wrapLines } from "../../domain/text/Wrap.ts"
-import { type KeptEnd, truncate } from "./Columns.ts"
+import { type KeptEnd, narrowRow, truncate } from "./Columns.ts"
 import { kindNames } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 
@@ -82,14 +82,26 @@ const tableLines = (block: TableBlock, style: Output.Style, limits: TextLimits):
   const shown = block.rows.slice(0, limits.rows)
   const heads = beside.map(({ head, isName }) => (isName === true ? truncate(printableLine(head), 30, "end") : head))
   const cells = shown.map((row) => beside.map(({ at }) => textOf(row[at] ?? "")))
-  const rows = fitted(cells, heads, limits.columns - indent)
+  const width = limits.columns - indent
+  const rows = fitted(cells, heads, width)
   const align = beside.map(({ form }) => (form === "number" ? "r" : "l")).join("")
   const [head = "", ...lines] = Output.table([heads, ...rows], align).split("\n")
+  const isNarrow = [head, ...lines].some((line) => Output.columnsOf(line) > width)
+  const entries = isNarrow
+    ? cells.map((row) =>
+        narrowRow(
+          row.map(({ text }) => text),
+          heads.slice(1),
+          width,
+          indent
+        )
+      )
+    : lines.map((line) => [line])
   const more = block.rows.length - shown.length
   return [
-    style.dim(head),
-    ...lines.flatMap((line, index) => [
-      line,
+    ...(isNarrow ? [] : [style.dim(head)]),
+    ...entries.flatMap((entry, index) => [
+      ...entry,
       ...prose.flatMap((at) => {
         const text = textOf(shown[index]?.[at] ?? "").text
         return text === "" ? [] : [style.dim(`  ${printableLine(text)}`)]

@@ -131,7 +131,7 @@ const forget = (sql: SqlClient.SqlClient, tenant: string, id: string) =>
     Effect.andThen(sql`DELETE FROM palimpsest_turn_owners WHERE tenant = ${tenant} AND session = ${id}`),
     Effect.andThen(forgetEntity(sql, entityId(tenant, id))),
     Effect.tapError((error) => Effect.logWarning(`serve: the events of a session are not deleted: ${error.message}`)),
-    Effect.mapError(() => new Unavailable({ message: "not everything of the session is deleted; delete it again" }))
+    Effect.mapError(() => new Unavailable({ message: "the session was not deleted completely; delete it again" }))
   )
 
 /** The journal, with its tables. */

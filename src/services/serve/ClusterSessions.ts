@@ -379,7 +379,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         // A connection without data is closed a little later.
         Effect.timeoutOrElse({
           duration: "50 seconds",
-          orElse: () => new Unavailable({ message: "the compression goes on; read the session in a while" })
+          orElse: () => new Unavailable({ message: "the compression is still running; read the session later" })
         })
       )
     }),

@@ -22,7 +22,8 @@ export const otherWords = (id: string, message: string) =>
   new Conflict({ message: `session ${id} has a message ${message} with other words; send this one with another id` })
 
 /** The error for a session that cannot be deleted because its turn runs. */
-export const isWorkedOn = () => new Conflict({ message: "the server works on this session now; cancel the turn first" })
+export const isWorkedOn = () =>
+  new Conflict({ message: "the server is working on this session; cancel the turn first" })
 
 /** Describes a failure of the store to a client, without paths and processes. */
 export const storeError = (error: SessionStoreError): Effect.Effect<never, ServeError> => {
@@ -40,7 +41,7 @@ export const storeError = (error: SessionStoreError): Effect.Effect<never, Serve
       return SqlError.isSqlError(reason.cause) && reason.cause.isRetryable
         ? Effect.andThen(
             Effect.logWarning(`serve: ${error.message}`),
-            new Unavailable({ message: "the store does not answer now; try again in a moment" })
+            new Unavailable({ message: "the store does not answer; try again in a moment" })
           )
         : internal(error)
     default:

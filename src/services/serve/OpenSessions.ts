@@ -143,6 +143,6 @@ export const within = <A>(
 export const accepting = (state: { readonly isDraining: boolean }) =>
   Effect.suspend(() =>
     state.isDraining
-      ? Effect.fail(new Unavailable({ message: "the server stops; send it again in a moment" }))
+      ? Effect.fail(new Unavailable({ message: "the server is stopping; send it again in a moment" }))
       : Effect.void
   )

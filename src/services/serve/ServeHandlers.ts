@@ -165,7 +165,7 @@ const server = (version: string) =>
           Effect.flatMap(isReady, (ready) =>
             ready
               ? Effect.succeed({ status: "ready" as const })
-              : Effect.fail(new Unavailable({ message: "the server stops" }))
+              : Effect.fail(new Unavailable({ message: "the server is stopping; try again in a moment" }))
           ),
         metrics: () =>
           of((tenant) =>

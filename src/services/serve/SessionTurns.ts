@@ -136,7 +136,7 @@ export const send = (state: OpenSessions): Served["send"] =>
           yield* release
           if (running.message === messageId) return running
           return yield* new Conflict({
-            message: `the session answers message ${running.message}; wait for its end, or cancel it`
+            message: `the session is answering message ${running.message}; wait until it ends, or cancel it`
           })
         }
         // No other request runs between the check of `running` and this.

@@ -59,7 +59,7 @@ export const removeAll = Effect.fnUntraced(function* (
     const ids = yield* store(stored, tenant, ({ list }) => list)
     if (ids.length === 0) break
     if (round === maxRounds) {
-      return yield* new Conflict({ message: "sessions are begun while they are deleted; revoke the tokens first" })
+      return yield* new Conflict({ message: "new sessions were started during the deletion; revoke the tokens first" })
     }
     for (const id of ids) {
       const removed = inTenant(

@@ -286,12 +286,12 @@ export class TurnQuestions {
         const asked = questionsOf(whole).filter(({ question }) => question.call === call)
         const found = asked.find((one) => isOpen(whole, one)) ?? asked.at(-1)
         if (found === undefined) {
-          return yield* new NotFound({ message: `session ${session} asks nothing under ${call}; read its questions` })
+          return yield* new NotFound({ message: `session ${session} has no question ${call}; read its questions` })
         }
         const { question } = found
         if (found.answer !== undefined && found.answer !== null) {
           if (isSameAnswer(found.answer, answer)) return
-          return yield* new Conflict({ message: `the question ${call} has another answer already` })
+          return yield* new Conflict({ message: `the question ${call} already has another answer` })
         }
         const isLate = found.answer === null || question.deadline <= (yield* Clock.currentTimeMillis)
         if (isLate || !isOpen(whole, found)) {

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { truncate, definitions } from "../../../src/cli/output/Columns.ts"
+import { definitions, narrowRow, truncate } from "../../../src/cli/output/Columns.ts"
 
 const cuts: ReadonlyArray<readonly [rule: string, text: string, columns: number, cut: string]> = [
   ["a text that fits is unchanged", "one two", 7, "one two"],
@@ -32,5 +32,17 @@ describe("columns", () => {
   it("also when a single word is too long", () => {
     const id = "0".repeat(36)
     assert.strictEqual(definitions([["session", id]], 42), `  session\n    ${id}`)
+  })
+})
+
+describe("a row of a table that is wider than the terminal", () => {
+  it("has its figures below its name, each beside its title unless it is longer than a line", () => {
+    const row = ["a long name of a model", "95 %", "", "words that fill more than a line"]
+    assert.deepStrictEqual(narrowRow(row, ["read", "cost", "begins"], 20, 2), [
+      "a long name of a mo…",
+      "  read 95 %  begins",
+      "  words that fill",
+      "  more than a line"
+    ])
   })
 })

@@ -102,7 +102,7 @@ describe("strategy palimpsest", () => {
           )
         const [status, why = ""] = yield* again(false)
         assert.strictEqual(status, ladder ? "Compressed" : "Noop")
-        assert.strictEqual(why.startsWith("a model was paid for these messages before"), ladder)
+        assert.strictEqual(why.startsWith("an earlier call for these messages"), ladder)
         assert.deepStrictEqual(yield* again(true), ["Compressed", undefined])
       })
   )
