@@ -202,7 +202,12 @@ describe.concurrent("the limits of a tenant", () => {
         // A turn that has ended is free for the other server.
         const running = ids[responses.findIndex(({ status }) => status === 200)] ?? ""
         const refused = ids[responses.findIndex(({ status }) => status === 429)] ?? ""
-        yield* Effect.promise(() => asks[1]("POST", `/v1/sessions/${running}/cancel`))
+        // An accepted turn that no runner has begun yet cannot be cancelled.
+        const cancelled = Effect.promise(async (): Promise<{ readonly cancelled: boolean }> => {
+          const response = await asks[1]("POST", `/v1/sessions/${running}/cancel`)
+          return JSON.parse(await response.text())
+        })
+        yield* untilThere(Effect.map(cancelled, ({ cancelled: isDone }) => isDone))
         yield* untilThere(Effect.map(send(asks[1], refused, "m1", abort.signal), ({ status }) => status === 200))
         const next = ids[responses.findLastIndex(({ status }) => status === 429)] ?? ""
         for (const ask of asks) assert.strictEqual((yield* send(ask, next, "m1")).status, 429)
