@@ -41,15 +41,15 @@ export interface NumberedEvent extends ServedEvent {
 }
 
 /** The id of an event: the name of its buffer, and its number there. */
-export const eventId = (name: string, number: number | ""): string => `${name}.${number}`
+export const eventId = (name: string, number: number): string => `${name}.${number}`
 
-const before = "0"
+const before = "0."
 
 /** The id after which the stream of a session continues whose events are not kept: the version of its conversation. */
-export const beforeEvents = (version: number): string => eventId(before, version)
+export const beforeEvents = (version: number): string => `${before}${version}`
 
 /** Whether an id is one of no event. */
-export const isBeforeEvents = (id: string): boolean => id.startsWith(eventId(before, ""))
+export const isBeforeEvents = (id: string): boolean => id.startsWith(before)
 
 /** Milliseconds for which the events of a closed session are kept. A turn whose server is lost is taken up within seconds. */
 export const eventLifetime = 86_400_000
