@@ -1,4 +1,5 @@
 import { Result, Schema } from "effect"
+import { lastWrittenFirst } from "./SessionOrder.ts"
 
 /** Decides which sessions are deleted under the user's retention settings. Without such settings every session stays. */
 
@@ -89,9 +90,7 @@ export const expiredSessions = <A extends RetentionCandidate>(
     session.holder !== undefined ||
     session.problem !== undefined ||
     now - session.updatedAt < minRetentionMillis
-  const newestFirst = sessions
-    .filter((session) => !isSafe(session))
-    .sort((a, b) => b.updatedAt - a.updatedAt || (a.id < b.id ? 1 : -1))
+  const newestFirst = sessions.filter((session) => !isSafe(session)).sort(lastWrittenFirst)
   const places = maxCount === undefined ? Infinity : Math.max(0, maxCount - (sessions.length - newestFirst.length))
   return newestFirst
     .filter((session, place) => place >= places || (maxAge !== undefined && now - session.updatedAt > maxAge))

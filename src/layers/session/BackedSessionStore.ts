@@ -12,6 +12,7 @@ import {
   type SessionEvent
 } from "../../domain/session/Session.ts"
 import { headOf, type SessionHead, titleOf } from "../../domain/session/SessionHead.ts"
+import { lastWrittenFirst } from "../../domain/session/SessionOrder.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import {
   type BackedLine,
@@ -24,7 +25,6 @@ import {
   badSessionId,
   headlessLog,
   isSessionId,
-  lastWrittenFirst,
   sessionError,
   type SessionLog,
   SessionNotFound,

@@ -4,13 +4,13 @@ import { LogLines } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { applyEvent, emptySession, type SessionEvent, type Started } from "../../domain/session/Session.ts"
 import { titleOf } from "../../domain/session/SessionHead.ts"
+import { lastWrittenFirst } from "../../domain/session/SessionOrder.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { isNotFound } from "../../domain/text/DiskErrors.ts"
 import {
   allOrNothing,
   badSessionId,
   isSessionId,
-  lastWrittenFirst,
   type OpenSession,
   sessionError,
   SessionNotFound,

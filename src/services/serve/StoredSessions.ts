@@ -16,11 +16,12 @@ import {
 import { changed, type SessionRecord } from "../../domain/serve/SessionRecord.ts"
 import { applyEvent, emptySession, type SessionEvent, startedWith } from "../../domain/session/Session.ts"
 import { userSessions } from "../../domain/session/SessionName.ts"
+import { lastWrittenFirst, type OrderedSession } from "../../domain/session/SessionOrder.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
-import { lastWrittenFirst, SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
+import { SessionStore, SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
 import { Settings } from "../settings/Settings.ts"
 import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
@@ -211,11 +212,8 @@ const checkRoom = Effect.fnUntraced(function* (stored: StoredSessions, tenant: s
 const set = (kept: SessionRecords["Service"], id: string, record: SessionRecord) =>
   Effect.andThen(kept.remove(id), Object.keys(record).length === 0 ? Effect.void : kept.change(id, () => record))
 
-/** The place of a session in a list. */
-type Place = Pick<SessionSummary, "id" | "updatedAt">
-
-const cursorOf = ({ id, updatedAt }: Place): string => `${String(updatedAt).padStart(15, "0")}-${id}`
-const placeIn = (cursor: string): Place => ({ updatedAt: Number(cursor.slice(0, 15)), id: cursor.slice(16) })
+const cursorOf = ({ id, updatedAt }: OrderedSession): string => `${String(updatedAt).padStart(15, "0")}-${id}`
+const placeIn = (cursor: string): OrderedSession => ({ updatedAt: Number(cursor.slice(0, 15)), id: cursor.slice(16) })
 
 /** What differs between the servers that store sessions. */
 interface Serving {

@@ -197,12 +197,6 @@ export interface SessionSummary {
   readonly problem: string | undefined
 }
 
-/** The order of lists: the session that was written last comes first. */
-export const lastWrittenFirst = (
-  one: Pick<SessionSummary, "id" | "updatedAt">,
-  other: Pick<SessionSummary, "id" | "updatedAt">
-): number => other.updatedAt - one.updatedAt || (one.id < other.id ? 1 : one.id > other.id ? -1 : 0)
-
 /** Stores sessions as append-only logs. A session has one writer at a time, until the scope of `create` or `open` closes. */
 export class SessionStore extends Context.Service<
   SessionStore,
