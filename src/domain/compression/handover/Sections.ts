@@ -161,6 +161,7 @@ const nowItems = (material: Material): Writer => {
   const recent = evidence.recent.at(-1)
   const doing = recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]
   const checks = checkItems(material)
+  const old = oldChecks(material)
   return (share) => {
     const budget = share.least("now")
     // A token has about 3.5 characters of prose.
@@ -179,7 +180,7 @@ const nowItems = (material: Material): Writer => {
     return [
       ...within(items, budget),
       ...checks,
-      ...within([...earlier.slice(0, 1), ...oldChecks(material), ...earlier.slice(1)], share("before"))
+      ...within([...earlier.slice(0, 1), ...old, ...earlier.slice(1)], share("before"))
     ]
   }
 }
