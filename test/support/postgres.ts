@@ -23,6 +23,9 @@ export const freePort: Effect.Effect<number> = Effect.callback<number, Error>((r
   server.listen(port, "127.0.0.1", () => server.close(() => resume(Effect.succeed(port))))
 }).pipe(Effect.retry({ times: 20 }), Effect.orDie)
 
+/** The servers of a test file may hold more connections than the default of 100. */
+const settings = ["listen_addresses=127.0.0.1", "fsync=off", "max_connections=400"].flatMap((one) => ["-c", one])
+
 /** Starts a server of the machine's PostgreSQL on an empty folder, until the scope closes. */
 export const postgresServer = Effect.gen(function* () {
   const initdb = programOf("PostgreSQL") ?? "initdb"
@@ -45,7 +48,7 @@ export const postgresServer = Effect.gen(function* () {
   const start = Effect.callback<void>((resume) => {
     const child = spawn(
       path.join(path.dirname(initdb), "postgres"),
-      ["-D", data, "-k", folder, "-p", String(port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"],
+      ["-D", data, "-k", folder, "-p", String(port), ...settings],
       { ...nobody, cwd: folder, stdio: ["ignore", "ignore", "pipe"] }
     )
     server = child

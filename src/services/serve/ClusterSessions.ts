@@ -75,6 +75,13 @@ const ask = <A, E extends { readonly _tag: string }>(
     )
   )
 
+/** Cancels the turn. The engine keeps the request until a runner has the session; the client does not wait that long. */
+const cancel = (front: Front, tenant: string, id: string) =>
+  Effect.timeoutOrElse(
+    ask(front, tenant, id, (session) => session.Cancel()),
+    { duration: "50 seconds", orElse: () => Effect.fail(away()) }
+  )
+
 /** What is known of a message: the engine's request, how its turn ended, and what the session holds of it. */
 const known = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, message: string) {
   const { sharding, storage, stored } = front
@@ -269,7 +276,7 @@ const send = (front: Front): Served["send"] =>
     if ((message.onDisconnect ?? front.settings.onDisconnect ?? "continue") === "cancel") {
       yield* Effect.addFinalizer(() =>
         Effect.flatMap(Deferred.isDone(ended), (isDone) =>
-          isDone ? Effect.void : Effect.ignore(client(front, tenant, id).Cancel())
+          isDone ? Effect.void : Effect.ignore(cancel(front, tenant, id))
         )
       )
     }
@@ -371,7 +378,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         watch(front, tenant, id, null, new JoinedStream<StreamEvent>(lastId, reset, true), Effect.succeed(true))
       ),
     answer: (tenant, id, call, answer) => ask(front, tenant, id, (session) => session.Answer({ call, answer })),
-    cancel: (tenant, id) => ask(front, tenant, id, (session) => session.Cancel()),
+    cancel: (tenant, id) => cancel(front, tenant, id),
     compress: Effect.fnUntraced(function* (tenant, id, { focus = null, force = null }) {
       yield* accepting(front)
       const request = yield* newId
@@ -396,7 +403,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
         tenant,
         (id) =>
           Effect.andThen(
-            ask(front, tenant, id, (session) => session.Cancel()),
+            cancel(front, tenant, id),
             ask(front, tenant, id, (session) => session.Close())
           ),
         (id) => journal?.forget(tenant, id) ?? Effect.void

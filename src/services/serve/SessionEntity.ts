@@ -59,7 +59,10 @@ const Watch = Rpc.make("Watch", {
 
 /** Answers a question of the turn. The answer is sent as JSON, as it has no tag; it is in the log of the session when this returns. */
 const Answer = Rpc.make("Answer", { payload: { call: Schema.String, answer: fromJson(ClientAnswer) }, error })
+/** Cancels the turn. Stored, so that a runner has the messages accepted before it, and the next runner cancels when one dies. */
 const Cancel = Rpc.make("Cancel", { success: Schema.Boolean, error })
+  .annotate(ClusterSchema.Persisted, true)
+  .annotate(ClusterSchema.InterruptOnTermination, true)
 /** Compresses. Stored like `Send`, under the id of the request. */
 const Compress = Rpc.make("Compress", {
   payload: {
@@ -135,6 +138,13 @@ export const handlers = SessionEntity.toLayer(
     // ends this entity before the message is tried again here.
     const again = Schedule.spaced("6 seconds")
 
+    /** How many messages are being answered: one, or none. Its turn begins after the session is opened. */
+    let sends = 0
+    const counted = Effect.acquireRelease(
+      Effect.sync(() => void (sends += 1)),
+      () => Effect.sync(() => void (sends -= 1))
+    )
+
     return SessionEntity.of({
       Send: ({ payload }) =>
         answered(payload).pipe(
@@ -151,7 +161,8 @@ export const handlers = SessionEntity.toLayer(
                   status: "failed" as const,
                   error: "the server could not do this; its log says why"
                 })
-          )
+          ),
+          (answer) => Effect.scoped(Effect.andThen(counted, answer))
         ),
       Watch: ({ payload: { lastId, message } }) =>
         Stream.unwrap(
@@ -160,7 +171,13 @@ export const handlers = SessionEntity.toLayer(
             : local.turn(tenant, id, message, lastId ?? undefined)
         ).pipe(Stream.scoped, Rpc.fork),
       Answer: ({ payload: { answer, call } }) => Rpc.fork(local.answer(tenant, id, call, answer)),
-      Cancel: () => Rpc.fork(local.cancel(tenant, id)),
+      Cancel: () =>
+        Rpc.fork(
+          Effect.repeat(local.cancel(tenant, id), {
+            schedule: Schedule.spaced("100 millis"),
+            until: (isCancelled) => isCancelled || sends === 0
+          })
+        ),
       Compress: ({ payload: { focus, force, request } }) =>
         Rpc.fork(
           Effect.retry(local.compress(tenant, id, { focus: focus ?? undefined, force: force ?? undefined, request }), {

@@ -7,7 +7,7 @@ import { promisify } from "node:util"
 import type { ServeStore } from "../../../src/layers/assembly/LiveServe.ts"
 import { needs, programOf } from "../../support/machine.ts"
 import { databases, freePort } from "../../support/postgres.ts"
-import { eventsOf, newHome, startServer } from "../../support/server.ts"
+import { eventsOf, newHome, startServer, tokens } from "../../support/server.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** What docs/serve.md tells operators to do, done as it says. */
@@ -123,6 +123,8 @@ describe("a back-up under load", () => {
 })
 
 describe("a database of another version", () => {
+  const later = "INSERT INTO palimpsest_migrations (migration_id, name) VALUES (99, 'later')"
+
   const filled = Effect.fnUntraced(function* (change: string) {
     const home = newHome()
     yield* Effect.scoped(
@@ -151,9 +153,22 @@ describe("a database of another version", () => {
   })
 
   it.live("a newer one is refused", function* () {
-    const server = yield* filled("INSERT INTO palimpsest_migrations (migration_id, name) VALUES (99, 'later')")
+    const server = yield* filled(later)
     const response = yield* Effect.promise(() => server.ask("GET", "/v1/sessions/one"))
     assert.strictEqual(response.status, 502)
+  })
+
+  it.live("a server goes on with its tenants when a newer version makes tables, and refuses the others", function* () {
+    const home = newHome()
+    const server = yield* sqliteServer(home)(() => "an answer.")
+    yield* Effect.promise(() => server.ask("POST", "/v1/sessions", { body: { id: "one" } }))
+    yield* Effect.promise(() => answered(server, "one", "m1"))
+    const database = new DatabaseSync(path.join(home, "serve.db"))
+    database.exec(later)
+    database.close()
+    assert.strictEqual(yield* Effect.promise(() => answered(server, "one", "m2")), "an answer.")
+    const other = yield* Effect.promise(() => server.ask("GET", "/v1/sessions", { token: tokens.zeta }))
+    assert.strictEqual(other.status, 502)
   })
 })
 

@@ -2,7 +2,7 @@ import { Effect } from "effect"
 import { existsSync, readFileSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
 import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
-import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
+import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { type eventsOf, newHome, reading, startServer } from "../../support/server.ts"
 import { overEachStore, type TestedStore } from "../../support/serveStores.ts"
@@ -45,7 +45,7 @@ const resultsIn = ({ contents }: ModelRequest) =>
 
 /** Answers with these calls, and then with the results that came back, as JSON. */
 const calling =
-  (...made: Calls): Answers =>
+  (...made: Calls): ScriptedModel.Answers =>
   (request) => {
     const results = resultsIn(request)
     return Object.keys(results).length === 0 ? calls(...made) : JSON.stringify(results)
@@ -55,7 +55,7 @@ const serving = <A>(
   options: {
     readonly home: string
     readonly store: TestedStore
-    readonly answers: Answers
+    readonly answers: ScriptedModel.Answers
     readonly settings?: ServeSettings
   },
   use: (server: Server) => Promise<A>
@@ -88,7 +88,7 @@ overEachStore((store) => {
   describe.concurrent(`questions over ${store._tag}`, () => {
     it.live("a call of the client's tool waits for the client, whose answer counts once", function* () {
       const shown: Array<ModelRequest["tools"]> = []
-      const answers: Answers = (request, index) => {
+      const answers: ScriptedModel.Answers = (request, index) => {
         shown.push(request.tools)
         const script = calling(["look_up_order", { order: "7" }, "c1"])
         return typeof script === "function" ? script(request, index) : "none"
@@ -172,7 +172,7 @@ overEachStore((store) => {
     })
 
     it.live("a late answer to a question is none to a later one, whose call has the same id", function* () {
-      const answers: Answers = (_request, index) =>
+      const answers: ScriptedModel.Answers = (_request, index) =>
         index % 2 === 0 ? calls(["look_up_order", { order: "7" }, "c1"]) : "done"
       yield* serving({ home: newHome(), store, answers }, async (server) => {
         await create(server, { tools: [lookUp] })
@@ -196,7 +196,7 @@ overEachStore((store) => {
     it.live("two calls with the same id are two questions", function* () {
       const asked: Array<ModelRequest> = []
       const script = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c1"])
-      const answers: Answers = (request, index) => {
+      const answers: ScriptedModel.Answers = (request, index) => {
         asked.push(request)
         return typeof script === "function" ? script(request, index) : "none"
       }
@@ -237,9 +237,22 @@ overEachStore((store) => {
       })
     })
 
+    it.live("a turn is cancelled as soon as its message is accepted", function* () {
+      yield* serving({ home: newHome(), store, answers: () => ScriptedModel.hang }, async (server) => {
+        await create(server, {})
+        const stream = await send(server)
+        const cancelled = await server.ask("POST", `${one}/cancel`)
+        assert.deepStrictEqual(await cancelled.json(), { cancelled: true })
+        const [end] = await stream.until("TurnEnded")
+        assert.deepInclude(fieldsOf(end), { status: "cancelled" })
+        const again = await server.ask("POST", `${one}/cancel`)
+        assert.deepStrictEqual(await again.json(), { cancelled: false })
+      })
+    })
+
     it.live("tools change between turns, and null removes them", function* () {
       const names: Array<string> = []
-      const answers: Answers = ({ tools = [] }) => {
+      const answers: ScriptedModel.Answers = ({ tools = [] }) => {
         names.push(
           JSON.stringify(tools)
             .match(/"name":"\w+"/g)
@@ -317,7 +330,8 @@ overEachStore((store) => {
     it.live("a stop does not wait longer once a turn asks its client", function* () {
       const sleeping = calls(["run_shell_command", { command: "sleep 2" }, "c1"])
       const asking = calls(["look_up_order", { order: "7" }, "c2"])
-      const answers: Answers = (request) => (Object.keys(resultsIn(request)).length === 0 ? sleeping : asking)
+      const answers: ScriptedModel.Answers = (request) =>
+        Object.keys(resultsIn(request)).length === 0 ? sleeping : asking
       const settings = { tools: true, approve: "all", drainSeconds: 60 } as const
       const began = yield* serving({ home: newHome(), store, answers, settings }, async (server) => {
         await create(server, { tools: [lookUp] })
@@ -353,7 +367,7 @@ overEachStore((store) => {
           await create(server, { tools: [lookUp] })
           await (await send(server)).until("Question")
         })
-        const answers: Answers = (request) => JSON.stringify(resultsIn(request))
+        const answers: ScriptedModel.Answers = (request) => JSON.stringify(resultsIn(request))
         yield* serving({ home, store, answers, settings }, async (server) => {
           const stream = await send(server, "m2", "Never mind.")
           await stream.until("TurnEnded")
@@ -399,7 +413,7 @@ overEachStore((store) => {
       const home = newHome()
       const { body, file } = desk(home)
       // The conversations of both agents look the same, so their calls have the same id.
-      const answers: Answers = (request) => {
+      const answers: ScriptedModel.Answers = (request) => {
         const [result] = Object.values(resultsIn(request))
         const isAgent = JSON.stringify(request.tools).includes('"complete_task"')
         if (!isAgent) {
@@ -436,7 +450,7 @@ overEachStore((store) => {
           hooks: [{ type: "command", command: `cat ${join(home, "hook.json")}` }]
         }
         writeFileSync(join(home, "settings.json"), JSON.stringify({ hooks: { AfterTool: [hook] } }))
-        const answers: Answers = ({ contents, tools }) => {
+        const answers: ScriptedModel.Answers = ({ contents, tools }) => {
           const isAnswered = contents.at(-1)?.parts.some(({ functionResponse }) => functionResponse !== undefined)
           if (JSON.stringify(tools).includes('"complete_task"')) {
             return calls(isAnswered ? ["complete_task", { result: "none" }, "end"] : write(file, "w1"))
