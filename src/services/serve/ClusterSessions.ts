@@ -77,10 +77,11 @@ const ask = <A, E extends { readonly _tag: string }>(
 
 /** Cancels the turn. The engine keeps the request until a runner has the session; the client does not wait that long. */
 const cancel = (front: Front, tenant: string, id: string) =>
-  Effect.timeoutOrElse(
-    ask(front, tenant, id, (session) => session.Cancel()),
-    { duration: "50 seconds", orElse: () => Effect.fail(away()) }
+  ask(front, tenant, id, (session) => session.Cancel()).pipe(
+    Effect.timeoutOrElse({ duration: "50 seconds", orElse: away })
   )
+
+const close = (front: Front, tenant: string, id: string) => ask(front, tenant, id, (session) => session.Close())
 
 /** What is known of a message: the engine's request, how its turn ended, and what the session holds of it. */
 const known = Effect.fnUntraced(function* (front: Front, tenant: string, id: string, message: string) {
@@ -309,11 +310,7 @@ const remove = (front: Front): Served["remove"] =>
   Effect.fnUntraced(function* (tenant, id) {
     const forget = front.journal?.forget(tenant, id) ?? Effect.void
     // Of a session that is gone, an earlier deletion may have left something: it is taken up again.
-    yield* Effect.catchTag(
-      ask(front, tenant, id, (session) => session.Close()),
-      "NotFound",
-      () => Effect.void
-    )
+    yield* Effect.catchTag(close(front, tenant, id), "NotFound", () => Effect.void)
     yield* StoredSessions.remove(front.stored, tenant, id, 40).pipe(
       Effect.catchTag("SessionStoreError", (error) =>
         error.reason._tag === "SessionLocked" ? Effect.fail(isWorkedOn()) : storeError(error)
@@ -401,11 +398,7 @@ const make = Effect.fnUntraced(function* ({ model, settings }: ServedOptions) {
       TenantData.removeAll(
         stored,
         tenant,
-        (id) =>
-          Effect.andThen(
-            cancel(front, tenant, id),
-            ask(front, tenant, id, (session) => session.Close())
-          ),
+        (id) => Effect.andThen(cancel(front, tenant, id), close(front, tenant, id)),
         (id) => journal?.forget(tenant, id) ?? Effect.void
       ),
     close: () => Effect.void,

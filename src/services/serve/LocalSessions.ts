@@ -48,10 +48,18 @@ const close = Effect.fnUntraced(function* (state: State, tenant: string, id: str
   yield* RcMap.invalidate(state.sessions, keyOf(tenant, id))
 })
 
-const closeIdle = (state: State, tenant: string, id: string) =>
-  Effect.suspend(() =>
-    openedOf(state, tenant, id)?.running === undefined ? close(state, tenant, id) : Effect.fail(isWorkedOn())
-  )
+const closeIdle = Effect.fnUntraced(function* (state: State, tenant: string, id: string) {
+  const key = keyOf(tenant, id)
+  // One that is being opened may be about to begin a turn, which finds that it is closed.
+  if (yield* RcMap.has(state.sessions, key)) yield* Effect.ignore(Effect.scoped(RcMap.get(state.sessions, key)))
+  const session = openedOf(state, tenant, id)
+  if (session !== undefined) {
+    yield* session.flush
+    if (session.running !== undefined) return yield* isWorkedOn()
+    Deferred.doneUnsafe(session.closing, Effect.void)
+  }
+  yield* close(state, tenant, id)
+})
 
 const busy = ({ message }: { readonly message: string }) => Effect.fail(new Conflict({ message }))
 

@@ -1,4 +1,4 @@
-import { Cause, Effect, Schedule, Schema, Stream } from "effect"
+import { Effect, Schedule, Schema, Stream } from "effect"
 import { ClusterSchema, Entity } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { Decision } from "../../domain/compression/Compression.ts"
@@ -154,13 +154,11 @@ export const handlers = SessionEntity.toLayer(
           Effect.catch((refused: ServeError) =>
             Effect.succeed<TurnEnd>({ status: "failed", error: refused.message, refused })
           ),
-          Effect.catchCause((cause) =>
-            Cause.hasInterruptsOnly(cause)
-              ? Effect.failCause(cause)
-              : Effect.as(Effect.logError(cause), {
-                  status: "failed" as const,
-                  error: "the server could not do this; its log says why"
-                })
+          Effect.catchDefect((defect) =>
+            Effect.as(Effect.logError(defect), {
+              status: "failed" as const,
+              error: "the server could not do this; its log says why"
+            })
           ),
           (answer) => Effect.scoped(Effect.andThen(counted, answer))
         ),

@@ -11,7 +11,7 @@ import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { Conflict } from "./ServeErrors.ts"
+import { Conflict, Unavailable } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
 import { type TurnSettings, turnSettings } from "./TurnSettings.ts"
@@ -139,7 +139,11 @@ export const send = (state: OpenSessions): Served["send"] =>
             message: `the session is answering message ${running.message}; wait until it ends, or cancel it`
           })
         }
-        // No other request runs between the check of `running` and this.
+        if (Deferred.isDoneUnsafe(session.closing)) {
+          yield* release
+          return yield* new Unavailable({ message: "the session was closed; send the message again" })
+        }
+        // No other request runs between these checks and this.
         const turn = lost === undefined ? session.begin(messageId, message.text) : resume(lost)
         session.questions.begin(record, whole, (question, call) => session.askClients(turn, question, call))
         yield* Metric.modify(runningTurns, 1)

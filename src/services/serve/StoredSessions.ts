@@ -385,21 +385,15 @@ export const exportedLines = (tenant: string, format: FormatName, events: Readon
 const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effect<SessionRow, ServeError> =>
   Effect.map(recordOf(stored, tenant, row.id), (record) => withRecord(row, record))
 
-/** Tries again while another has a session open that is about to close it. */
-export const untilFree =
-  (attempts: number) =>
-  <A, E extends { readonly _tag: string }, R>(work: Effect.Effect<A, E | SessionStoreError, R>) =>
-    Effect.retry(work, {
-      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
-      while: (error) => error instanceof SessionStoreError && error.reason._tag === "SessionLocked"
-    })
-
 /**
  * Deletes a session. While its lock is held, tries again up to `attempts` times: streams that are reading the session
  * end soon, and release the lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
   inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
-    untilFree(attempts),
+    Effect.retry({
+      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
+      while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
+    }),
     Effect.ensuring(Cache.invalidate(stored.lists, tenant))
   )

@@ -1,20 +1,18 @@
 import { Cache, Effect, Stream } from "effect"
 import { localTenant } from "../../domain/serve/ServeSettings.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
-import { SessionStore } from "../session/SessionStore.ts"
 import { internal, storeError } from "./Failures.ts"
 import { BadRequest, Conflict, type ServeError } from "./ServeErrors.ts"
 import {
   existing,
   exportedLines,
-  inTenant,
   load,
   recordOf,
   records,
+  remove,
   store,
   type StoredSessions,
-  unreadable,
-  untilFree
+  unreadable
 } from "./StoredSessions.ts"
 
 /** Everything of a tenant at once: its export and its deletion. */
@@ -62,11 +60,7 @@ export const removeAll = Effect.fnUntraced(function* (
       return yield* new Conflict({ message: "new sessions were started during the deletion; revoke the tokens first" })
     }
     for (const id of ids) {
-      const removed = inTenant(
-        stored,
-        tenant,
-        SessionStore.use((sessions) => sessions.remove(id))
-      ).pipe(untilFree(5), Effect.catchTag("SessionStoreError", storeError))
+      const removed = Effect.catchTag(remove(stored, tenant, id, 5), "SessionStoreError", storeError)
       yield* Effect.andThen(close(id), removed).pipe(
         // The next message begins as soon as the one before is cancelled.
         Effect.retry({ times: maxEnded, while: ({ _tag }) => _tag === "Conflict" }),
@@ -77,8 +71,8 @@ export const removeAll = Effect.fnUntraced(function* (
     }
   }
   // Also of sessions whose deletion was cut short.
-  yield* records(stored, tenant, ({ get, remove }) =>
-    Effect.flatMap(get(), (all) => Effect.forEach(all.keys(), remove, { discard: true }))
+  yield* records(stored, tenant, (kept) =>
+    Effect.flatMap(kept.get(), (all) => Effect.forEach(all.keys(), kept.remove, { discard: true }))
   )
   yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
   yield* Cache.invalidate(stored.lists, tenant)

@@ -276,6 +276,29 @@ overEachStore((store) => {
         }
       )
 
+    it.live("a session is deleted, or the message that was sent at the same time begins its turn", function* () {
+      yield* serving(
+        () => ({ _tag: "Hang" }),
+        async ({ ask }) => {
+          for (let round = 0; round < 24; round += 1) {
+            const one = `/v1/sessions/s${round}`
+            await ask("POST", "/v1/sessions", { body: { id: `s${round}` } })
+            const sending = ask("POST", `${one}/messages`, { body: { id: "m1", text: "Hello" } })
+            await new Promise((resolve) => setTimeout(resolve, round))
+            const { status } = await ask("DELETE", one)
+            const sent = await sending
+            if (status === 204) {
+              await sent.text()
+              assert.strictEqual((await ask("GET", one)).status, 404)
+            } else {
+              assert.deepStrictEqual(await json(ask("POST", `${one}/cancel`)), { cancelled: true })
+              await sent.text()
+            }
+          }
+        }
+      )
+    })
+
     if (store._tag !== "Files")
       it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
         yield* serving(
