@@ -41,17 +41,13 @@ export const metered = (
   return {
     ...model,
     generate: (request) =>
-      model
-        .generate(request)
-        .pipe(
-          Effect.onExit((exit) =>
-            Exit.isSuccess(exit)
-              ? count({ request, parts: [...exit.value.content.parts], usage: exit.value.usage })
-              : isCut(exit)
-                ? count({ request, parts: [], usage: null })
-                : Effect.void
-          )
-        ),
+      Effect.onExit(model.generate(request), (exit) =>
+        Exit.isSuccess(exit)
+          ? count({ request, parts: [...exit.value.content.parts], usage: exit.value.usage })
+          : isCut(exit)
+            ? count({ request, parts: [], usage: null })
+            : Effect.void
+      ),
     stream: (request) =>
       Stream.suspend(() => {
         const asked: Asked = { request, parts: [], usage: null }

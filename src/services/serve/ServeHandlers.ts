@@ -17,14 +17,7 @@ import { TenantLimiter } from "./TenantLimiter.ts"
 
 /** The handlers of the API: each passes a request of a tenant to `ServedSessions`. */
 
-const selection = ({
-  lines,
-  ...rest
-}: {
-  readonly lines?: string
-  readonly grep?: string
-  readonly maxTokens?: number
-}): Selection => {
+const selection = ({ lines, ...rest }: Omit<Selection, "lines"> & { readonly lines?: string }): Selection => {
   if (lines === undefined) return rest
   const [from = 1, to = from] = lines.split("-").map(Number)
   return { ...rest, lines: [from, to] }
@@ -196,9 +189,7 @@ const authorization = Layer.effect(
         const tenant = yield* tokens.tenantOf(credential)
         const record = yield* RequestRecord
         record.route = endpoint.path
-        if (tenant === undefined) {
-          return yield* noToken
-        }
+        if (tenant === undefined) return yield* noToken
         record.tenant = tenant
         yield* limiter.request(tenant)
         yield* Metric.update(requestsServed, 1)

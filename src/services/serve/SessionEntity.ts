@@ -123,7 +123,10 @@ export const handlers = SessionEntity.toLayer(
     const [tenant = "", id = ""] = name.split("/")
     yield* Effect.addFinalizer(() => local.close(tenant, id))
 
+    /** Whether a message is being answered. Its turn begins after the session is opened. */
+    let isSending = false
     const answered = Effect.fnUntraced(function* ({ message, ...sent }: (typeof Send)["payloadSchema"]["Type"]) {
+      isSending = true
       const begun = { ...sent, id: message, onDisconnect: "continue", isAccepted: true } as const
       const stream = yield* local.send(tenant, id, begun)
       const last = yield* Stream.runFold(
@@ -137,13 +140,6 @@ export const handlers = SessionEntity.toLayer(
     // The turn was stopped because this runner stops or another one has taken the session. In both cases the engine
     // ends this entity before the message is tried again here.
     const again = Schedule.spaced("6 seconds")
-
-    /** How many messages are being answered: one, or none. Its turn begins after the session is opened. */
-    let sends = 0
-    const counted = Effect.acquireRelease(
-      Effect.sync(() => void (sends += 1)),
-      () => Effect.sync(() => void (sends -= 1))
-    )
 
     return SessionEntity.of({
       Send: ({ payload }) =>
@@ -160,7 +156,7 @@ export const handlers = SessionEntity.toLayer(
               error: "the server could not do this; its log says why"
             })
           ),
-          (answer) => Effect.scoped(Effect.andThen(counted, answer))
+          Effect.ensuring(Effect.sync(() => void (isSending = false)))
         ),
       Watch: ({ payload: { lastId, message } }) =>
         Stream.unwrap(
@@ -173,7 +169,7 @@ export const handlers = SessionEntity.toLayer(
         Rpc.fork(
           Effect.repeat(local.cancel(tenant, id), {
             schedule: Schedule.spaced("100 millis"),
-            until: (isCancelled) => isCancelled || sends === 0
+            until: (isCancelled) => isCancelled || !isSending
           })
         ),
       Compress: ({ payload: { focus, force, request } }) =>

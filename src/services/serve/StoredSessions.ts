@@ -386,14 +386,15 @@ const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effe
   Effect.map(recordOf(stored, tenant, row.id), (record) => withRecord(row, record))
 
 /**
- * Deletes a session. While its lock is held, tries again up to `attempts` times: streams that are reading the session
- * end soon, and release the lock.
+ * Deletes a session. While it is in use, tries again up to `attempts` times: streams that are reading the session end
+ * soon, and release its lock.
  */
 export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
   inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
     Effect.retry({
       schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
-      while: (error) => error._tag === "SessionStoreError" && error.reason._tag === "SessionLocked"
+      while: (error) =>
+        error._tag === "SessionStoreError" && ["SessionLocked", "SessionTaken"].includes(error.reason._tag)
     }),
     Effect.ensuring(Cache.invalidate(stored.lists, tenant))
   )

@@ -76,8 +76,5 @@ export const removeAll = Effect.fnUntraced(function* (
   )
   yield* Effect.catchTag(stored.runtimes.clear(tenant), "TenantUnavailable", internal)
   yield* Cache.invalidate(stored.lists, tenant)
-  for (const key of yield* Cache.keys(stored.totals)) {
-    if (key.tenant === tenant) yield* Cache.invalidate(stored.totals, key)
-  }
   return count
 })

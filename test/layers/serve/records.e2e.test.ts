@@ -311,7 +311,8 @@ overEachStore((store) => {
             // Until both are stored and wait behind the first.
             const sent = "SELECT COUNT(*) FROM cluster_messages WHERE tag = 'Send'"
             while (Number(store.query(home, sent)[0]) < 3) await new Promise((resolve) => setTimeout(resolve, 10))
-            assert.strictEqual((await ask("DELETE", "/v1/tenant")).status, 200)
+            const deleted = await ask("DELETE", "/v1/tenant")
+            assert.strictEqual(deleted.status, 200, await deleted.text())
             await Promise.all([first, ...(await Promise.all(others))].map((response) => response.body?.cancel()))
             assert.deepStrictEqual((await json(ask("GET", "/v1/sessions"))).sessions, [])
           }
