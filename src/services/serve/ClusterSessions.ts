@@ -310,8 +310,8 @@ const remove = (front: Front): Served["remove"] =>
   Effect.fnUntraced(function* (tenant, id) {
     const forget = front.journal?.forget(tenant, id) ?? Effect.void
     // Of a session that is gone, an earlier deletion may have left something: it is taken up again.
-    yield* Effect.catchTag(close(front, tenant, id), "NotFound", () => Effect.void)
-    yield* StoredSessions.remove(front.stored, tenant, id, 40).pipe(
+    const closed = Effect.catchTag(close(front, tenant, id), "NotFound", () => Effect.void)
+    yield* StoredSessions.remove(front.stored, tenant, id, closed).pipe(
       Effect.catchTag("SessionStoreError", (error) =>
         error.reason._tag === "SessionLocked" ? Effect.fail(isWorkedOn()) : storeError(error)
       ),

@@ -110,9 +110,8 @@ const make = Effect.fnUntraced(function* (options: OpenSessions.ServedOptions) {
     }),
     remove: Effect.fnUntraced(function* (tenant, id) {
       yield* StoredSessions.existing(stored, tenant, id)
-      const attempts = openedOf(state, tenant, id) === undefined ? 0 : 40
-      yield* closeIdle(state, tenant, id)
-      yield* Effect.catchTag(StoredSessions.remove(stored, tenant, id, attempts), "SessionStoreError", storeError)
+      const removed = StoredSessions.remove(stored, tenant, id, closeIdle(state, tenant, id))
+      yield* Effect.catchTag(removed, "SessionStoreError", storeError)
     }),
     send: send(state),
     turn: turnOf(state),

@@ -386,13 +386,13 @@ const shownRow = (stored: StoredSessions, tenant: string, row: Row): Effect.Effe
   Effect.map(recordOf(stored, tenant, row.id), (record) => withRecord(row, record))
 
 /**
- * Deletes a session. While it is in use, tries again up to `attempts` times: streams that are reading the session end
- * soon, and release its lock.
+ * Deletes a session that `close` closes. Tries both again while it is in use: streams that are reading the session end
+ * soon, and a request that came meanwhile opens it again.
  */
-export const remove = (stored: StoredSessions, tenant: string, id: string, attempts: number) =>
-  inTenant(stored, tenant, SessionRetention.remove(id)).pipe(
+export const remove = (stored: StoredSessions, tenant: string, id: string, close: Effect.Effect<void, ServeError>) =>
+  Effect.andThen(close, inTenant(stored, tenant, SessionRetention.remove(id))).pipe(
     Effect.retry({
-      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: attempts })),
+      schedule: Schedule.spaced("50 millis").pipe(Schedule.upTo({ times: 40 })),
       while: (error) =>
         error._tag === "SessionStoreError" && ["SessionLocked", "SessionTaken"].includes(error.reason._tag)
     }),

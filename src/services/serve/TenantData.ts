@@ -60,8 +60,8 @@ export const removeAll = Effect.fnUntraced(function* (
       return yield* new Conflict({ message: "new sessions were started during the deletion; revoke the tokens first" })
     }
     for (const id of ids) {
-      const removed = Effect.catchTag(remove(stored, tenant, id, 5), "SessionStoreError", storeError)
-      yield* Effect.andThen(close(id), removed).pipe(
+      yield* remove(stored, tenant, id, close(id)).pipe(
+        Effect.catchTag("SessionStoreError", storeError),
         // The next message begins as soon as the one before is cancelled.
         Effect.retry({ times: maxEnded, while: ({ _tag }) => _tag === "Conflict" }),
         Effect.catchTag("NotFound", () => Effect.void)
