@@ -232,7 +232,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
     const text = isRefused ? spokenText(answer.part) : ""
-    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : ""
+    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : undefined
     recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed: failed && !isEnd, reason })
   }
   return { actions, failed, isRefused, subject }
