@@ -511,6 +511,25 @@ layer(services)((it) => {
       })
     )
 
+    it.effect.each(formats)(
+      "%s: is read from a list of its records, and from records over several lines",
+      ([format, writer]) =>
+        Effect.gen(function* () {
+          const records: ReadonlyArray<unknown> = linesOf(writer).map((line) => JSON.parse(line))
+          const list = JSON.stringify(records, null, 2)
+          const lines = records.map((record) => JSON.stringify(record, null, "\t"))
+          for (const content of [JSON.stringify(records), list, lines.join("\n"), ` ${lines.join("\r\n\r\n")} `]) {
+            const loaded = yield* load(yield* write("talk.json", content))
+            assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]])
+          }
+          // An error names the line on which its record begins.
+          const last = list.lastIndexOf("\n  {")
+          const broken = yield* failure(`${list.slice(0, last)}\n  {"a" 1}${list.slice(list.lastIndexOf("\n]"))}`)
+          assert.deepStrictEqual([broken.line, broken.kind], [list.slice(0, last).split("\n").length + 1, "BrokenLine"])
+          assert.include((yield* failure(list.slice(0, -20))).message, "not JSON")
+        })
+    )
+
     it.effect.each(formats)("%s: read as another format is one clear error", ([format, writer]) =>
       Effect.gen(function* () {
         const content = `${linesOf(writer).join("\n")}\n`
