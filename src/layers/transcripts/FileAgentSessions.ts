@@ -25,7 +25,7 @@ import {
   type SessionFile,
   type SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
-import { LineSplitter, lineText } from "../../services/transcripts/LineSplitter.ts"
+import { inUtf8, LineSplitter, lineText } from "../../services/transcripts/LineSplitter.ts"
 import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { maxLineBytes } from "../../services/transcripts/TranscriptReader.ts"
 import * as ForeignDatabase from "./ForeignDatabase.ts"
@@ -230,7 +230,7 @@ const readDocument = Effect.fnUntraced(function* (
   if (file.bytes > maxDocumentBytes) {
     return yield* transcriptError(file.path, 0, "the document is longer than 256 MiB")
   }
-  const text = lineText(yield* attempt(file.path, () => readFileSync(file.path)), 1)
+  const text = lineText(inUtf8()(yield* attempt(file.path, () => readFileSync(file.path))), 1)
   const document = parsedOrUndefined(text) ?? recordsOver(text)
   if (document === undefined) return yield* transcriptError(file.path, 0, "not JSON; it may be half written")
   const { history, messages, ...head } = isJson(document) ? document : { messages: document }
@@ -255,8 +255,10 @@ const recordsInFile = Effect.fnUntraced(function* <E = never>(
       Effect.gen(function* () {
         const head = Buffer.alloc(Math.min(4_096, fstatSync(descriptor).size))
         yield* attempt(file.path, () => readSync(descriptor, head, 0, head.length, 0))
-        if (head.includes(0)) return yield* transcriptError(file.path, 0, "is binary; expected UTF-8 text")
-        if (file.kind !== "text" && isRecordList(lineText(head, 1))) return yield* readDocument(file, range, visit)
+        const start = inUtf8()(head)
+        if (start.includes(0)) return yield* transcriptError(file.path, 0, "is binary; expected UTF-8 text")
+        if (file.kind !== "text" && (start !== head || isRecordList(lineText(start, 1))))
+          return yield* readDocument(file, range, visit)
         const read = file.kind === "text" ? readText : readLines
         const opened = { file: file.path, descriptor, pause: Effect.andThen(pause, Effect.yieldNow) }
         return yield* read(opened, range, visit)

@@ -320,6 +320,15 @@ layer(services)((it) => {
       assert.isUndefined(entries(session.conversation)[0]?.source)
     })
 
+    it.effect.each(["utf16le", "utf16be"])("%s, as PowerShell writes files, is read as UTF-8 is", (form) =>
+      Effect.gen(function* () {
+        const text = '\uFEFF[{"role":"user","parts":[{"text":"Caf\u00e9 \u{1f600}"}]}]\r\n'
+        const bytes = Buffer.from(text, "utf16le")
+        const loaded = yield* load(yield* write("a.json", form === "utf16le" ? bytes : bytes.swap16()))
+        assert.deepStrictEqual(texts(loaded.session.conversation), ["Caf\u00e9 \u{1f600}"])
+      })
+    )
+
     it.effect("bytes that are not UTF-8 round-trip", function* () {
       const bytes = Uint8Array.from([...encode(`${pi}\n`), ...encode(piSays("@").replace("@", "a\uDCFF\uDC80b"))])
       const { session } = yield* loadText(bytes)
