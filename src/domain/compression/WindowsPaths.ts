@@ -11,10 +11,10 @@ const bySeparator = (form: (backslash: string) => string): string =>
 
 /** `C:\w\a.ts`, `C:/w/a.ts`, `C:w\a.ts` (relative to the folder of the drive). */
 const onDrive = new RegExp(
-  bySeparator(
+  `${bySeparator(
     (backslash) =>
       `(?:(?:[A-Za-z]:${backslash}|[A-Z]:/(?!/))(?:${folderName}(?:${backslash}|/)){0,40}${segment}|[A-Za-z]:(?:${segment}${backslash}){1,40}${segment})`
-  ),
+  )}`,
   "uy"
 )
 /** `\\server\share\a.ts`, and as JSON writes it. */
@@ -24,10 +24,10 @@ const onServer = new RegExp(
 )
 /** `src\a.ts`, `.\a.ts`, `..\a.ts`, and `\w\a.ts` on the drive of the folder. */
 const relative = new RegExp(
-  bySeparator(
+  `${bySeparator(
     (backslash) =>
       `(?:\\.{1,2}${backslash}${segment}|\\\\?${segment}${backslash}${segment})(?:${backslash}${segment}){0,40}`
-  ),
+  )}`,
   "uy"
 )
 
