@@ -218,8 +218,8 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
   ]
 ]
 
-/** Words about the request itself, not about its content: declarations of tools, and the length of a prompt. */
-const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function/
+/** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
+const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
 
 /** Returns what a provider refused of a request; undefined if it was another part or the whole. `status` is that of HTTP. */
 export const refusedIn = (
