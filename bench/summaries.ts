@@ -62,7 +62,7 @@ const whole = Effect.fnUntraced(function* (dropped: ReadonlyArray<Entry>, summar
 })
 
 const now = Effect.fnUntraced(function* (dropped: ReadonlyArray<Entry>, summary: string, cwd: string | undefined) {
-  const spans = dropped.flatMap(requestSpans)
+  const spans = dropped.flatMap((each) => requestSpans(each))
   const request: SummaryRequest = {
     entries: dropped,
     kept: [],

@@ -38,6 +38,21 @@ describe("inspect", () => {
     }
   )
 
+  it.effect("says that of two sessions of Claude Code in one file the latest is read", function* () {
+    const record = (type: string, uuid: string, sessionId: string, day: number) => {
+      const message = { role: type, content: [{ type: "text", text: `${type} ${day}` }] }
+      const parentUuid = type === "user" ? null : `u${day}`
+      return JSON.stringify({ type, uuid, parentUuid, sessionId, timestamp: `2026-01-0${day}T00:00:00Z`, message })
+    }
+    const input = [record("user", "u2", "b", 2), record("user", "u1", "a", 1), record("assistant", "m1", "a", 1)].join(
+      "\n"
+    )
+    const { status, stderr, stdout } = yield* run(["inspect", "-", "--json"], { input })
+    const told = "palimpsest: standard input holds several sessions; the latest is read, without 2 messages of others"
+    assert.deepStrictEqual([status, stderr.split("\n")[0]], [0, told])
+    assert.strictEqual(decode(String(stdout)).messages, 1)
+  })
+
   it.effect("prints no terminal escapes, whatever the file holds", function* () {
     const { folder } = yield* program
     const evil = "\u001b]0;owned\u0007\u001b[2J\u202e\u009b31m"

@@ -130,7 +130,7 @@ const lastModel = (text: string): string =>
 
 const claude: Program = {
   name: "claude",
-  title: "Claude Code 2.1.197",
+  title: "Claude Code 2.1.332",
   resume: (file, prompt, home, server, { args = [], env = {}, models = server.url } = {}) => {
     const cwd = path.join(home, "work")
     const config = path.join(home, "config")
@@ -167,7 +167,7 @@ const claude: Program = {
 
 const codex: Program = {
   name: "codex",
-  title: "Codex 0.169.0",
+  title: "Codex 0.171.0",
   resume: (file, prompt, home, server, { args = [], env = {}, models = server.url } = {}) => {
     const text = textOf(file)
     const session = valueIn(text, "id")

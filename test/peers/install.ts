@@ -11,12 +11,12 @@ import path from "node:path"
 
 /** What is installed, in exactly these versions. */
 export const packages: Readonly<Record<string, string>> = {
-  "@anthropic-ai/claude-code": "2.1.197",
+  "@anthropic-ai/claude-code": "2.1.332",
   "@anthropic-ai/sdk": "1.12.0",
   "@google/gemini-cli": "0.61.0",
   "@google/gemini-cli-core": "0.61.0",
   "@mariozechner/pi-coding-agent": "0.73.1",
-  "@openai/codex": "0.169.0",
+  "@openai/codex": "0.171.0",
   openai: "7.57.0",
   "opencode-ai": "1.18.33"
 }

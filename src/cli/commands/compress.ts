@@ -50,6 +50,7 @@ import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import { blobFolderOf, TempStore } from "../../services/session/TempStore.ts"
 import { recording } from "../../services/transcripts/CarryOver.ts"
 import { goesOnFrom } from "../../services/transcripts/CodexHistory.ts"
+import { inUtf8, lineText } from "../../services/transcripts/LineSplitter.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
 import { canAsk } from "../flags/ApiKey.ts"
@@ -567,7 +568,8 @@ const write = Effect.fnUntraced(function* (
   const byFile = byName === "markdown" ? "palimpsest" : byName
   const format = input.to ?? (input.inPlace && own !== "opencode" ? own : byFile)
   const fs = yield* FileSystem.FileSystem
-  const replaced = input.inPlace && format === own ? yield* Effect.option(fs.readFileString(out)) : Option.none()
+  const original = Effect.map(fs.readFile(out), (bytes) => lineText(inUtf8()(bytes), 1))
+  const replaced = input.inPlace && format === own ? yield* Effect.option(original) : Option.none()
   yield* writeTranscript(out, format, events, { replaced: Option.getOrUndefined(replaced) })
   return out
 })

@@ -85,7 +85,7 @@ const sessionInDatabase = /#ses_[\w-]+$/
 
 /**
  * Reads the conversation of a command. An unreadable one is bad input: status 2. Before a read that takes much memory it prints
- * how much. `shortens` accepts a log that is too long for memory with the beginnings of its texts.
+ * how much, and after one of a file with several sessions that it read the latest. `shortens` accepts a log that is too long for memory with the beginnings of its texts.
  */
 export const load = Effect.fn("ConversationInput.load")(function* (flags: {
   readonly file: string
@@ -101,7 +101,13 @@ export const load = Effect.fn("ConversationInput.load")(function* (flags: {
     Output.notice(
       `${file} has ${Output.sizeText(bytes)}; reading it needs about ${Output.sizeText(memory)} of memory`
     ).pipe(Effect.provideService(Stdio.Stdio, stdio))
-  return yield* transcripts
+  const loaded = yield* transcripts
     .load(file, { ...(from === undefined ? {} : { from }), lenient, shortens, warn })
     .pipe(Output.progress(`reading ${inputName(file)}`), Effect.mapError(unreadable))
+  const others = loaded.skipped["another session"] ?? 0
+  if (others > 0)
+    yield* Output.notice(
+      `${inputName(file)} holds several sessions; the latest is read, without ${Output.plural(others, "message")} of others`
+    )
+  return loaded
 })

@@ -2,7 +2,7 @@ import { Predicate } from "effect"
 import { isErrorResponse, type Part } from "../content/Content.ts"
 import { type Action, type Command, removed, written } from "./Action.ts"
 import { commandIn, patchIn, pathsIn, queryIn, readsByCommand, todosIn, toolKind } from "./AgentTools.ts"
-import { printedExit, printedOutput, type ScriptCall, scriptCalls, scriptResult } from "./ExecScript.ts"
+import { exitAlone, printedExit, printedOutput, type ScriptCall, scriptCalls, scriptResult } from "./ExecScript.ts"
 import { shellFileActions } from "./ShellEffects.ts"
 import { answerText, exitCode } from "./ToolResults.ts"
 
@@ -65,7 +65,11 @@ const scriptActions = (script: string, answer: Part | undefined): ReadonlyArray<
   const result = scriptResult(answer)
   const ended = result?.state === "completed"
   const commands = calls.filter(({ args, name }) => toolKind(name, args) === "command")
-  const outputs = result?.outputs ?? []
+  const printed = result?.outputs ?? []
+  // A text for each command that is its exit code alone stands beside what the commands printed.
+  const codes = printed.flatMap((text) => exitAlone(text) ?? [])
+  const hasCodes = codes.length === commands.length
+  const outputs = hasCodes ? printed.filter((text) => exitAlone(text) === undefined) : printed
   // A text for each command belongs to the commands in order; other texts belong to all of them.
   const outputAt = (index: number) => (outputs.length === commands.length ? (outputs[index] ?? "") : outputs.join("\n"))
   let at = 0
@@ -75,14 +79,14 @@ const scriptActions = (script: string, answer: Part | undefined): ReadonlyArray<
       const done = { functionResponse: { name, response: ended ? { output: "" } : { error: "" } } }
       return actionsOf(inner, result === undefined ? undefined : done)
     }
-    const printed = outputAt(at)
+    const output = outputAt(at)
+    const code = ended ? (hasCodes ? codes[at] : printedExit(output)) : undefined
     at += 1
-    const code = ended ? printedExit(printed) : undefined
     return commandActions(name, {
       _tag: "Command",
       command: commandIn(args) ?? "",
       exit: code ?? (ended ? 0 : undefined),
-      output: printedOutput(printed),
+      output: printedOutput(output),
       ...(ended && code === undefined ? { isExitHidden: true } : {})
     })
   })

@@ -209,6 +209,12 @@ const exitForms = [
   /(?:^|\n)(?:Process exited with code|exit(?:_| )code[:=]) ?(-?\d+)\s*$/i
 ]
 
+/** Returns the exit code that is all of a text: `exit 1`, `exit_code=0`, `[exit: 2]`. */
+export const exitAlone = (text: string): number | undefined => {
+  const code = /^\W{0,3}exit(?:[_ ]?code)?\W{1,3}(-?\d+)\W{0,3}$/i.exec(text)?.[1]
+  return code === undefined ? undefined : Number(code)
+}
+
 /** Returns the exit code that a script printed of a command; undefined when it printed none. */
 export const printedExit = (output: string): number | undefined => {
   for (const form of exitForms) {

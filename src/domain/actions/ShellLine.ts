@@ -56,7 +56,9 @@ const unixToken = tokenForms(/((?!\d+[<>]|#)[^\s"'\\;&|<>()]+)/, /"((?:[^"\\]|\\
 /** Matches those of PowerShell and of `cmd`, where a backslash separates folders. */
 const windowsToken = tokenForms(/((?!\d+[<>]|#)(?:[^\s"'`;&|<>()]|`(?!\n))+)/, /"((?:[^"`]|`[\s\S])*)(?:"|$)/, /(?!)()/)
 
-const windowsPath = /(?:^|[\s=(,])(?:[A-Za-z]:\\|\.{1,2}\\|\\\\)[\w.]/
+/** A path with a drive, a dot or a server before its backslash, or one that ends as a file: a shell of Unix would only lose the backslash. */
+const windowsPath =
+  /(?:^|[\s=(,])(?:(?:[A-Za-z]:\\|\.{1,2}\\|\\\\)[\w.]|[\w.-]+(?:\\[A-Za-z][\w.-]*)*\\[A-Za-z][\w-]*\.\w{1,6}(?=$|[\s,;)&|>]))/
 /** A command of PowerShell. Other words are made as these are: `Test-Driven`, `Add-On`, `Set-Cookie`. */
 export const cmdlet =
   /(?:^|[;|&\n(])[^\S\n]*(?:(?:Get|Set|Add|Clear)-Content|(?:Get|Set|New|Remove|Copy|Move|Rename|Clear)-Item(?:Property)?|Get-(?:ChildItem|Command|Date|FileHash|Help|Location|Member|Process|Service)|Set-(?:ExecutionPolicy|Location|Variable)|New-Object|Add-(?:Member|Type)|Out-(?:File|Host|Null|String)|Select-(?:Object|String)|Test-(?:Connection|NetConnection|Path))(?![\w-])/

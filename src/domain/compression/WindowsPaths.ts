@@ -5,11 +5,16 @@ import { cmdlet } from "../actions/ShellLine.ts"
 const segment = "[\\p{L}\\p{N}_.@+$~#-]{1,128}"
 /** A folder whose name has several words, as `Program Files (x86)`. */
 const folderName = `${segment}(?: [\\p{Lu}\\p{N}(][\\p{L}\\p{N}_.()-]{0,64}){0,5}`
-const separator = "(?:\\\\{1,2}|/)"
+/** Makes a form for paths with single backslashes, and for those with the doubled ones of JSON, where a single one begins an escape. */
+const bySeparator = (form: (backslash: string) => string): string =>
+  `(?:${form("\\\\{2}(?!\\\\)")}|${form("\\\\(?!\\\\)")})`
 
 /** `C:\w\a.ts`, `C:/w/a.ts`, `C:w\a.ts` (relative to the folder of the drive). */
 const onDrive = new RegExp(
-  `(?:[A-Za-z]:\\\\{1,2}|[A-Z]:/(?!/))(?:${folderName}${separator}){0,40}${segment}|[A-Za-z]:(?:${segment}\\\\{1,2}){1,40}${segment}`,
+  `${bySeparator(
+    (backslash) =>
+      `(?:(?:[A-Za-z]:${backslash}|[A-Z]:/(?!/))(?:${folderName}(?:${backslash}|/)){0,40}${segment}|[A-Za-z]:(?:${segment}${backslash}){1,40}${segment})`
+  )}`,
   "uy"
 )
 /** `\\server\share\a.ts`, and as JSON writes it. */
@@ -18,7 +23,13 @@ const onServer = new RegExp(
   "uy"
 )
 /** `src\a.ts`, `.\a.ts`, `..\a.ts`, and `\w\a.ts` on the drive of the folder. */
-const relative = new RegExp(`(?:\\.{1,2}(\\\\{1,2})|(\\\\))?${segment}(?:\\\\{1,2}${segment}){0,40}`, "uy")
+const relative = new RegExp(
+  `${bySeparator(
+    (backslash) =>
+      `(?:\\.{1,2}${backslash}${segment}|\\\\?${segment}${backslash}${segment})(?:${backslash}${segment}){0,40}`
+  )}`,
+  "uy"
+)
 
 /** A letter after a backslash that an escape may begin. */
 const escapeLetter = /\\[nrtbfvuxdswDSWB0-9]/
@@ -42,6 +53,9 @@ const endOf = (form: RegExp, text: string, at: number): number | undefined => {
   return form.test(text) ? form.lastIndex : undefined
 }
 
+/** What programs write before the name of a file, which is the rest of its line: nothing, a state of git, `*** Update File:`. */
+const beforeFile = /^ {0,8}(?:[MADRCU?]{1,2} +|(?:\*\*\* )?[\w ]{1,24}: +)?$/
+
 /** Whether a chain of words with backslashes between them is a path. */
 const isRelativePath = (text: string, at: number, end: number, isWindows: boolean): boolean => {
   const found = text.slice(at, end)
@@ -51,7 +65,9 @@ const isRelativePath = (text: string, at: number, end: number, isWindows: boolea
   if (isWindows) return isFile || (separators > 1 && !found.startsWith("\\"))
   // Elsewhere a backslash is an escape, unless the whole can be nothing else.
   if (found.startsWith("\\") || /\\\.(?!\.?\\)/.test(found) || !isFile) return false
-  const isWholeLine = (at === 0 || text[at - 1] === "\n") && /^(?:$|[\r\n])/.test(text.slice(end, end + 1))
+  const isWholeLine =
+    /^(?:$|[\r\n])/.test(text.slice(end, end + 1)) &&
+    beforeFile.test(text.slice(text.lastIndexOf("\n", at - 1) + 1, at))
   return isWholeLine || found.startsWith(".") || !escapeLetter.test(found)
 }
 

@@ -1,5 +1,6 @@
 import { isJson, type Json } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
+import { isRecordList, recordsByLine } from "./RecordList.ts"
 import type { SourceFormat } from "./Transcript.ts"
 
 /** Detects the format of a file from its first lines. */
@@ -99,15 +100,35 @@ const byKeys = (keys: ReadonlyArray<string>): SourceFormat | undefined => {
 const isForeignList = (keys: ReadonlyArray<string>): boolean =>
   keys.length > 0 && !keys.includes("parts") && (keys.includes("content") || !keys.includes("role"))
 
+/** Agents that write records, one a line, of which other programs make a list. */
+const listedFormats: ReadonlyArray<SourceFormat | undefined> = ["claude", "codex", "pi"]
+/** Characters of a list that are looked at. */
+const maxListChars = 65_536
+
+/** Returns the format of a list of records; `keys` are those of the first, which may be longer than what is looked at. */
+const listedFormat = (text: string, keys: ReadonlyArray<string>): SourceFormat | undefined => {
+  const first = byKeys(keys)
+  if (first === "gemini" || listedFormats.includes(first)) return first
+  const lines = recordsByLine(text.slice(0, maxListChars)).split("\n")
+  const formats = lines.map((line) => {
+    const record = parsedOrUndefined(line)
+    return isJson(record) ? formatOfRecord(record) : undefined
+  })
+  return formats.find((format) => listedFormats.includes(format))
+}
+
 /** An event of Pi's `--mode json`, which begins like a session. */
 const piEvent = /^\{"type":"(?:agent|turn|message|tool_execution)_(?:start|update|end)"/m
 
 /** Detects the format of a file that begins with `head`; undefined when it cannot be told. */
 export const detectFormat = (head: string): SourceFormat | undefined => {
   const text = head.trimStart()
-  if (text.startsWith("[")) return isForeignList(topKeys(text.slice(1))) ? undefined : "contents"
-  const lines = text.split("\n")
-  // The first line of a multi-line document is not JSON, but its keys identify it.
+  if (text.startsWith("[")) {
+    const keys = topKeys(text.slice(1))
+    return listedFormat(text, keys) ?? (isForeignList(keys) ? undefined : "contents")
+  }
+  const lines = (isRecordList(text) ? recordsByLine(text) : text).split("\n")
+  // What is longer than the text is not JSON, but its keys identify it.
   if (text.startsWith("{") && parsedOrUndefined(lines[0] ?? "") === undefined) {
     const found = byKeys(topKeys(text))
     if (found !== undefined) return found

@@ -37,9 +37,10 @@ const readBlock = (
     recordProblem(`content[${index}].${key}`, `expected a text in a block of type ${String(block.type)}`)
   const exact = (key: string) => at([index, key])
   const { type } = block
-  if (type === "text" || type === "input_text" || type === "output_text") {
-    const words = text("text")
-    return typeof words === "string" ? textPiece(words, exact("text")) : words
+  if (type === "text" || type === "input_text" || type === "output_text" || type === "refusal") {
+    const key = type === "refusal" ? type : "text"
+    const words = text(key)
+    return typeof words === "string" ? textPiece(words, exact(key)) : words
   }
   if (form !== undefined && type === "thinking") {
     const thought = text("thinking")

@@ -122,7 +122,8 @@ const heading = ({ author, content }: Entry): string => {
   if (author === "summary") return names.summary
   if (author === "program") return names.program
   if (content.role === "model") return names.model
-  return content.parts.every(isResponse) ? names.tools : names.user
+  const isAnswer = content.parts.some(isResponse)
+  return content.parts.every((part) => isResponse(part) || (isAnswer && isMedia(part))) ? names.tools : names.user
 }
 
 const sectionOf = ({ author, content }: Entry): string | undefined => {

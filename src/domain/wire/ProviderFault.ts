@@ -28,6 +28,11 @@ const Fault = Schema.Struct({
   type: nullish,
   code: nullish,
   status: nullish,
+  /** Problem details (RFC 9457), as NVIDIA's servers write them. */
+  title: nullish,
+  detail: nullish,
+  /** OpenRouter: what the provider behind it answered. */
+  metadata: Schema.optionalKey(Schema.Unknown),
   /** Google's servers. */
   details: Schema.optionalKey(Schema.Unknown),
   /** llama.cpp: the size of the request and of the window. */
@@ -66,6 +71,11 @@ const detailsOf = (details: unknown, message: string): Partial<ProviderFault> =>
   }
 }
 
+const rawIn = (metadata: unknown): string | undefined =>
+  Predicate.isObject(metadata) && typeof metadata.raw === "string" && metadata.raw.trim() !== ""
+    ? metadata.raw
+    : undefined
+
 /** Returns the error in a value; undefined if it contains none. */
 export const faultIn = (value: unknown): ProviderFault | undefined =>
   Option.match(readFault(value), {
@@ -73,10 +83,11 @@ export const faultIn = (value: unknown): ProviderFault | undefined =>
     onSome: (read) => {
       const fault = "error" in read ? read.error : read
       if (typeof fault === "string") return { message: fault, kind: "" }
-      const message = fault.message ?? ""
+      const message = fault.message ?? String(fault.detail ?? fault.title ?? "")
       // Google's servers wrap an error again that was not declared as JSON.
-      const inner = message.trimStart().startsWith("{") ? faultOf(message) : undefined
-      if (inner !== undefined && inner.message !== message) return inner
+      const wrapped = rawIn(fault.metadata) ?? (message.trimStart().startsWith("{") ? message : undefined)
+      const inner = wrapped === undefined ? undefined : faultOf(wrapped)
+      if (inner !== undefined && inner.message !== message && inner.isPage !== true) return inner
       return {
         ...detailsOf(fault.details, message),
         message,
@@ -148,6 +159,18 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input tokens exceeds max\. (?<tokens>\d+) > (?<limit>\d+)/,
   /max size: (?<limit>\d+) tokens/,
   /tokens \((?<tokens>\d+)\) exceeded this model context window limit \((?<limit>\d+)/,
+  // Text generation servers, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake.
+  /(?:prompt|input) length (?<tokens>\d+) (?:exceeds|is greater than) (?:the )?max\D{0,24}(?<limit>\d+)/,
+  /requested (?<tokens>\d+) tokens exceeds model's context of (?<limit>\d+)/,
+  /number of input tokens (?<tokens>\d+) cannot exceed \D*(?<limit>\d+)/,
+  /prompt is (?<tokens>\d+) tokens long.{0,160}? sequence length is (?:just )?(?<limit>\d+)/,
+  /max input (?:tokens|length) is (?<limit>\d+)/,
+  /input tokens and max_tokens \((?<tokens>\d+)\) exceeds max sequence length (?<limit>\d+)/,
+  /max tokens of (?<limit>\d+) exceeded; prompt has (?<tokens>\d+)/,
+  // Stepfun, AI21, Volcengine and Nova on Bedrock; z.ai and Baichuan.
+  /(?<!output |new )\btokens?\b.{0,40}\bexceeds? (?:the |model )?max(?:imum)?\b[^\d.]{0,40}(?<limit>\d+)/,
+  /(?<!output |new )\btokens?\b.{0,40}\bexceeds? (?:the |model )?max(?:imum)?\b/,
+  /(?:prompt|输入|上下文)\S{0,6} ?(?:超长|过长|超出)/,
   // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
   /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
   /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input) (?:is )?too long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
@@ -195,8 +218,8 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
   ]
 ]
 
-/** Words about the request itself, not about its content: declarations of tools, and the length of a prompt. */
-const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function/
+/** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
+const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
 
 /** Returns what a provider refused of a request; undefined if it was another part or the whole. `status` is that of HTTP. */
 export const refusedIn = (

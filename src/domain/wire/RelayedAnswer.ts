@@ -20,6 +20,8 @@ export interface RecallCall extends WireCall {
 export interface RecalledContent {
   readonly text: string
   readonly media: ReadonlyArray<Part>
+  /** The recall failed: the text says why. */
+  readonly isError?: true
 }
 
 /** A complete answer of the provider. */

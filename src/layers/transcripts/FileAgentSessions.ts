@@ -13,6 +13,7 @@ import {
   type SessionRoot,
   sessionRoots
 } from "../../domain/transcripts/AgentFolders.ts"
+import { isRecordList, recordsByLine } from "../../domain/transcripts/RecordList.ts"
 import { Environment } from "../../services/platform/Environment.ts"
 import { SessionFiles } from "../../services/session/SessionFiles.ts"
 import {
@@ -24,7 +25,7 @@ import {
   type SessionFile,
   type SessionProblem
 } from "../../services/transcripts/AgentSessions.ts"
-import { LineSplitter, lineText } from "../../services/transcripts/LineSplitter.ts"
+import { inUtf8, LineSplitter, lineText } from "../../services/transcripts/LineSplitter.ts"
 import { transcriptError, type TranscriptError } from "../../services/transcripts/TranscriptError.ts"
 import { maxLineBytes } from "../../services/transcripts/TranscriptReader.ts"
 import * as ForeignDatabase from "./ForeignDatabase.ts"
@@ -212,7 +213,15 @@ const readText = Effect.fnUntraced(function* <E>(
   return { end, line, broken: 0 }
 })
 
-/** Reads a file that is one document: its own record without the list, then the items of the list. */
+/** Returns the records of a text in which they stand over several lines each; undefined for any other text. */
+const recordsOver = (text: string): ReadonlyArray<unknown> | undefined => {
+  const records = recordsByLine(text)
+    .split("\n")
+    .flatMap((line) => parsedOrUndefined(line) ?? [])
+  return records.length === 0 ? undefined : records
+}
+
+/** Reads a file that is one document, or has no record on one line: its own record without the list, then the items of the list. */
 const readDocument = Effect.fnUntraced(function* (
   file: SessionFile,
   { from, to = Number.MAX_SAFE_INTEGER }: RecordRange,
@@ -221,7 +230,8 @@ const readDocument = Effect.fnUntraced(function* (
   if (file.bytes > maxDocumentBytes) {
     return yield* transcriptError(file.path, 0, "the document is longer than 256 MiB")
   }
-  const document = parsedOrUndefined(lineText(yield* attempt(file.path, () => readFileSync(file.path)), 1))
+  const text = lineText(inUtf8()(yield* attempt(file.path, () => readFileSync(file.path))), 1)
+  const document = parsedOrUndefined(text) ?? recordsOver(text)
   if (document === undefined) return yield* transcriptError(file.path, 0, "not JSON; it may be half written")
   const { history, messages, ...head } = isJson(document) ? document : { messages: document }
   const list = [messages, history].find((one) => Array.isArray(one)) ?? []
@@ -245,7 +255,10 @@ const recordsInFile = Effect.fnUntraced(function* <E = never>(
       Effect.gen(function* () {
         const head = Buffer.alloc(Math.min(4_096, fstatSync(descriptor).size))
         yield* attempt(file.path, () => readSync(descriptor, head, 0, head.length, 0))
-        if (head.includes(0)) return yield* transcriptError(file.path, 0, "is binary; expected UTF-8 text")
+        const start = inUtf8()(head)
+        if (start.includes(0)) return yield* transcriptError(file.path, 0, "is binary; expected UTF-8 text")
+        if (file.kind !== "text" && (start !== head || isRecordList(lineText(start, 1))))
+          return yield* readDocument(file, range, visit)
         const read = file.kind === "text" ? readText : readLines
         const opened = { file: file.path, descriptor, pause: Effect.andThen(pause, Effect.yieldNow) }
         return yield* read(opened, range, visit)

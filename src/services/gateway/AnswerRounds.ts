@@ -55,7 +55,11 @@ const noteOf = (calls: ReadonlyArray<RecallCall>): string =>
 const maxNoteChars = 80
 
 /** The answer to a call that failed in the gateway. */
-const unavailable: RecalledContent = { text: "the removed content is temporarily unavailable", media: [] }
+const unavailable: RecalledContent = {
+  text: "the removed content is temporarily unavailable",
+  media: [],
+  isError: true
+}
 
 /**
  * Answers the calls of the gateway's tool in an answer. The hidden part is stored before the answer ends for the

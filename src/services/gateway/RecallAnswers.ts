@@ -74,7 +74,7 @@ export const recall = Effect.fn("Gateway.recall")(function* (
     tool.call({ ...(isJson(args) ? args : {}), maxTokens }, unwatchedCall(id, "gateway")).pipe(
       Effect.flatMap((call) => call.run),
       Effect.match({
-        onFailure: ({ message }): RecalledContent => ({ text: message, media: [] }),
+        onFailure: ({ message }): RecalledContent => ({ text: message, media: [], isError: true }),
         onSuccess: ({ media = [], value }) => ({ text: String(value), media })
       })
     )

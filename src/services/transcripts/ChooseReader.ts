@@ -13,6 +13,7 @@ import { readContents } from "../../domain/transcripts/gemini/ContentsReader.ts"
 import { geminiReader, readGeminiDocument } from "../../domain/transcripts/gemini/GeminiReader.ts"
 import { opencodeReader, readOpencodeDocument } from "../../domain/transcripts/opencode/OpencodeReader.ts"
 import { piReader } from "../../domain/transcripts/pi/PiReader.ts"
+import { isRecordList } from "../../domain/transcripts/RecordList.ts"
 import type { LineReader, SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { lineText } from "./LineSplitter.ts"
 import type { LoadOptions } from "./LoadedTranscript.ts"
@@ -23,6 +24,7 @@ import {
   linesReader,
   lineTooLong,
   maxLineBytes,
+  recordListReader,
   type TranscriptReader,
   transcriptLines
 } from "./TranscriptReader.ts"
@@ -56,7 +58,10 @@ const readerOf = (
   head: string,
   { lenient = false, shortens = false }: LoadOptions
 ): TranscriptReader => {
-  const lines = (reader: LineReader) => linesReader(path, format, transcriptLines(path, reader), lenient)
+  const lines = (reader: LineReader) => {
+    const records = linesReader(path, format, transcriptLines(path, reader), lenient)
+    return isRecordList(head) ? recordListReader(path, records) : records
+  }
   switch (format) {
     case "contents":
       return documentReader(path, format, readContents)

@@ -2,6 +2,7 @@ import { Effect, FileSystem, Path } from "effect"
 import { compressedProblem, detectFormat } from "../../domain/transcripts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
 import { type FoundSession, listSessions, type SessionList, sessionOf } from "./FindSessions.ts"
+import { inUtf8, lineText } from "./LineSplitter.ts"
 import { transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
 
 /** Chooses a session by the path of its file or by its id. */
@@ -20,14 +21,14 @@ const fileOf = Effect.fnUntraced(function* (
   const head = yield* Effect.scoped(
     Effect.flatMap(fs.open(path, { flag: "r" }), (file) => {
       const bytes = new Uint8Array(64 * 1024)
-      return Effect.map(file.read(bytes), (size) => bytes.subarray(0, Number(size)))
+      return Effect.map(file.read(bytes), (size) => inUtf8()(bytes.subarray(0, Number(size))))
     })
   ).pipe(Effect.mapError((error) => unreadable(path, error)))
   const compressed = compressedProblem(head)
   if (compressed !== undefined) return yield* transcriptError(path, 0, compressed)
   if (head.length === 0) return yield* transcriptError(path, 0, "is empty")
   if (head.includes(0)) return yield* transcriptError(path, 0, "is binary; expected a session of an agent")
-  const format = detectFormat(new TextDecoder().decode(head))
+  const format = detectFormat(lineText(head, 1))
   if (format === undefined) return yield* transcriptError(path, 0, "is not a session of a known agent")
   if (format === "contents") {
     const what = "is a history for the Gemini API; expected a session of an agent"

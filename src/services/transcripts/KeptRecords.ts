@@ -2,6 +2,7 @@ import { Effect } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
 import { arraySlices, sliceAt } from "../../domain/text/JsonSource.ts"
 import { isGeminiDocument } from "../../domain/transcripts/DetectFormat.ts"
+import { isRecordList, recordsByLine } from "../../domain/transcripts/RecordList.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { draftsOf } from "../../domain/transcripts/Transcript.ts"
 import { chooseReader } from "./ChooseReader.ts"
@@ -33,7 +34,10 @@ interface RecordForm {
 }
 
 const lines: RecordForm = {
-  split: (text, said) => text.split("\n").filter((line, index) => !said.has(index + 1) && line.trim() !== ""),
+  split: (text, said) =>
+    (isRecordList(text) ? recordsByLine(text) : text)
+      .split("\n")
+      .filter((line, index) => !said.has(index + 1) && line.trim() !== ""),
   alone: (line) => `${line}\n`,
   join: (kept, written) => {
     const end = written.indexOf("\n") + 1
@@ -56,7 +60,7 @@ const document: RecordForm = {
 /** Returns the form of both texts; undefined for a document without records beside its messages, and for two forms. */
 const formOf = (original: string, written: string, format: SourceFormat): RecordForm | undefined => {
   if (format === "gemini" && isGeminiDocument(original)) return isGeminiDocument(written) ? document : undefined
-  return /^\s*(?:\[|\{\s*\n)/.test(original) || !written.includes("\n") ? undefined : lines
+  return written.includes("\n") ? lines : undefined
 }
 
 /**

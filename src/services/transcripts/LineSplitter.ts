@@ -1,4 +1,4 @@
-import { decode, joinBytes } from "../../domain/text/Bytes.ts"
+import { decode, encode, joinBytes } from "../../domain/text/Bytes.ts"
 
 /** Splits bytes into lines. A line that spans chunks is copied once, when it is complete. */
 export class LineSplitter {
@@ -31,6 +31,18 @@ export class LineSplitter {
     if (piece.length === 0) return
     this.pieces.push(piece)
     this.pending += piece.length
+  }
+}
+
+/** Returns a function that takes the bytes of a file, chunk by chunk, and gives them in UTF-8: `>` in PowerShell writes UTF-16. */
+export const inUtf8 = (): ((chunk: Uint8Array) => Uint8Array) => {
+  let decoder: InstanceType<typeof TextDecoder> | null | undefined
+  return (chunk) => {
+    if (decoder === undefined) {
+      const mark = (chunk[0] ?? 0) * 256 + (chunk[1] ?? 0)
+      decoder = mark === 0xfffe ? new TextDecoder("utf-16le") : mark === 0xfeff ? new TextDecoder("utf-16be") : null
+    }
+    return decoder === null ? chunk : encode(decoder.decode(chunk, { stream: true }))
   }
 }
 

@@ -1,10 +1,11 @@
 import { Effect, Result } from "effect"
-import { joinBytes } from "../../domain/text/Bytes.ts"
+import { encode, joinBytes } from "../../domain/text/Bytes.ts"
 import { type JsonProblem, maxDepth, maxLogDepth, parseJson } from "../../domain/text/JsonText.ts"
 import { shortLine } from "../../domain/text/OneLine.ts"
 import { run, type SlicedWork } from "../../domain/text/SlicedWork.ts"
 import { formatOfRecord } from "../../domain/transcripts/DetectFormat.ts"
 import { isProblem, type Problem, problemText } from "../../domain/transcripts/Problem.ts"
+import { recordsByLine } from "../../domain/transcripts/RecordList.ts"
 import { Skipped } from "../../domain/transcripts/Skipped.ts"
 import type { SourceFormat, LineReader, Transcript } from "../../domain/transcripts/Transcript.ts"
 import type { TempStore } from "../session/TempStore.ts"
@@ -145,24 +146,40 @@ export const linesReader = (
 /** The message about a line that is too long. */
 export const lineTooLong = `the line is longer than ${maxLineBytes / mebibyte} MiB`
 
-/** Reads a file that is one JSON document. */
-export const documentReader = (
-  path: string,
-  format: SourceFormat,
-  read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>
-): TranscriptReader => {
+/** Collects the bytes of a document, and gives its text. */
+const wholeText = (path: string) => {
   const chunks: Array<Uint8Array> = []
   let size = 0
   return {
-    push: (chunk) => {
+    push: (chunk: Uint8Array): Effect.Effect<void, TranscriptError> => {
       chunks.push(chunk)
       size += chunk.length
       return size > maxDocumentBytes
         ? Effect.fail(transcriptError(path, 0, `the document is longer than ${maxDocumentBytes / mebibyte} MiB`))
         : Effect.void
     },
+    text: Effect.sync(() => lineText(joinBytes(chunks), 1))
+  }
+}
+
+/** Reads a file whose records stand in a list, or over several lines. `lines` reads records, one a line. */
+export const recordListReader = (path: string, lines: TranscriptReader): TranscriptReader => {
+  const { push, text } = wholeText(path)
+  const records = Effect.map(text, (whole) => encode(recordsByLine(whole)))
+  return { push, end: Effect.andThen(Effect.flatMap(records, lines.push), lines.end) }
+}
+
+/** Reads a file that is one JSON document. */
+export const documentReader = (
+  path: string,
+  format: SourceFormat,
+  read: (value: unknown, text: string) => SlicedWork<Transcript | Problem>
+): TranscriptReader => {
+  const whole = wholeText(path)
+  return {
+    push: whole.push,
     end: Effect.gen(function* () {
-      const text = lineText(joinBytes(chunks), 1)
+      const text = yield* whole.text
       yield* Effect.yieldNow
       const value = parse(text, format)
       if (Result.isFailure(value)) return yield* transcriptError(path, 0, value.failure.message)

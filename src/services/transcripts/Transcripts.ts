@@ -4,6 +4,7 @@ import { ReportProgress } from "../platform/Progress.ts"
 import { TempStore } from "../session/TempStore.ts"
 import { chooseReader } from "./ChooseReader.ts"
 import { bytesIn, earlierParts, missingRecords, type RecordsPart } from "./CodexHistory.ts"
+import { inUtf8 } from "./LineSplitter.ts"
 import type { Loaded, LoadOptions, LoadRequirements } from "./LoadedTranscript.ts"
 import { SessionDatabase } from "./SessionDatabase.ts"
 import { errorAt, transcriptError, type TranscriptError, unreadable } from "./TranscriptError.ts"
@@ -97,7 +98,7 @@ export const load = Effect.fn("Transcripts.load")(function* (
     done += chunk.length
     report({ done, total: size, unit: "bytes" })
     return Effect.yieldNow
-  })
+  }).pipe(Stream.map(inUtf8()))
   const [begun, rest] = yield* Stream.peel(chunks, Sink.takeUntil(tellsFormat()))
   const head = joinBytes(begun)
   const firstEnd = head.indexOf(10) + 1

@@ -194,6 +194,8 @@ describe("shell", () => {
     ["in a shell of its own", "cd lib && bash -lc \"rm 'a b.ts' > /dev/null\"", [remove("lib/a b.ts")]],
     ["in PowerShell", 'powershell.exe -NoProfile -Command "Set-Content a.txt x"', [write("a.txt")]],
     ["in cmd", "cmd /c del a.txt", [remove("a.txt")]],
+    ["in cmd, with a path that has no drive", "del dist\\a.js & type README.md", [remove("dist\\a.js")]],
+    ["in a shell of Unix, with an escaped blank", "rm src/my\\ notes.txt", [remove("src/my notes.txt")]],
     [
       "what a shell of its own prints",
       "cd lib && bash -c 'echo hi; rm b' > out.txt",

@@ -46,9 +46,23 @@ describe("AnchorWords", () => {
     ["Add-On one\n'error\\nsrc\\table.ts'", ["Add-On", "able.ts"]],
     ["Set-Cookie: sid=1\n'a\\nb.ts'", ["Set-Cookie", "sid=1", "b.ts"]],
     ["Get-Content src\\new.ts", ["Get-Content", "src\\new.ts"]],
+    [".\\new.ts", [".\\new.ts"]],
+    ["M src\\able.ts\n D src\\new.ts", ["src\\able.ts", "src\\new.ts"]],
+    ["*** Update File: src\\utils\\names.ts\n@@", ["src\\utils\\names.ts"]],
+    ["at src\\utils\\names.ts", ["ames.ts"]],
     ["", []]
   ]
   it.each(texts)("splits %j", (text, words) => assert.deepStrictEqual(wordsOf(text), words))
+
+  it.each([
+    ["M src\\ledger.ts\nD .\\old.ts\n", ["src\\ledger.ts", ".\\old.ts"]],
+    ["M C:\\w\\ledger.ts\nD C:\\w\\old.ts\nE", ["C:\\w\\ledger.ts", "C:\\w\\old.ts"]],
+    ["M \\\\host\\share\\a.ts\nD x", ["\\\\host\\share\\a.ts"]]
+  ])("ends a path of JSON where an escape begins: %j", (text, paths) => {
+    const words: Array<string> = []
+    eachWord(JSON.stringify(text), (word) => words.push(word))
+    assert.deepStrictEqual(words, paths)
+  })
 
   it("tells what may be more than one word, and what the sentence may have added", () => {
     const found: Array<readonly [string, boolean, boolean]> = []

@@ -29,6 +29,7 @@ describe("a conversation as Markdown", () => {
         [user(text("Read it,\n**please**"))],
         [model({ text: "hm", thought: true }, text("I look."), call("read_file", { path: "a.ts" }))],
         [user(response("read_file", { output: "one\n```\ntwo\n" }))],
+        [user(response("read_file", { output: "a picture" }), { inlineData: { mimeType: "image/png", data: "AA==" } })],
         [user(text("Said by a program")), "program"]
       ),
       [
@@ -37,6 +38,7 @@ describe("a conversation as Markdown", () => {
         "## User\n\nRead it,\n**please**",
         '## Model\n\nI look.\n\nCalls `read_file`:\n\n```json\n{\n  "path": "a.ts"\n}\n```',
         "## Tools\n\n`read_file` answered:\n\n````\none\n```\ntwo\n````",
+        "## Tools\n\n`read_file` answered:\n\n```\na picture\n```\n\n_image/png_",
         "## Program\n\n```\nSaid by a program\n```\n"
       ].join("\n\n")
     )

@@ -194,6 +194,32 @@ describe("an answer of Chat Completions", () => {
     assert.deepStrictEqual(calls, [call, { functionCall: { id: "c2", name: "list", args: {} } }])
   })
 
+  it("has a content that is a list of blocks, as Mistral's is", () => {
+    const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+    const said = (content: unknown) => ({ choices: [{ delta: { content } }] })
+    const made = read(reader, [
+      said([{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }]),
+      said([{ type: "text", text: "It is " }]),
+      said("so."),
+      { choices: [{ delta: { content: "" }, finish_reason: "stop" }] }
+    ])
+    assert.deepStrictEqual(made.parts, [{ text: "Hm.", thought: true }, { text: "It is so." }])
+  })
+
+  it.each([
+    [
+      "insufficient_system_resource",
+      {},
+      { message: "the server broke off the answer (insufficient_system_resource)", kind: "overloaded" }
+    ],
+    ["network_error", {}, { message: "the server broke off the answer (network_error)", kind: "server_error" }],
+    ["error", { error: { code: 502, message: "Upstream idle" } }, { message: "Upstream idle", kind: "502" }]
+  ])("that its server broke off (%s) is a fault, and no whole answer", (finish_reason, more, fault) => {
+    const reader = chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+    const ended = reader.read({ choices: [{ delta: { content: "" }, finish_reason, ...more }] })
+    assert.deepInclude(Result.isFailure(ended) && ended.failure._tag === "Fault" ? ended.failure.fault : {}, fault)
+  })
+
   it("is the same for any cut of its texts and of the arguments of two calls", () => {
     for (const pieces of cuts(args)) {
       const delta = (more: object) => ({ choices: [{ delta: more }] })

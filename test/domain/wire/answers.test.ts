@@ -212,9 +212,9 @@ const ends: Readonly<Record<Dialect, Readonly<Record<string, ReadonlyArray<strin
     pause_turn: ["pause_turn"]
   },
   chat: {
-    STOP: ["stop", "eos", "tool_calls", "function_call"],
-    MAX_TOKENS: ["length"],
-    refused: ["content_filter"],
+    STOP: ["stop", "STOP", "eos", "end_turn", "stop_sequence", "complete", "tool_calls", "tool_use", "function_call"],
+    MAX_TOKENS: ["length", "max_tokens", "model_length", "model_context_window_exceeded"],
+    refused: ["content_filter", "sensitive", "safety"],
     other: ["other"]
   },
   gemini: {

@@ -418,3 +418,14 @@ it("a signature in an empty text goes back to the Gemini API with the call after
 
 it("are written like this: see `test/golden/gateway-answers.txt`, and take a new one with `vitest -u`", () =>
   expect(`${written.join("\n")}\n`).toMatchFileSnapshot("../../golden/gateway-answers.txt"))
+
+it.each([
+  ["anthropic", { type: "tool_result", tool_use_id: "r1", content: "no such handle", is_error: true }],
+  ["gemini", { functionResponse: { id: "r1", name: tool, response: { error: "no such handle" } } }],
+  ["chat", { role: "tool", tool_call_id: "r1", content: "no such handle" }],
+  ["responses", { type: "function_call_output", call_id: "r1", output: "no such handle" }]
+] as const)("a recall that failed is told as an error, where %s has a way to", (dialect, result) => {
+  const call = { id: "r1", name: tool, args: {}, json: "{}" }
+  const written = wire[dialect].relay.results([call], [{ text: "no such handle", media: [], isError: true }])
+  assert.include(written.join(), JSON.stringify(result))
+})

@@ -1,7 +1,7 @@
 import { Effect, Layer } from "effect"
 import { adopt } from "../../../src/domain/compression/Compression.ts"
 import { defaultPolicy } from "../../../src/domain/compression/strategies/Policy.ts"
-import { model, text, user } from "../../../src/domain/content/Content.ts"
+import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import {
   append,
   compressed,
@@ -73,6 +73,16 @@ describe("the original request of a snapshot", () => {
     // And again, from the snapshot that was just written.
     const third = yield* extended(adopt(second, outcome), work("yes please go on", "and the last one too"))
     assert.deepStrictEqual((yield* compress(third)).original, original)
+  })
+
+  it.effect("may be two words, where the agent sets to work", services, function* () {
+    const begun = yield* extended(empty, [
+      says("Clean up."),
+      { content: model(call("Bash", { command: "ls" }, "1")) },
+      { content: user(response("Bash", { output: "a.ts" }, "1")) },
+      ...work("Rename the port setting in all files.", "and the last one too")
+    ])
+    assert.deepStrictEqual((yield* compress(begun)).original, ["e1", "Clean up."])
   })
 
   it.effect("is unknown when a summary precedes everything", services, function* () {

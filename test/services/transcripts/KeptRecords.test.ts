@@ -36,12 +36,16 @@ describe("what an agent recorded beside a conversation stays when the conversati
     }).pipe(Effect.provide(services))
   )
 
-  it.effect("in records, one a line", () =>
+  it.effect("in records, one a line, over several lines or in a list", () =>
     Effect.gen(function* () {
       const lines = (list: ReadonlyArray<object>) => list.map((one) => JSON.stringify(one))
       const written = lines([metadata, summary])
-      const kept = yield* withKeptRecords(lines([metadata, ...original]).join("\n"), written, "gemini")
-      assert.deepStrictEqual(kept, lines([metadata, info, hologram, message("3", "error", "c"), summary]))
+      const before = [metadata, ...original]
+      const over = before.map((one) => JSON.stringify(one, null, 2))
+      for (const text of [lines(before).join("\n"), over.join("\n"), JSON.stringify(before, null, 2)]) {
+        const kept = yield* withKeptRecords(text, written, "gemini")
+        assert.deepStrictEqual(kept, lines([metadata, info, hologram, message("3", "error", "c"), summary]))
+      }
     }).pipe(Effect.provide(services))
   )
 

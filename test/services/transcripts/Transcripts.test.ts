@@ -320,6 +320,15 @@ layer(services)((it) => {
       assert.isUndefined(entries(session.conversation)[0]?.source)
     })
 
+    it.effect.each(["utf16le", "utf16be"])("%s, as PowerShell writes files, is read as UTF-8 is", (form) =>
+      Effect.gen(function* () {
+        const text = '\uFEFF[{"role":"user","parts":[{"text":"Caf\u00e9 \u{1f600}"}]}]\r\n'
+        const bytes = Buffer.from(text, "utf16le")
+        const loaded = yield* load(yield* write("a.json", form === "utf16le" ? bytes : bytes.swap16()))
+        assert.deepStrictEqual(texts(loaded.session.conversation), ["Caf\u00e9 \u{1f600}"])
+      })
+    )
+
     it.effect("bytes that are not UTF-8 round-trip", function* () {
       const bytes = Uint8Array.from([...encode(`${pi}\n`), ...encode(piSays("@").replace("@", "a\uDCFF\uDC80b"))])
       const { session } = yield* loadText(bytes)
@@ -509,6 +518,25 @@ layer(services)((it) => {
           assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]], name)
         }
       })
+    )
+
+    it.effect.each(formats)(
+      "%s: is read from a list of its records, and from records over several lines",
+      ([format, writer]) =>
+        Effect.gen(function* () {
+          const records: ReadonlyArray<unknown> = linesOf(writer).map((line) => JSON.parse(line))
+          const list = JSON.stringify(records, null, 2)
+          const lines = records.map((record) => JSON.stringify(record, null, "\t"))
+          for (const content of [JSON.stringify(records), list, lines.join("\n"), ` ${lines.join("\r\n\r\n")} `]) {
+            const loaded = yield* load(yield* write("talk.json", content))
+            assert.deepStrictEqual([loaded.format, spoken(loaded)], [format, ["one", "two", "three", "four"]])
+          }
+          // An error names the line on which its record begins.
+          const last = list.lastIndexOf("\n  {")
+          const broken = yield* failure(`${list.slice(0, last)}\n  {"a" 1}${list.slice(list.lastIndexOf("\n]"))}`)
+          assert.deepStrictEqual([broken.line, broken.kind], [list.slice(0, last).split("\n").length + 1, "BrokenLine"])
+          assert.include((yield* failure(list.slice(0, -20))).message, "not JSON")
+        })
     )
 
     it.effect.each(formats)("%s: read as another format is one clear error", ([format, writer]) =>

@@ -49,7 +49,7 @@ export interface Lesson {
 /** A call that failed, and that nothing has ended yet. */
 export interface OpenFailure {
   readonly entry: EntryId
-  /** The lines that state the error, verbatim; of a refusal, the user's words. */
+  /** The lines that state the error, verbatim; of a refusal, the user's words, if they said any. */
   readonly text: string
   readonly handle: Handle | undefined
   readonly isRefusal?: true
@@ -293,8 +293,8 @@ interface CallResult {
   readonly looks: boolean
   readonly answer: Answer
   readonly failed: boolean
-  /** Why the user did not allow it, in their words; empty when they allowed it or did not say. */
-  readonly reason: string
+  /** Why the user did not allow it, in their words; empty when they did not say, undefined when they allowed it. */
+  readonly reason: string | undefined
 }
 
 /** Records the failure of a call, or what its success ends: failures of its own subject, and of other calls on the same file. */
@@ -307,13 +307,14 @@ export const recordResult = (
   if (commands.has(subject) && failures.get(subject)?.entry === entry) return
   failures.delete(subject)
   failures.delete(shortSubject(subject))
-  if (failed) {
+  const isRefusal = reason !== undefined
+  if (failed || isRefusal) {
     const command = decisiveCommand(actions)
-    const text = reason === "" ? failureText(command?.output ?? answerText(part)) : reasonText(reason)
-    const failure = { entry, text, handle, isQuoted: true, ...(reason === "" ? {} : { isRefusal: true as const }) }
+    const text = isRefusal ? reasonText(reason) : failureText(command?.output ?? answerText(part))
+    const failure = { entry, text, handle, isQuoted: true, ...(isRefusal ? { isRefusal } : {}) }
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined) recordFailure(history, subject, failure)
-    else if (!looks)
+    else if (!looks || isRefusal)
       addFailure(failures, subject, { ...failure, program: undefined, checks: new Set(), files: new Set() })
     return
   }
@@ -329,7 +330,7 @@ export const recordResult = (
 
 /** Matches an unresolved failure or a refusal in a snapshot: `subject (entry handle):` and the verbatim lines. */
 export const failureLine =
-  /^- (?:unresolved failure of|(refused by the user:)) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\):(?:\n([\s\S]*))?$/
+  /^- (?:unresolved failure of|(refused by the user:)) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\)(?::(?:\n([\s\S]*))?)?$/
 
 /** Takes over the unresolved failures of an earlier snapshot. */
 export const resumeFailures = (history: CommandHistory, snapshot: Snapshot): void => {

@@ -65,7 +65,14 @@ import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
-import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
+import {
+  callsAnswered,
+  constraintsIn,
+  requestSpans,
+  type Span,
+  type UserWordsWitness,
+  witnessOf
+} from "./UserRequests.ts"
 
 /** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
 
@@ -232,7 +239,7 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
     const text = isRefused ? spokenText(answer.part) : ""
-    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : ""
+    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : undefined
     recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed: failed && !isEnd, reason })
   }
   return { actions, failed, isRefused, subject }
@@ -446,11 +453,16 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
-const gatherRequests = (state: Gathering, entries: ReadonlyArray<Entry>, index: number): void => {
+const gatherRequests = (
+  state: Gathering,
+  entries: ReadonlyArray<Entry>,
+  index: number,
+  callOf: (part: number) => Part | undefined
+): void => {
   const entry = entries[index]
   if (entry?.content.role !== "user" || entry.author !== undefined) return
   gatherSettled(state, entries, index)
-  for (const span of requestSpans(entry)) {
+  for (const span of requestSpans(entry, callOf)) {
     state.requests.push(span)
     countUse(state.weights, span.text, { amount: ranking.user })
     state.constraints.push(...constraintsIn(span))
@@ -464,11 +476,12 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const state = new Gathering(cwd)
   yield* gatherEarlier(state, earlier, secrets)
   const answerOf = answering(entries)
+  const callOf = callsAnswered(entries)
   const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
   yield entries.length * 20
   for (const [index, entry] of entries.entries()) {
-    gatherRequests(state, entries, index)
+    gatherRequests(state, entries, index, callOf(index))
     for (const [at, part] of entry.content.parts.entries()) {
       state.weights.now += 1
       const handle = entry.handles[at]

@@ -1,5 +1,6 @@
 import type { Action, Command } from "../../actions/Action.ts"
 import { subjectArguments } from "../../actions/AgentTools.ts"
+import { scriptResult } from "../../actions/ExecScript.ts"
 import { answerText, isSignalled, printedText } from "../../actions/ToolResults.ts"
 import { isErrorResponse, type Part } from "../../content/Content.ts"
 import { firstUnits } from "../../text/Bytes.ts"
@@ -78,8 +79,8 @@ export const isFailure = (actions: ReadonlyArray<Action>, answer: Part): boolean
     return false
   }
   if (isErrorResponse(answer)) return !nothingToEdit.test(answerText(answer))
-  if (command === undefined) return false
-  return command.exit === undefined ? isSignalled(answer) : commandFailed(command)
+  if (command?.exit !== undefined) return commandFailed(command)
+  return scriptResult(answer)?.state === "failed" || (command !== undefined && isSignalled(answer))
 }
 
 /** Returns the subject of a call on one line: its command, its file or pattern, else its first text. */

@@ -1,5 +1,6 @@
 import { type Content, isText, type Part, withOutput } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
+import { callPairs } from "../../conversation/CallPairs.ts"
 import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import {
   distinctiveSecrets,
@@ -11,7 +12,7 @@ import {
   withoutValues
 } from "../../text/Redaction.ts"
 import { runSync } from "../../text/SlicedWork.ts"
-import { questionBefore, userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { questionBefore, questionOf, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, voicesOf } from "../../transcripts/voice/Voice.ts"
 import type { UserWords } from "../Snapshot.ts"
 
@@ -31,15 +32,21 @@ export interface Span {
   readonly question?: string
 }
 
-/** Returns the user's requests in a message: the spans that the user wrote, without commands to the program. */
-export const requestSpans = (entry: Entry): Array<Span> =>
+/**
+ * Returns the user's requests in a message: the spans that the user wrote, without commands to the program. `callOf`: the call that a
+ * part answers.
+ */
+export const requestSpans = (entry: Entry, callOf: (part: number) => Part | undefined = () => undefined): Array<Span> =>
   voicesOf(entry).flatMap((voices, at) => {
     const part = entry.content.parts[at]
     const text = voices.length === 0 ? "" : spokenText(part)
     const reply = voices.length > 0 && part !== undefined ? userReply(part) : undefined
     return voices.flatMap(({ end, speaker, start }) => {
       const words = text.slice(start, end)
-      const question = reply === undefined ? "" : questionBefore(text, start)
+      const question =
+        reply === undefined
+          ? ""
+          : questionBefore(text, start) || questionOf(callOf(at)?.functionCall?.args, text, start)
       // What the user says with a refusal is a request, unless it answers a question.
       const isAnswer = reply !== undefined && (!reply.isRefusal || question !== "")
       return speaker !== "user" || /^[/?]\S*$/.test(words)
@@ -58,6 +65,17 @@ export const requestSpans = (entry: Entry): Array<Span> =>
           ]
     })
   })
+
+/** Returns a function that finds the call that a part of a message answers. */
+export const callsAnswered = (
+  entries: ReadonlyArray<Entry>
+): ((item: number) => (part: number) => Part | undefined) => {
+  const pairs = callPairs(entries.map(({ content }) => content))
+  return (item) => (part) => {
+    const at = pairs.partnerOf(item, part)
+    return at && entries[at.item]?.content.parts[at.part]
+  }
+}
 
 /** Words that constrain in any sentence. */
 const limiting =

@@ -197,7 +197,7 @@ const taskItems = (material: Material): Writer => {
   const failures = open.map(([what, { entry, handle, isRefusal, text }]) =>
     statement(
       what,
-      `${isRefusal === true ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)}):`,
+      `${isRefusal === true ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)})${text === "" ? "" : ":"}`,
       text.split("\n").map(short)
     )
   )

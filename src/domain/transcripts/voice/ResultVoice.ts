@@ -1,6 +1,7 @@
 import { Predicate } from "effect"
 import { isErrorResponse, isResponse, outputText, type Part } from "../../content/Content.ts"
 import { responseText } from "../../content/MediaBlocks.ts"
+import { isJson, jsonsAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 
 /**
@@ -161,6 +162,19 @@ const asked = [
 export const questionBefore = (text: string, start: number): string => {
   const before = text.slice(Math.max(0, start - 2_000), start)
   return asked.map((form) => form.exec(before)?.[1] ?? "").find((question) => question.trim() !== "") ?? ""
+}
+
+/**
+ * Returns the question of a call that the user answers in its result with the words from this place on, where the result names it by its
+ * id or number (Codex, Gemini CLI).
+ */
+export const questionOf = (args: unknown, text: string, start: number): string => {
+  const questions = isJson(args) ? jsonsAt(args, "questions") : []
+  const before = text.slice(0, start)
+  const places = questions.map(({ id }, number) => before.lastIndexOf(`${JSON.stringify(id ?? String(number))}:`))
+  const last = places.indexOf(Math.max(0, ...places))
+  const { question } = questions[last] ?? {}
+  return typeof question === "string" ? question : ""
 }
 
 /** Returns what the user said in the result of a call; undefined for the result of a tool. */

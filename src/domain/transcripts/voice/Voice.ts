@@ -349,13 +349,15 @@ export const authorOf = (parts: ReadonlyArray<Part>): Author | undefined => auth
 /** Returns the author of such a message as Codex itself knows it, which takes other agents' forms for the user's words. */
 export const authorInCodex = (parts: ReadonlyArray<Part>): Author | undefined => authorBy(parts, codexForms)
 
-/** Whether a message is a prompt: the user begins a turn with words, which may be those after a command, or with media. */
+/** Whether a message is a prompt: the user begins a turn with words, which may be those after a command, or with media, which are not those of a result. */
 export const isPrompt = (message: Pick<Draft, "author" | "content">): boolean => {
   const { author, content } = message
   if (content.role !== "user" || author !== undefined) return false
   const voices = voicesOf(message)
+  const isAnswer = content.parts.some(isResponse)
   return content.parts.some(
-    (part, at) => isMedia(part) || (isText(part) && (voices[at] ?? []).some(({ speaker }) => speaker === "user"))
+    (part, at) =>
+      (isMedia(part) && !isAnswer) || (isText(part) && (voices[at] ?? []).some(({ speaker }) => speaker === "user"))
   )
 }
 

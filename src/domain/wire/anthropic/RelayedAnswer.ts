@@ -52,10 +52,10 @@ export const anthropicRelay = relayOf(
       {
         role: "user",
         content: calls.map(({ id }, at) => {
-          const { media = [], text = "" } = recalled[at] ?? {}
+          const { isError, media = [], text = "" } = recalled[at] ?? {}
           const content =
             media.length === 0 ? text : [...media.map(mediaBlock), ...(text === "" ? [] : [{ type: "text", text }])]
-          return { type: "tool_result", tool_use_id: id, content }
+          return { type: "tool_result", tool_use_id: id, content, ...(isError === true ? { is_error: true } : {}) }
         })
       }
     ]

@@ -8,16 +8,32 @@ import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
 
+/** By the words of the servers that speak this dialect, in lower case: Mistral, z.ai, LiteLLM and others have their own. */
 const finishReasons: Readonly<Record<string, string>> = {
   stop: "STOP",
   eos: "STOP",
+  end_turn: "STOP",
+  stop_sequence: "STOP",
+  complete: "STOP",
   tool_calls: "STOP",
+  tool_use: "STOP",
   function_call: "STOP",
-  length: outputLimit
+  length: outputLimit,
+  max_tokens: outputLimit,
+  model_length: outputLimit,
+  model_context_window_exceeded: outputLimit
 }
 
-/** The reason of an answer that the model refused to give. */
-const refused = "content_filter"
+/** The reasons of an answer that the model refused to give. */
+const refusals = new Set(["content_filter", "sensitive", "safety"])
+
+/** The reasons of an answer that its server broke off, with the type of the error that this is: DeepSeek, OpenRouter, vLLM, z.ai. */
+const brokenOff: Readonly<Record<string, string>> = {
+  error: "server_error",
+  network_error: "server_error",
+  abort: "server_error",
+  insufficient_system_resource: "overloaded"
+}
 
 /** The one answer that is asked for. */
 export const firstChoice = (value: Json): Json | undefined => jsonsAt(value, "choices")[0]
@@ -57,16 +73,29 @@ const grownList = (before: ReadonlyArray<unknown>, pieces: ReadonlyArray<unknown
 
 const grown = (before: unknown, piece: unknown): unknown => {
   if (typeof before === "string" && typeof piece === "string") return before + piece
+  if (Array.isArray(before) && typeof piece === "string") return piece === "" ? before : [...before, textBlock(piece)]
   if (Array.isArray(piece)) return grownList(Array.isArray(before) ? before : [], piece)
   return isJson(before) && isJson(piece) ? { ...before, ...piece } : piece
 }
 
-const thoughtIn = (message: Json): string => textAt(message, "reasoning_content") || textAt(message, "reasoning")
+/** Returns the texts of a content that is a text, or a list of blocks of one type (Mistral). */
+const textIn = (content: unknown, type: string): string =>
+  typeof content === "string"
+    ? type === "text"
+      ? content
+      : ""
+    : (Array.isArray(content) ? content : [])
+        .filter((block) => isJson(block) && block["type"] === type)
+        .map((block) => (typeof block[type] === "string" ? block[type] : textIn(block[type], "text")))
+        .join("")
+
+const thoughtIn = (message: Json): string =>
+  textAt(message, "reasoning_content") || textAt(message, "reasoning") || textIn(message["content"], "thinking")
 
 /** What a delta shows. */
 const shownIn = (delta: Json): ReadonlyArray<Part> => {
   const thought = thoughtIn(delta)
-  const words = textAt(delta, "content") || textAt(delta, "refusal")
+  const words = textIn(delta["content"], "text") || textAt(delta, "refusal")
   return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...(words === "" ? [] : [{ text: words }])]
 }
 
@@ -101,6 +130,11 @@ class ChatAnswer implements GrowingAnswer {
     // The counts may come after the end, in an event without a choice.
     const border = reason !== "" || (first === undefined && "usage" in event) ? "end" : undefined
     if (error !== undefined && error !== null) return { border, fault: event }
+    const type = brokenOff[reason]
+    if (type !== undefined) {
+      const message = `the server broke off the answer (${reason})`
+      return { border, fault: { error: choice["error"] ?? { message, type } } }
+    }
     if (choices !== undefined && choices !== null && !Array.isArray(choices)) return undefined
     const delta = jsonAt(choice, "delta")
     this.fields = withFields(this.fields, delta)
@@ -108,7 +142,7 @@ class ChatAnswer implements GrowingAnswer {
     const counts = isJson(event["usage"]) ? event["usage"] : undefined
     this.usage = counts ?? this.usage
     this.reason = reason || this.reason
-    return { border, pieces, shown: shownIn(delta), counts, ...(reason === refused ? { end: reason } : {}) }
+    return { border, pieces, shown: shownIn(delta), counts, ...(refusals.has(reason) ? { end: reason } : {}) }
   }
 
   /** The calls are complete only at the end of the answer. What the server added stands before them. */
@@ -176,7 +210,7 @@ export const answerForm: ReadableForm = {
   blocksOf: (answer) => {
     const message = firstChoice(answer)?.["message"]
     if (!isJson(message)) return undefined
-    const text = textAt(message, "content")
+    const text = textIn(message["content"], "text")
     const added = addedTo(message)
     return [
       ...(Object.keys(added).length === 0 ? [] : [added]),
@@ -201,7 +235,7 @@ export const answerForm: ReadableForm = {
     const state = called === undefined ? block : added
     return Object.keys(state).length === 0 ? undefined : state
   },
-  finishReason: (end) => (end === refused ? undefined : (finishReasons[end] ?? end)),
+  finishReason: (end) => (refusals.has(end) ? undefined : (finishReasons[end.toLowerCase()] ?? end)),
   visible: (block) => {
     if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
     return { kind: "function" in block ? "other" : "thought", text: thoughtIn(block) }
@@ -209,7 +243,7 @@ export const answerForm: ReadableForm = {
   failure: openAiFailure,
   sent: (_, answer) => {
     const message = messageOf(answer)
-    return [{ ...message, role: "assistant", content: textAt(message, "content") || null }]
+    return [{ ...message, role: "assistant", content: textIn(message["content"], "text") || null }]
   }
 }
 

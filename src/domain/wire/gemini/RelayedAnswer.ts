@@ -52,9 +52,11 @@ export const geminiRelay = relayOf(
       {
         role: "user",
         parts: [
-          ...calls.map(({ id, name }, at) => ({
-            functionResponse: { ...(id === "" ? {} : { id }), name, response: { output: recalled[at]?.text ?? "" } }
-          })),
+          ...calls.map(({ id, name }, at) => {
+            const { isError, text = "" } = recalled[at] ?? {}
+            const response = isError === true ? { error: text } : { output: text }
+            return { functionResponse: { ...(id === "" ? {} : { id }), name, response } }
+          }),
           ...recalled.flatMap(({ media }) => media)
         ]
       }

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
+import { toolKind } from "../../../domain/actions/AgentTools.ts"
 import * as Domain from "../../../domain/compression/Compression.ts"
-import { requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
+import { callsAnswered, requestSpans, type Span, witnessOf } from "../../../domain/compression/evidence/UserRequests.ts"
 import { modelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { acknowledgement, opening } from "../../../domain/compression/SnapshotOpening.ts"
 import { shownText, shortenedText, sizeOf } from "../../../domain/compression/strategies/palimpsest/Shortening.ts"
@@ -218,6 +219,9 @@ const shortened = Effect.fnUntraced(function* (
   return parts
 })
 
+/** Whether a call asks the user. */
+const asks = (call: Part["functionCall"]): boolean => call !== undefined && toolKind(call.name, call.args) === "ask"
+
 /** Returns what the user wrote up to an entry, without these secrets, whatever earlier compressions dropped. */
 function* messagesOf(
   log: ReadonlyArray<Entry>,
@@ -226,11 +230,14 @@ function* messagesOf(
 ): Work.SlicedWork<ReadonlyArray<Span>> {
   const last = sequenceOf(to)
   const ofUser = log.filter(
-    ({ author, content, id }) => content.role === "user" && author === undefined && sequenceOf(id) <= last
+    ({ author, content, id }) =>
+      sequenceOf(id) <= last &&
+      (content.role === "user" ? author === undefined : content.parts.some(({ functionCall }) => asks(functionCall)))
   )
   yield log.length
   const clean = secrets === undefined ? ofUser : (yield* redactedEntries(ofUser, secrets)).entries
-  return clean.flatMap(requestSpans)
+  const callOf = callsAnswered(clean)
+  return clean.flatMap((entry, item) => requestSpans(entry, callOf(item)))
 }
 
 /**

@@ -147,6 +147,36 @@ describe("commands", () => {
     )
   })
 
+  it.each([
+    ["a code beside each output", ["exit 1", "2 skipped", "exit=0", "built"], [1, 0]],
+    ["a code in front of one output of two", ["exit 1", "2 skipped", "built"], [0, 0]]
+  ])("have the exit codes that a script of Codex prints: %s", (_, printed, exits) => {
+    const script = ["npm test", "npm run build"]
+      .map(
+        (cmd) =>
+          `const r = await tools.exec_command({cmd: "${cmd}"}); text(\`exit ${"${r.exit_code}"}\`); text(r.output)`
+      )
+      .join("\n")
+    const content = ["Script completed\nWall time 1 seconds\nOutput:\n", ...printed].map((text) => ({
+      type: "text",
+      text
+    }))
+    const { commands } = evidenceOf(["exec", { input: script }, { content }])
+    assert.deepStrictEqual(
+      [...commands.values()].map(({ exit }) => exit),
+      exits
+    )
+  })
+
+  it("a script of Codex that failed is a failure, with no command in it, too", () => {
+    const failed = "Script failed\nWall time 0.1 seconds\nOutput:\nError: no such tool\n"
+    const { failures } = evidenceOf(["exec", { input: "await tools.nothing({})" }, { output: failed }])
+    assert.deepStrictEqual(
+      [...failures.values()].map(({ text }) => text),
+      ["Script failed\nError: no such tool"]
+    )
+  })
+
   it("end the failures of their own program alone, and what changed in between is a lesson", () => {
     const edit = (path: string): Call => [
       "Edit",

@@ -1,6 +1,11 @@
 import { assert, describe, it } from "@effect/vitest"
-import { constraintsIn, requestSpans, witnessOf } from "../../../../src/domain/compression/evidence/UserRequests.ts"
-import { model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import {
+  callsAnswered,
+  constraintsIn,
+  requestSpans,
+  witnessOf
+} from "../../../../src/domain/compression/evidence/UserRequests.ts"
+import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { type Author, type Entry, entryId } from "../../../../src/domain/conversation/Conversation.ts"
 
 const words = "Never touch src/legacy."
@@ -31,9 +36,18 @@ describe("the question of an answer", () => {
     ['User has answered your questions: "Which rig?"="No rig". You can now continue', "Which rig?", "No rig"],
     ["Colour: user selected: 2. Blue", "Colour", "Blue"],
     ['{"answers":[{"question":"Which one?","answer":"that one"}]}', "Which one?", "that one"],
-    ['{"answers":{"0":"that one"}}', "", "that one"]
+    ['{"answers":{"0":"that one"}}', "Which tool?", "that one"],
+    ['{"answers": {"1": "that one"}}', "Which day?", "that one"],
+    ['{"answers":{"day":{"answers":["that one"]}}}', "Which day?", "that one"],
+    ['{"answers":{"2":"that one"}}', "", "that one"]
   ])("is found: %s", (output, question, answer) => {
-    const spans = requestSpans(entryOf(1, undefined, user(response("ask_user", { output }, "c"))))
+    const questions = [
+      { question: "Which tool?" },
+      { id: output.includes("day") ? "day" : undefined, question: "Which day?" }
+    ]
+    const asked = entryOf(1, undefined, model(call("ask_user", { questions }, "c")))
+    const answered = entryOf(2, undefined, user(response("ask_user", { output }, "c")))
+    const spans = requestSpans(answered, callsAnswered([asked, answered])(1))
     assert.deepStrictEqual(
       spans.map((span) => [span.text, span.question]),
       [[answer, question]]

@@ -61,7 +61,12 @@ const compressed = (
         budget,
         kept: [],
         cwd,
-        ...(withLog ? { messages: log.flatMap(requestSpans), pins: { original: log.flatMap(requestSpans)[0] } } : {})
+        ...(withLog
+          ? {
+              messages: log.flatMap((each) => requestSpans(each)),
+              pins: { original: log.flatMap((each) => requestSpans(each))[0] }
+            }
+          : {})
       })
     )
     earlier = entryOf(round * 1_000 + 999, user(text(made.text)), { author: "summary" })
@@ -187,7 +192,7 @@ describe("a pinned message that is shown by its ends", () => {
   it("does not pile up", () => {
     const long = `Keep this. ${"It is long. ".repeat(3_000)}The end.`
     const log = [entryOf(1, user(text(long)))]
-    const pinned = log.flatMap(requestSpans)
+    const pinned = log.flatMap((each) => requestSpans(each))
     let entries: ReadonlyArray<Entry> = log
     let whole = ""
     for (let round = 0; round < 5; round += 1) {

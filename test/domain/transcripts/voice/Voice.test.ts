@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import { model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import { userReply } from "../../../../src/domain/transcripts/voice/ResultVoice.ts"
 import {
+  isPrompt,
   authorOf,
   firstWords,
   type Speaker,
@@ -158,4 +159,21 @@ describe("what the user said in the result of a call", () => {
     assert.strictEqual(part !== undefined && userReply(part)?.isRefusal === true, isRefusal ?? false)
     assert.deepStrictEqual(voicesOf({ author: "program", content }), [[]])
   })
+})
+
+it.each([
+  ["words", [{ text: "Look." }], true],
+  ["a picture", [{ inlineData: { mimeType: "image/png", data: "AAAA" } }], true],
+  ["a result", [{ functionResponse: { name: "read_file", response: { output: "a" } } }], false],
+  [
+    "a result with the picture that was read, as Gemini CLI records it",
+    [
+      { functionResponse: { name: "read_file", response: { output: "a" } } },
+      { inlineData: { mimeType: "image/png", data: "AAAA" } }
+    ],
+    false
+  ],
+  ["a result with words beside it", [{ functionResponse: { name: "f", response: {} } }, { text: "Look." }], true]
+] as const)("%s begin a turn of the user or do not", (_, parts, isBegun) => {
+  assert.strictEqual(isPrompt({ content: { role: "user", parts } }), isBegun)
 })

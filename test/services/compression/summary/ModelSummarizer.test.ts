@@ -106,7 +106,7 @@ const long = Effect.gen(function* () {
 
 const requestFor = Effect.fnUntraced(function* (overrides: Partial<SummaryRequest> = {}) {
   const entries = yield* conversation
-  const [original] = entries.flatMap(requestSpans)
+  const [original] = entries.flatMap((each) => requestSpans(each))
   const request: SummaryRequest = {
     entries,
     kept: [],

@@ -1,9 +1,12 @@
-import { hasResponses } from "../../../content/Content.ts"
+import { hasResponses, isCall } from "../../../content/Content.ts"
 import { type Conversation, type Entry, sequenceOf } from "../../../conversation/Conversation.ts"
 import * as PersistentList from "../../../text/PersistentList.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 
-/** Whether a message states a request: "hi", "yes" and "continue" do not; a sentence of a script without spaces may. */
+/**
+ * Whether a message states a request by its length: "hi", "yes" and "continue" do not; a sentence of a script without spaces may. "Clean
+ * up." does where the agent sets to work.
+ */
 const asks = ({ text }: Span): boolean => text.trim().split(/\s+/).length >= 3 || /\P{ASCII}/u.test(text)
 
 /** By version of a log: its first request, which is that of every later version. */
@@ -17,26 +20,32 @@ export const originalRequest = ({ log }: Conversation): Span | undefined => {
   let node = log
   while (node !== undefined && !known.has(node)) node = node.before
   const before = node === undefined ? undefined : known.get(node)
-  const first = before ?? firstRequest(PersistentList.toArray(log))
-  // A later message may take the place of one that states no request.
-  if (log !== undefined && first !== undefined && asks(first)) known.set(log, first)
+  const { first, isSure } =
+    before === undefined ? firstRequest(PersistentList.toArray(log)) : { first: before, isSure: true }
+  if (log !== undefined && first !== undefined && isSure) known.set(log, first)
   return first
 }
 
-const firstRequest = (log: ReadonlyArray<Entry>): Span | undefined => {
+/** A first request. Unless it is sure, a later message may take its place. */
+interface FirstRequest {
+  readonly first: Span | undefined
+  readonly isSure: boolean
+}
+
+const firstRequest = (log: ReadonlyArray<Entry>): FirstRequest => {
   let first: Span | undefined
   let last = 0
   for (const entry of log) {
     const sequence = sequenceOf(entry.id)
     // The missing entries are a summary, or were not read.
-    if (sequence > last + 1) return first
+    if (sequence > last + 1 || entry.author === "summary") return { first, isSure: false }
     last = sequence
-    if (entry.author === "summary") return first
+    if (first !== undefined && entry.content.parts.some(isCall)) return { first, isSure: true }
     // An answer, or the reason of a refusal, stands in a result: it is no first request.
     for (const span of hasResponses(entry.content) ? [] : requestSpans(entry)) {
-      if (asks(span)) return span
+      if (asks(span)) return { first: span, isSure: true }
       first ??= span
     }
   }
-  return first
+  return { first, isSure: false }
 }
