@@ -17,7 +17,7 @@ const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|per
 /** Words that agree whatever follows, unless the rest has a reservation. */
 const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|ja|oui|ouais|sí|sì|sim|да|давай|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق)`
 /** Words that also begin other sentences: they agree where a sign or the end follows. */
-const yesAlone = String.raw`(?:y|ok(?:ay)?|go(?!\.\w)|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
+const yesAlone = String.raw`(?:y|ok(?:ay)?|go(?!\.\w|:)|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
 const courtesy = String.raw`(?:please|thanks|thank you|bitte|gerne|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well)`
 
 /** The end of a sentence or a pause in it, but no hyphen of a word ("no-op", "go-live"). */
