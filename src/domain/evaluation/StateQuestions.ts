@@ -10,6 +10,7 @@ import {
   programsOf,
   succeeded
 } from "../compression/evidence/Commands.ts"
+import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
@@ -219,14 +220,15 @@ export class WorkState {
 
   private readCall(id: EntryId, call: Part, answer: Part): void {
     const output = answerText(answer)
-    const isRefused = userReply(answer)?.isRefusal === true
+    const isRefused = userReply(answer)?.refusedBy !== undefined
     const actions = actionsOf(call, answer)
     recordTodos(this.todos, id, call, actions, answer)
     for (const action of actions) {
       if (action._tag === "Command" && isRefused) this.refusals.set(this.commandSubject(action.command), id)
       else if (action._tag === "Command") this.readCommand(id, action, output)
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
-      else if (action._tag === "Restore") this.files.delete(this.pathSubject(action.path))
+      else if (action._tag === "Restore") this.forget(this.pathSubject(action.path))
+      else if (action._tag === "Stash") this.forget(".")
       else if ("path" in action) {
         note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
       }
@@ -272,6 +274,13 @@ export class WorkState {
 
   private commandSubject(command: string): string {
     return withoutView(plain(command.replace(documentArgument, "$2"), this.folders))
+  }
+
+  /** Asks nothing of files whose changes were taken back. */
+  private forget(place: string): void {
+    for (const known of [this.files, this.filesRead]) {
+      for (const path of known.keys()) if (path === place || liesIn(path, place)) known.delete(path)
+    }
   }
 
   private pathSubject(path: string): string {

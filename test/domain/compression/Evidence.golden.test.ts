@@ -4,7 +4,7 @@ import { escape } from "effect/RegExp"
 import { createHash } from "node:crypto"
 import { gunzipSync } from "node:zlib"
 import { checksOf } from "../../../src/domain/compression/evidence/Commands.ts"
-import { type Evidence, gatherEvidence, type RecentCall } from "../../../src/domain/compression/evidence/Evidence.ts"
+import { type Evidence, gatherEvidence, type LastCall } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { isLook } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
@@ -145,7 +145,7 @@ const filesIn = (evidence: Evidence, which: (path: string) => boolean) =>
   )
 
 /** What a call was about; of one that failed and so did nothing, what stands behind its tool's name. */
-const targetOf = ({ action, failed, tool }: RecentCall): string | null =>
+const targetOf = ({ action, failed, tool }: LastCall): string | null =>
   "path" in action
     ? action.path
     : action._tag === "Command"
@@ -154,14 +154,9 @@ const targetOf = ({ action, failed, tool }: RecentCall): string | null =>
         ? action.summary.slice(tool.length + 1) || null
         : null
 
-/** Calls, without what a shell command did to files beside running. */
-const calls = (evidence: Evidence, golden: Golden) => {
-  const shells = new Set(["Bash", "bash", "run_shell_command"])
-  return evidence.recent
-    .filter((recent) => !shells.has(recent.tool) || recent.action._tag === "Command")
-    .map((recent) => ({ tool: recent.tool, target: targetOf(recent), failed: recent.failed }))
-    .slice(-golden.recent.length)
-}
+/** The last call. */
+const lastCalls = ({ lastCall }: Evidence) =>
+  lastCall === undefined ? [] : [{ tool: lastCall.tool, target: targetOf(lastCall), failed: lastCall.failed }]
 
 const oneLine = (text: string, length: number): string => {
   const line = text.replace(/\s+/g, " ").trim()
@@ -411,7 +406,7 @@ layer(services)((it) => {
       assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
     })
     holds("the last actions, including failed ones", name, ({ evidence, golden }) => {
-      assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
+      assert.deepStrictEqual(lastCalls(evidence), golden.recent.slice(-1))
     })
   })
 

@@ -5,6 +5,7 @@ import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
+import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CheckKind, checksOf, commitsIn, isMilestone, programsOf, succeeded } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
@@ -17,8 +18,8 @@ export interface CommandRun {
   readonly exit: number | undefined
   /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
   readonly ok: boolean | undefined
-  /** The user did not allow it. */
-  readonly isRefused?: true
+  /** Who did not allow it. */
+  readonly refusedBy?: Refuser
   /** The address of what it published: its last line. */
   readonly address?: string | undefined
   readonly times: number
@@ -99,22 +100,18 @@ const endForms = [
 ]
 
 /** Matches commands that can make a commit. */
-export const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
+export const makesCommit = /\bgit\b(?:(?!\bgit\b)[^|;&])*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^(?:Output: )?|\n)(https?:\/\/\S{1,200})\s*$/
 
-/** Whether a command made a commit, also one that git did not confirm (`git commit -q`). */
-export const hasCommitted = ({ commands, commits }: CommandHistory): boolean =>
-  commits.length > 0 || [...commands].some(([command, { ok }]) => ok === true && makesCommit.test(command))
-
-/** Records a run of a command. */
+/** Records a run of a command. Returns whether it made a commit, also one that git did not confirm (`git commit -q`). */
 export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
   action: Command,
   answer: Answer | undefined
-): void => {
+): boolean => {
   const { command, exit, isExitHidden } = action
   const output = action.output ?? answerText(answer?.part)
   const ok = succeeded(command, exit, output, isExitHidden)
@@ -127,7 +124,8 @@ export const recordRun = (
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
   }
-  if (exit === 0 && makesCommit.test(command)) {
+  const isCommit = exit === 0 && makesCommit.test(command)
+  if (isCommit) {
     for (const commit of commitsIn(printedText(output))) commits.push({ ...commit, entry })
   }
   if (ok === false) {
@@ -141,18 +139,20 @@ export const recordRun = (
   forgetBackground(history, command)
   const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
+  return isCommit && ok === true
 }
 
-/** Records a command that the user did not allow. */
+/** Records a command that was not allowed. */
 export const recordRefusal = (
   { commands }: CommandHistory,
   entry: EntryId,
   command: string,
-  handle: Handle | undefined
+  handle: Handle | undefined,
+  refusedBy: Refuser
 ): void => {
   const times = commands.get(command)?.times ?? 0
   commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, isRefused: true, times, entry, handle })
+  commands.set(command, { exit: undefined, ok: undefined, refusedBy, times, entry, handle })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */

@@ -19,7 +19,7 @@ import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { type Refuser, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
@@ -39,7 +39,6 @@ import {
   type CommandRun,
   type Commit,
   emptyCommands,
-  hasCommitted,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
@@ -51,7 +50,17 @@ import {
 } from "./CommandHistory.ts"
 import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import { type Edit, type FileHistory, filesIn, type FileState, isCreated, nameOf, recordTouch } from "./FileHistory.ts"
+import {
+  type Edit,
+  type FileHistory,
+  filesIn,
+  type FileState,
+  nameOf,
+  noFiles,
+  recordStash,
+  recordTouch,
+  recordUnstash
+} from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -105,8 +114,8 @@ export interface Evidence {
   readonly decisions: ReadonlyArray<QuotedText>
   /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
   readonly settled: ReadonlyArray<Settled & { readonly entry: EntryId }>
-  /** The agent's latest calls, oldest first. */
-  readonly recent: ReadonlyArray<RecentCall>
+  /** The agent's last call. */
+  readonly lastCall: LastCall | undefined
   readonly anchors: ReadonlyMap<string, Anchor>
   /** The names of the tools' parameters, which every request declares. */
   readonly declared: ReadonlySet<string>
@@ -128,19 +137,17 @@ export interface TaskText extends QuotedText {
   readonly source: string
 }
 
-/** One of the latest tool calls. */
-export interface RecentCall {
+/** The last tool call. */
+export interface LastCall {
   readonly entry: EntryId
   readonly tool: string
   readonly action: Action
   readonly failed: boolean
-  /** The user did not allow it. */
-  readonly isRefused?: true
+  readonly refusedBy: Refuser | undefined
 }
 
 /** Characters of tool output that are searched for names, newest first. */
 const maxScanned = 1_000_000
-const maxRecentCalls = 40
 const maxLastWords = 12
 const maxTasks = 3
 /** The task is stated in the first messages. */
@@ -163,16 +170,16 @@ class Gathering {
   readonly summaries: Array<QuotedText> = []
   readonly tasks: Array<TaskText> = []
   readonly lastWords: Array<QuotedText> = []
-  readonly recent: Array<RecentCall> = []
   readonly declared = new Set<string>()
   readonly files: FileHistory
   readonly commands = emptyCommands()
   readonly todos = noTodos()
   readonly weights: NameWeights = { names: new Map(), now: 0 }
+  lastCall: LastCall | undefined
   previous: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
-    this.files = { cwd, files: new Map(), edits: [] }
+    this.files = noFiles(cwd)
   }
 }
 
@@ -188,17 +195,18 @@ const act = (
   call: Part,
   action: Action,
   answer: Answer | undefined,
-  isRefused: boolean
+  refusedBy: Refuser | undefined
 ): void => {
-  if (action._tag === "Command" && isRefused) recordRefusal(state.commands, id, action.command, answer?.handle)
+  if (action._tag === "Command" && refusedBy !== undefined)
+    recordRefusal(state.commands, id, action.command, answer?.handle, refusedBy)
   else if (action._tag === "Command") {
-    recordRun(state.commands, id, action, answer)
+    if (recordRun(state.commands, id, action, answer)) state.files.committed = id
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
-  } else if ("path" in action) {
-    // The changes that were committed before stay, and a file that git knows already was committed or staged.
-    if (action._tag === "Restore" && (hasCommitted(state.commands) || isCreated(state.files, action.path))) return
+  } else if (action._tag === "Stash") recordStash(state.files)
+  else if (action._tag === "Unstash") recordUnstash(state.files)
+  else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }
@@ -222,8 +230,9 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
   const reply = answer === undefined ? undefined : userReply(answer.part)
-  const isRefused = reply?.isRefusal === true
-  for (const action of actions) act(state, entry, call, action, answer, isRefused)
+  const refusedBy = reply?.refusedBy
+  const isRefused = refusedBy !== undefined
+  for (const action of actions) act(state, entry, call, action, answer, refusedBy)
   recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
@@ -232,17 +241,17 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
     const text = isRefused ? spokenText(answer.part) : ""
-    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : ""
+    const reason = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
     recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed: failed && !isEnd, reason })
   }
-  return { actions, failed, isRefused, subject }
+  return { actions, failed, refusedBy, subject }
 }
 
 /** What a call did, whether it failed, and what it was about. */
 interface CallOutcome {
   readonly actions: ReadonlyArray<Action>
   readonly failed: boolean
-  readonly isRefused: boolean
+  readonly refusedBy: Refuser | undefined
   readonly subject: string
 }
 
@@ -254,17 +263,17 @@ const gatherCall = (
   call: Part,
   answer: Answer | undefined
 ): string | undefined => {
-  const { declared, recent, tasks } = state
+  const { declared, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
     declared.add(name)
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
-  const { actions, failed, isRefused, subject } = gatherState(state, entry, call, answer)
-  const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
-  for (const action of performed)
-    recent.push({ entry: entry.id, tool, action, failed, ...(isRefused ? { isRefused } : {}) })
-  recent.splice(0, recent.length - maxRecentCalls)
+  const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
+  // A command says more than what it did to files.
+  const command = actions.findLast(({ _tag }) => _tag === "Command")
+  const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
+  state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
   if (answer === undefined) return file
   const source = index < taskSearchEntries ? taskSource(call) : undefined

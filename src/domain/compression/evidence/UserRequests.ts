@@ -41,7 +41,7 @@ export const requestSpans = (entry: Entry): Array<Span> =>
       const words = text.slice(start, end)
       const question = reply === undefined ? "" : questionBefore(text, start)
       // What the user says with a refusal is a request, unless it answers a question.
-      const isAnswer = reply !== undefined && (!reply.isRefusal || question !== "")
+      const isAnswer = reply !== undefined && (reply.refusedBy === undefined || question !== "")
       return speaker !== "user" || /^[/?]\S*$/.test(words)
         ? []
         : [

@@ -1,5 +1,6 @@
 import { firstUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
+import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
 import { checksOf, isMilestone } from "../evidence/Commands.ts"
 import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
@@ -40,8 +41,8 @@ export const ranLine = (command: string): string => clippedCommand(oneLine(comma
 /** Returns a command as a snapshot shows it: on one line, clipped. */
 export const commandLine = (command: string): string => clippedCommand(wholeLine(command))
 
-const resultOf = ({ exit, isRefused, ok }: CommandRun, isOpen: boolean): string => {
-  if (isRefused === true) return "refused by the user, not run"
+const resultOf = ({ exit, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
+  if (refusedBy !== undefined) return `refused by ${refusers[refusedBy]}, not run`
   // It was stopped, or blocked before it ran.
   if (ok === undefined) return isOpen ? "did not succeed" : "no clear result"
   return exit === undefined || exit === 0 ? "failed" : `exit ${exit}`
@@ -51,6 +52,9 @@ const resultText = (run: CommandRun, isOpen: boolean): string => {
   if (run.ok !== true) return ` → ${resultOf(run, isOpen)} (${ofEntry(run.entry, run.handle)})`
   return run.address === undefined ? "" : ` → ${run.address}`
 }
+
+/** Who refused a command. */
+export const refusers: Readonly<Record<Refuser, string>> = { user: "the user", rule: "a rule" }
 
 /** Above commands of which some have no result beside them, and above those that all have one. */
 const headings = {
@@ -78,7 +82,7 @@ const linesOf = (
       seen.add(line)
       const hasEnded = run.ok === false && !isOpen(command)
       if (isOutdated || hasEnded || isLook(command)) return []
-      const isTelling = run.isRefused === true || run.ok === false || isMilestone(command)
+      const isTelling = run.refusedBy !== undefined || run.ok === false || isMilestone(command)
       return isTelling || checksOf(command).length === 0
         ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run, isOpen(command))}` }]
         : []

@@ -2,7 +2,7 @@ import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
-import type { RecentCall } from "../evidence/Evidence.ts"
+import type { LastCall } from "../evidence/Evidence.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
@@ -22,7 +22,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, commandLine, ranLine } from "./CommandLines.ts"
+import { commandItems, commandLine, ranLine, refusers } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
@@ -114,8 +114,6 @@ const actionText = (action: Action, failed: boolean): string => {
       return `edited ${action.path}`
     case "Delete":
       return `deleted ${action.path}`
-    case "Restore":
-      return `restored ${action.path}`
     case "Command":
       return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no clear result" : `exit ${action.exit}`}`
     case "Search":
@@ -124,12 +122,14 @@ const actionText = (action: Action, failed: boolean): string => {
       return `wrote the todo list (${action.todos.length})`
     case "Other":
       return action.summary === "" ? "called" : clippedLine(action.summary, 100)
+    default:
+      return ""
   }
 }
 
-const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall): string =>
-  isRefused === true
-    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
+const lastActionText = ({ action, entry, failed, refusedBy, tool }: LastCall): string =>
+  refusedBy !== undefined
+    ? `last action (${entry}): a call of ${tool} that ${refusers[refusedBy]} refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
     : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed)}`
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
@@ -158,8 +158,8 @@ const nowItems = (material: Material): Writer => {
   const [last, ...before] = newestFirst(evidence.lastWords)
     .slice(0, 12)
     .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
-  const recent = evidence.recent.at(-1)
-  const doing = recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]
+  const { lastCall } = evidence
+  const doing = lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall)))]
   const checks = checkItems(material)
   const old = oldChecks(material)
   return (share) => {

@@ -13,11 +13,13 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
 
 /** What the user said in place of a call, or as its result. */
 export interface UserReply {
-  /** The user, or a rule of the user, did not allow the call. */
-  readonly isRefusal: boolean
+  /** Who did not allow the call: the user, or a rule that was set before, of the user or somebody else. */
+  readonly refusedBy?: Refuser
   /** The user's words, by their places in the text of the result. */
   readonly words: ReadonlyArray<readonly [start: number, end: number]>
 }
+
+export type Refuser = "user" | "rule"
 
 /** Tools that ask the user, by name. */
 const asking = new Set([
@@ -30,8 +32,13 @@ const asking = new Set([
   "request_user_input"
 ])
 
-/** How agents say that a call was refused. What follows `said` is the user's, up to `ends`. */
-const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; readonly ends?: RegExp }> = [
+/** How agents say that a call was refused: by the user if not by a rule. What follows `said` is the user's, up to `ends`. */
+const refusals: ReadonlyArray<{
+  readonly opens: RegExp
+  readonly by?: "rule"
+  readonly said?: RegExp
+  readonly ends?: RegExp
+}> = [
   // Claude Code: asked by the main agent, and by a subagent.
   {
     opens:
@@ -43,29 +50,37 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
   // A command alone has several lines.
   {
     opens:
-      /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/
+      /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/,
+    by: "rule"
   },
-  { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
+  { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/, by: "rule" },
   // opencode
   {
-    opens:
-      /^(?:Error: )?The user (?:rejected permission to use this specific tool call|has specified a rule which prevents you from using this specific tool call|has specifically restricted access to this command|dismissed this question)\b/,
+    opens: /^(?:Error: )?The user (?:rejected permission to use this specific tool call|dismissed this question)\b/,
     said: /^[^\n]* with the following feedback: /
+  },
+  {
+    opens:
+      /^(?:Error: )?The user has (?:specified a rule which prevents you from using this specific tool call|specifically restricted access to this command)\b/,
+    by: "rule"
   },
   // Gemini CLI, and agents made from it
   {
     opens:
-      /^(?:(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution|rejected this operation)\b|Tool execution (?:for "[^"]*" )?denied by policy\b)/
+      /^(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution|rejected this operation)\b/
   },
+  { opens: /^Tool execution (?:for "[^"]*" )?denied by policy\b/, by: "rule" },
   {
     opens: /^Plan rejected\. /,
     said: /^Plan rejected\. User feedback: /,
     ends: /\n\nThe plan is stored at: /
   },
   // Codex of 2026, which ran nothing
+  { opens: /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"rejected by user/ },
   {
     opens:
-      /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:rejected by user|`[^]*` rejected: (?:blocked by policy|policy forbids )|approval required by policy)/
+      /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:`[^]*` rejected: (?:blocked by policy|policy forbids )|approval required by policy)/,
+    by: "rule"
   },
   // Pi's extension for dangerous commands
   { opens: /^Blocked by user\.?$/ },
@@ -74,8 +89,16 @@ const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; 
 ]
 
 /** Codex says so in results that are no failures, and nothing else, and so does Gemini CLI of a question. */
-const plainRefusal =
-  /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|User dismissed ask_user dialog without answering|patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
+const plainRefusals: ReadonlyArray<readonly [Refuser, RegExp]> = [
+  [
+    "user",
+    /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|User dismissed ask_user dialog without answering)\.?$/
+  ],
+  [
+    "rule",
+    /^(?:patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
+  ]
+]
 
 const maxPlainChars = 400
 
@@ -87,17 +110,18 @@ const clarifies = /\bthe user said:\nThe user wants to clarify these questions\.
 const clarified = /^ {2}(?:Answer|User notes): ([^\n]+)$/gm
 
 const refusalIn = (text: string, part: Part): UserReply | undefined => {
-  if (plainRefusal.test(text)) return { isRefusal: true, words: [] }
+  const plain = plainRefusals.find(([, form]) => form.test(text))
+  if (plain !== undefined) return { refusedBy: plain[0], words: [] }
   const isRead = isErrorResponse(part) || part.functionResponse?.name === planTool
   const form = isRead ? refusals.find(({ opens }) => opens.test(text)) : undefined
   if (form === undefined) return undefined
-  if (clarifies.test(text)) return { isRefusal: true, words: placesOf(text, clarified) }
+  const refusedBy = form.by ?? "user"
+  if (clarifies.test(text)) return { refusedBy, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.
-  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? ""))
-    return { isRefusal: true, words: [] }
+  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? "")) return { refusedBy, words: [] }
   const end = start + (form.ends === undefined ? -1 : text.slice(start).search(form.ends))
-  return { isRefusal: true, words: [[start, end < start ? text.length : end]] }
+  return { refusedBy, words: [[start, end < start ? text.length : end]] }
 }
 
 /** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
@@ -139,14 +163,14 @@ const answerIn = (text: string): UserReply | undefined => {
       from = start + written.length
       return [[start, from]]
     })
-    return { isRefusal: false, words }
+    return { words }
   }
   if (sentence.test(text)) {
     const words = [...placesOf(text, pair), ...placesOf(text, note)].sort(([one], [other]) => one - other)
-    return { isRefusal: false, words }
+    return { words }
   }
   const words = [...placesOf(text, responded), ...placesOf(text, line)]
-  return words.length === 0 ? undefined : { isRefusal: false, words }
+  return words.length === 0 ? undefined : { words }
 }
 
 /** What stands between a question and its answer, in each of the forms above. */

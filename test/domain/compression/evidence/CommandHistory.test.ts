@@ -209,7 +209,7 @@ it("of many edits the last sixty stay, and of a file how often it was read and c
   assert.deepStrictEqual([...files.keys()], ["a.ts", "b.ts"])
 })
 
-it("a file that git restored has no changes, unless there were commits, and an unknown one is not touched", () => {
+it("a file that git restored has no changes since the last commit, and an unknown one is not touched", () => {
   const edit: Call = ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }]
   const restore = ran("git checkout a.ts && git restore b.ts")
   const { edits, files } = evidenceOf(edit, restore)
@@ -221,4 +221,41 @@ it("a file that git restored has no changes, unless there were commits, and an u
   assert.deepInclude(evidenceOf(edit, quiet, restore).files.get("a.ts"), { state: "modified", changes: 1 })
   const made: Call = ["Write", { file_path: "a.ts", content: "a" }, { output: "ok" }]
   assert.deepInclude(evidenceOf(made, edit, restore).files.get("a.ts"), { state: "created", changes: 2 })
+})
+
+describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts, after it", () => {
+  const edit = (file_path: string): Call => [
+    "Edit",
+    { file_path, old_string: "a", new_string: "b = 1" },
+    { output: "ok" }
+  ]
+  const commit = ran("git commit -qam x")
+  it.each([
+    ["git checkout .", "modified", "read"],
+    ["git restore .", "modified", "read"],
+    ["git checkout b.ts lib", "modified", "read"],
+    ["git reset --hard HEAD", "modified", "read"],
+    ["git stash", "modified", "read"],
+    ["git stash && npm test; git stash pop", "modified", "modified"],
+    ["git checkout lib.x", "modified", "modified"],
+    ["git checkout fix/b.ts", "modified", "modified"],
+    ["restore b.ts", "modified", "modified"]
+  ])("%s", (command, a, b) => {
+    const { edits, files } = evidenceOf(edit("lib/a.ts"), commit, edit("b.ts"), ran(command))
+    assert.deepStrictEqual([files.get("lib/a.ts")?.state, files.get("b.ts")?.state], [a, b])
+    assert.deepStrictEqual(
+      edits.map(({ path }) => path),
+      b === "read" ? ["lib/a.ts"] : ["lib/a.ts", "b.ts"]
+    )
+  })
+
+  it("a file that was deleted before the commit stays deleted", () => {
+    const { files } = evidenceOf(edit("b.ts"), ran("rm b.ts"), commit, edit("a.ts"), ran("rm a.ts"), ran("git stash"))
+    assert.deepStrictEqual([files.get("b.ts")?.state, files.get("a.ts")?.state], ["deleted", "read"])
+  })
+
+  it("of a folder, the files in it", () => {
+    const { files } = evidenceOf(edit("lib/a.ts"), edit("b.ts"), ran("cd lib && git checkout ."))
+    assert.deepStrictEqual([files.get("lib/a.ts")?.state, files.get("b.ts")?.state], ["read", "modified"])
+  })
 })

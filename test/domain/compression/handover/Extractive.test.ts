@@ -227,6 +227,17 @@ describe("what was read", () => {
     assert.notInclude(told, "ran rm -rf build")
   })
 
+  it("a command that a rule did not allow was not refused by the user", () => {
+    const error = "Permission to use Bash with command rm -rf build has been denied."
+    const { text: whole } = extract([
+      user(text("Clean up.")),
+      ...calls(["Bash", { command: "rm -rf build" }, { error }])
+    ])
+    assert.include(whole, "rm -rf build → refused by a rule, not run")
+    assert.include(whole, "a call of Bash that a rule refused: rm -rf build")
+    assert.notInclude(whole, "the user refused")
+  })
+
   it("an earlier summary is told without what its program writes around it", () => {
     const frame =
       "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."
