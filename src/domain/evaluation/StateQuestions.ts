@@ -174,6 +174,8 @@ export class WorkState {
   private readonly tests = new Map<string, Known>()
   private readonly files = new Map<string, Known>()
   private readonly values = new Map<string, Known>()
+  /** The files that were changed, also those whose changes were taken back. */
+  private readonly touched = new Set<string>()
   private readonly filesRead = new Map<string, EntryId>()
   private readonly published = new Set<string>()
   private readonly lastChecks = new Map<CheckKind, string>()
@@ -230,6 +232,7 @@ export class WorkState {
       else if (action._tag === "Restore") this.forget(this.pathSubject(action.path))
       else if (action._tag === "Stash") this.forget(".")
       else if ("path" in action) {
+        this.touched.add(this.pathSubject(action.path))
         note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
       }
     }
@@ -278,9 +281,7 @@ export class WorkState {
 
   /** Asks nothing of files whose changes were taken back. */
   private forget(place: string): void {
-    for (const known of [this.files, this.filesRead]) {
-      for (const path of known.keys()) if (path === place || liesIn(path, place)) known.delete(path)
-    }
+    for (const path of this.files.keys()) if (path === place || liesIn(path, place)) this.files.delete(path)
   }
 
   private pathSubject(path: string): string {
@@ -326,7 +327,7 @@ export class WorkState {
   }
 
   private decoyQuestions(last: EntryId): ReadonlyArray<StateQuestion> {
-    const names = [...this.filesRead].filter(([name]) => !this.files.has(name) && name !== "").slice(-maxDecoyFiles)
+    const names = [...this.filesRead].filter(([name]) => !this.touched.has(name) && name !== "").slice(-maxDecoyFiles)
     return [
       ...names.map(([name, entry]) => neverHappened(name, "not changed", entry)),
       ...[...this.failing]

@@ -8,6 +8,7 @@ import { type Evidence, gatherEvidence, type LastCall } from "../../../src/domai
 import { isLook } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
+import { leavesMore } from "../../../src/domain/compression/handover/CommandLines.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
@@ -444,9 +445,10 @@ layer(services)((it) => {
         // The last run of a command counts, whatever was shown of its output; a commit is told by its subject.
         const runs = new Map(golden.commands.map((run) => [commandShown(run.command), run]))
         for (const [same, { command, exit }] of runs) {
-          // Checks have lines of their own; what hides its result, or failed and succeeded later, is no state.
+          // Checks have lines of their own, and changed files theirs; what hides its result, or failed and succeeded later, is no state.
           const isOpen = evidence.failures.has(command)
-          if (isLook(command) || (!isOpen && (exit !== 0 || checksOf(command).length > 0))) continue
+          if (isLook(command)) continue
+          if (!isOpen && (exit !== 0 || checksOf(command).length > 0 || !leavesMore(command))) continue
           if (evidence.commands.get(command)?.ok === undefined) continue
           const commit = evidence.commits.find(({ subject }) => command.includes(subject))
           const shown = commit === undefined ? `\n    ${same}` : `\n- commit ${commit.hash}: `

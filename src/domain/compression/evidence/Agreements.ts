@@ -110,14 +110,14 @@ const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:
 
 /** A question that "yes" does not answer. */
 const openQuestion =
-  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come|أي|ما|ماذا|كيف|أين|لماذا|متى)(?!\p{L})(?! (?:about|if|wäre es)\b)|, (?:or|oder|ou)(?! not\b) | أم |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
+  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come|أي|ما|ماذا|كيف|أين|لماذا|متى)(?!\p{L})(?! (?:about|if|wäre es)\b)|^do you (?:know|remember)\b|, (?:or|oder|ou)(?! not\b) | أم |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
 
 /** A shorter question says nothing without what it points at. */
 const minOwnChars = 46
 
 /** A question about what stands before it. */
 const pointing =
-  /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next)\b|^(?:shall|should|may|can) (?:I|we)\?$/i
+  /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next|go ahead)\b|^(?:shall|should|may|can) (?:I|we)\?$/i
 
 /** Returns the question with which a text ends, and what it points at. */
 const questionIn = (text: string): string | undefined => {
@@ -132,11 +132,12 @@ const questionIn = (text: string): string | undefined => {
       ?.trim()
   if (question === undefined || openQuestion.test(question)) return undefined
   if (question.length >= 60 && !/\b(?:this|that|these|those)\b/i.test(question)) return question
-  if (!pointing.test(question)) return question
+  const isPointing = pointing.test(question)
+  if (!isPointing && question.length >= minOwnChars) return question
   const said = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
   // What a colon announced was code or a table.
   const before = said.endsWith(":") ? "" : said
-  if (before === "" && question.length < minOwnChars) return undefined
+  if (before === "" && isPointing && question.length < minOwnChars) return undefined
   const room = Math.max(0, maxProposalChars - question.length - 1)
   return before === ""
     ? question

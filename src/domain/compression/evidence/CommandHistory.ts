@@ -161,7 +161,8 @@ const maxOpenFailures = 400
 const maxLessonFiles = 8
 
 /** What only looks at something fails without consequences, but for a look at checks that run elsewhere. */
-const isHarmless = (command: string): boolean => isLook(command) && !/\bgh\b/.test(command)
+const isHarmless = (command: string): boolean =>
+  isLook(command) && !/\bgh\s+(?:pr\s+checks|run\s+(?:view|watch))\b/.test(command)
 
 /** Records the failure of a command. */
 const recordFailure = (

@@ -159,7 +159,7 @@ export const isEmptySearch = (command: string, exit: number | undefined, output:
 
 /** Programs that only prepare, print or filter: what they do says nothing of a failure. */
 const auxiliary = new Set(
-  "cd echo cp mv rm touch true false export source set sleep cat head tail grep egrep rg sed awk sort uniq wc tee ls pwd mkdir xargs which printf test [ cut tr find".split(
+  "cd echo cp mv rm touch true false export source set sleep cat head tail grep egrep rg sed awk sort uniq wc tee ls pwd mkdir xargs which printf test [ cut tr find for case done fi esac".split(
     " "
   )
 )

@@ -2,7 +2,7 @@ import { firstUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import type { Refuser } from "../../transcripts/voice/ResultVoice.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
-import { checksOf, isMilestone } from "../evidence/Commands.ts"
+import { checksOf, isMilestone, programsOf } from "../evidence/Commands.ts"
 import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { newestFirst, ofEntry } from "./Budget.ts"
@@ -62,6 +62,10 @@ const headings = {
   all: "commands, latest first:"
 }
 
+/** Whether a command leaves more than changed files, which are listed, and what a commit says. */
+export const leavesMore = (command: string): boolean =>
+  programsOf(command).some((program) => !/^(?:git (?:add|fetch)|chmod)$/.test(program))
+
 /** Tokens of a line's indent and end. */
 const lineTokens = 2
 
@@ -83,7 +87,7 @@ const linesOf = (
       const hasEnded = run.ok === false && !isOpen(command)
       if (isOutdated || hasEnded || isLook(command)) return []
       const isTelling = run.refusedBy !== undefined || run.ok === false || isMilestone(command)
-      return isTelling || checksOf(command).length === 0
+      return isTelling || (checksOf(command).length === 0 && leavesMore(command))
         ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run, isOpen(command))}` }]
         : []
     })

@@ -13,6 +13,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
+import { isTransient } from "./NameIndex.ts"
 
 /** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
 
@@ -39,17 +40,12 @@ const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) =
   return (path) => (counts.get(lastOf(path)) === 1 ? lastOf(path) : path)
 }
 
-/** Writes what the latest edits wrote: the latest of each file first, then those before. */
+/** Writes what the latest edit of each file wrote. */
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
   const nameOf = uniqueNames([...evidence.files].flatMap(([path, file]) => (file.state === "read" ? [] : [path])))
-  const counts = new Map<string, number>()
+  const latest = new Map(evidence.edits.map((edit) => [edit.path, edit]))
   return newestFirst(evidence.edits)
-    .map((edit) => {
-      const rank = counts.get(edit.path) ?? 0
-      counts.set(edit.path, rank + 1)
-      return { ...edit, rank }
-    })
-    .sort((a, b) => a.rank - b.rank)
+    .filter((edit) => latest.get(edit.path) === edit)
     .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2).slice(0, shownEdit.lines)
@@ -92,7 +88,9 @@ const withHandles = (files: ReadonlyArray<NamedFile>, budget: number): ReadonlyA
 /** Writes the changed files, then what the latest edits wrote. */
 export const artifactItems = (material: Material): Writer => {
   const { evidence, options } = material
-  const changed = newestFirst(evidence.files).filter(([, file]) => file.state !== "read")
+  const changed = newestFirst(evidence.files)
+    .filter(([, file]) => file.state !== "read")
+    .sort(([a], [b]) => Number(isTransient(a)) - Number(isTransient(b)))
   const files = [
     ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
     ...changed.map(([path, file]) => statement(path, fileText(path, file)))

@@ -1,8 +1,8 @@
-import { type Action, isOpenTodo } from "../../actions/Action.ts"
+import { type Action, type Command, isOpenTodo } from "../../actions/Action.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
-import { makesCommit } from "../evidence/CommandHistory.ts"
-import type { LastCall } from "../evidence/Evidence.ts"
+import { type CommandRun, makesCommit } from "../evidence/CommandHistory.ts"
+import type { Evidence, LastCall } from "../evidence/Evidence.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
@@ -104,7 +104,11 @@ const constraintItems = (material: Material): ((share: Shares, clipped: Readonly
   }
 }
 
-const actionText = (action: Action, failed: boolean): string => {
+/** How a command ended. Behind a pipe, a code of 0 is that of the last program. */
+const endOf = ({ exit }: Command, run: CommandRun | undefined): string =>
+  exit === undefined ? "no clear result" : exit === 0 && run?.ok === false ? "failed" : `exit ${exit}`
+
+const actionText = (action: Action, failed: boolean, commands: Evidence["commands"]): string => {
   switch (action._tag) {
     case "Read":
       return `read ${action.path}`
@@ -115,7 +119,7 @@ const actionText = (action: Action, failed: boolean): string => {
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no clear result" : `exit ${action.exit}`}`
+      return `ran ${ranLine(action.command)} → ${endOf(action, commands.get(action.command))}`
     case "Search":
       return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
@@ -127,10 +131,10 @@ const actionText = (action: Action, failed: boolean): string => {
   }
 }
 
-const lastActionText = ({ action, entry, failed, refusedBy, tool }: LastCall): string =>
+const lastActionText = ({ action, entry, failed, refusedBy, tool }: LastCall, commands: Evidence["commands"]): string =>
   refusedBy !== undefined
     ? `last action (${entry}): a call of ${tool} that ${refusers[refusedBy]} refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
-    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed)}`
+    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed, commands)}`
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
 const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
@@ -140,15 +144,18 @@ const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> 
       : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
   )
 
-/** Names the checks that passed before the last change of a file. */
+/** Names the checks that ran before the last change of a file. */
 const oldChecks = ({ evidence: { checks, files } }: Material): ReadonlyArray<SnapshotItem> => {
   const changes = [...files].flatMap(([path, { changed }]) =>
     changed === undefined || isTransient(path) ? [] : [{ path, at: sequenceOf(changed) }]
   )
   const last = changes.sort((a, b) => b.at - a.at)[0] ?? { path: "", at: 0 }
   const isOld = (entry: EntryId): boolean => sequenceOf(entry) < last.at
-  const old = [...checks].flatMap(([kind, { entry, ok }]) => (ok === true && isOld(entry) ? [kind] : []))
-  const text = `since ${old.join(", ")} passed, ${last.path.replace(/^.*[\\/]/, "")} changed`
+  const old = [true, false].flatMap((passed) => {
+    const kinds = [...checks].flatMap(([kind, { entry, ok }]) => (ok === passed && isOld(entry) ? [kind] : []))
+    return kinds.length === 0 ? [] : [`${kinds.join(", ")} ${passed ? "passed" : "failed"}`]
+  })
+  const text = `since ${old.join(" and ")}, ${last.path.replace(/^.*[\\/]/, "")} changed`
   return old.length === 0 ? [] : [statement("old", text)]
 }
 
@@ -159,7 +166,8 @@ const nowItems = (material: Material): Writer => {
     .slice(0, 12)
     .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
   const { lastCall } = evidence
-  const doing = lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall)))]
+  const doing =
+    lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall, evidence.commands)))]
   const checks = checkItems(material)
   const old = oldChecks(material)
   return (share) => {

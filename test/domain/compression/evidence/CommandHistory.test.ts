@@ -188,6 +188,16 @@ describe("commands", () => {
   })
 })
 
+it.each([
+  ["gh api repos/a/b/pulls/7/comments | jq x", 0],
+  ["gh pr view 7 --json x", 0],
+  ["gh pr checks 7", 1],
+  ["gh run watch 12 --exit-status", 1],
+  ["gh pr create --fill", 1]
+] as const)("a look that failed leaves nothing open, but one at checks: %s", (command, open) => {
+  assert.lengthOf([...evidenceOf(failed(command)).failures], open)
+})
+
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
   const edit = (id: string) => call("Edit", { file_path: "a.ts", old_string: id, new_string: "x" }, id)
   const answers = user(response("Edit", { error: "String to replace not found" }, "1"), response("Edit", {}, "2"))
