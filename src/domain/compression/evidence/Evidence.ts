@@ -34,33 +34,18 @@ import {
 import { type Settled, settledBy } from "./Agreements.ts"
 import {
   type Answer,
+  type CommandHistory,
   recordFileChange,
-  type CheckRun,
-  type CommandRun,
-  type Commit,
   emptyCommands,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
-  type Lesson,
-  type OpenFailure,
   recordRefusal,
   resumeFailures,
   recordRun
 } from "./CommandHistory.ts"
-import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import {
-  type Edit,
-  type FileHistory,
-  filesIn,
-  type FileState,
-  nameOf,
-  noFiles,
-  recordStash,
-  recordTouch,
-  recordUnstash
-} from "./FileHistory.ts"
+import { type FileHistory, filesIn, nameOf, noFiles, recordStash, recordTouch, recordUnstash } from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -72,58 +57,11 @@ import {
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
-import { followIssues, noTodos, recordTodos, resumeTodos } from "./TodoHistory.ts"
+import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import { constraintsIn, requestSpans, type Span, type UserWordsWitness, witnessOf } from "./UserRequests.ts"
 
 /** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
-
-/**
- * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
- * failures, decisions. The extractive snapshot is written from it.
- */
-export interface Evidence {
-  /** The user's requests, oldest first, without commands to a program (`/mode`). */
-  readonly requests: ReadonlyArray<Span>
-  /** Images and files that came with messages, oldest first. */
-  readonly attachments: ReadonlyArray<QuotedText>
-  /** Sentences in which the user constrains how the work is done. */
-  readonly constraints: ReadonlyArray<Span>
-  /** The last known state of each file, by path: below the working directory relative to it. */
-  readonly files: ReadonlyMap<string, FileState>
-  /** The latest changes of files, oldest first. */
-  readonly edits: ReadonlyArray<Edit>
-  /** Shell commands, each with its last result. */
-  readonly commands: ReadonlyMap<string, CommandRun>
-  /** Failures that nothing has ended, by subject. */
-  readonly failures: ReadonlyMap<string, OpenFailure>
-  readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
-  /** Issues that the agent filed in a tracker, oldest first. */
-  readonly issues: ReadonlyArray<Todo>
-  /** The last result of each kind of check. */
-  readonly checks: ReadonlyMap<CheckKind, CheckRun>
-  /** Commits, oldest first. */
-  readonly commits: ReadonlyArray<Commit>
-  /** Commands that failed, and the files that were changed before they succeeded. */
-  readonly lessons: ReadonlyArray<Lesson>
-  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
-  readonly tasks: ReadonlyArray<TaskText>
-  /** The agent's latest texts, oldest first. */
-  readonly lastWords: ReadonlyArray<QuotedText>
-  /** Sentences in which the agent states a decision and its reason. */
-  readonly decisions: ReadonlyArray<QuotedText>
-  /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
-  readonly settled: ReadonlyArray<Settled & { readonly entry: EntryId }>
-  /** The agent's last call. */
-  readonly lastCall: LastCall | undefined
-  readonly anchors: ReadonlyMap<string, Anchor>
-  /** The names of the tools' parameters, which every request declares. */
-  readonly declared: ReadonlySet<string>
-  /** Snapshots of earlier compressions, merged, without superseded statements. */
-  readonly previous: Snapshot | undefined
-  /** Summaries that are not in snapshot format, verbatim. */
-  readonly summaries: ReadonlyArray<QuotedText>
-}
 
 /** A verbatim text, and the entry that holds it. */
 export interface QuotedText {
@@ -162,25 +100,50 @@ const isTelling = (text: string): boolean =>
 
 /** Everything that is gathered, in the order of the entries. */
 class Gathering {
+  /** The user's requests, oldest first, without commands to a program (`/mode`). */
   readonly requests: Array<Span> = []
+  /** Images and files that came with messages, oldest first. */
   readonly attachments: Array<QuotedText> = []
+  /** Sentences in which the user constrains how the work is done. */
   readonly constraints: Array<Span> = []
+  /** Sentences in which the agent states a decision and its reason. */
   readonly decisions: Array<QuotedText> = []
+  /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
   readonly settled: Array<Settled & { readonly entry: EntryId }> = []
+  /** Summaries that are not in snapshot format, verbatim. */
   readonly summaries: Array<QuotedText> = []
+  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
   readonly tasks: Array<TaskText> = []
+  /** The agent's latest texts, oldest first. */
   readonly lastWords: Array<QuotedText> = []
+  /** The names of the tools' parameters, which every request declares. */
   readonly declared = new Set<string>()
   readonly files: FileHistory
   readonly commands = emptyCommands()
   readonly todos = noTodos()
   readonly weights: NameWeights = { names: new Map(), now: 0 }
   lastCall: LastCall | undefined
+  /** Snapshots of earlier compressions, merged, without superseded statements. */
   previous: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
     this.files = noFiles(cwd)
   }
+}
+
+/**
+ * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
+ * failures, decisions. The extractive snapshot is written from it.
+ */
+export interface Evidence
+  extends
+    Omit<Gathering, "files" | "commands" | "todos" | "weights">,
+    Pick<FileHistory, "files" | "edits">,
+    Omit<CommandHistory, "background"> {
+  readonly todos: TodoHistory["list"]
+  /** Issues that the agent filed in a tracker, oldest first. */
+  readonly issues: ReadonlyArray<Todo>
+  readonly anchors: ReadonlyMap<string, Anchor>
 }
 
 /** Returns the file that a call read or wrote. */
