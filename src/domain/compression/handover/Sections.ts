@@ -1,7 +1,7 @@
-import { type Action, type Command, isOpenTodo } from "../../actions/Action.ts"
+import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
-import { type CommandRun, makesCommit } from "../evidence/CommandHistory.ts"
+import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { Evidence, LastCall } from "../evidence/Evidence.ts"
 import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
@@ -22,7 +22,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, commandLine, ranLine, refusers } from "./CommandLines.ts"
+import { commandItems, commandLine, exitText, ranLine, refusers } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
@@ -104,10 +104,6 @@ const constraintItems = (material: Material): ((share: Shares, clipped: Readonly
   }
 }
 
-/** How a command ended. Behind a pipe, a code of 0 is that of the last program. */
-const endOf = ({ exit }: Command, run: CommandRun | undefined): string =>
-  exit === undefined ? "no clear result" : exit === 0 && run?.ok === false ? "failed" : `exit ${exit}`
-
 const actionText = (action: Action, failed: boolean, commands: Evidence["commands"]): string => {
   switch (action._tag) {
     case "Read":
@@ -119,7 +115,7 @@ const actionText = (action: Action, failed: boolean, commands: Evidence["command
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${ranLine(action.command)} → ${endOf(action, commands.get(action.command))}`
+      return `ran ${ranLine(action.command)} → ${exitText(action.exit, commands.get(action.command)?.ok)}`
     case "Search":
       return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
