@@ -1,7 +1,7 @@
 import type { Action } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
 import { replacementsIn } from "../actions/AgentTools.ts"
-import { answerText } from "../actions/ToolResults.ts"
+import { answerText, printedText } from "../actions/ToolResults.ts"
 import {
   type CheckKind,
   checksOf,
@@ -221,7 +221,7 @@ export class WorkState {
   }
 
   private readCall(id: EntryId, call: Part, answer: Part): void {
-    const output = answerText(answer)
+    const output = printedText(answerText(answer))
     const isRefused = userReply(answer)?.refusedBy !== undefined
     const actions = actionsOf(call, answer)
     recordTodos(this.todos, id, call, actions, answer)

@@ -164,9 +164,11 @@ const oneLine = (text: string, length: number): string => {
   return line.length > length ? line.slice(0, length) : line
 }
 
-/** Whether `line` is one of the lines of a failure, or the beginning of a long one. */
+/** Whether `line` is one of the lines of a failure, or the beginning of a long one. Gemini CLI's label is no part of a line. */
 const isLineOf = (lines: ReadonlyArray<string>, line: string): boolean =>
-  lines.some((whole) => whole === line || (line.length >= 240 && whole.startsWith(line)))
+  lines
+    .map((whole) => whole.replace(/^Output: /, ""))
+    .some((whole) => whole === line || (line.length >= 240 && whole.startsWith(line)))
 
 /** Snapshots with room for everything: each is composed once. */
 const composedWhole = new WeakMap<Evidence, ExtractedSnapshot>()

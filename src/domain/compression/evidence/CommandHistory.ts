@@ -103,7 +103,7 @@ const endForms = [
 export const makesCommit = /\bgit\b(?:(?!\bgit\b)[^|;&])*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
-const lastAddress = /(?:^(?:Output: )?|\n)(https?:\/\/\S{1,200})\s*$/
+const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
 
 /** Records a run of a command. Returns whether it made a commit, also one that git did not confirm (`git commit -q`). */
 export const recordRun = (
@@ -113,12 +113,13 @@ export const recordRun = (
   answer: Answer | undefined
 ): boolean => {
   const { command, exit, isExitHidden } = action
-  const output = action.output ?? answerText(answer?.part)
+  const whole = action.output ?? answerText(answer?.part)
+  const output = printedText(whole)
   const ok = succeeded(command, exit, output, isExitHidden)
   const { background, checks, commands, commits } = history
   const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
-  const address = ok === true && isMilestone(command) ? lastAddress.exec(printedText(output))?.[1] : undefined
+  const address = ok === true && isMilestone(command) ? lastAddress.exec(output)?.[1] : undefined
   commands.set(command, { exit, ok, address, times, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
@@ -126,12 +127,12 @@ export const recordRun = (
   }
   const isCommit = exit === 0 && makesCommit.test(command)
   if (isCommit) {
-    for (const commit of commitsIn(printedText(output))) commits.push({ ...commit, entry })
+    for (const commit of commitsIn(output)) commits.push({ ...commit, entry })
   }
   if (ok === false) {
     recordFailure(history, command, {
       entry,
-      text: failureText(output),
+      text: failureText(whole),
       handle: answer?.handle,
       isQuoted: exit !== 0 || isExitHidden === true
     })

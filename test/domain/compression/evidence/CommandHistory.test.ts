@@ -198,6 +198,25 @@ it.each([
   assert.lengthOf([...evidenceOf(failed(command)).failures], open)
 })
 
+it("what Gemini CLI writes around an output is no part of it", () => {
+  const shell = (command: string, output: string): Call => [
+    "run_shell_command",
+    { command },
+    { output: `Output: ${output}\nProcess Group PGID: 4711` }
+  ]
+  const { checks, commands, commits, failures } = evidenceOf(
+    shell("git commit -m x", "[main 1a2b3c4] Add a limit\n 1 file changed"),
+    shell("npm run lint; echo $?", "fine\n0"),
+    shell("npx tsc | head", "error TS2304: no x\n")
+  )
+  assert.deepStrictEqual(
+    commits.map(({ hash, subject }) => [hash, subject]),
+    [["1a2b3c4", "Add a limit"]]
+  )
+  assert.deepStrictEqual([commands.get("npm run lint; echo $?")?.ok, checks.get("types")?.ok], [true, false])
+  assert.strictEqual(failures.get("npx tsc | head")?.text, "error TS2304: no x")
+})
+
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
   const edit = (id: string) => call("Edit", { file_path: "a.ts", old_string: id, new_string: "x" }, id)
   const answers = user(response("Edit", { error: "String to replace not found" }, "1"), response("Edit", {}, "2"))
