@@ -13,12 +13,13 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
 
 /** What the user said in place of a call, or as its result. */
 export interface UserReply {
-  /** Who did not allow the call: the user, or a rule that was set before, of the user or somebody else. */
+  /** Absent: the call was allowed. */
   readonly refusedBy?: Refuser
   /** The user's words, by their places in the text of the result. */
   readonly words: ReadonlyArray<readonly [start: number, end: number]>
 }
 
+/** Who did not allow a call: the user, or a rule that was set before, of the user or somebody else. */
 export type Refuser = "user" | "rule"
 
 /** Tools that ask the user, by name. */
