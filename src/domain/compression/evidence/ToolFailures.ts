@@ -40,7 +40,7 @@ const linesOf = (text: string): ReadonlyArray<string> => [
       .split("\n")
       .flatMap(writtenOut)
       .map((line) => firstUnits(line.trim(), 240))
-      .filter((line) => /[\p{L}\p{N}]/u.test(line) && !/^(?:Exit code:?|Process exited with code) -?\d+$/i.test(line))
+      .filter((line) => /[\p{L}\p{N}]/u.test(line) && !/^Exit code:? -?\d+$/i.test(line))
   )
 ]
 

@@ -33,13 +33,8 @@ const asking = new Set([
   "request_user_input"
 ])
 
-/** How agents say that a call was refused: by the user if not by a rule. What follows `said` is the user's, up to `ends`. */
-const refusals: ReadonlyArray<{
-  readonly opens: RegExp
-  readonly by?: "rule"
-  readonly said?: RegExp
-  readonly ends?: RegExp
-}> = [
+/** How agents say that a call was refused. What follows `said` is the user's, up to `ends`. */
+const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; readonly ends?: RegExp }> = [
   // Claude Code: asked by the main agent, and by a subagent.
   {
     opens:
@@ -51,37 +46,29 @@ const refusals: ReadonlyArray<{
   // A command alone has several lines.
   {
     opens:
-      /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/,
-    by: "rule"
+      /^Permission to use (?:\S+(?: with [^\n]*)?|(?:Bash|PowerShell) with command [^]*?) has been (?:auto-)?denied\b/
   },
-  { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/, by: "rule" },
+  { opens: /^Claude requested permissions? to [^\n]* but you haven't granted it yet\b/ },
   // opencode
   {
-    opens: /^(?:Error: )?The user (?:rejected permission to use this specific tool call|dismissed this question)\b/,
-    said: /^[^\n]* with the following feedback: /
-  },
-  {
     opens:
-      /^(?:Error: )?The user has (?:specified a rule which prevents you from using this specific tool call|specifically restricted access to this command)\b/,
-    by: "rule"
+      /^(?:Error: )?The user (?:rejected permission to use this specific tool call|has specified a rule which prevents you from using this specific tool call|has specifically restricted access to this command|dismissed this question)\b/,
+    said: /^[^\n]* with the following feedback: /
   },
   // Gemini CLI, and agents made from it
   {
     opens:
-      /^(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution|rejected this operation)\b/
+      /^(?:(?:\[Operation Cancelled\] Reason: )?User (?:did not allow tool call|denied execution|rejected this operation)\b|Tool execution (?:for "[^"]*" )?denied by policy\b)/
   },
-  { opens: /^Tool execution (?:for "[^"]*" )?denied by policy\b/, by: "rule" },
   {
     opens: /^Plan rejected\. /,
     said: /^Plan rejected\. User feedback: /,
     ends: /\n\nThe plan is stored at: /
   },
   // Codex of 2026, which ran nothing
-  { opens: /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"rejected by user/ },
   {
     opens:
-      /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:`[^]*` rejected: (?:blocked by policy|policy forbids )|approval required by policy)/,
-    by: "rule"
+      /^exec_command failed(?: for `[^]*`)?: CreateProcess \{ message: "Rejected\(\\?"(?:rejected by user|`[^]*` rejected: (?:blocked by policy|policy forbids )|approval required by policy)/
   },
   // Pi's extension for dangerous commands
   { opens: /^Blocked by user\.?$/ },
@@ -90,18 +77,14 @@ const refusals: ReadonlyArray<{
 ]
 
 /** Codex says so in results that are no failures, and nothing else, and so does Gemini CLI of a question. */
-const plainRefusals: ReadonlyArray<readonly [Refuser, RegExp]> = [
-  [
-    "user",
-    /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|User dismissed ask_user dialog without answering)\.?$/
-  ],
-  [
-    "rule",
-    /^(?:patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
-  ]
-]
+const plainRefusal =
+  /^(?:(?:exec command|patch|MCP tool call|user) (?:rejected|cancelled) (?:by user|MCP tool call)|User dismissed ask_user dialog without answering|patch rejected: [^\n]*rejected by user approval settings|`[^]*` rejected: (?:blocked by policy|policy forbids commands starting with [^\n]*))\.?$/
 
 const maxPlainChars = 400
+
+/** Matches the sentences above that tell of a rule. A command that they quote may hold any word. */
+const byRule =
+  /^(?:(?:Error: )?The user has specifi|Permission to use |Claude requested )|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
 
 /** Gemini CLI's tool that asks for approval of a plan. Its answer is no failure. */
 const planTool = "exit_plan_mode"
@@ -111,12 +94,12 @@ const clarifies = /\bthe user said:\nThe user wants to clarify these questions\.
 const clarified = /^ {2}(?:Answer|User notes): ([^\n]+)$/gm
 
 const refusalIn = (text: string, part: Part): UserReply | undefined => {
-  const plain = plainRefusals.find(([, form]) => form.test(text))
-  if (plain !== undefined) return { refusedBy: plain[0], words: [] }
   const isRead = isErrorResponse(part) || part.functionResponse?.name === planTool
   const form = isRead ? refusals.find(({ opens }) => opens.test(text)) : undefined
-  if (form === undefined) return undefined
-  const refusedBy = form.by ?? "user"
+  const refusal = (plainRefusal.exec(text) ?? form?.opens.exec(text))?.[0]
+  if (refusal === undefined) return undefined
+  const refusedBy = byRule.test(refusal) ? "rule" : "user"
+  if (form === undefined) return { refusedBy, words: [] }
   if (clarifies.test(text)) return { refusedBy, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.
