@@ -13,7 +13,7 @@ import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFa
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
-/** The last run of a command, and the number of runs. */
+/** The last run of a command. */
 export interface CommandRun {
   readonly exit: number | undefined
   /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
@@ -22,7 +22,6 @@ export interface CommandRun {
   readonly refusedBy?: Refuser
   /** The address of what it published: its last line. */
   readonly address?: string | undefined
-  readonly times: number
   readonly entry: EntryId
   readonly handle: Handle | undefined
 }
@@ -117,10 +116,9 @@ export const recordRun = (
   const output = printedText(whole)
   const ok = succeeded(command, exit, output, isExitHidden)
   const { background, checks, commands, commits } = history
-  const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
   const address = ok === true && isMilestone(command) ? lastAddress.exec(output)?.[1] : undefined
-  commands.set(command, { exit, ok, address, times, entry, handle: answer?.handle })
+  commands.set(command, { exit, ok, address, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
@@ -151,9 +149,8 @@ export const recordRefusal = (
   handle: Handle | undefined,
   refusedBy: Refuser
 ): void => {
-  const times = commands.get(command)?.times ?? 0
   commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, refusedBy, times, entry, handle })
+  commands.set(command, { exit: undefined, ok: undefined, refusedBy, entry, handle })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */

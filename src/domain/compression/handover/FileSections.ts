@@ -1,5 +1,5 @@
+import { shortLine } from "../../text/OneLine.ts"
 import { changedHeading, type FileState, listedFile, readHeading } from "../evidence/FileHistory.ts"
-import { clippedLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import {
   byFolder,
@@ -63,7 +63,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
 /** Returns a line with its indentation, clipped. */
 const oneLineKeeping = (line: string, length: number): string => {
   const indent = /^ */.exec(line)?.[0].length ?? 0
-  return `${" ".repeat(Math.min(indent, 8))}${clippedLine(line, length)}`
+  return `${" ".repeat(Math.min(indent, 8))}${shortLine(line, length)}`
 }
 
 /** A file in a list: by its name, and with the handle of its content. */

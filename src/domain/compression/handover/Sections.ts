@@ -1,9 +1,10 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
+import { shortLine } from "../../text/OneLine.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
 import type { Evidence, LastCall } from "../evidence/Evidence.ts"
-import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
+import { shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
@@ -117,11 +118,11 @@ const actionText = (action: Action, failed: boolean, commands: Evidence["command
     case "Command":
       return `ran ${ranLine(action.command)} → ${exitText(action.exit, commands.get(action.command)?.ok)}`
     case "Search":
-      return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
+      return `searched ${shortLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
       return `wrote the todo list (${action.todos.length})`
     case "Other":
-      return action.summary === "" ? "called" : clippedLine(action.summary, 100)
+      return action.summary === "" ? "called" : shortLine(action.summary, 100)
     default:
       return ""
   }
@@ -195,7 +196,7 @@ const taskItems = (material: Material): Writer => {
   const now = nowItems(material)
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
-    .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
+    .map((todo) => statement(todo.text, `[${todo.status}] ${shortLine(todo.text, 240)}`))
   // The list of commands tells of the others.
   const open = newestFirst(evidence.failures).filter(([, { isQuoted }]) => isQuoted)
   const failures = open.map(([what, { entry, handle, isRefusal, text }]) =>
@@ -217,7 +218,7 @@ const taskItems = (material: Material): Writer => {
 const actionItems = ({ evidence, short }: Material): Writer => {
   const commits = newestFirst(evidence.commits)
   const items = commits.map(({ entry, hash, subject }) =>
-    statement(`commit ${hash}`, `commit ${hash}: ${clippedLine(subject, 120)} (${entry})`)
+    statement(`commit ${hash}`, `commit ${hash}: ${shortLine(subject, 120)} (${entry})`)
   )
   const others = [...evidence.commands].filter(
     ([command]) => !(makesCommit.test(command) && commits.some(({ subject }) => command.includes(subject)))
@@ -245,7 +246,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const lessons = newestFirst(distinct.values()).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
-      `${clippedLine(commandLine(short(command)), 100)} failed (${entry}): ${clippedLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      `${shortLine(commandLine(short(command)), 100)} failed (${entry}): ${shortLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
   // The last words are listed as what the agent is at.
@@ -254,7 +255,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const decisions = focused(focus, stated).map((decision) =>
     statement(
       decision.text,
-      `the agent (${decision.entry}): ${clippedLine(short(decision.text).replaceAll("**", ""), 300)}`
+      `the agent (${decision.entry}): ${shortLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
   )
   const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>

@@ -16,7 +16,6 @@ const listed = (
         command,
         {
           ...(exit === "unclear" ? { exit: 0, ok: undefined } : { exit, ok: exit === 0 }),
-          times: 1,
           entry: entryId(index + 1),
           handle: Handle.make("h_aaaaaaaaaa")
         }
@@ -86,7 +85,7 @@ describe("the list of commands", () => {
   })
 
   it("says what did not succeed, which has an open failure, and where something was published", () => {
-    const run = { exit: undefined, ok: undefined, times: 1, entry: entryId(1), handle: undefined }
+    const run = { exit: undefined, ok: undefined, entry: entryId(1), handle: undefined }
     const runs: ReadonlyArray<readonly [string, CommandRun]> = [
       ["npm run serve", run],
       ["gh pr create", { ...run, exit: 0, ok: true, address: "https://git.example/pull/7" }]
