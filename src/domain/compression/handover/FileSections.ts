@@ -32,17 +32,8 @@ const fileText = (path: string, file: FileState): string => {
 const shownEdit = { lines: 10, chars: 140 }
 const minEditChars = 24
 
-/** Returns a function that names a file by its last segment, if no other of these has it. */
-const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) => {
-  const lastOf = (path: string) => path.slice(path.lastIndexOf("/") + 1)
-  const counts = new Map<string, number>()
-  for (const path of paths) counts.set(lastOf(path), (counts.get(lastOf(path)) ?? 0) + 1)
-  return (path) => (counts.get(lastOf(path)) === 1 ? lastOf(path) : path)
-}
-
 /** Writes what the latest edit of each file wrote. */
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
-  const nameOf = uniqueNames([...evidence.files].flatMap(([path, file]) => (file.state === "read" ? [] : [path])))
   const latest = new Map(evidence.edits.map((edit) => [edit.path, edit]))
   return newestFirst(evidence.edits)
     .filter((edit) => latest.get(edit.path) === edit)
@@ -53,7 +44,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
       const whole = shown.join("").trim()
       if (whole.length < minEditChars && !/\w\s*[=:]\s*\S/.test(whole)) return []
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
-      return statement(`edit ${entry} ${index}`, `last written to ${nameOf(path)} (${entry}):`, [
+      return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
         ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
         ...more
       ])
