@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { makesCommit } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
@@ -215,6 +216,11 @@ it("what Gemini CLI writes around an output is no part of it", () => {
   )
   assert.deepStrictEqual([commands.get("npm run lint; echo $?")?.ok, checks.get("types")?.ok], [true, false])
   assert.strictEqual(failures.get("npx tsc | head")?.text, "error TS2304: no x")
+})
+
+it("a command that repeats git: quadratic time would exceed the test's limit", () => {
+  assert.isFalse(makesCommit.test("git ".repeat(100_000)))
+  assert.isTrue(makesCommit.test("git -C lib/git commit -m x"))
 })
 
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
