@@ -1,10 +1,11 @@
 import { Effect } from "effect"
 import { actionsOf } from "../../domain/actions/Actions.ts"
-import { clippedLine, subjectOf } from "../../domain/compression/evidence/ToolFailures.ts"
+import { subjectOf } from "../../domain/compression/evidence/ToolFailures.ts"
 import { type Content, isErrorResponse, isResponse } from "../../domain/content/Content.ts"
 import { responseText as textOfResponse } from "../../domain/content/MediaBlocks.ts"
 import type { CallWithResponse } from "../../domain/conversation/CallPairs.ts"
 import { visibleLine } from "../../domain/text/InvisibleCharacters.ts"
+import { shortLine } from "../../domain/text/OneLine.ts"
 import { wasDenied } from "../../domain/tools/Approval.ts"
 import { type Tool, unwatchedCall } from "../../services/tools/Tool.ts"
 import { responseText } from "../output/ToolCallText.ts"
@@ -17,7 +18,7 @@ const maxTitleChars = 80
 export const plainTitle = ({ call, response }: CallWithResponse): string => {
   const part = { functionCall: call }
   const subject = subjectOf(part, actionsOf(part, response))
-  return visibleLine(clippedLine(subject.startsWith(call.name) ? subject : `${call.name} ${subject}`, maxTitleChars))
+  return visibleLine(shortLine(subject.startsWith(call.name) ? subject : `${call.name} ${subject}`, maxTitleChars))
 }
 
 const titleOf = (tools: ReadonlyArray<Tool>, answered: CallWithResponse): Effect.Effect<string> => {

@@ -4,8 +4,11 @@ export type Action =
   | { readonly _tag: "Write"; readonly path: string; readonly created: boolean | undefined }
   | { readonly _tag: "Edit"; readonly path: string }
   | { readonly _tag: "Delete"; readonly path: string }
-  /** Its changes were taken back. */
+  /** Its changes, or those of the files in it, were taken back. */
   | { readonly _tag: "Restore"; readonly path: string }
+  /** All changes were put away, and brought back. */
+  | { readonly _tag: "Stash" }
+  | { readonly _tag: "Unstash" }
   | Command
   | { readonly _tag: "Search"; readonly query: string }
   | { readonly _tag: "Todos"; readonly todos: ReadonlyArray<Todo> }

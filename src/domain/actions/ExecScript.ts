@@ -51,11 +51,16 @@ const literalAt = (text: string, from: number, known: ReadonlyMap<string, unknow
   const at = endOf(blank, text, from) ?? from
   const first = simpleAt(text, at, known, depth)
   if (first === undefined) return undefined
+  let { end, value } = first
   // `"a" + "b"`
-  const plus = endOf(blank, text, first.end) ?? first.end
-  if (text[plus] !== "+" || typeof first.value !== "string") return first
-  const rest = literalAt(text, plus + 1, known, depth)
-  return typeof rest?.value === "string" ? { value: first.value + rest.value, end: rest.end } : first
+  while (typeof value === "string") {
+    const plus = endOf(blank, text, end) ?? end
+    const next = text[plus] === "+" ? simpleAt(text, endOf(blank, text, plus + 1) ?? plus + 1, known, depth) : undefined
+    if (typeof next?.value !== "string") break
+    value += next.value
+    end = next.end
+  }
+  return { value, end }
 }
 
 const simpleAt = (

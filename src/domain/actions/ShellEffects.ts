@@ -29,15 +29,37 @@ const namesTarget = (options: ReadonlyArray<string>): boolean =>
 
 const restored = (path: string): Action => ({ _tag: "Restore", path })
 /** A name such as `v1.2` is that of a tag. */
-const isFile = (operand = ""): boolean => /\w\.[a-z]\w*$/i.test(operand)
+const isFile = (operand = ""): boolean => operand === "." || /\w\.[a-z]\w*$/i.test(operand)
 /** What is staged, a part, or the state of another commit. */
 const restoresOther = /^(?:-\w*[Ssp]|--(?:staged|source|patch)\b)/
 
-/** The effects of each program on files when it succeeds. */
-const programs = new Map<
-  string,
-  (operands: ReadonlyArray<string>, options: ReadonlyArray<string>) => ReadonlyArray<Action>
->([
+/** The effects of a program on files when it succeeds. */
+type Effects = (operands: ReadonlyArray<string>, options: ReadonlyArray<string>) => ReadonlyArray<Action>
+
+/** Those of git's own tasks: `git mv` and `git rm` do as the programs do. */
+const gitTasks = new Map<string, Effects>([
+  ["restore", (operands, options) => (options.some((each) => restoresOther.test(each)) ? [] : operands.map(restored))],
+  // A first operand without an extension is a branch, whose files these are.
+  [
+    "checkout",
+    (operands, options) => {
+      const files = operands.filter((each) => each !== "HEAD")
+      return isFile(files[0]) && options.length === 0 ? files.map(restored) : []
+    }
+  ],
+  ["reset", (_, options) => (options.includes("--hard") ? [restored(".")] : [])],
+  [
+    "stash",
+    ([task = "push", ...files]) =>
+      task === "pop" || task === "apply"
+        ? [{ _tag: "Unstash" }]
+        : task === "push" && files.length === 0
+          ? [{ _tag: "Stash" }]
+          : []
+  ]
+])
+
+const programs = new Map<string, Effects>([
   ["rm", (operands, options) => (options.includes("--cached") ? [] : operands.map(removed))],
   ["unlink", (operands) => operands.map(removed)],
   [
@@ -52,9 +74,6 @@ const programs = new Map<
     (operands, options) =>
       operands.slice(options.filter((option) => /^-[a-zA-Z]*[drt]$/.test(option)).length).map((path) => written(path))
   ],
-  ["restore", (operands, options) => (options.some((each) => restoresOther.test(each)) ? [] : operands.map(restored))],
-  // Of git: a first operand without an extension is a branch, whose files these are.
-  ["checkout", (operands, options) => (isFile(operands[0]) && options.length === 0 ? operands.map(restored) : [])],
   ["tee", (operands) => operands.map((path) => written(path))],
   [
     "rename",
@@ -153,7 +172,7 @@ const commandEffects = ({ targets, words }: SimpleCommand, isShown: boolean): Re
   const name = word.toLowerCase().replace(/\.exe$/, "")
   const unixName =
     name === "sc" && !words.some((each) => setContentParameter.test(each)) ? undefined : windowsPrograms[name]
-  const effects = programs.get(unixName ?? word)
+  const effects = (words[first - 1] === "git" ? gitTasks.get(word) : undefined) ?? programs.get(unixName ?? word)
   const reader = isShown && targets.length === 0 ? readers[unixName ?? word] : undefined
   const redirected = targets.map((path) => written(path))
   if (effects === undefined && reader === undefined) return redirected
@@ -267,9 +286,11 @@ export const shellFileActions = (command: string, { withReads = false } = {}): A
             ...shellFileActions(inner, { withReads: isShown && simple.targets.length === 0 })
           ]
     for (const action of effects) {
-      if (!("path" in action) || !isPlainPath(action.path)) continue
-      const path = pathFrom(folder, action.path)
-      if (path !== undefined) actions.push({ ...action, path })
+      if (!("path" in action)) actions.push(action)
+      else if (isPlainPath(action.path) || (action._tag === "Restore" && action.path === ".")) {
+        const path = pathFrom(folder, action.path)
+        if (path !== undefined) actions.push({ ...action, path })
+      }
     }
     // `cd` in PowerShell is not the folder of .NET.
     actions.push(...dotnetEffects(commands, index))

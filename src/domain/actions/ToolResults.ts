@@ -130,7 +130,7 @@ const printedNothing = /^(?:Stdout|Stderr|Output|Error): (?:\(none\)|\(empty\))$
 
 /**
  * Returns the lines that a command printed, verbatim. In the labelled form of Gemini CLI, which our tools share, and in Codex's, the
- * lines that name the command and its result are left out. In any other form it is the whole response.
+ * labels and the lines that name the command and its result are left out. In any other form it is the whole response.
  *
  * `text` may be cut at its end.
  */
@@ -144,6 +144,7 @@ export const printedText = (text: string): string => {
     .slice(first, last)
     .filter((line) => !printedNothing.test(line))
     .join("\n")
+    .replace(/^(?:Output|Stdout): /, "")
 }
 
 /** Returns texts without the line numbers that tools put before lines. */

@@ -1,7 +1,7 @@
 import type { Action } from "../actions/Action.ts"
 import { actionsOf } from "../actions/Actions.ts"
 import { replacementsIn } from "../actions/AgentTools.ts"
-import { answerText } from "../actions/ToolResults.ts"
+import { answerText, printedText } from "../actions/ToolResults.ts"
 import {
   type CheckKind,
   checksOf,
@@ -10,6 +10,7 @@ import {
   programsOf,
   succeeded
 } from "../compression/evidence/Commands.ts"
+import { liesIn } from "../compression/evidence/FileHistory.ts"
 import { isLook, withoutView } from "../compression/evidence/ReadOnlyCommands.ts"
 import { noTodos, recordTodos } from "../compression/evidence/TodoHistory.ts"
 import { constraintsIn, requestSpans } from "../compression/evidence/UserRequests.ts"
@@ -173,6 +174,8 @@ export class WorkState {
   private readonly tests = new Map<string, Known>()
   private readonly files = new Map<string, Known>()
   private readonly values = new Map<string, Known>()
+  /** The files that were changed, also those whose changes were taken back. */
+  private readonly touched = new Set<string>()
   private readonly filesRead = new Map<string, EntryId>()
   private readonly published = new Set<string>()
   private readonly lastChecks = new Map<CheckKind, string>()
@@ -218,16 +221,18 @@ export class WorkState {
   }
 
   private readCall(id: EntryId, call: Part, answer: Part): void {
-    const output = answerText(answer)
-    const isRefused = userReply(answer)?.isRefusal === true
+    const output = printedText(answerText(answer))
+    const isRefused = userReply(answer)?.refusedBy !== undefined
     const actions = actionsOf(call, answer)
     recordTodos(this.todos, id, call, actions, answer)
     for (const action of actions) {
       if (action._tag === "Command" && isRefused) this.refusals.set(this.commandSubject(action.command), id)
       else if (action._tag === "Command") this.readCommand(id, action, output)
       else if (action._tag === "Read") this.filesRead.set(this.pathSubject(action.path), id)
-      else if (action._tag === "Restore") this.files.delete(this.pathSubject(action.path))
+      else if (action._tag === "Restore") this.forget(this.pathSubject(action.path))
+      else if (action._tag === "Stash") this.forget(".")
       else if ("path" in action) {
+        this.touched.add(this.pathSubject(action.path))
         note(this.files, this.pathSubject(action.path), fileStates[action._tag] ?? "changed", id)
       }
     }
@@ -274,6 +279,11 @@ export class WorkState {
     return withoutView(plain(command.replace(documentArgument, "$2"), this.folders))
   }
 
+  /** Asks nothing of files whose changes were taken back. */
+  private forget(place: string): void {
+    for (const path of this.files.keys()) if (path === place || liesIn(path, place)) this.files.delete(path)
+  }
+
   private pathSubject(path: string): string {
     return plain(path, this.folders).replace(/^\.\//, "")
   }
@@ -317,7 +327,7 @@ export class WorkState {
   }
 
   private decoyQuestions(last: EntryId): ReadonlyArray<StateQuestion> {
-    const names = [...this.filesRead].filter(([name]) => !this.files.has(name) && name !== "").slice(-maxDecoyFiles)
+    const names = [...this.filesRead].filter(([name]) => !this.touched.has(name) && name !== "").slice(-maxDecoyFiles)
     return [
       ...names.map(([name, entry]) => neverHappened(name, "not changed", entry)),
       ...[...this.failing]

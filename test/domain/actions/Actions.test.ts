@@ -12,6 +12,7 @@ const did = (name: string, args: unknown, answer: Part | undefined = ok()) => ac
 const read = (path: string): Action => ({ _tag: "Read", path })
 const write = (path: string, created?: boolean): Action => ({ _tag: "Write", path, created })
 const edit = (path: string): Action => ({ _tag: "Edit", path })
+const restore = (path: string): Action => ({ _tag: "Restore", path })
 const remove = (path: string): Action => ({ _tag: "Delete", path })
 const ran = (command: string, exit: number | undefined): Command => ({ _tag: "Command", command, exit })
 
@@ -162,13 +163,19 @@ describe("shell", () => {
     ["touch", "touch a b", [write("a"), write("b")]],
     ["tee", "make | tee log.txt", [write("log.txt")]],
     ["sed -i", "sed -i 's/a/b/' a.ts", [edit("a.ts")]],
-    ["git restore", "git restore a.ts", [{ _tag: "Restore", path: "a.ts" }]],
+    ["git restore", "git restore a.ts", [restore("a.ts")]],
     ["git restore, of what is staged", "git restore --staged a.ts", []],
     ["git restore, of what is staged, in short", "git restore -S a.ts", []],
     ["git restore, of another commit", "git restore -s HEAD~3 a.ts && git restore --source=v1 a.ts", []],
     ["git checkout of a tag", "git checkout v1.2.3 && git checkout release-1.2 a.ts", []],
-    ["git checkout of a file", "git checkout -- a.ts", [{ _tag: "Restore", path: "a.ts" }]],
+    ["git checkout of a file", "git checkout -- a.ts", [restore("a.ts")]],
     ["git checkout of a branch", "git checkout -b fix/a", []],
+    ["git checkout of a file as it was committed", "git checkout HEAD -- a.ts; git checkout HEAD", [restore("a.ts")]],
+    ["git checkout of all", "git checkout . && git restore .", [restore("."), restore(".")]],
+    ["git reset", "git reset --hard HEAD~1; git reset a.ts", [restore(".")]],
+    ["git stash", "cd lib && git stash -q && npm test; git stash pop", [{ _tag: "Stash" }, { _tag: "Unstash" }]],
+    ["git stash of a file, and a look at it", "git stash push a.ts; git stash list; git stash drop", []],
+    ["a program that has the name of a task of git", "restore a.ts && ./reset --hard", []],
     ["a redirect", "echo x > a.txt", [write("a.txt")]],
     ["a redirect without a space", "echo x>a.txt", [write("a.txt")]],
     ["a redirect that appends", "echo x >> a.txt", [write("a.txt")]],
@@ -252,4 +259,10 @@ describe("shell", () => {
       assert.isArray(shellFileActions(trap))
     }
   })
+})
+
+it("a script of Codex with a text of very many pieces", () => {
+  const cmd = Array.from({ length: 14_000 }, () => '"a"').join(" + ")
+  const [action] = did("exec", { input: `text(await tools.exec_command({ cmd: ${cmd.replaceAll(" ", "")} }))` })
+  assert.strictEqual(action?._tag === "Command" ? action.command.length : 0, 14_000)
 })

@@ -4,10 +4,11 @@ import { escape } from "effect/RegExp"
 import { createHash } from "node:crypto"
 import { gunzipSync } from "node:zlib"
 import { checksOf } from "../../../src/domain/compression/evidence/Commands.ts"
-import { type Evidence, gatherEvidence, type RecentCall } from "../../../src/domain/compression/evidence/Evidence.ts"
+import { type Evidence, gatherEvidence, type LastCall } from "../../../src/domain/compression/evidence/Evidence.ts"
 import { isLook } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { afterView, withoutView } from "../../../src/domain/compression/evidence/ReadOnlyCommands.ts"
 import { witnessOf } from "../../../src/domain/compression/evidence/UserRequests.ts"
+import { leavesMore } from "../../../src/domain/compression/handover/CommandLines.ts"
 import { composeSnapshot, type ExtractedSnapshot } from "../../../src/domain/compression/handover/Extractive.ts"
 import {
   isSnapshot,
@@ -145,7 +146,7 @@ const filesIn = (evidence: Evidence, which: (path: string) => boolean) =>
   )
 
 /** What a call was about; of one that failed and so did nothing, what stands behind its tool's name. */
-const targetOf = ({ action, failed, tool }: RecentCall): string | null =>
+const targetOf = ({ action, failed, tool }: LastCall): string | null =>
   "path" in action
     ? action.path
     : action._tag === "Command"
@@ -154,23 +155,20 @@ const targetOf = ({ action, failed, tool }: RecentCall): string | null =>
         ? action.summary.slice(tool.length + 1) || null
         : null
 
-/** Calls, without what a shell command did to files beside running. */
-const calls = (evidence: Evidence, golden: Golden) => {
-  const shells = new Set(["Bash", "bash", "run_shell_command"])
-  return evidence.recent
-    .filter((recent) => !shells.has(recent.tool) || recent.action._tag === "Command")
-    .map((recent) => ({ tool: recent.tool, target: targetOf(recent), failed: recent.failed }))
-    .slice(-golden.recent.length)
-}
+/** The last call. */
+const lastCalls = ({ lastCall }: Evidence) =>
+  lastCall === undefined ? [] : [{ tool: lastCall.tool, target: targetOf(lastCall), failed: lastCall.failed }]
 
 const oneLine = (text: string, length: number): string => {
   const line = text.replace(/\s+/g, " ").trim()
   return line.length > length ? line.slice(0, length) : line
 }
 
-/** Whether `line` is one of the lines of a failure, or the beginning of a long one. */
+/** Whether `line` is one of the lines of a failure, or the beginning of a long one. Gemini CLI's label is no part of a line. */
 const isLineOf = (lines: ReadonlyArray<string>, line: string): boolean =>
-  lines.some((whole) => whole === line || (line.length >= 240 && whole.startsWith(line)))
+  lines
+    .map((whole) => whole.replace(/^Output: /, ""))
+    .some((whole) => whole === line || (line.length >= 240 && whole.startsWith(line)))
 
 /** Snapshots with room for everything: each is composed once. */
 const composedWhole = new WeakMap<Evidence, ExtractedSnapshot>()
@@ -375,11 +373,9 @@ layer(services)((it) => {
         )
       }
     )
-    holds("shell commands with their last exit code and number of runs", name, ({ evidence, golden }) => {
-      const found = new Map(
-        [...evidence.commands].map(([command, run]) => [command, { exit: run.exit ?? null, times: run.times }])
-      )
-      const wanted = new Map(golden.commands.map(({ command, exit, times }) => [command, { exit, times }]))
+    holds("shell commands with their last exit code", name, ({ evidence, golden }) => {
+      const found = new Map([...evidence.commands].map(([command, run]) => [command, run.exit ?? null]))
+      const wanted = new Map(golden.commands.map(({ command, exit }) => [command, exit]))
       const wrong = [...new Set([...found.keys(), ...wanted.keys()])].filter(
         (command) => JSON.stringify(found.get(command)) !== JSON.stringify(wanted.get(command))
       )
@@ -411,7 +407,7 @@ layer(services)((it) => {
       assert.deepStrictEqual(evidence.todos?.todos ?? null, golden.todos)
     })
     holds("the last actions, including failed ones", name, ({ evidence, golden }) => {
-      assert.deepStrictEqual(calls(evidence, golden), [...golden.recent])
+      assert.deepStrictEqual(lastCalls(evidence), golden.recent.slice(-1))
     })
   })
 
@@ -449,9 +445,10 @@ layer(services)((it) => {
         // The last run of a command counts, whatever was shown of its output; a commit is told by its subject.
         const runs = new Map(golden.commands.map((run) => [commandShown(run.command), run]))
         for (const [same, { command, exit }] of runs) {
-          // Checks have lines of their own; what hides its result, or failed and succeeded later, is no state.
+          // Checks have lines of their own, and changed files theirs; what hides its result, or failed and succeeded later, is no state.
           const isOpen = evidence.failures.has(command)
-          if (isLook(command) || (!isOpen && (exit !== 0 || checksOf(command).length > 0))) continue
+          if (isLook(command)) continue
+          if (!isOpen && (exit !== 0 || checksOf(command).length > 0 || !leavesMore(command))) continue
           if (evidence.commands.get(command)?.ok === undefined) continue
           const commit = evidence.commits.find(({ subject }) => command.includes(subject))
           const shown = commit === undefined ? `\n    ${same}` : `\n- commit ${commit.hash}: `

@@ -17,7 +17,7 @@ const interjections = String.raw`(?:uh+|oh|ah+|hm+|ok(?:ay)?|well|cool|great|per
 /** Words that agree whatever follows, unless the rest has a reservation. */
 const yes = String.raw`(?:yes|yep|yup|yeah|lgtm|sgtm|go (?:ahead|for it)|please do|ja|oui|ouais|sí|sì|sim|да|давай|tak|evet|네|예|はい|ええ|好|好的|是的|可以|没问题|نعم|أيوه|تمام|موافق)`
 /** Words that also begin other sentences: they agree where a sign or the end follows. */
-const yesAlone = String.raw`(?:y|ok(?:ay)?|go(?!\.\w)|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
+const yesAlone = String.raw`(?:y|ok(?:ay)?|go(?!\.\w|:)|sure|fine|agreed?|i agree|sounds good|looks (?:good|right)|do (?:it|that)|let'?s (?:do (?:it|that|this)|go)|correct|exactly|absolutely|definitely|of course|genau|gerne?|klar|jawohl|natürlich|einverstanden|mach (?:das|es)|d'accord|bien sûr|vas-y|si|vale|claro|adelante|va bene|certo|хорошо|конечно|👍\p{EMod}?|✅)`
 const courtesy = String.raw`(?:please|thanks|thank you|bitte|gerne|danke|merci|s'il te plaît|por favor|gracias|grazie|per favore|пожалуйста|お願いします|now|then|too|as well)`
 
 /** The end of a sentence or a pause in it, but no hyphen of a word ("no-op", "go-live"). */
@@ -110,14 +110,14 @@ const insertions = /^ *(```|~~~)[^\n]*\n[^]*?(?:\n *\1[^\n]*|(?![^]))|^[ \t]*(?:
 
 /** A question that "yes" does not answer. */
 const openQuestion =
-  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come|أي|ما|ماذا|كيف|أين|لماذا|متى)(?!\p{L})(?! (?:about|if|wäre es)\b)|, (?:or|oder|ou)(?! not\b) | أم |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
+  /^(?:and |so |but )?(?:which|what|how|where|why|who|when|welche[nrsm]?|was|wie|wo|warum|wann|quel(?:le)?s?|comment|pourquoi|cuál(?:es)?|qué|cómo|quale|come|أي|ما|ماذا|كيف|أين|لماذا|متى)(?!\p{L})(?! (?:about|if|wäre es)\b)|^do you (?:know|remember)\b|, (?:or|oder|ou)(?! not\b) | أم |\bor (?:do|should|would|shall|rather|just|keep|leave)\b/iu
 
 /** A shorter question says nothing without what it points at. */
 const minOwnChars = 46
 
 /** A question about what stands before it. */
 const pointing =
-  /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next)\b|^(?:shall|should|may|can) (?:I|we)\?$/i
+  /\b(?:this|that|it|these|those|them|which|right|proceed|continue|complete|next|go ahead)\b|^(?:shall|should|may|can) (?:I|we)\?$/i
 
 /** Returns the question with which a text ends, and what it points at. */
 const questionIn = (text: string): string | undefined => {
@@ -132,11 +132,12 @@ const questionIn = (text: string): string | undefined => {
       ?.trim()
   if (question === undefined || openQuestion.test(question)) return undefined
   if (question.length >= 60 && !/\b(?:this|that|these|those)\b/i.test(question)) return question
-  if (!pointing.test(question)) return question
+  const isPointing = pointing.test(question)
+  if (!isPointing && question.length >= minOwnChars) return question
   const said = last.slice(0, last.indexOf(question)).trim() || lineOf(paragraphs.at(-2) ?? "")
   // What a colon announced was code or a table.
   const before = said.endsWith(":") ? "" : said
-  if (before === "" && question.length < minOwnChars) return undefined
+  if (before === "" && isPointing && question.length < minOwnChars) return undefined
   const room = Math.max(0, maxProposalChars - question.length - 1)
   return before === ""
     ? question

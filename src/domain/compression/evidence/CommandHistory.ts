@@ -5,6 +5,7 @@ import type { Part } from "../../content/Content.ts"
 import { Handle } from "../../content/Handle.ts"
 import { EntryId } from "../../conversation/Conversation.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
+import { type Refuser, refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { Snapshot } from "../Snapshot.ts"
 import { type CheckKind, checksOf, commitsIn, isMilestone, programsOf, succeeded } from "./Commands.ts"
 import { isLook } from "./ReadOnlyCommands.ts"
@@ -12,16 +13,15 @@ import { decisiveCommand, failureText, reasonText, shortSubject } from "./ToolFa
 
 /** The commands of a conversation with their results: checks, commits, failures, and what ended a failure. */
 
-/** The last run of a command, and the number of runs. */
+/** The last run of a command. */
 export interface CommandRun {
   readonly exit: number | undefined
   /** Whether it succeeded, by its exit code and, behind a pipe, by its output. Undefined: the output does not tell. */
   readonly ok: boolean | undefined
-  /** The user did not allow it. */
-  readonly isRefused?: true
+  /** Who did not allow it. */
+  readonly refusedBy?: Refuser
   /** The address of what it published: its last line. */
   readonly address?: string | undefined
-  readonly times: number
   readonly entry: EntryId
   readonly handle: Handle | undefined
 }
@@ -52,7 +52,8 @@ export interface OpenFailure {
   /** The lines that state the error, verbatim; of a refusal, the user's words, if they said any. */
   readonly text: string
   readonly handle: Handle | undefined
-  readonly isRefusal?: true
+  /** Who did not allow the call, where it did not run. */
+  readonly refusedBy?: Refuser | undefined
   /** Whether its lines are worth quoting: not where a known exit code is 0, or its file was written since. */
   readonly isQuoted: boolean
   /** The program whose success ends it. Undefined: it runs none, or only some that move and edit files (`sed -i`, `mkdir`). */
@@ -99,41 +100,38 @@ const endForms = [
 ]
 
 /** Matches commands that can make a commit. */
-export const makesCommit = /\bgit\b[^|;&]*\b(?:commit|merge|cherry-pick|revert)\b/
+export const makesCommit = /\bgit\b(?:(?!\bgit\b)[^|;&])*\b(?:commit|merge|cherry-pick|revert)\b/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
-const lastAddress = /(?:^(?:Output: )?|\n)(https?:\/\/\S{1,200})\s*$/
+const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
 
-/** Whether a command made a commit, also one that git did not confirm (`git commit -q`). */
-export const hasCommitted = ({ commands, commits }: CommandHistory): boolean =>
-  commits.length > 0 || [...commands].some(([command, { ok }]) => ok === true && makesCommit.test(command))
-
-/** Records a run of a command. */
+/** Records a run of a command. Returns whether it made a commit, also one that git did not confirm (`git commit -q`). */
 export const recordRun = (
   history: CommandHistory,
   entry: EntryId,
   action: Command,
   answer: Answer | undefined
-): void => {
+): boolean => {
   const { command, exit, isExitHidden } = action
-  const output = action.output ?? answerText(answer?.part)
+  const whole = action.output ?? answerText(answer?.part)
+  const output = printedText(whole)
   const ok = succeeded(command, exit, output, isExitHidden)
   const { background, checks, commands, commits } = history
-  const times = (commands.get(command)?.times ?? 0) + 1
   commands.delete(command)
-  const address = ok === true && isMilestone(command) ? lastAddress.exec(printedText(output))?.[1] : undefined
-  commands.set(command, { exit, ok, address, times, entry, handle: answer?.handle })
+  const address = ok === true && isMilestone(command) ? lastAddress.exec(output)?.[1] : undefined
+  commands.set(command, { exit, ok, address, entry, handle: answer?.handle })
   for (const kind of checksOf(command)) {
     checks.delete(kind)
     checks.set(kind, { command, ok, entry, handle: answer?.handle })
   }
-  if (exit === 0 && makesCommit.test(command)) {
-    for (const commit of commitsIn(printedText(output))) commits.push({ ...commit, entry })
+  const isCommit = exit === 0 && makesCommit.test(command)
+  if (isCommit) {
+    for (const commit of commitsIn(output)) commits.push({ ...commit, entry })
   }
   if (ok === false) {
     recordFailure(history, command, {
       entry,
-      text: failureText(output),
+      text: failureText(whole),
       handle: answer?.handle,
       isQuoted: exit !== 0 || isExitHidden === true
     })
@@ -141,18 +139,19 @@ export const recordRun = (
   forgetBackground(history, command)
   const id = runningId(answer?.part)
   if (id !== undefined) background.set(id, command)
+  return isCommit && ok === true
 }
 
-/** Records a command that the user did not allow. */
+/** Records a command that was not allowed. */
 export const recordRefusal = (
   { commands }: CommandHistory,
   entry: EntryId,
   command: string,
-  handle: Handle | undefined
+  handle: Handle | undefined,
+  refusedBy: Refuser
 ): void => {
-  const times = commands.get(command)?.times ?? 0
   commands.delete(command)
-  commands.set(command, { exit: undefined, ok: undefined, isRefused: true, times, entry, handle })
+  commands.set(command, { exit: undefined, ok: undefined, refusedBy, entry, handle })
 }
 
 /** Beyond this many open failures the oldest is forgotten: no snapshot shows so many, and each success has to check them all. */
@@ -161,7 +160,8 @@ const maxOpenFailures = 400
 const maxLessonFiles = 8
 
 /** What only looks at something fails without consequences, but for a look at checks that run elsewhere. */
-const isHarmless = (command: string): boolean => isLook(command) && !/\bgh\b/.test(command)
+const isHarmless = (command: string): boolean =>
+  isLook(command) && !/\bgh\s+(?:pr\s+checks|run\s+(?:view|watch))\b/.test(command)
 
 /** Records the failure of a command. */
 const recordFailure = (
@@ -193,14 +193,14 @@ const addFailure = (failures: CommandHistory["failures"], subject: string, failu
 const resolveFailures = ({ failures, lessons }: CommandHistory, command: string): void => {
   const programs = new Set(programsOf(command))
   const passed = checksOf(command)
-  for (const [name, { checks, entry, files, isRefusal, program, text }] of failures) {
+  for (const [name, { checks, entry, files, program, refusedBy, text }] of failures) {
     const isCheck = checks.size > 0
     for (const kind of passed) checks.delete(kind)
     const isEnded =
       name === command ||
       (program === undefined ? passed.length > 0 : programs.has(program)) ||
       (isCheck && checks.size === 0)
-    if (!isEnded || isRefusal === true) continue
+    if (!isEnded || refusedBy !== undefined) continue
     failures.delete(name)
     if (program === undefined || files.size === 0) continue
     lessons.push({ entry, command: name, error: text.split("\n")[0] ?? "", files: [...files] })
@@ -293,25 +293,26 @@ interface CallResult {
   readonly looks: boolean
   readonly answer: Answer
   readonly failed: boolean
-  /** Why the user did not allow it, in their words; empty when they did not say, undefined when they allowed it. */
-  readonly reason: string | undefined
+  readonly refusedBy: Refuser | undefined
+  /** Why the user did not allow it, in their words; empty when they did not say, or allowed it. */
+  readonly reason: string
 }
 
 /** Records the failure of a call, or what its success ends: failures of its own subject, and of other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer: { handle, part }, entry, failed, looks, reason, subject }: CallResult
+  { actions, answer: { handle, part }, entry, failed, looks, reason, refusedBy, subject }: CallResult
 ): void => {
   const { commands, failures } = history
   // A run whose output tells of a failure has been recorded, whatever its exit code is.
   if (commands.has(subject) && failures.get(subject)?.entry === entry) return
   failures.delete(subject)
   failures.delete(shortSubject(subject))
-  const isRefusal = reason !== undefined
+  const isRefusal = refusedBy !== undefined
   if (failed || isRefusal) {
     const command = decisiveCommand(actions)
     const text = isRefusal ? reasonText(reason) : failureText(command?.output ?? answerText(part))
-    const failure = { entry, text, handle, isQuoted: true, ...(isRefusal ? { isRefusal } : {}) }
+    const failure = { entry, text, handle, isQuoted: true, refusedBy }
     // A command that was stopped or denied has no exit code, and still a later success ends its failure.
     if (command !== undefined) recordFailure(history, subject, failure)
     else if (!looks || isRefusal)
@@ -330,19 +331,19 @@ export const recordResult = (
 
 /** Matches an unresolved failure or a refusal in a snapshot: `subject (entry handle):` and the verbatim lines. */
 export const failureLine =
-  /^- (?:unresolved failure of|(refused by the user:)) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\)(?::(?:\n([\s\S]*))?)?$/
+  /^- (?:unresolved failure of|refused by (the user|a rule):) ([^\n]*) \((e\d+)(?: (h_[a-z2-7]+))?\)(?::(?:\n([\s\S]*))?)?$/
 
 /** Takes over the unresolved failures of an earlier snapshot. */
 export const resumeFailures = (history: CommandHistory, snapshot: Snapshot): void => {
   for (const { text } of [...snapshot.task_state].reverse()) {
-    const [, refusal, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
+    const [, refuser, shown, id, handle, lines = ""] = failureLine.exec(text) ?? []
     if (shown === undefined || id === undefined) continue
     recordFailure(history, unprotect(shown), {
       entry: EntryId.make(id),
       text: unprotect(lines.replace(/^ {4}/gm, "")),
       handle: handle === undefined ? undefined : Handle.make(handle),
       isQuoted: true,
-      ...(refusal === undefined ? {} : { isRefusal: true as const })
+      refusedBy: refuser === undefined ? undefined : refuser === refusers.user ? "user" : "rule"
     })
   }
 }

@@ -157,12 +157,26 @@ export const isEmptySearch = (command: string, exit: number | undefined, output:
   /^(?:e?grep|rg|diff|which|test|\[)$/.test(runPrograms(command).at(-1)?.program ?? "") &&
   printedNothing.test(output.replace(/^(?:Exit code:?|Command exited with code) 1$/gm, ""))
 
-/** Programs that only prepare, print or filter: what they do says nothing of a failure. */
-const auxiliary = new Set(
-  "cd echo cp mv rm touch true false export source set sleep cat head tail grep egrep rg sed awk sort uniq wc tee ls pwd mkdir xargs which printf test [ cut tr find".split(
+/** Programs that read, print or wait, and the words of the shell around them. */
+export const readers: ReadonlySet<string> = new Set(
+  "ls cat head tail grep egrep fgrep rg ag find fd tree wc which type whereis pwd echo printf stat file du df ps pgrep lsof env printenv date whoami hostname uname id awk sort uniq cut tr jq yq test [ diff cmp comm md5 md5sum shasum sha1sum sha256sum xxd od hexdump strings basename dirname realpath readlink seq nl tac column less more man history sleep true cd export set source . for while until if case do done then else elif fi esac".split(
     " "
   )
 )
+
+/** With those that only prepare or filter: what they do says nothing of a failure. */
+const auxiliary: ReadonlySet<string> = new Set([
+  ...readers,
+  "cp",
+  "mv",
+  "rm",
+  "touch",
+  "false",
+  "sed",
+  "tee",
+  "mkdir",
+  "xargs"
+])
 
 /** Returns the programs of a command in the form in which a later success is recognised: `git push`, `npm test`. */
 export const programsOf = (command: string): ReadonlyArray<string> => {

@@ -9,7 +9,7 @@ const settled =
   /\b(?:decided|decision|I'll (?:use|go with|keep|switch|take)|going with|instead of|because|root cause|the (?:issue|problem|bug|cause|fix) (?:is|was)|turns out|chose|opted|rather than|the approach|trade-?off)\b/i
 
 /** Code, headings and announcements are no decisions. */
-const noDecision = /:\**$|^(?:\/\/|#|\||[-+]{3})/
+const noDecision = /[:?]\**$|^(?:\/\/|#|\||[-+]{3}|(?:now,? )?let me\b)/i
 
 /** Returns the sentences of the agent that state a decision. */
 export const decisionsIn = (text: string): ReadonlyArray<string> =>

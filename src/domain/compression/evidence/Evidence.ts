@@ -19,7 +19,7 @@ import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { userReply } from "../../transcripts/voice/ResultVoice.ts"
+import { type Refuser, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText } from "../../transcripts/voice/Voice.ts"
 import { agentTexts, toolTexts } from "../Anchors.ts"
 import {
@@ -34,24 +34,18 @@ import {
 import { type Settled, settledBy } from "./Agreements.ts"
 import {
   type Answer,
+  type CommandHistory,
   recordFileChange,
-  type CheckRun,
-  type CommandRun,
-  type Commit,
   emptyCommands,
-  hasCommitted,
   recordBackgroundEnd,
   recordNotifiedEnds,
   recordResult,
-  type Lesson,
-  type OpenFailure,
   recordRefusal,
   resumeFailures,
   recordRun
 } from "./CommandHistory.ts"
-import type { CheckKind } from "./Commands.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import { type Edit, type FileHistory, filesIn, type FileState, isCreated, nameOf, recordTouch } from "./FileHistory.ts"
+import { type FileHistory, filesIn, nameOf, noFiles, recordStash, recordTouch, recordUnstash } from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -63,7 +57,7 @@ import {
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
 import { taskSource } from "./TaskTexts.ts"
-import { followIssues, noTodos, recordTodos, resumeTodos } from "./TodoHistory.ts"
+import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
   callsAnswered,
@@ -75,53 +69,6 @@ import {
 } from "./UserRequests.ts"
 
 /** Gathers evidence entry by entry. One file: all gatherers write to one state, in the order of the entries. */
-
-/**
- * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
- * failures, decisions. The extractive snapshot is written from it.
- */
-export interface Evidence {
-  /** The user's requests, oldest first, without commands to a program (`/mode`). */
-  readonly requests: ReadonlyArray<Span>
-  /** Images and files that came with messages, oldest first. */
-  readonly attachments: ReadonlyArray<QuotedText>
-  /** Sentences in which the user constrains how the work is done. */
-  readonly constraints: ReadonlyArray<Span>
-  /** The last known state of each file, by path: below the working directory relative to it. */
-  readonly files: ReadonlyMap<string, FileState>
-  /** The latest changes of files, oldest first. */
-  readonly edits: ReadonlyArray<Edit>
-  /** Shell commands, each with its last result. */
-  readonly commands: ReadonlyMap<string, CommandRun>
-  /** Failures that nothing has ended, by subject. */
-  readonly failures: ReadonlyMap<string, OpenFailure>
-  readonly todos: { readonly entry: EntryId; readonly todos: ReadonlyArray<Todo> } | undefined
-  /** Issues that the agent filed in a tracker, oldest first. */
-  readonly issues: ReadonlyArray<Todo>
-  /** The last result of each kind of check. */
-  readonly checks: ReadonlyMap<CheckKind, CheckRun>
-  /** Commits, oldest first. */
-  readonly commits: ReadonlyArray<Commit>
-  /** Commands that failed, and the files that were changed before they succeeded. */
-  readonly lessons: ReadonlyArray<Lesson>
-  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
-  readonly tasks: ReadonlyArray<TaskText>
-  /** The agent's latest texts, oldest first. */
-  readonly lastWords: ReadonlyArray<QuotedText>
-  /** Sentences in which the agent states a decision and its reason. */
-  readonly decisions: ReadonlyArray<QuotedText>
-  /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
-  readonly settled: ReadonlyArray<Settled & { readonly entry: EntryId }>
-  /** The agent's latest calls, oldest first. */
-  readonly recent: ReadonlyArray<RecentCall>
-  readonly anchors: ReadonlyMap<string, Anchor>
-  /** The names of the tools' parameters, which every request declares. */
-  readonly declared: ReadonlySet<string>
-  /** Snapshots of earlier compressions, merged, without superseded statements. */
-  readonly previous: Snapshot | undefined
-  /** Summaries that are not in snapshot format, verbatim. */
-  readonly summaries: ReadonlyArray<QuotedText>
-}
 
 /** A verbatim text, and the entry that holds it. */
 export interface QuotedText {
@@ -135,19 +82,17 @@ export interface TaskText extends QuotedText {
   readonly source: string
 }
 
-/** One of the latest tool calls. */
-export interface RecentCall {
+/** The last tool call. */
+export interface LastCall {
   readonly entry: EntryId
   readonly tool: string
   readonly action: Action
   readonly failed: boolean
-  /** The user did not allow it. */
-  readonly isRefused?: true
+  readonly refusedBy: Refuser | undefined
 }
 
 /** Characters of tool output that are searched for names, newest first. */
 const maxScanned = 1_000_000
-const maxRecentCalls = 40
 const maxLastWords = 12
 const maxTasks = 3
 /** The task is stated in the first messages. */
@@ -162,25 +107,50 @@ const isTelling = (text: string): boolean =>
 
 /** Everything that is gathered, in the order of the entries. */
 class Gathering {
+  /** The user's requests, oldest first, without commands to a program (`/mode`). */
   readonly requests: Array<Span> = []
+  /** Images and files that came with messages, oldest first. */
   readonly attachments: Array<QuotedText> = []
+  /** Sentences in which the user constrains how the work is done. */
   readonly constraints: Array<Span> = []
+  /** Sentences in which the agent states a decision and its reason. */
   readonly decisions: Array<QuotedText> = []
+  /** What the user agreed to, declined or chose with a short reply. `entry`: the reply. */
   readonly settled: Array<Settled & { readonly entry: EntryId }> = []
+  /** Summaries that are not in snapshot format, verbatim. */
   readonly summaries: Array<QuotedText> = []
+  /** Texts that state the task: an issue, a ticket or a plan that was read near the beginning. */
   readonly tasks: Array<TaskText> = []
+  /** The agent's latest texts, oldest first. */
   readonly lastWords: Array<QuotedText> = []
-  readonly recent: Array<RecentCall> = []
+  /** The names of the tools' parameters, which every request declares. */
   readonly declared = new Set<string>()
   readonly files: FileHistory
   readonly commands = emptyCommands()
   readonly todos = noTodos()
   readonly weights: NameWeights = { names: new Map(), now: 0 }
+  lastCall: LastCall | undefined
+  /** Snapshots of earlier compressions, merged, without superseded statements. */
   previous: Snapshot | undefined
 
   constructor(cwd: string | undefined) {
-    this.files = { cwd, files: new Map(), edits: [] }
+    this.files = noFiles(cwd)
   }
+}
+
+/**
+ * Evidence is what code can read from the messages and calls of a conversation: the user's requests, the state of each file,
+ * failures, decisions. The extractive snapshot is written from it.
+ */
+export interface Evidence
+  extends
+    Omit<Gathering, "files" | "commands" | "todos" | "weights">,
+    Pick<FileHistory, "files" | "edits">,
+    Omit<CommandHistory, "background"> {
+  readonly todos: TodoHistory["list"]
+  /** Issues that the agent filed in a tracker, oldest first. */
+  readonly issues: ReadonlyArray<Todo>
+  readonly anchors: ReadonlyMap<string, Anchor>
 }
 
 /** Returns the file that a call read or wrote. */
@@ -195,17 +165,18 @@ const act = (
   call: Part,
   action: Action,
   answer: Answer | undefined,
-  isRefused: boolean
+  refusedBy: Refuser | undefined
 ): void => {
-  if (action._tag === "Command" && isRefused) recordRefusal(state.commands, id, action.command, answer?.handle)
+  if (action._tag === "Command" && refusedBy !== undefined)
+    recordRefusal(state.commands, id, action.command, answer?.handle, refusedBy)
   else if (action._tag === "Command") {
-    recordRun(state.commands, id, action, answer)
+    if (recordRun(state.commands, id, action, answer)) state.files.committed = id
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
-  } else if ("path" in action) {
-    // The changes that were committed before stay, and a file that git knows already was committed or staged.
-    if (action._tag === "Restore" && (hasCommitted(state.commands) || isCreated(state.files, action.path))) return
+  } else if (action._tag === "Stash") recordStash(state.files)
+  else if (action._tag === "Unstash") recordUnstash(state.files)
+  else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
   }
@@ -229,8 +200,9 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
   const { commands } = state
   const actions = actionsOf(call, answer?.part)
   const reply = answer === undefined ? undefined : userReply(answer.part)
-  const isRefused = reply?.isRefusal === true
-  for (const action of actions) act(state, entry, call, action, answer, isRefused)
+  const refusedBy = reply?.refusedBy
+  const isRefused = refusedBy !== undefined
+  for (const action of actions) act(state, entry, call, action, answer, refusedBy)
   recordTodos(state.todos, entry.id, call, actions, answer?.part)
   const failed = answer !== undefined && isFailure(actions, answer.part)
   const subject = subjectOf(call, actions)
@@ -239,17 +211,26 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
     const kind = toolKind(call.functionCall?.name ?? "", call.functionCall?.args)
     const looks = kind === "read" || kind === "search"
     const text = isRefused ? spokenText(answer.part) : ""
-    const reason = isRefused ? reply.words.map(([start, end]) => text.slice(start, end)).join("\n") : undefined
-    recordResult(commands, { entry: entry.id, subject, actions, looks, answer, failed: failed && !isEnd, reason })
+    const reason = isRefused ? (reply?.words ?? []).map(([start, end]) => text.slice(start, end)).join("\n") : ""
+    recordResult(commands, {
+      entry: entry.id,
+      subject,
+      actions,
+      looks,
+      answer,
+      failed: failed && !isEnd,
+      refusedBy,
+      reason
+    })
   }
-  return { actions, failed, isRefused, subject }
+  return { actions, failed, refusedBy, subject }
 }
 
 /** What a call did, whether it failed, and what it was about. */
 interface CallOutcome {
   readonly actions: ReadonlyArray<Action>
   readonly failed: boolean
-  readonly isRefused: boolean
+  readonly refusedBy: Refuser | undefined
   readonly subject: string
 }
 
@@ -261,17 +242,17 @@ const gatherCall = (
   call: Part,
   answer: Answer | undefined
 ): string | undefined => {
-  const { declared, recent, tasks } = state
+  const { declared, tasks } = state
   const tool = call.functionCall?.name ?? ""
   for (const { args, name } of callsIn(call)) {
     declared.add(name)
     if (Predicate.isObject(args)) for (const key of Object.keys(args)) declared.add(key)
   }
-  const { actions, failed, isRefused, subject } = gatherState(state, entry, call, answer)
-  const performed: ReadonlyArray<Action> = actions.length > 0 ? actions : [{ _tag: "Other", summary: subject }]
-  for (const action of performed)
-    recent.push({ entry: entry.id, tool, action, failed, ...(isRefused ? { isRefused } : {}) })
-  recent.splice(0, recent.length - maxRecentCalls)
+  const { actions, failed, refusedBy, subject } = gatherState(state, entry, call, answer)
+  // A command says more than what it did to files.
+  const command = actions.findLast(({ _tag }) => _tag === "Command")
+  const action = command ?? actions.at(-1) ?? { _tag: "Other", summary: subject }
+  state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
   if (answer === undefined) return file
   const source = index < taskSearchEntries ? taskSource(call) : undefined

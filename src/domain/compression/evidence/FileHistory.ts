@@ -2,7 +2,7 @@ import type { Action } from "../../actions/Action.ts"
 import { replacementsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 import { type Handle, mentions } from "../../content/Handle.ts"
-import { EntryId } from "../../conversation/Conversation.ts"
+import { EntryId, sequenceOf } from "../../conversation/Conversation.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
 import { unprotect } from "../../text/UntrustedText.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
@@ -18,6 +18,8 @@ export interface FileState {
   readonly changes: number
   /** The entry of the last of them, but for what a shell wrote: that may be a log. Undefined: none, or an earlier snapshot told of it. */
   readonly changed?: EntryId | undefined
+  /** The entry of the first of them. */
+  readonly since?: EntryId | undefined
   readonly entry: EntryId
   /** The handle of the last response that showed the content of the file, as far as it was not much shorter than one before. */
   readonly handle: Handle | undefined
@@ -30,8 +32,24 @@ export interface FileHistory {
   readonly cwd: string | undefined
   readonly files: Map<string, FileState>
   /** The latest edits, oldest first. */
-  readonly edits: Array<Edit>
+  edits: Array<Edit>
+  /** The entry of the last commit: what was changed before it is not taken back. */
+  committed: EntryId | undefined
+  /** The files and edits that were put away, the latest last. */
+  readonly stashes: Array<{ readonly files: Restored; readonly edits: ReadonlyArray<Edit> }>
 }
+
+/** Files whose changes were taken back, as they were before. */
+type Restored = ReadonlyArray<readonly [path: string, file: FileState]>
+
+/** Returns a history without files. */
+export const noFiles = (cwd: string | undefined): FileHistory => ({
+  cwd,
+  files: new Map(),
+  edits: [],
+  committed: undefined,
+  stashes: []
+})
 
 /** One change of a file, and the text that it wrote. */
 export interface Edit {
@@ -52,8 +70,6 @@ const nextState = (before: FileState | undefined, action: Action): FileState["st
   switch (action._tag) {
     case "Delete":
       return "deleted"
-    case "Restore":
-      return "read"
     case "Write":
       if (before?.state === "created") return "created"
       return (action.created ?? !existed) ? "created" : "modified"
@@ -79,7 +95,6 @@ const partShare = 0.5
 
 const record = ({ files }: FileHistory, path: string, { action, call, entry, handle, tokens }: Touch): void => {
   const before = files.get(path)
-  if (before === undefined && action._tag === "Restore") return
   const isShown = action._tag === "Read" && handle !== undefined && tokens >= (before?.shown ?? 0) * partShare
   const isChange = action._tag === "Write" || action._tag === "Edit"
   const isByShell = toolKind(call.functionCall?.name ?? "", call.functionCall?.args) === "command"
@@ -89,25 +104,61 @@ const record = ({ files }: FileHistory, path: string, { action, call, entry, han
   files.set(path, {
     state: nextState(before, action),
     reads: (before?.reads ?? 0) + (action._tag === "Read" ? 1 : 0),
-    changes: action._tag === "Restore" ? 0 : (before?.changes ?? 0) + (isChange ? 1 : 0),
-    changed: action._tag === "Restore" ? undefined : changed,
+    changes: (before?.changes ?? 0) + (isChange ? 1 : 0),
+    changed,
+    since: before?.since ?? (action._tag === "Read" ? undefined : entry),
     entry,
     handle: isShown ? handle : before?.handle,
     shown: isShown ? tokens : (before?.shown ?? 0)
   })
 }
 
-/** Whether a call created a file. */
-export const isCreated = (history: FileHistory, path: string): boolean =>
-  history.files.get(nameOf(history, path))?.state === "created"
+/** Whether a path lies in a folder; `.` is the working directory. */
+export const liesIn = (path: string, folder: string): boolean =>
+  folder === "." ? !/^(?:[/~]|[A-Za-z]:)/.test(path) : relativePath(path, folder) !== path
+
+/** Takes back the changes of a file, or of those in a folder. Git keeps what was committed, and does not know a new file. */
+const restore = (history: FileHistory, place: string): Restored => {
+  const { committed, edits, files } = history
+  const file = files.get(place)
+  const known = file === undefined ? [...files] : [[place, file] as const]
+  const restored = known.filter(
+    ([path, { since, state }]) =>
+      (state === "modified" || state === "deleted") &&
+      (committed === undefined || (since !== undefined && sequenceOf(since) > sequenceOf(committed))) &&
+      (path === place || liesIn(path, place))
+  )
+  for (const [path, file] of restored) {
+    files.set(path, { ...file, state: "read", changes: 0, changed: undefined, since: undefined })
+  }
+  history.edits = edits.filter(({ path }) => files.get(path)?.state !== "read")
+  return restored
+}
+
+/** Records that all changes were put away. */
+export const recordStash = (history: FileHistory): void => {
+  const { edits, stashes } = history
+  stashes.push({ files: restore(history, "."), edits })
+}
+
+/** Records that the changes that were put away last were brought back. */
+export const recordUnstash = (history: FileHistory): void => {
+  const { edits = [], files = [] } = history.stashes.pop() ?? {}
+  const back = new Map(files.filter(([path]) => history.files.get(path)?.state === "read"))
+  history.edits = [...edits.filter(({ path }) => back.has(path)), ...history.edits].sort(
+    (a, b) => sequenceOf(a.entry) - sequenceOf(b.entry)
+  )
+  for (const [path, file] of back) history.files.set(path, file)
+}
 
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
-  record(history, path, done)
   if (done.action._tag === "Restore") {
-    history.edits.splice(0, Infinity, ...history.edits.filter((edit) => edit.path !== path))
+    restore(history, path)
+    return
   }
+  record(history, path, done)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
     for (const [, text] of replacementsIn(done.call.functionCall?.args)) {
       if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
@@ -116,7 +167,7 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
   }
   if (done.action._tag !== "Delete") return
   for (const inside of Array.from(history.files.keys())) {
-    if (relativePath(inside, path) !== inside) record(history, inside, done)
+    if (liesIn(inside, path)) record(history, inside, done)
   }
 }
 

@@ -1,4 +1,4 @@
-import { type RunProgram, runPrograms } from "./Commands.ts"
+import { readers, type RunProgram, runPrograms } from "./Commands.ts"
 
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
@@ -6,11 +6,6 @@ import { type RunProgram, runPrograms } from "./Commands.ts"
  */
 
 const wordsOf = (words: string): ReadonlySet<string> => new Set(words.split(" "))
-
-/** Programs that read, print or wait, and the words of the shell around them. */
-const readers = wordsOf(
-  "ls cat head tail grep egrep fgrep rg ag find fd tree wc which type whereis pwd echo printf stat file du df ps pgrep lsof env printenv date whoami hostname uname id awk sort uniq cut tr jq yq test [ diff cmp comm md5 md5sum shasum sha1sum sha256sum xxd od hexdump strings basename dirname realpath readlink seq nl tac column less more man history sleep true cd export set source . for while until if case do done then else elif fi esac"
-)
 
 /** Subcommands that read, by program; `pr view` are two words. */
 const readingTasks: Readonly<Record<string, ReadonlySet<string>>> = {

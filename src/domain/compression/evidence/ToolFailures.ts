@@ -5,6 +5,7 @@ import { answerText, isSignalled, printedText } from "../../actions/ToolResults.
 import { isErrorResponse, type Part } from "../../content/Content.ts"
 import { firstUnits } from "../../text/Bytes.ts"
 import { visibleLine } from "../../text/InvisibleCharacters.ts"
+import { shortLine } from "../../text/OneLine.ts"
 import { isEmptySearch, succeeded } from "./Commands.ts"
 import { withoutPosing } from "./PosingText.ts"
 
@@ -97,10 +98,4 @@ export const subjectOf = (call: Part, actions: ReadonlyArray<Action>): string =>
 }
 
 /** Returns the form in which a snapshot names the subject of a failure. */
-export const shortSubject = (subject: string): string => visibleLine(clippedLine(subject, 100))
-
-/** Returns a text on one line, clipped without splitting a character. */
-export const clippedLine = (text: string, length: number): string => {
-  const line = text.replace(/\s+/g, " ").trim()
-  return line.length > length ? `${firstUnits(line, length)}…` : line
-}
+export const shortSubject = (subject: string): string => visibleLine(shortLine(subject, 100))

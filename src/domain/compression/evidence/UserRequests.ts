@@ -48,7 +48,7 @@ export const requestSpans = (entry: Entry, callOf: (part: number) => Part | unde
           ? ""
           : questionBefore(text, start) || questionOf(callOf(at)?.functionCall?.args, text, start)
       // What the user says with a refusal is a request, unless it answers a question.
-      const isAnswer = reply !== undefined && (!reply.isRefusal || question !== "")
+      const isAnswer = reply !== undefined && (reply.refusedBy === undefined || question !== "")
       return speaker !== "user" || /^[/?]\S*$/.test(words)
         ? []
         : [

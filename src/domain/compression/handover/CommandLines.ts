@@ -1,7 +1,8 @@
 import { firstUnits } from "../../text/Bytes.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
+import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import type { CommandRun } from "../evidence/CommandHistory.ts"
-import { checksOf, isMilestone } from "../evidence/Commands.ts"
+import { checksOf, isMilestone, programsOf } from "../evidence/Commands.ts"
 import { isLook, withoutView } from "../evidence/ReadOnlyCommands.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import { newestFirst, ofEntry } from "./Budget.ts"
@@ -40,11 +41,14 @@ export const ranLine = (command: string): string => clippedCommand(oneLine(comma
 /** Returns a command as a snapshot shows it: on one line, clipped. */
 export const commandLine = (command: string): string => clippedCommand(wholeLine(command))
 
-const resultOf = ({ exit, isRefused, ok }: CommandRun, isOpen: boolean): string => {
-  if (isRefused === true) return "refused by the user, not run"
+/** Returns how a command ended: behind a pipe, a code of 0 is that of the last program. */
+export const exitText = (exit: number | undefined, ok: boolean | undefined): string =>
+  exit === undefined ? "no clear result" : exit === 0 && ok === false ? "failed" : `exit ${exit}`
+
+const resultOf = ({ exit, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
+  if (refusedBy !== undefined) return `refused by ${refusers[refusedBy]}, not run`
   // It was stopped, or blocked before it ran.
-  if (ok === undefined) return isOpen ? "did not succeed" : "no clear result"
-  return exit === undefined || exit === 0 ? "failed" : `exit ${exit}`
+  return ok === undefined && isOpen ? "did not succeed" : exitText(ok === undefined ? undefined : exit, ok)
 }
 
 const resultText = (run: CommandRun, isOpen: boolean): string => {
@@ -57,6 +61,10 @@ const headings = {
   some: "commands, latest first; they succeeded if no result stands beside:",
   all: "commands, latest first:"
 }
+
+/** Whether a command leaves more than changed files, which are listed, and what a commit says. */
+export const leavesMore = (command: string): boolean =>
+  programsOf(command).some((program) => !/^(?:git (?:add|fetch)|chmod)$/.test(program))
 
 /** Tokens of a line's indent and end. */
 const lineTokens = 2
@@ -78,8 +86,8 @@ const linesOf = (
       seen.add(line)
       const hasEnded = run.ok === false && !isOpen(command)
       if (isOutdated || hasEnded || isLook(command)) return []
-      const isTelling = run.isRefused === true || run.ok === false || isMilestone(command)
-      return isTelling || checksOf(command).length === 0
+      const isTelling = run.refusedBy !== undefined || run.ok === false || isMilestone(command)
+      return isTelling || (checksOf(command).length === 0 && leavesMore(command))
         ? [{ isTelling, run, line: `${clippedCommand(line)}${resultText(run, isOpen(command))}` }]
         : []
     })

@@ -5,12 +5,13 @@ import { type Entry, pairing, placeKey } from "../../conversation/Conversation.t
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import { firstUnits, lastUnits } from "../../text/Bytes.ts"
 import { visibleBlock, visibleLine } from "../../text/InvisibleCharacters.ts"
+import { shortLine } from "../../text/OneLine.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { protect } from "../../text/UntrustedText.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { toolTexts } from "../Anchors.ts"
-import { isFailure, clippedLine, subjectOf } from "../evidence/ToolFailures.ts"
+import { isFailure, subjectOf } from "../evidence/ToolFailures.ts"
 import { requestSpans } from "../evidence/UserRequests.ts"
 import { isSnapshot, parseSnapshot, renderSnapshot } from "../Snapshot.ts"
 import { byEnds, shortener } from "./Budget.ts"
@@ -81,7 +82,7 @@ const resultText = (answer: Part): string => {
 const callRecord = (id: string, call: Part, answer: Part | undefined): DigestRecord => {
   const actions = actionsOf(call, answer)
   const tool = call.functionCall?.name ?? ""
-  const subject = clippedLine(subjectOf(call, actions), maxSubjectChars)
+  const subject = shortLine(subjectOf(call, actions), maxSubjectChars)
   const what = `${subject.startsWith(tool) ? "" : `${tool} `}${subject}`
   if (answer === undefined) return { kind: "call", head: `[${id}] call: ${what} → no result`, body: "" }
   const result = resultText(answer)

@@ -52,7 +52,7 @@ const minItems = 60
 /** Returns the evidence with the latest items of each kind alone. */
 const latestOf = (evidence: Evidence, budget: number): Evidence => {
   const maxItems = Math.max(minItems, Math.ceil(budget * itemsPerToken))
-  const latest = <K, V>(all: ReadonlyMap<K, V>, count = maxItems): ReadonlyMap<K, V> =>
+  const latest = <K, V>(all: Map<K, V>, count = maxItems): Map<K, V> =>
     all.size <= count ? all : new Map([...all].slice(-count))
   return {
     ...evidence,

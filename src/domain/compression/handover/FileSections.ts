@@ -1,5 +1,5 @@
+import { shortLine } from "../../text/OneLine.ts"
 import { changedHeading, type FileState, listedFile, readHeading } from "../evidence/FileHistory.ts"
-import { clippedLine } from "../evidence/ToolFailures.ts"
 import { type SnapshotItem, statement } from "../Snapshot.ts"
 import {
   byFolder,
@@ -13,6 +13,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
+import { isTransient } from "./NameIndex.ts"
 
 /** The sections of the snapshot about files: those that were changed, with the latest edits, and those that were read or seen. */
 
@@ -31,25 +32,11 @@ const fileText = (path: string, file: FileState): string => {
 const shownEdit = { lines: 10, chars: 140 }
 const minEditChars = 24
 
-/** Returns a function that names a file by its last segment, if no other of these has it. */
-const uniqueNames = (paths: ReadonlyArray<string>): ((path: string) => string) => {
-  const lastOf = (path: string) => path.slice(path.lastIndexOf("/") + 1)
-  const counts = new Map<string, number>()
-  for (const path of paths) counts.set(lastOf(path), (counts.get(lastOf(path)) ?? 0) + 1)
-  return (path) => (counts.get(lastOf(path)) === 1 ? lastOf(path) : path)
-}
-
-/** Writes what the latest edits wrote: the latest of each file first, then those before. */
+/** Writes what the latest edit of each file wrote. */
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
-  const nameOf = uniqueNames([...evidence.files].flatMap(([path, file]) => (file.state === "read" ? [] : [path])))
-  const counts = new Map<string, number>()
+  const latest = new Map(evidence.edits.map((edit) => [edit.path, edit]))
   return newestFirst(evidence.edits)
-    .map((edit) => {
-      const rank = counts.get(edit.path) ?? 0
-      counts.set(edit.path, rank + 1)
-      return { ...edit, rank }
-    })
-    .sort((a, b) => a.rank - b.rank)
+    .filter((edit) => latest.get(edit.path) === edit)
     .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2).slice(0, shownEdit.lines)
@@ -57,7 +44,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
       const whole = shown.join("").trim()
       if (whole.length < minEditChars && !/\w\s*[=:]\s*\S/.test(whole)) return []
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
-      return statement(`edit ${entry} ${index}`, `last written to ${nameOf(path)} (${entry}):`, [
+      return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
         ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
         ...more
       ])
@@ -67,7 +54,7 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
 /** Returns a line with its indentation, clipped. */
 const oneLineKeeping = (line: string, length: number): string => {
   const indent = /^ */.exec(line)?.[0].length ?? 0
-  return `${" ".repeat(Math.min(indent, 8))}${clippedLine(line, length)}`
+  return `${" ".repeat(Math.min(indent, 8))}${shortLine(line, length)}`
 }
 
 /** A file in a list: by its name, and with the handle of its content. */
@@ -92,7 +79,9 @@ const withHandles = (files: ReadonlyArray<NamedFile>, budget: number): ReadonlyA
 /** Writes the changed files, then what the latest edits wrote. */
 export const artifactItems = (material: Material): Writer => {
   const { evidence, options } = material
-  const changed = newestFirst(evidence.files).filter(([, file]) => file.state !== "read")
+  const changed = newestFirst(evidence.files)
+    .filter(([, file]) => file.state !== "read")
+    .sort(([a], [b]) => Number(isTransient(a)) - Number(isTransient(b)))
   const files = [
     ...(options.cwd === undefined ? [] : [statement("cwd", `working directory: ${options.cwd}`)]),
     ...changed.map(([path, file]) => statement(path, fileText(path, file)))

@@ -20,13 +20,6 @@ export interface IndexedName {
 /** Matches a path of one segment without an extension: it is a closing tag (`/div`) or a slash command (`/help`). */
 const tagLike = /^\/[A-Za-z][\w-]*$/
 
-/** Two sentences without a blank between them look like one name: `runs.But`, `detectedLet`. */
-const joinedSentences =
-  /[a-z\d)][.!?]?(?:Wait|Let|Now|But|So|The|This|That|It|If|I|We|You|Then|What|Here|There|All|For|In|Also|First|Next|And|However|Looking|Actually|Good|Great|Perfect|Yes|No|Found|Check|Done)$/
-
-/** A path that stands for any path in instructions: `path/to/file.py`, `exact/path/to/test.py`. */
-const placeholder = /(?:^|\/)path\/(?:to\/|\w+\.\w+$)|(?:^|\/)(?:file|your)\/path|YYYY/
-
 /** Words with a slash between them are seldom a folder or a branch: `design/spec`, `over/under-building`. */
 const alternatives = /^[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*\/[A-Z]?[a-z]+(?:[/-][A-Z]?[a-z]+)*$/
 const alternativesWeight = 0.4
@@ -42,12 +35,7 @@ const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
 
 /** Whether a name tells an agent nothing, whatever the conversation is about. */
 const isMeaningless = (name: string): boolean =>
-  isStandardName(name) ||
-  redacted.test(name) ||
-  tagLike.test(name) ||
-  joinedSentences.test(name) ||
-  name.endsWith("$") ||
-  placeholder.test(name)
+  isStandardName(name) || redacted.test(name) || tagLike.test(name) || name.endsWith("$")
 
 /** Each compression of a conversation asks for the same names. */
 const meaningless = new BoundedMap<string, boolean>(50_000)
@@ -70,9 +58,6 @@ const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: Read
 
 /** Some of many names that differ in their numbers alone (`/items/1`, `/items/2`) tell of all. */
 const maxNumbered = 4
-
-/** Fitted on recorded conversations: the weight by kind. */
-const kindWeight: Readonly<Record<AnchorKind, number>> = { path: 1, url: 0.7, symbol: 1, id: 1, number: 0.5 }
 
 /** Returns a path without `./` before it and a slash after it, where it is a path without them. */
 const plainPath = (path: string): string => {
@@ -109,7 +94,6 @@ export const rankedNames = (
   const scores: Array<readonly [name: string, score: number]> = []
   for (const [name, { aimed, isShownOnly, kind, weight }] of weights) {
     const factor =
-      kindWeight[kind] *
       (alternatives.test(name) ? alternativesWeight : 1) *
       (isShownOnly && kind === "symbol" ? shownWeight : 1) *
       (isWanted(name) ? 20 : 1)

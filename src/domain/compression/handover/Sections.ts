@@ -1,9 +1,11 @@
 import { type Action, isOpenTodo } from "../../actions/Action.ts"
 import { type EntryId, sequenceOf } from "../../conversation/Conversation.ts"
+import { shortLine } from "../../text/OneLine.ts"
+import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
-import type { RecentCall } from "../evidence/Evidence.ts"
-import { clippedLine, shortSubject } from "../evidence/ToolFailures.ts"
+import type { Evidence, LastCall } from "../evidence/Evidence.ts"
+import { shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
 import {
@@ -22,7 +24,7 @@ import {
   type Writer
 } from "./Budget.ts"
 import { carriedTo } from "./CarriedStatements.ts"
-import { commandItems, commandLine, ranLine } from "./CommandLines.ts"
+import { commandItems, commandLine, exitText, ranLine } from "./CommandLines.ts"
 import { artifactItems, fileItems } from "./FileSections.ts"
 import { isTransient } from "./NameIndex.ts"
 import { latestLabel, showMessages, type ShownMessages } from "./UserMessages.ts"
@@ -104,7 +106,7 @@ const constraintItems = (material: Material): ((share: Shares, clipped: Readonly
   }
 }
 
-const actionText = (action: Action, failed: boolean): string => {
+const actionText = (action: Action, failed: boolean, commands: Evidence["commands"]): string => {
   switch (action._tag) {
     case "Read":
       return `read ${action.path}`
@@ -114,23 +116,23 @@ const actionText = (action: Action, failed: boolean): string => {
       return `edited ${action.path}`
     case "Delete":
       return `deleted ${action.path}`
-    case "Restore":
-      return `restored ${action.path}`
     case "Command":
-      return `ran ${ranLine(action.command)} → ${action.exit === undefined ? "no clear result" : `exit ${action.exit}`}`
+      return `ran ${ranLine(action.command)} → ${exitText(action.exit, commands.get(action.command)?.ok)}`
     case "Search":
-      return `searched ${clippedLine(action.query, 80)}${failed ? " (failed)" : ""}`
+      return `searched ${shortLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
       return `wrote the todo list (${action.todos.length})`
     case "Other":
-      return action.summary === "" ? "called" : clippedLine(action.summary, 100)
+      return action.summary === "" ? "called" : shortLine(action.summary, 100)
+    default:
+      return ""
   }
 }
 
-const lastActionText = ({ action, entry, failed, isRefused, tool }: RecentCall): string =>
-  isRefused === true
-    ? `last action (${entry}): a call of ${tool} that the user refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
-    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed)}`
+const lastActionText = ({ action, entry, failed, refusedBy, tool }: LastCall, commands: Evidence["commands"]): string =>
+  refusedBy !== undefined
+    ? `last action (${entry}): a call of ${tool} that ${refusers[refusedBy]} refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
+    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed, commands)}`
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
 const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
@@ -140,15 +142,18 @@ const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> 
       : [statement(kind, `${kind} ${ok ? "passed" : "failed"}: ${commandLine(short(command))} (${entry})`)]
   )
 
-/** Names the checks that passed before the last change of a file. */
+/** Names the checks that ran before the last change of a file. */
 const oldChecks = ({ evidence: { checks, files } }: Material): ReadonlyArray<SnapshotItem> => {
   const changes = [...files].flatMap(([path, { changed }]) =>
     changed === undefined || isTransient(path) ? [] : [{ path, at: sequenceOf(changed) }]
   )
   const last = changes.sort((a, b) => b.at - a.at)[0] ?? { path: "", at: 0 }
   const isOld = (entry: EntryId): boolean => sequenceOf(entry) < last.at
-  const old = [...checks].flatMap(([kind, { entry, ok }]) => (ok === true && isOld(entry) ? [kind] : []))
-  const text = `since ${old.join(", ")} passed, ${last.path.replace(/^.*[\\/]/, "")} changed`
+  const old = [true, false].flatMap((passed) => {
+    const kinds = [...checks].flatMap(([kind, { entry, ok }]) => (ok === passed && isOld(entry) ? [kind] : []))
+    return kinds.length === 0 ? [] : [`${kinds.join(", ")} ${passed ? "passed" : "failed"}`]
+  })
+  const text = `since ${old.join(" and ")}, ${last.path.replace(/^.*[\\/]/, "")} changed`
   return old.length === 0 ? [] : [statement("old", text)]
 }
 
@@ -158,8 +163,9 @@ const nowItems = (material: Material): Writer => {
   const [last, ...before] = newestFirst(evidence.lastWords)
     .slice(0, 12)
     .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
-  const recent = evidence.recent.at(-1)
-  const doing = recent === undefined ? [] : [statement("last action", short(lastActionText(recent)))]
+  const { lastCall } = evidence
+  const doing =
+    lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall, evidence.commands)))]
   const checks = checkItems(material)
   const old = oldChecks(material)
   return (share) => {
@@ -191,13 +197,13 @@ const taskItems = (material: Material): Writer => {
   const now = nowItems(material)
   const todos = [...(evidence.todos?.todos ?? []), ...newestFirst(evidence.issues)]
     .sort((a, b) => Number(isOpenTodo(b)) - Number(isOpenTodo(a)))
-    .map((todo) => statement(todo.text, `[${todo.status}] ${clippedLine(todo.text, 240)}`))
+    .map((todo) => statement(todo.text, `[${todo.status}] ${shortLine(todo.text, 240)}`))
   // The list of commands tells of the others.
   const open = newestFirst(evidence.failures).filter(([, { isQuoted }]) => isQuoted)
-  const failures = open.map(([what, { entry, handle, isRefusal, text }]) =>
+  const failures = open.map(([what, { entry, handle, refusedBy, text }]) =>
     statement(
       what,
-      `${isRefusal === true ? "refused by the user:" : "unresolved failure of"} ${short(shortSubject(what))} (${ofEntry(entry, handle)})${text === "" ? "" : ":"}`,
+      `${refusedBy === undefined ? "unresolved failure of" : `refused by ${refusers[refusedBy]}:`} ${short(shortSubject(what))} (${ofEntry(entry, handle)})${text === "" ? "" : ":"}`,
       text.split("\n").map(short)
     )
   )
@@ -213,7 +219,7 @@ const taskItems = (material: Material): Writer => {
 const actionItems = ({ evidence, short }: Material): Writer => {
   const commits = newestFirst(evidence.commits)
   const items = commits.map(({ entry, hash, subject }) =>
-    statement(`commit ${hash}`, `commit ${hash}: ${clippedLine(subject, 120)} (${entry})`)
+    statement(`commit ${hash}`, `commit ${hash}: ${shortLine(subject, 120)} (${entry})`)
   )
   const others = [...evidence.commands].filter(
     ([command]) => !(makesCommit.test(command) && commits.some(({ subject }) => command.includes(subject)))
@@ -241,7 +247,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const lessons = newestFirst(distinct.values()).map(({ command, entry, error, files }) =>
     statement(
       `lesson ${entry}`,
-      `${clippedLine(commandLine(short(command)), 100)} failed (${entry}): ${clippedLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
+      `${shortLine(commandLine(short(command)), 100)} failed (${entry}): ${shortLine(short(error), 140).replace(/[\s:;,.]+$/, "")}; it passed after changes to ${files.slice(0, 4).join(", ")}`
     )
   )
   // The last words are listed as what the agent is at.
@@ -250,7 +256,7 @@ const knowledgeItems = ({ evidence, focus, short }: Material): Writer => {
   const decisions = focused(focus, stated).map((decision) =>
     statement(
       decision.text,
-      `the agent (${decision.entry}): ${clippedLine(short(decision.text).replaceAll("**", ""), 300)}`
+      `the agent (${decision.entry}): ${shortLine(short(decision.text).replaceAll("**", ""), 300)}`
     )
   )
   const settled = newestFirst(evidence.settled).map(({ entry, how, what }) =>

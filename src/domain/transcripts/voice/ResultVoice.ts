@@ -14,11 +14,17 @@ import { parsedOrUndefined } from "../../text/JsonText.ts"
 
 /** What the user said in place of a call, or as its result. */
 export interface UserReply {
-  /** The user, or a rule of the user, did not allow the call. */
-  readonly isRefusal: boolean
+  /** Absent: the call was allowed. */
+  readonly refusedBy?: Refuser
   /** The user's words, by their places in the text of the result. */
   readonly words: ReadonlyArray<readonly [start: number, end: number]>
 }
+
+/** Who did not allow a call: the user, or a rule that was set before, of the user or somebody else. */
+export type Refuser = "user" | "rule"
+
+/** Names those who refuse calls. */
+export const refusers: Readonly<Record<Refuser, string>> = { user: "the user", rule: "a rule" }
 
 /** Tools that ask the user, by name. */
 const asking = new Set([
@@ -80,6 +86,10 @@ const plainRefusal =
 
 const maxPlainChars = 400
 
+/** Matches the sentences above that tell of a rule. A command that they quote may hold any word. */
+const byRule =
+  /^(?:(?:Error: )?The user has specifi|Permission to use |Claude requested )|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
+
 /** Gemini CLI's tool that asks for approval of a plan. Its answer is no failure. */
 const planTool = "exit_plan_mode"
 
@@ -88,17 +98,18 @@ const clarifies = /\bthe user said:\nThe user wants to clarify these questions\.
 const clarified = /^ {2}(?:Answer|User notes): ([^\n]+)$/gm
 
 const refusalIn = (text: string, part: Part): UserReply | undefined => {
-  if (plainRefusal.test(text)) return { isRefusal: true, words: [] }
   const isRead = isErrorResponse(part) || part.functionResponse?.name === planTool
   const form = isRead ? refusals.find(({ opens }) => opens.test(text)) : undefined
-  if (form === undefined) return undefined
-  if (clarifies.test(text)) return { isRefusal: true, words: placesOf(text, clarified) }
+  const refusal = (plainRefusal.exec(text) ?? form?.opens.exec(text))?.[0]
+  if (refusal === undefined) return undefined
+  const refusedBy = byRule.test(refusal) ? "rule" : "user"
+  if (form === undefined) return { refusedBy, words: [] }
+  if (clarifies.test(text)) return { refusedBy, words: placesOf(text, clarified) }
   const start = form.said?.exec(text)?.[0].length
   // A server's failure can read like a refusal.
-  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? ""))
-    return { isRefusal: true, words: [] }
+  if (start === undefined || /^mcp__(?!acp__)/i.test(part.functionResponse?.name ?? "")) return { refusedBy, words: [] }
   const end = start + (form.ends === undefined ? -1 : text.slice(start).search(form.ends))
-  return { isRefusal: true, words: [[start, end < start ? text.length : end]] }
+  return { refusedBy, words: [[start, end < start ? text.length : end]] }
 }
 
 /** Claude Code's and opencode's answers, in a sentence: `"question"="answer"`, with notes. */
@@ -140,14 +151,14 @@ const answerIn = (text: string): UserReply | undefined => {
       from = start + written.length
       return [[start, from]]
     })
-    return { isRefusal: false, words }
+    return { words }
   }
   if (sentence.test(text)) {
     const words = [...placesOf(text, pair), ...placesOf(text, note)].sort(([one], [other]) => one - other)
-    return { isRefusal: false, words }
+    return { words }
   }
   const words = [...placesOf(text, responded), ...placesOf(text, line)]
-  return words.length === 0 ? undefined : { isRefusal: false, words }
+  return words.length === 0 ? undefined : { words }
 }
 
 /** What stands between a question and its answer, in each of the forms above. */

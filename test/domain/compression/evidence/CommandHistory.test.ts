@@ -1,4 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
+import { makesCommit } from "../../../../src/domain/compression/evidence/CommandHistory.ts"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
 import { call, model, response, user } from "../../../../src/domain/content/Content.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
@@ -32,14 +33,14 @@ const ended = (bash_id: string, exit: number, output = ""): Call => [
 ]
 
 describe("commands", () => {
-  it("stand in the order of their last runs, each with their number", () => {
+  it("stand in the order of their last runs, each once", () => {
     const { commands } = evidenceOf(ran("make a"), ran("make b"), ran("make c"), failed("make a"), ran("make b"))
     assert.deepStrictEqual(
-      [...commands].map(([command, { entry, exit, times }]) => [command, times, exit, entry]),
+      [...commands].map(([command, { entry, exit }]) => [command, exit, entry]),
       [
-        ["make c", 1, 0, "e5"],
-        ["make a", 2, 1, "e7"],
-        ["make b", 2, 0, "e9"]
+        ["make c", 0, "e5"],
+        ["make a", 1, "e7"],
+        ["make b", 0, "e9"]
       ]
     )
   })
@@ -218,6 +219,40 @@ describe("commands", () => {
   })
 })
 
+it.each([
+  ["gh api repos/a/b/pulls/7/comments | jq x", 0],
+  ["gh pr view 7 --json x", 0],
+  ["gh pr checks 7", 1],
+  ["gh run watch 12 --exit-status", 1],
+  ["gh pr create --fill", 1]
+] as const)("a look that failed leaves nothing open, but one at checks: %s", (command, open) => {
+  assert.lengthOf([...evidenceOf(failed(command)).failures], open)
+})
+
+it("what Gemini CLI writes around an output is no part of it", () => {
+  const shell = (command: string, output: string): Call => [
+    "run_shell_command",
+    { command },
+    { output: `Output: ${output}\nProcess Group PGID: 4711` }
+  ]
+  const { checks, commands, commits, failures } = evidenceOf(
+    shell("git commit -m x", "[main 1a2b3c4] Add a limit\n 1 file changed"),
+    shell("npm run lint; echo $?", "fine\n0"),
+    shell("npx tsc | head", "error TS2304: no x\n")
+  )
+  assert.deepStrictEqual(
+    commits.map(({ hash, subject }) => [hash, subject]),
+    [["1a2b3c4", "Add a limit"]]
+  )
+  assert.deepStrictEqual([commands.get("npm run lint; echo $?")?.ok, checks.get("types")?.ok], [true, false])
+  assert.strictEqual(failures.get("npx tsc | head")?.text, "error TS2304: no x")
+})
+
+it("a command that repeats git: quadratic time would exceed the test's limit", () => {
+  assert.isFalse(makesCommit.test("git ".repeat(100_000)))
+  assert.isTrue(makesCommit.test("git -C lib/git commit -m x"))
+})
+
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
   const edit = (id: string) => call("Edit", { file_path: "a.ts", old_string: id, new_string: "x" }, id)
   const answers = user(response("Edit", { error: "String to replace not found" }, "1"), response("Edit", {}, "2"))
@@ -239,7 +274,7 @@ it("of many edits the last sixty stay, and of a file how often it was read and c
   assert.deepStrictEqual([...files.keys()], ["a.ts", "b.ts"])
 })
 
-it("a file that git restored has no changes, unless there were commits, and an unknown one is not touched", () => {
+it("a file that git restored has no changes since the last commit, and an unknown one is not touched", () => {
   const edit: Call = ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }]
   const restore = ran("git checkout a.ts && git restore b.ts")
   const { edits, files } = evidenceOf(edit, restore)
@@ -251,4 +286,41 @@ it("a file that git restored has no changes, unless there were commits, and an u
   assert.deepInclude(evidenceOf(edit, quiet, restore).files.get("a.ts"), { state: "modified", changes: 1 })
   const made: Call = ["Write", { file_path: "a.ts", content: "a" }, { output: "ok" }]
   assert.deepInclude(evidenceOf(made, edit, restore).files.get("a.ts"), { state: "created", changes: 2 })
+})
+
+describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts, after it", () => {
+  const edit = (file_path: string): Call => [
+    "Edit",
+    { file_path, old_string: "a", new_string: "b = 1" },
+    { output: "ok" }
+  ]
+  const commit = ran("git commit -qam x")
+  it.each([
+    ["git checkout .", "modified", "read"],
+    ["git restore .", "modified", "read"],
+    ["git checkout b.ts lib", "modified", "read"],
+    ["git reset --hard HEAD", "modified", "read"],
+    ["git stash", "modified", "read"],
+    ["git stash && npm test; git stash pop", "modified", "modified"],
+    ["git checkout lib.x", "modified", "modified"],
+    ["git checkout fix/b.ts", "modified", "modified"],
+    ["restore b.ts", "modified", "modified"]
+  ])("%s", (command, a, b) => {
+    const { edits, files } = evidenceOf(edit("lib/a.ts"), commit, edit("b.ts"), ran(command))
+    assert.deepStrictEqual([files.get("lib/a.ts")?.state, files.get("b.ts")?.state], [a, b])
+    assert.deepStrictEqual(
+      edits.map(({ path }) => path),
+      b === "read" ? ["lib/a.ts"] : ["lib/a.ts", "b.ts"]
+    )
+  })
+
+  it("a file that was deleted before the commit stays deleted", () => {
+    const { files } = evidenceOf(edit("b.ts"), ran("rm b.ts"), commit, edit("a.ts"), ran("rm a.ts"), ran("git stash"))
+    assert.deepStrictEqual([files.get("b.ts")?.state, files.get("a.ts")?.state], ["deleted", "read"])
+  })
+
+  it("of a folder, the files in it", () => {
+    const { files } = evidenceOf(edit("lib/a.ts"), edit("b.ts"), ran("cd lib && git checkout ."))
+    assert.deepStrictEqual([files.get("lib/a.ts")?.state, files.get("b.ts")?.state], ["read", "modified"])
+  })
 })

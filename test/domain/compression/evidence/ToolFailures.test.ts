@@ -1,11 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Command } from "../../../../src/domain/actions/Action.ts"
-import {
-  clippedLine,
-  decisiveCommand,
-  failureText,
-  isFailure
-} from "../../../../src/domain/compression/evidence/ToolFailures.ts"
+import { decisiveCommand, failureText, isFailure } from "../../../../src/domain/compression/evidence/ToolFailures.ts"
 import { response } from "../../../../src/domain/content/Content.ts"
 
 describe("the lines that say why a call failed", () => {
@@ -38,9 +33,6 @@ describe("the lines that say why a call failed", () => {
     ["a tool's tags", "<tool_use_error>File does not exist.</tool_use_error>", "File does not exist."]
   ])("%s", (_, answer, lines) => assert.strictEqual(failureText(answer), lines))
 })
-
-it("a line is clipped only where it is longer", () =>
-  assert.deepStrictEqual([clippedLine(" a\n b ", 3), clippedLine("a bc", 3)], ["a b", "a b…"]))
 
 describe("whether a script of several commands failed", () => {
   const ran = (command: string, output: string, known: Partial<Command> = {}): Command => ({

@@ -16,7 +16,6 @@ const listed = (
         command,
         {
           ...(exit === "unclear" ? { exit: 0, ok: undefined } : { exit, ok: exit === 0 }),
-          times: 1,
           entry: entryId(index + 1),
           handle: Handle.make("h_aaaaaaaaaa")
         }
@@ -55,6 +54,12 @@ describe("the list of commands", () => {
     assert.deepStrictEqual(lines(list), ["npm test && git push", "npm run lint → exit 1 (e2 h_aaaaaaaaaa)"])
   })
 
+  it("leaves out what only changed files, staged them or fetched, unless it failed", () => {
+    const each = "for file in src/*.ts; do sed -i 's/a/b/' $file; done"
+    const list = listed(["cp a b"], [each, 0], ["git add -A && chmod +x run", 0], ["git fetch", 0], ["cp a b", 1])
+    assert.deepStrictEqual(lines(list), ["cp a b → exit 1 (e4 h_aaaaaaaaaa)"])
+  })
+
   it("leaves out runs that a later one of the same command outdates, and looks", () => {
     const list = listed(
       ["npm ci | tail -3"],
@@ -80,7 +85,7 @@ describe("the list of commands", () => {
   })
 
   it("says what did not succeed, which has an open failure, and where something was published", () => {
-    const run = { exit: undefined, ok: undefined, times: 1, entry: entryId(1), handle: undefined }
+    const run = { exit: undefined, ok: undefined, entry: entryId(1), handle: undefined }
     const runs: ReadonlyArray<readonly [string, CommandRun]> = [
       ["npm run serve", run],
       ["gh pr create", { ...run, exit: 0, ok: true, address: "https://git.example/pull/7" }]
@@ -121,7 +126,7 @@ describe("the list of commands", () => {
   })
 
   it("shows commands whole, the very long ones up to the end of a word", () => {
-    const long = `cp ${Array.from({ length: 30 }, (_, n) => `folder/file${n}.txt`).join(" ")}`
+    const long = `rsync ${Array.from({ length: 30 }, (_, n) => `folder/file${n}.txt`).join(" ")}`
     const [line = ""] = lines(listed([], [long, 0]))
     assert.isAtMost(line.length, 201)
     assert.match(line, /\/file\d+\.txt…$/)

@@ -227,6 +227,17 @@ describe("what was read", () => {
     assert.notInclude(told, "ran rm -rf build")
   })
 
+  it("a command that a rule did not allow was not refused by the user", () => {
+    const error = "Permission to use Bash with command rm -rf build has been denied."
+    const { text: whole } = extract([
+      user(text("Clean up.")),
+      ...calls(["Bash", { command: "rm -rf build" }, { error }])
+    ])
+    assert.include(whole, "rm -rf build → refused by a rule, not run")
+    assert.include(whole, "a call of Bash that a rule refused: rm -rf build")
+    assert.notInclude(whole, "the user refused")
+  })
+
   it("an earlier summary is told without what its program writes around it", () => {
     const frame =
       "This session is being continued from a previous conversation that ran out of context.\n\nAnalysis:\n1. They asked.\n\nSummary:\n1. Primary Request and Intent:\n   Port the selector.\n\n4. Pending: none\n\nPlease continue the conversation from where we left off without asking."
@@ -478,6 +489,36 @@ it.each([
   assert.strictEqual(/^- since tests passed, a\.ts changed$/m.test(whole), isTold)
 })
 
+it("a check that failed before a file changed is told as that", () => {
+  const { text: whole } = extract([
+    user(text("Rename it.")),
+    ...calls(
+      ["Bash", { command: "npm run lint" }, { output: "" }],
+      ["Bash", { command: "npx tsc" }, { error: "Exit code 2\na.ts(1,1): error TS2304: Cannot find name 'x'." }],
+      ["Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" }]
+    )
+  ])
+  assert.include(whole, "- since lint passed and types failed, a.ts changed\n")
+})
+
+it("files of a temporary folder come after the others, and of each file what was written last", () => {
+  const edits = ["src/a.ts", "/tmp/fix.py", "src/a.ts"].map(
+    (file_path, at) =>
+      [
+        "Edit",
+        { file_path, old_string: "a", new_string: `const limit = ${at + 1}00 * factor` },
+        { output: "ok" }
+      ] as const
+  )
+  const { text: whole } = extract([
+    user(text("Rename it.")),
+    ...calls(...edits, ["Edit", edits[1]?.[1], { output: "ok" }])
+  ])
+  assert.isBelow(whole.indexOf("src/a.ts: modified"), whole.indexOf("/tmp/fix.py: modified"))
+  assert.include(whole, "limit = 300")
+  assert.notInclude(whole, "limit = 100")
+})
+
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
   const refusal =
     "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the interface"
@@ -571,6 +612,21 @@ it.each<[string, string, object, object, string]>([
     { command: "make all" },
     { error: "Exit code 2\nno rule" },
     "ran make all → exit 2"
+  ],
+  [
+    "one whose exit code a pipe hides",
+    "Bash",
+    { command: "npm test | tail" },
+    { output: "1 failed" },
+    "ran npm test | tail → failed"
+  ],
+  ["one that wrote a file", "Bash", { command: "ls > a.txt" }, { output: "" }, "ran ls > a.txt → exit 0"],
+  [
+    "a branch",
+    "Bash",
+    { command: "git checkout feature/x.y" },
+    { output: "" },
+    "ran git checkout feature/x.y → exit 0"
   ],
   ["a search", "Grep", { pattern: "parse" }, { output: "a.ts" }, "searched parse"],
   ["a search that failed", "Grep", { pattern: "parse" }, { error: "timed out" }, "searched parse (failed)"],

@@ -144,10 +144,10 @@ describe("whose words are whose", () => {
 
 describe("what the user said in the result of a call", () => {
   const results =
-    corpus<readonly [name: string, tool: string, result: object, words: ReadonlyArray<string>, isRefusal?: true]>(
-      "users-words-in-results"
-    )
-  it.each(results.map((one) => [one[0], one] as const))("%s", (_, [, tool, result, words, isRefusal]) => {
+    corpus<
+      readonly [name: string, tool: string, result: object, words: ReadonlyArray<string>, refusedBy?: "user" | "rule"]
+    >("users-words-in-results")
+  it.each(results.map((one) => [one[0], one] as const))("%s", (_, [, tool, result, words, refusedBy]) => {
     const content = user(response(tool, result, "c"))
     const [part] = content.parts
     const [voices = []] = voicesOf({ content })
@@ -156,7 +156,7 @@ describe("what the user said in the result of a call", () => {
       words
     )
     assert.isTrue(voices.every(({ speaker }) => speaker === "user"))
-    assert.strictEqual(part !== undefined && userReply(part)?.isRefusal === true, isRefusal ?? false)
+    assert.strictEqual(part && userReply(part)?.refusedBy, refusedBy)
     assert.deepStrictEqual(voicesOf({ author: "program", content }), [[]])
   })
 })

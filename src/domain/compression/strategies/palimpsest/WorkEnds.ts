@@ -3,6 +3,7 @@ import { actionsOf } from "../../../actions/Actions.ts"
 import { isCall, isResponse } from "../../../content/Content.ts"
 import { beginsTurn } from "../../../conversation/Conversation.ts"
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
+import { makesCommit } from "../../evidence/CommandHistory.ts"
 
 /** Finds where pieces of work end: a conversation that is cut there keeps each piece on one side. */
 
@@ -18,11 +19,9 @@ export const WorkEnd = {
 } as const
 export type WorkEnd = (typeof WorkEnd)[keyof typeof WorkEnd]
 
-const commit = /\bgit\s+(?:-\S+\s+(?:\S+\s+)?)?commit\b/
-
 /** Whether an action made a commit. */
 const isCommit = (action: Action): boolean =>
-  action._tag === "Command" && action.exit === 0 && commit.test(action.command)
+  action._tag === "Command" && action.exit === 0 && makesCommit.test(action.command)
 
 /** Returns the closed items of the list that actions wrote; undefined when they wrote none. */
 const closedItems = (actions: ReadonlyArray<Action>): ReadonlyArray<string> | undefined =>
