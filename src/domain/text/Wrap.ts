@@ -29,12 +29,8 @@ export const wrap = (
 // oxlint-disable-next-line no-control-regex
 const styles = /\u001b\[\d{1,2}m/g
 
-/** A command on a line of its own: it stays whole, so that it can be copied. */
-const isCommand = (line: string): boolean => /^ {2}palimpsest -\S/.test(line)
-
 /**
- * Wraps each line of a text, which may contain text styles, at its spaces to at most `columns` columns. Lines that fit are unchanged, and so are those
- * that are commands.
+ * Wraps each line of a text, which may contain text styles, at its spaces to at most `columns` columns. Lines that fit are unchanged.
  */
 export const wrapLines = (
   text: string,
@@ -45,7 +41,7 @@ export const wrapLines = (
   return text
     .split("\n")
     .flatMap((line) => {
-      if (visible(line) <= columns || isCommand(line)) return [line]
+      if (visible(line) <= columns) return [line]
       const [, lead = "", body = ""] = /^( *)(.*)$/s.exec(line) ?? []
       const [first = "", ...rest] = wrap(body, Math.max(1, columns - lead.length), visible)
       if (rest.length === 0) return [line]
