@@ -44,7 +44,7 @@ it("a help page has each name of a flag, its type unless it is a switch, what ma
     "two | At length",
     "ARGUMENTS",
     "file | The conversation",
-    "more... | Others (optional)",
+    "more... | Others",
     "FLAGS",
     "--out, -o file | Where to write",
     "--json, -j, --machine",
