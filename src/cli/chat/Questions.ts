@@ -1,7 +1,7 @@
 import { Effect, Predicate } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { type Answer, canPersist, shellTool } from "../../domain/tools/Approval.ts"
-import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/terminal/ChatTerminal.ts"
+import type { ChatTerminal, Closed, Inquiry, Option, Reading } from "../../services/terminal/ChatTerminal.ts"
 import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
 import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
 import { truncate } from "../output/Columns.ts"
@@ -50,9 +50,6 @@ export const notUnderstood = (line: string, keys: ReadonlyArray<string>): string
 
 /** Maximum columns of a quoted answer. */
 const maxQuoteColumns = 40
-
-/** A letter that answers, and what it means. */
-type Option = readonly [letter: string, meaning: string]
 
 /** Questions about a plan instead of a call. */
 const planQuestions: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<Option> }>> =
@@ -134,9 +131,11 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
     text: `${heading}${why}${shown.map(paint).join("")}${wholeMenu}`,
     detail: {
       head: `${heading}${why}`,
-      lines: tool === "exit_plan_mode" ? lines : lines.map((line) => colouredDiffLine(line, style)),
-      foot: `\n${menu(options).trimEnd()}${style.dim(" · Esc cancels the turn")}\n`,
-      language: edits === undefined ? diffLanguage(detail) : undefined
+      lines:
+        tool === "exit_plan_mode" || tool === shellTool ? lines : lines.map((line) => colouredDiffLine(line, style)),
+      options,
+      language: edits === undefined ? diffLanguage(detail) : undefined,
+      code: tool === shellTool ? "bash" : undefined
     },
     prompt: "allow? ",
     keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
