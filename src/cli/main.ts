@@ -9,7 +9,7 @@ import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
 import type { ServeMcp } from "../services/transcripts/McpHttp.ts"
-import { withCommand } from "./flags/BareArguments.ts"
+import { formatFlags, withCommand } from "./flags/BareArguments.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText, maxHelpColumns } from "./output/HelpText.ts"
 import * as Output from "./output/Output.ts"
@@ -34,13 +34,36 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
     case "UnrecognizedOption": {
       const { command = [], option, suggestions } = error
       const where = command.slice(1).join(" ")
+      if (where === "ask" && formatFlags.has(option)) return `${option}: expected text, json or stream-json`
       // Of one letter, nothing is spelled alike: -o would be told that it means --to.
       const [nearest] = option.startsWith("--") ? suggestions : []
       return `${where === "" ? "there is" : `${where} has`} no flag ${option}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
     }
+    case "MissingArgument":
+      return `the argument <${error.argument}> is missing`
+    case "MissingOption":
+      return `the flag --${error.option} is missing`
+    case "UnexpectedArgument":
+      return `unexpected ${error.arguments.length === 1 ? "argument" : "arguments"} ${error.arguments.join(" ")}`
+    case "InvalidValue": {
+      const name = error.kind === "argument" ? `<${error.option}>` : `--${error.option}`
+      return `${name}${error.value === "" ? "" : ` ${error.value}`}: expected ${expectedText(error.expected)}`
+    }
     default:
       return error.message
   }
+}
+
+/** What a flag takes, in our words: Effect writes choices in quotes and with bars. */
+const expectedText = (expected: string): string => {
+  const text = expected.replace(/^Expected:? /, "")
+  if (text === "a string representing a finite number") return "a number"
+  return /^"[^"]*"(?: \| "[^"]*")*$/.test(text)
+    ? text
+        .replaceAll('"', "")
+        .replaceAll(" | ", ", ")
+        .replace(/, ([^,]*)$/, " or $1")
+    : text
 }
 
 const questionAdvice = '; to ask a question: palimpsest -p "why does the build fail?"'

@@ -124,8 +124,8 @@ describe("Palimpsest.layer", () => {
     const chat = yield* opened
     for (const [change, told] of [
       [{ window: -1 }, "window is -1; expected a number of tokens, 1 or more"],
-      [{ threshold: 7 }, "threshold is 7; expected a share from 0 to 1"],
-      [{ policy: { preserve: 4 } }, "preserve is 4; expected a share from 0 to 1"],
+      [{ threshold: 7 }, "threshold is 7; expected a fraction from 0 to 1"],
+      [{ policy: { preserve: 4 } }, "preserve is 4; expected a fraction from 0 to 1"],
       [
         { policy: { strategy: Compression.OwnStrategyName.make("none") } },
         "no strategy is called none; expected palimpsest or gemini or pi or openclaw"

@@ -448,7 +448,7 @@ needs("tmux")("a shell with the program", () => {
     const plain = yield* say("long words, please", /word39\n>$/)
     for (const line of plain.split("\n")) assert.isTrue(line.length <= 40 || isCopied(line), line)
     yield* press("C-d")
-    yield* until(/\nTo continue:\n {2}palimpsest -r [\da-f-]{36}\n\$$/)
+    yield* until(/\nTo continue:\n {2}palimpsest -r [\da-f]{8}-[\da-f]{4}-7[\da-f]{3}\n\$$/)
 
     // A session of Claude Code goes on with its own model where there is a key, and else one line says what answers instead.
     const other = yield* say("clear; stty cols 100; p -r 491e126e", /Resumed[^]*\n>$/)

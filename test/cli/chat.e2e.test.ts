@@ -277,10 +277,11 @@ terminal("a chat on a terminal", () => {
     yield* press("C-c")
     const ended = yield* until(/^-?icanon$/m)
     const { id } = yield* only(home)
-    assert.include(ended, `To continue:\n  palimpsest -r ${id}\nstatus 0\nicanon`)
+    const name = id.slice(0, 18)
+    assert.include(ended, `To continue:\n  palimpsest -r ${name}\nstatus 0\nicanon`)
 
     // The command that was told goes on with it, and the messages can be recalled.
-    const again = yield* chat({ home, fake, args: ["--resume", id] })
+    const again = yield* chat({ home, fake, args: ["-r", name] })
     yield* again.until(/Resumed "A talk about tests"\.\n\n[^\n]*gemini-2\.5-flash · [1-9][\d,]*k? of /)
     yield* again.press("Up")
     yield* again.prompt("after all")
@@ -332,7 +333,7 @@ terminal("a chat on a terminal", () => {
     yield* say(`/resume ${id.slice(0, 8)}`, "You are already in this session.")
     yield* press("C-l")
     yield* ask("/clear", /· new session[^\n]*\n>/)
-    assert.include(yield* capture, `palimpsest -r ${id}`)
+    assert.include(yield* capture, `palimpsest -r ${id.slice(0, 18)}\n`)
     yield* ask("another talk", "You said: another talk")
     yield* say("/sessions", /2 {2}A talk about tests/)
 

@@ -368,6 +368,22 @@ layer(NodeServices.layer)("config doctor", (it) => {
     assert.match((yield* without("doctor")).out, /\nwarning +key +no API key/)
   })
 
+  it.effect("finds a model whose provider is not known, or whose key is missing", function* () {
+    const env = { ANTHROPIC_API_KEY: "x" }
+    const { run: unknown } = yield* among({ home: `{"model": "antropic/claude-sonnet-5"}`, env })
+    const { out, status } = yield* unknown("doctor")
+    assert.strictEqual(status, 1)
+    assert.match(
+      out,
+      /\nproblem +model +antropic\/claude-sonnet-5: there is no provider antropic; did you mean anthropic\?/
+    )
+    const { run: keyless } = yield* among({ home: `{"model": "gpt-5.1"}`, env })
+    assert.match(
+      (yield* keyless("doctor")).out,
+      /\nwarning +model +gpt-5\.1 needs OPENAI_API_KEY; with the key that is set: palimpsest config set model claude-sonnet-5\n/
+    )
+  })
+
   it.effect("explains how to resolve every problem, and exits with 1", function* () {
     const { run } = yield* among({
       home: `{"window": 5,,}`,

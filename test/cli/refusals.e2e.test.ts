@@ -14,7 +14,7 @@ const short = sessionFile("claude-code-short")
 
 /** What a flag is refused with, and the hint that follows. */
 const flag = (command: string, name: string, value: string, expected: string) =>
-  `Invalid value for flag ${name}: ${JSON.stringify(value)}. Expected: ${expected}\nTry "palimpsest ${command} --help".\n`
+  `${name} ${value}: expected ${expected}\nTry "palimpsest ${command} --help".\n`
 
 /** Files of the folder in which the rows run. */
 const files: Readonly<Record<string, string>> = {
@@ -67,7 +67,7 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
   [["compress", example, "--window", "-5"], flag("compress", "--window", "-5", count)],
   [
     ["compress", example, "--tool-output-form", "first-lines"],
-    flag("compress", "--tool-output-form", "first-lines", `"last-lines" | "head-tail-chars" | "head-tail-lines"`)
+    flag("compress", "--tool-output-form", "first-lines", "last-lines, head-tail-chars or head-tail-lines")
   ],
   [
     ["compress", example, "--model", ","],
@@ -87,6 +87,15 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
   [["replay", example, "--window", "8k", "--strategy", "gemini,best"], /of palimpsest, gemini/],
   [["replay", example, "--window", "500"], /--window 500 is too small/],
   [["replay", "question.json", "--window", "8k"], /it has no model answers/],
+  [["replay"], /: the argument <file> is missing\nTry "palimpsest replay --help"/],
+  [["replay", example], /: the flag --window is missing\n/],
+  [["inspect", example, "more"], /: unexpected argument more\n/],
+  [["chat", "hello"], /: unexpected argument hello; to ask a question: palimpsest -p /],
+  [["install", "word"], /: <agent> word: expected claude, codex, [^\n]* or pi\n/],
+  [["gateway", "--port", "word"], /: --port word: expected a number\n/],
+  [["ask", "x", "--output-format", "yaml"], /: --output-format: expected text, json or stream-json\n/],
+  [["help", "replya"], /there is no command replya; did you mean replay\?/],
+  [["ask", "x", "-m", "openai"], /: openai is a provider; name one of its models/],
   [["ask"], /the prompt is empty/],
   [["ask", "x", "--json", "--stream-json"], /not both/],
   [["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],

@@ -121,7 +121,7 @@ describe("trust", () => {
   })
 
   const wrong: ReadonlyArray<readonly [rule: string, args: ReadonlyArray<string>, told: RegExp]> = [
-    ["two wishes", ["--no", "--forget"], /expected one of --no, --forget, --list/],
+    ["two wishes", ["--no", "--forget"], /use one of --no, --forget and --list/],
     ["a list of one", ["--list", "."], /--list takes no folder/],
     ["a missing folder", ["none-such"], /no such folder: \S+none-such$/]
   ]

@@ -2,6 +2,7 @@ import { Context, Effect, Layer, Logger, Option, References, Sink, Stdio } from 
 import { Command } from "effect/cli"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
 import { isResponse } from "../../domain/content/Content.ts"
+import { shortName } from "../../domain/session/SessionName.ts"
 import { defaults as settingsDefaults, withDefaults } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
@@ -197,7 +198,7 @@ const runSessions = Effect.fnUntraced(function* (chat: Chat) {
     isFallback = ended.isRefused
     if (id !== undefined && id !== last && terminal.isTerminal) {
       yield* terminal.note("To continue:")
-      yield* terminal.write(`  palimpsest -r ${id}\n`)
+      yield* terminal.write(`  palimpsest -r ${shortName(id)}\n`)
     }
     last = id
     // The cause was shown already; the status tells a script.

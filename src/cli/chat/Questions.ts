@@ -1,7 +1,7 @@
 import { Effect, Predicate } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { type Answer, canPersist, shellTool } from "../../domain/tools/Approval.ts"
-import type { ChatTerminal, Closed, Inquiry, Reading } from "../../services/terminal/ChatTerminal.ts"
+import type { ChatTerminal, Closed, Inquiry, Option, Reading } from "../../services/terminal/ChatTerminal.ts"
 import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
 import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
 import { truncate } from "../output/Columns.ts"
@@ -51,8 +51,17 @@ export const notUnderstood = (line: string, keys: ReadonlyArray<string>): string
 /** Maximum columns of a quoted answer. */
 const maxQuoteColumns = 40
 
-/** A letter that answers, and what it means. */
-type Option = readonly [letter: string, meaning: string]
+const menuText = (options: ReadonlyArray<Option>, style: Output.Style): string =>
+  options.map(([letter, meaning]) => `${style.bold(letter)}  ${meaning}\n`).join("")
+
+/** A question that is answered with yes or no. */
+export const yesNoInquiry = (text: string, prompt: string): Inquiry<boolean> => ({
+  text,
+  prompt,
+  keys: ["y", "n"],
+  read: (line) =>
+    /^(?:y|yes|n|no)$/i.test(line) ? answer(/^y/i.test(line)) : { _tag: "Again", text: notUnderstood(line, ["y", "n"]) }
+})
 
 /** Questions about a plan instead of a call. */
 const planQuestions: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<Option> }>> =
@@ -120,8 +129,6 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
   // A plan contains lists; their markers are not diff signs.
   const paint = (line: string) => `  ${tool === "exit_plan_mode" ? line : colouredDiffLine(line, style)}\n`
   const options = own?.options ?? callOptions(call, canGrant, canKeep)
-  const menu = (choices: ReadonlyArray<Option>) =>
-    choices.map(([letter, meaning]) => `${style.bold(letter)}  ${meaning}\n`).join("")
   const purpose = tool === shellTool && Predicate.isObject(args) && "description" in args ? args.description : ""
   const why = [
     ...(because === undefined ? [] : [`  Reason: ${printableLine(because)}.\n`]),
@@ -129,14 +136,16 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
   ].join("")
   const keys = options.map(([letter]) => letter)
   const heading = `${style.bold(`${question}${who}`)}\n`
-  const wholeMenu = menu(isCut ? [...options, ["v", "view all of it"]] : options)
+  const wholeMenu = menuText(isCut ? [...options, ["v", "view all of it"]] : options, style)
   const inquiry: Inquiry<Answer> = {
     text: `${heading}${why}${shown.map(paint).join("")}${wholeMenu}`,
     detail: {
       head: `${heading}${why}`,
-      lines: tool === "exit_plan_mode" ? lines : lines.map((line) => colouredDiffLine(line, style)),
-      foot: `\n${menu(options).trimEnd()}${style.dim(" · Esc cancels the turn")}\n`,
-      language: edits === undefined ? diffLanguage(detail) : undefined
+      lines:
+        tool === "exit_plan_mode" || tool === shellTool ? lines : lines.map((line) => colouredDiffLine(line, style)),
+      options,
+      language: edits === undefined ? diffLanguage(detail) : undefined,
+      code: tool === shellTool ? "bash" : undefined
     },
     prompt: "allow? ",
     keys: [...keys.filter((key) => key !== "n"), ...(isCut ? ["v"] : [])],
@@ -233,20 +242,16 @@ export const askShorten =
   (terminal: ChatTerminal["Service"]) =>
   (sizes: string): Effect.Effect<boolean> => {
     const style = terminal.canColor ? Output.coloured : Output.plain
-    const menu = `${style.bold("y")}  send what fits of each; all of it can be recalled\n${style.bold("n")}  send nothing\n`
-    const inquiry: Inquiry<boolean> = {
-      text: `${style.bold(`This does not fit: ${printableLine(sizes)}`)}\n${menu}`,
-      prompt: "shorten? ",
-      keys: ["y", "n"],
-      read: (line) =>
-        /^(?:y|yes)$/i.test(line)
-          ? { _tag: "Answer", value: true }
-          : /^(?:n|no)$/i.test(line)
-            ? { _tag: "Answer", value: false }
-            : { _tag: "Again", text: notUnderstood(line, ["y", "n"]) }
-    }
+    const heading = style.bold(`This does not fit: ${printableLine(sizes)}`)
+    const choices = menuText(
+      [
+        ["y", "send what fits of each; all of it can be recalled"],
+        ["n", "send nothing"]
+      ],
+      style
+    )
     return afterEvents.pipe(
-      Effect.andThen(terminal.inquire(inquiry)),
+      Effect.andThen(terminal.inquire(yesNoInquiry(`${heading}\n${choices}`, "shorten? "))),
       Effect.catchTag("Closed", () => Effect.succeed(false))
     )
   }

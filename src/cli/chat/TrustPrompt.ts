@@ -4,13 +4,7 @@ import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import { type ChatTerminal, Closed } from "../../services/terminal/ChatTerminal.ts"
 import { offerText } from "../../services/workspace/FolderOffers.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
-
-const answers: Readonly<Record<string, "trusted" | "untrusted">> = {
-  y: "trusted",
-  yes: "trusted",
-  n: "untrusted",
-  no: "untrusted"
-}
+import { yesNoInquiry } from "./Questions.ts"
 
 const choices = "y  trust it and everything below it\nn  ignore these; palimpsest trust changes the answer later"
 
@@ -28,19 +22,12 @@ export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (terminal: Cha
     const offers = yield* offersIn(folder)
     if (offers.length === 0) return
     const listed = offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
-    const answered = terminal.inquire({
-      text: `Do you trust ${printableLine(folder)}? These would instruct the model or run commands:\n${listed}${choices}\n`,
-      prompt: "trust? ",
-      keys: ["y", "n"],
-      read: (line) => {
-        const value = answers[line.toLowerCase()]
-        return value === undefined ? { _tag: "Again", text: `${choices}\n` } : { _tag: "Answer", value }
-      }
-    })
-    const answer = yield* terminal.during("asking", (interrupted) =>
+    const question = `Do you trust ${printableLine(folder)}? These would instruct the model or run commands:\n${listed}${choices}\n`
+    const answered = terminal.inquire(yesNoInquiry(question, "trust? "))
+    const isTrusted = yield* terminal.during("asking", (interrupted) =>
       Effect.raceFirst(answered, Effect.andThen(interrupted, new Closed()))
     )
-    yield* trust.set(folder, answer)
+    yield* trust.set(folder, isTrusted ? "trusted" : "untrusted")
   })
   yield* asking.pipe(
     Effect.catchTags({

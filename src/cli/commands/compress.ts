@@ -143,7 +143,10 @@ const flags = {
   ),
   toolOutputForm: Input.outputForm,
   budget: Input.optional(Input.size("budget"), "Limit the snapshot to this many tokens"),
-  focus: Input.optional(Flag.String("focus"), "Tell the summarizer what the snapshot must keep"),
+  focus: Input.optional(
+    Flag.String("focus").pipe(Flag.withMetavar("words")),
+    "Tell the summarizer what the snapshot must keep"
+  ),
   plan: Input.flag("plan", "Show the plan and change nothing; --out saves it"),
   apply: Input.optional(Flag.String("apply").pipe(Flag.withMetavar("plan")), "Carry out a saved plan"),
   out: Input.optional(
@@ -334,7 +337,7 @@ const recallHint = (report: Report, dropped: Handle | undefined, written: string
 const writerTexts: Readonly<Record<(typeof Compressed.Type)["by"], string>> = {
   model: "by a model",
   extractive: "without a model",
-  ladder: "without a model (stronger than requested)",
+  ladder: "without a model (shortened more, to fit)",
   hook: "by a hook"
 }
 

@@ -1,7 +1,7 @@
 import { Config, Effect, FileSystem, Option, Path, Schema } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { hookProblemText, hooksOf } from "../../domain/hooks/HookSettings.ts"
-import { accessOf, askableModel, noProviderText } from "../../domain/model/ModelRoute.ts"
+import { accessOf, askableModel } from "../../domain/model/ModelRoute.ts"
 import { isHomeOnly, type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
 import {
   dotted,
@@ -392,7 +392,7 @@ const checkModel = Effect.fnUntraced(function* (settings: SettingsFile) {
     )
   }
   const reached = access.reach(model)
-  if (reached._tag === "NoProvider") return problem("model", `${model}: ${noProviderText(reached.provider)}`)
+  if (reached._tag === "NoModel") return problem("model", `${model}: ${reached.text}`)
   if (reached._tag === "NoKey" && access.first !== undefined) {
     return warning(
       "model",

@@ -42,16 +42,19 @@ export const evaluate = Command.make(
       Input.size("budget"),
       "Snapshot size in tokens (default: the recorded summary's, else 2k, 4k and 8k)"
     ),
-    scale: Input.optional(Input.share("scale"), "Snapshot size as a share of the recorded summary's"),
+    scale: Input.optional(Input.share("scale"), "Snapshot size as a fraction of the recorded summary's"),
     strategy: Input.optional(
       StrategyFlag.several,
       `Strategies to measure, separated by commas (default: all): ${StrategyFlag.names}`
     ),
     preserve: Input.optional(
       Input.share("preserve"),
-      "Keep this share of the conversation's end (default: measure none and the policy's share)"
+      "Keep this part of the conversation's end (default: none, and what the strategy says)"
     ),
-    questions: Input.optional(Flag.String("questions"), "Ask the questions in this file, one JSON object a line"),
+    questions: Input.optional(
+      Flag.String("questions").pipe(Flag.withMetavar("file")),
+      "Ask the questions in this file, one JSON object a line"
+    ),
     planted: Input.optional(
       Flag.Int("planted"),
       "Plant facts in this many synthetic conversations, and compress each 20 times"

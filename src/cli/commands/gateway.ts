@@ -59,11 +59,11 @@ const flags = {
   window: Input.optional(Input.size("window"), "Context window of every model (default: each model's own)"),
   threshold: Input.optional(
     Input.share("threshold"),
-    `Compress conversations at this share of the window (default ${defaultThreshold})`
+    `Compress when this part of the window is used (default ${defaultThreshold})`
   ),
   snapshots: Input.optional(
     Flag.Literals("snapshots", ["code", "model"]),
-    "Let code (default) or the client's model, with its key and in the background, write snapshots"
+    "Write snapshots without a model (code, the default), or with the client's model and key, in the background (model)"
   ),
   noRecall: Input.flag("no-recall", "Do not declare the tool with which models recall what left the window"),
   showRecalls: Input.flag("show-recalls", "Show the model's recalls in its answers"),

@@ -78,7 +78,8 @@ export const inspect = Command.make(
     if (input.questions) {
       const questions = questionsOf(report.compactions)
       yield* Effect.forEach(questions, (question) => Output.json(OwnQuestion, question))
-      if (questions.length === 0) yield* Output.notice("no rating names facts to ask for")
+      if (questions.length === 0)
+        yield* Output.notice("no compression here has a rating that names something to ask about")
     } else if (input.json) yield* Output.json(Report, report)
     else if (input.html === undefined) {
       const style = yield* Output.style

@@ -106,7 +106,9 @@ const sayDone = Effect.fnUntraced(function* (planned: ReadonlyArray<PlannedFile>
   }
   if (changes.length > 0 || stays.length > 0) return
   if (planned.some(({ foreign }) => foreign.length > 0)) return yield* unchanged
-  yield* Output.notice(isAdded ? "it is installed already" : "it is not installed here")
+  yield* Output.notice(
+    isAdded ? "nothing to change: it is installed already" : "nothing to change: it is not installed here"
+  )
 })
 
 const change = Effect.fnUntraced(function* (

@@ -45,9 +45,8 @@ const checked = ({ window }: Flags): Effect.Effect<void, ExitError> =>
   window === 0 ? badInput("--window 0 leaves no room; give the window in tokens") : Effect.void
 
 const tooSmall = (window: number, { stubborn: [largest] }: ContextOverflow): string => {
-  const largestPart =
-    largest === undefined ? "" : `, of which ${largest.what} takes most with about ${largest.tokens} tokens`
-  return `--window ${window} is too small: what was said before the first answer${largestPart}, does not fit even after compression; give a larger window`
+  const largestPart = largest === undefined ? "" : ` (the largest: ${largest.what}, about ${largest.tokens} tokens)`
+  return `--window ${window} is too small: the messages before the first answer${largestPart} do not fit even after compression; give a larger window`
 }
 
 /** The command `palimpsest replay <file>`. */

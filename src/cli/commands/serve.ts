@@ -113,9 +113,12 @@ const printToken = Effect.fnUntraced(function* (tenant: string, isJson: boolean)
 const flags = {
   host: ListenAddress.host("; any other than loopback needs tokens in the settings"),
   port: ListenAddress.port(4400),
-  model: Input.optional(Flag.String("model"), "Model of new sessions"),
+  model: Input.optional(Flag.String("model").pipe(Flag.withMetavar("name")), "Model of new sessions"),
   store: Input.optional(
-    Flag.String("store").pipe(Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE"))),
+    Flag.String("store").pipe(
+      Flag.withMetavar("store"),
+      Flag.withFallbackConfig(Config.NonEmptyString("PALIMPSEST_STORE"))
+    ),
     "Where to store sessions: sqlite (default where Node has it), sqlite:FILE, files, or postgres://… for several servers; also PALIMPSEST_STORE"
   ),
   runner: Input.flag("runner", "Only run sessions; another process serves the API"),

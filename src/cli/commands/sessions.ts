@@ -316,7 +316,7 @@ const imported = Command.make(
   "import",
   {
     ...Input.conversation,
-    title: Input.optional(Flag.String("title"), "Title of the new session")
+    title: Input.optional(Flag.String("title").pipe(Flag.withMetavar("title")), "Title of the new session")
   },
   Effect.fn("cli.sessions.import")(function* (input) {
     const loaded = yield* ConversationInput.load(input)

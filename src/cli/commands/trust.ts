@@ -62,7 +62,7 @@ export const trust = Command.make(
   Effect.fn("cli.trust")(
     function* ({ forget, json, list: isList, no, path: folderName }) {
       if ([no, forget, isList].filter(Boolean).length > 1)
-        return yield* badInput("expected one of --no, --forget, --list")
+        return yield* badInput("use one of --no, --forget and --list")
       if (isList && folderName !== undefined) return yield* badInput("--list takes no folder")
       if (isList) return yield* list(json)
       const answers = yield* Trust

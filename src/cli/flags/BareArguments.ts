@@ -5,7 +5,8 @@
 
 const printFlags = new Set(["-p", "--print", "--prompt"])
 const resumeFlags = new Set(["-r", "--resume"])
-const formatFlags = new Set(["-o", "--output-format"])
+/** Flags of other agents for the form of an answer. */
+export const formatFlags: ReadonlySet<string> = new Set(["-o", "--output-format"])
 /** Flags that only `ask` has. */
 const askFlags = new Set(["--json", "--stream-json", ...formatFlags])
 /** Flags that only `chat` has: an answer is always plain. */
@@ -83,7 +84,8 @@ export const withCommand = (
 ): ReadonlyArray<string> => {
   const [first] = args
   if (first === undefined) return args
-  if (first === "help") return [...args.slice(1), "--help"]
+  if (first === "help")
+    return args[1] === undefined || isCommand(args[1]) ? [...args.slice(1), "--help"] : args.slice(1)
   const rest = args.includes("--") ? args.slice(args.indexOf("--")) : []
   if (isCommand(first)) {
     const parts = partsOf(args.slice(1))

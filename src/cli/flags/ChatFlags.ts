@@ -9,7 +9,7 @@ import * as StrategyFlag from "./StrategyFlag.ts"
 /** The flags of every command that talks to a model. */
 export const flags = {
   model: Input.optional(
-    Flag.String("model").pipe(Flag.withAlias("m")),
+    Flag.String("model").pipe(Flag.withAlias("m"), Flag.withMetavar("name")),
     "Use this model (default: the session's, then PALIMPSEST_MODEL, then settings)"
   ),
   session: Input.optional(

@@ -14,7 +14,11 @@ export const port = (standard: number): Flag.Flag<number> =>
 
 /** The flag `--host`. `more` names a condition for addresses other than loopback. */
 export const host = (more = ""): Flag.Flag<string> =>
-  Input.withDefault(Flag.String("host"), "127.0.0.1", `Address to listen on (default 127.0.0.1)${more}`)
+  Input.withDefault(
+    Flag.String("host").pipe(Flag.withMetavar("host")),
+    "127.0.0.1",
+    `Address to listen on (default 127.0.0.1)${more}`
+  )
 
 /** Fails for a number that is not a port. */
 export const checkPort = (port: number): Effect.Effect<void, ExitError> =>

@@ -21,14 +21,23 @@ const lines = (text: string, columns: number, indent = ""): string =>
     .map((line) => `${indent}${line}`)
     .join("\n")
 
+/** Names the choices of a flag, where its description does not name them all. */
+const withChoices = (description: string): string =>
+  description.replace(/ \(choices: ([^)]*)\)$/, (_, choices: string, at: number) =>
+    choices.split(", ").every((choice) => new RegExp(`\\b${choice}\\b`).test(description.slice(0, at)))
+      ? ""
+      : ` (one of: ${choices})`
+  )
+
 const flagRow = ({ aliases, description, name, type }: HelpDoc.FlagDoc): readonly [string, string] => [
   `${[`--${name}`, ...aliases].join(", ")}${type === "boolean" ? "" : ` ${type}`}`,
-  Option.getOrElse(description, () => "").replace(" (choices: ", " (one of: ")
+  withChoices(Option.getOrElse(description, () => ""))
 ]
 
-const argumentRow = ({ description, name, required, variadic }: HelpDoc.ArgDoc): readonly [string, string] => [
+/** The usage line puts optional arguments in brackets. */
+const argumentRow = ({ description, name, variadic }: HelpDoc.ArgDoc): readonly [string, string] => [
   `${name}${variadic ? "..." : ""}`,
-  `${Option.getOrElse(description, () => "")}${required ? "" : " (optional)"}`
+  Option.getOrElse(description, () => "")
 ]
 
 /** The help page of a command, as `--help` prints it. */

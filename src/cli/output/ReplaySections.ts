@@ -37,11 +37,7 @@ const percent = (ratio: Ratio | undefined): string =>
 
 const statusOf = (run: Run, refused: ReadonlyArray<number>): string => {
   const [first] = run
-  const by = isRescue(first, refused)
-    ? ", rescued by the guard"
-    : first.trigger === "guard"
-      ? ", forced by the guard"
-      : ""
+  const by = isRescue(first, refused) ? ", made to fit" : first.trigger === "guard" ? ", did not fit" : ""
   return `${first.status}${by}${run.length > 1 ? `, ${number(run.length)} times` : ""}`
 }
 
@@ -134,26 +130,26 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     part("average request", ({ requests, sent }) => number(Math.round(sent / Math.max(1, requests)))),
     part("same as in the request before", ({ prefix, sent }) => share(prefix, sent)),
     row("unchanged between compressions", ({ stable }) => shareOf(stable)),
-    part("least of one request", ({ stable: { least, whole } }) => (whole === 0 ? "–" : share(least, 1))),
+    part("lowest of any request", ({ stable: { least, whole } }) => (whole === 0 ? "–" : share(least, 1))),
     row("cost", ({ cost }) => (cost === null ? "–" : dollars(cost))),
     row("compressions", ({ compressions }) => number(compressions.length)),
     ...statuses.map((status) => part(status, (result) => number(result.statuses[status] ?? 0))),
     ...any(
       ({ compressions }) => compressions.length,
-      part("rescued by the guard", ({ rescued }) => number(rescued)),
+      part("made to fit", ({ rescued }) => number(rescued)),
       part("without progress", ({ inVain }) => number(inVain))
     ),
     ...any(
       (result) => figure(result, "actionsGrounded").whole,
-      row("actions that need what was before", (result) => number(figure(result, "actionsGrounded").whole)),
-      part("grounded in the context", (result) => shareOf(figure(result, "actionsGrounded"))),
-      part("or one recall away", (result) => shareOf(figure(result, "actionsReachable")))
+      row("tool calls that need earlier content", (result) => number(figure(result, "actionsGrounded").whole)),
+      part("which is in the context", (result) => shareOf(figure(result, "actionsGrounded"))),
+      part("or there after one recall", (result) => shareOf(figure(result, "actionsReachable")))
     ),
     ...any(
       ({ facts }) => facts.used,
       row("names used again after a compression", ({ facts }) => number(facts.used)),
       kept("still in the context", ({ inContext }) => inContext),
-      kept("behind a handle", ({ behindHandle }) => behindHandle),
+      kept("recallable", ({ behindHandle }) => behindHandle),
       kept("lost", ({ lost }) => lost)
     )
   ]

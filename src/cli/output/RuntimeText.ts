@@ -77,7 +77,7 @@ const selectionFailure = ({ name, problem }: SessionSelectionError): ExitError =
       return badInput(`${printableLine(name)} names ${problem.ids.length} sessions: ${problem.ids.join(", ")}`)
     case "InvalidId":
       return badInput(
-        `--session ${printableLine(name)} does not exist, and no session can have that id: use 1 to 64 letters, digits, hyphens or underscores`
+        `there is no session ${JSON.stringify(printableLine(name))}, and a new one cannot have that id; use 1 to 64 letters, digits, hyphens or underscores`
       )
   }
 }

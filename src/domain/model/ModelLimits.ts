@@ -76,6 +76,12 @@ const chatModel = openai(128_000, 16_384)
  * (`modelKey`).
  */
 export const modelTable: Readonly<Record<string, ModelLimits>> = {
+  "gemma-3-4b": gemma(131_072, 8_192),
+  "gemma-3-12b": gemma(131_072, 8_192),
+  "gemma-3-27b": gemma(131_072, 8_192),
+  // Gemini CLI, March 2026; others say 262,144.
+  "gemma-4-26b-a4b": gemma(256_000, 8_192),
+  "gemma-4-31b": gemma(256_000, 8_192),
   "gemini-1.5-pro": gemini(2_097_152, 8_192),
   "gemini-1.5-flash": gemini(million, 8_192),
   "gemini-1.5-flash-8b": gemini(million, 8_192),
@@ -94,12 +100,6 @@ export const modelTable: Readonly<Record<string, ModelLimits>> = {
   "gemini-pro": gemini(million, 65_536),
   "gemini-flash": gemini(million, 65_536),
   "gemini-flash-lite": gemini(million, 65_536),
-  "gemma-3-4b": gemma(131_072, 8_192),
-  "gemma-3-12b": gemma(131_072, 8_192),
-  "gemma-3-27b": gemma(131_072, 8_192),
-  // Gemini CLI, March 2026; others say 262,144.
-  "gemma-4-26b-a4b": gemma(256_000, 8_192),
-  "gemma-4-31b": gemma(256_000, 8_192),
 
   "claude-3-haiku": claude(claude200, 4_096),
   "claude-3-sonnet": claude(claude200, 4_096),
@@ -295,10 +295,10 @@ export const makerOf = (name: string): "anthropic" | "google" | "openai" | undef
   return /^(?:gpt-|o\d|chatgpt-|codex-)/.test(bare) && !bare.startsWith("gpt-oss") ? "openai" : undefined
 }
 
-/** The models to choose from: the current one, then the table's, those of the same maker before others, the newest first. */
-export const modelChoices = (current: string): ReadonlyArray<string> => {
+/** The models to choose from: the current one, then those of the table that can be asked, of the same maker before others, the newest first. */
+export const modelChoices = (current: string, canAsk: (name: string) => boolean): ReadonlyArray<string> => {
   const maker = makerOf(current)
-  const newest = Object.keys(modelTable).toReversed()
+  const newest = Object.keys(modelTable).filter(canAsk).toReversed()
   const isOther = (name: string) => makerOf(name) !== maker
   return [...new Set([current, ...newest.filter((name) => !isOther(name)), ...newest.filter(isOther)])]
 }

@@ -37,8 +37,8 @@ export type ModelReach =
   | { readonly _tag: "Ready" }
   /** The provider has no key; `variable` would hold it. */
   | { readonly _tag: "NoKey"; readonly variable: string }
-  /** The name begins with a provider that this program does not know. */
-  | { readonly _tag: "NoProvider"; readonly provider: string }
+  /** The name leads to no model: it begins with a provider that this program does not know, or names a provider only. */
+  | { readonly _tag: "NoModel"; readonly text: string }
 
 /** Other names of a provider. */
 const aliases: Readonly<Record<string, ModelRoute["provider"]>> = { gemini: "google" }
@@ -51,15 +51,24 @@ const providerNamed = (prefix: string | undefined): ModelRoute["provider"] | und
     : (providers.find((provider) => provider === prefix) ??
       (Object.hasOwn(aliases, prefix) ? aliases[prefix] : undefined))
 
-const prefixed = /^([^/]+)\/(.+)$/s
+const prefixed = /^([^/]*)\/(.*)$/s
+
+/** Why a name leads to no model; undefined where it may lead to one. */
+const noModelText = (name: string): string | undefined => {
+  const [, prefix = name, model = ""] = prefixed.exec(name) ?? []
+  if (providerNamed(prefix) !== undefined) {
+    return model === "" ? `${prefix} is a provider; name one of its models, as in ${prefix}/MODEL` : undefined
+  }
+  if (!name.includes("/") || googleFolders.has(prefix)) return undefined
+  const nearest = closestName(prefix, providers, 3)
+  return `there is no provider ${prefix === "" ? "before the slash" : prefix}${nearest === undefined ? "" : `; did you mean ${nearest}?`} (known: ${providers.join(", ")})`
+}
 
 /** Says whether a model can be asked. `configured`: the providers that have a key. */
 export const reachOf = (name: string, configured: ReadonlySet<string>): ModelReach => {
-  const prefix = prefixed.exec(name)?.[1]
-  const named = providerNamed(prefix)
-  if (prefix !== undefined && named === undefined && !googleFolders.has(prefix)) {
-    return { _tag: "NoProvider", provider: prefix }
-  }
+  const text = noModelText(name)
+  if (text !== undefined) return { _tag: "NoModel", text }
+  const named = providerNamed(prefixed.exec(name)?.[1])
   // A server of one's own, of either kind, may need no key.
   if (named === "ollama" || named === "openai") return { _tag: "Ready" }
   const maker = named ?? namedMaker(name) ?? "google"
@@ -85,12 +94,6 @@ export const accessOf = (configured: ReadonlySet<string>): ModelAccess => ({
 export const askableModel = (usual: string, { first, reach }: ModelAccess): string =>
   first !== undefined && reach(usual)._tag === "NoKey" && reach(first)._tag === "Ready" ? first : usual
 
-/** The message for a provider that is not known. */
-export const noProviderText = (provider: string): string => {
-  const nearest = closestName(provider, providers, 3)
-  return `there is no provider ${provider}${nearest === undefined ? "" : `; did you mean ${nearest}?`} (known: ${providers.join(", ")})`
-}
-
 const namedMaker = (name: string) => (name.includes("/") ? undefined : makerOf(name))
 
 /** The variable with the key of the maker of a model that is named without its provider; undefined for Google and others. */
@@ -106,7 +109,7 @@ export const makerKeyOf = (name: string): string | undefined => {
 export const routeOf = (name: string, configured: ReadonlySet<string>): ModelRoute => {
   const [, prefix, rest] = prefixed.exec(name) ?? []
   const named = providerNamed(prefix)
-  if (named !== undefined && rest !== undefined) return { provider: named, model: rest }
+  if (named !== undefined && rest !== undefined && rest !== "") return { provider: named, model: rest }
   const maker = namedMaker(name)
   return { provider: maker !== undefined && configured.has(maker) ? maker : "google", model: name }
 }

@@ -42,6 +42,12 @@ export const matchName = <S extends Nameable>(name: string, sessions: ReadonlyAr
   return singleMatch(sessions.filter(({ id }) => id.startsWith(trimmed))) ?? { _tag: "Unknown" }
 }
 
+/** The beginning of an id that we made: the time in milliseconds and twelve random bits. */
+const madeStart = /^[\da-f]{8}-[\da-f]{4}-7[\da-f]{3}(?=-)/
+
+/** A name for a session in a command that fits into a narrow terminal: the beginning of an id that we made, or the whole id. */
+export const shortName = (id: string): string => madeStart.exec(id)?.[0] ?? id
+
 /** Finds the session with exactly this id, else with exactly this title. */
 export const matchExactName = <S extends Nameable>(name: string, sessions: ReadonlyArray<S>): NameMatch<S> =>
   singleMatch(sessions.filter(({ id }) => id === name)) ??

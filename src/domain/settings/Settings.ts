@@ -295,7 +295,7 @@ export const Settings = Schema.Struct({
         compressionThreshold: optional(
           Share,
           "Share of this model's window at which a conversation is compressed",
-          "a share from 0 to 1, such as 0.5"
+          "a fraction from 0 to 1, such as 0.5"
         ),
         window: optional(
           Positive,
@@ -322,7 +322,7 @@ export const Settings = Schema.Struct({
   compressionThreshold: field(
     Share,
     "Share of the window at which a conversation is compressed; 0 counts as unset, 1 compresses only when a message would not fit",
-    "a share from 0 to 1, such as 0.5",
+    "a fraction from 0 to 1, such as 0.5",
     0.5
   ),
   compressionModel: optional(
@@ -333,26 +333,26 @@ export const Settings = Schema.Struct({
   compressionPrepareAt: field(
     Share,
     "Share of the threshold at which a chat prepares its next snapshot in the background, where a model writes it; 0 never prepares one",
-    "a share from 0 to 1, such as 0.8",
+    "a fraction from 0 to 1, such as 0.8",
     0.8
   ),
   preserve: field(
     Share,
     "Share of the conversation, from the newest messages, that a compression keeps",
-    "a share from 0 to 1, such as 0.3",
+    "a fraction from 0 to 1, such as 0.3",
     0.3
   ),
   minGain: field(
     Share,
-    `Least share of the request that a compression has to save${otherGains}`,
-    "a share from 0 to 1, such as 0.1",
+    `Smallest part of the request that a compression has to save${otherGains}`,
+    "a fraction from 0 to 1, such as 0.1",
     defaultStrategy.defaults.minGain
   ),
   toolBudget: natural("Tokens of tool results kept in full by a compression, newest first", "tokens", 50_000),
   overflowFactor: field(
     Share.check(Schema.isGreaterThan(0)),
-    "Largest share of the remaining window that a message may use",
-    "a share above 0, at most 1",
+    "Largest part of the remaining window that a message may use",
+    "a fraction above 0, at most 1",
     1
   ),
   window: optional(

@@ -28,13 +28,12 @@ export const wrap = (
 
 // oxlint-disable-next-line no-control-regex
 const styles = /\u001b\[\d{1,2}m/g
-
-/** A command on a line of its own: it stays whole, so that it can be copied. */
-const isCommand = (line: string): boolean => /^ {2}palimpsest -\S/.test(line)
+/** The blanks at the beginning of a line, and the styles before them. */
+// oxlint-disable-next-line no-control-regex
+const indentation = /^(?:\u001b\[\d{1,2}m)* */
 
 /**
- * Wraps each line of a text, which may contain text styles, at its spaces to at most `columns` columns. Lines that fit are unchanged, and so are those
- * that are commands.
+ * Wraps each line of a text, which may contain text styles, at its spaces to at most `columns` columns. Lines that fit are unchanged.
  */
 export const wrapLines = (
   text: string,
@@ -45,12 +44,12 @@ export const wrapLines = (
   return text
     .split("\n")
     .flatMap((line) => {
-      if (visible(line) <= columns || isCommand(line)) return [line]
-      const [, lead = "", body = ""] = /^( *)(.*)$/s.exec(line) ?? []
-      const [first = "", ...rest] = wrap(body, Math.max(1, columns - lead.length), visible)
+      if (visible(line) <= columns) return [line]
+      const lead = indentation.exec(line)?.[0] ?? ""
+      const [first = "", ...rest] = wrap(line.slice(lead.length), Math.max(1, columns - visible(lead)), visible)
       if (rest.length === 0) return [line]
       // What goes on is indented a little more.
-      const indent = " ".repeat(Math.min(lead.length + 2, Math.floor(columns / 2)))
+      const indent = " ".repeat(Math.min(visible(lead) + 2, Math.floor(columns / 2)))
       const others = wrap(rest.join(" ").trimStart(), columns - indent.length, visible)
       return [`${lead}${first}`, ...others.map((part) => `${indent}${part.trimStart()}`)]
     })

@@ -1,13 +1,6 @@
 import { type Config, Effect, Layer, Record, Stream } from "effect"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
-import {
-  accessOf,
-  makerKeyOf,
-  type ModelRoute,
-  noProviderText,
-  ollamaAddress,
-  routeOf
-} from "../../domain/model/ModelRoute.ts"
+import { accessOf, makerKeyOf, type ModelRoute, ollamaAddress, routeOf } from "../../domain/model/ModelRoute.ts"
 import {
   AuthenticationError,
   InvalidRequestError,
@@ -65,7 +58,7 @@ const make = Effect.gen(function* () {
   const routed = ({ model: name, ...request }: ModelRequest) => {
     const reached = access.reach(name)
     // Such a name would go to Google, with the prompt.
-    if (reached._tag === "NoProvider") return Effect.fail(invalid(noProviderText(reached.provider)))
+    if (reached._tag === "NoModel") return Effect.fail(invalid(reached.text))
     const { model, provider } = routeOf(name, configured)
     const service = provider === "google" ? Effect.succeed(google) : others[provider]
     return Effect.map(service, (service) => ({ service, request: { ...request, model } }))

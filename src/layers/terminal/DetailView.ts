@@ -3,7 +3,10 @@ import type { Detail } from "../../services/terminal/ChatTerminal.ts"
 import type { Theme } from "./Theme.ts"
 import { detailRows } from "./TranscriptRows.ts"
 
-/** Shows the detail of a question between its heading and the answers. It scrolls when it is longer than the screen. */
+/**
+ * Shows the detail of a question between its heading and the answers. It scrolls when it is longer than the screen; below its last row, the
+ * arrows go on to the answers.
+ */
 
 /** Rows that are shown however small the screen is. */
 const minShownRows = 3
@@ -17,13 +20,29 @@ export type DetailView = ReturnType<typeof make>
 export const make = (detail: Detail, theme: Theme) => {
   let top = 0
   let shown = minShownRows
+  /** The first row of the last page. */
+  let lastTop = 0
+  /** The answer that Enter gives: none until the arrows reach the answers. */
+  let mark: number | undefined
   let rows: { readonly width: number; readonly parts: ReturnType<typeof detailRows> } | undefined
   const partsFor = (width: number) => {
-    rows = rows?.width === width ? rows : { width, parts: detailRows(detail, theme, width) }
+    rows = rows?.width === width ? rows : { width, parts: detailRows(detail, theme, width, mark) }
     return rows.parts
+  }
+  const step = (by: number) => {
+    const isAtAnswers = mark !== undefined || (by > 0 && top >= lastTop)
+    if (!isAtAnswers) {
+      top += by
+      return
+    }
+    const next = (mark ?? -1) + by
+    mark = next < 0 ? undefined : Math.min(next, detail.options.length - 1)
+    rows = undefined
   }
   return {
     detail,
+    /** The letter of the marked answer. */
+    marked: (): string | undefined => (mark === undefined ? undefined : detail.options[mark]?.[0]),
     invalidate: () => {
       rows = undefined
     },
@@ -31,17 +50,19 @@ export const make = (detail: Detail, theme: Theme) => {
     render: (width: number, height: number): Array<string> => {
       const { foot, head, rows: all } = partsFor(width)
       const rest = height - head.length - foot.length
-      if (all.length <= rest) return [...head, ...all, ...foot]
-      shown = Math.max(minShownRows, rest - 1)
-      top = Math.max(0, Math.min(top, all.length - shown))
+      const fits = all.length <= rest
+      shown = fits ? all.length : Math.max(minShownRows, rest - 1)
+      lastTop = Math.max(0, all.length - shown)
+      top = Math.max(0, Math.min(top, lastTop))
+      if (fits) return [...head, ...all, ...foot]
       const place = `rows ${number(top + 1)} to ${number(Math.min(top + shown, all.length))} of ${number(all.length)} · ↑ ↓ PgUp PgDn`
       return [...head, ...all.slice(top, top + shown), theme.dim(place), ...foot]
     },
-    /** Takes a key that scrolls. Returns whether it was one. */
+    /** Takes a key that scrolls or marks an answer. Returns whether it was one. */
     takes: (key: string): boolean => {
       const page = Math.max(1, shown - 1)
-      if (matchesKey(key, "up")) top -= 1
-      else if (matchesKey(key, "down")) top += 1
+      if (matchesKey(key, "up")) step(-1)
+      else if (matchesKey(key, "down")) step(1)
       else if (matchesKey(key, "pageUp")) top -= page
       else if (matchesKey(key, "pageDown") || key === " ") top += page
       else if (matchesKey(key, "home")) top = 0

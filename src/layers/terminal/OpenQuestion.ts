@@ -35,10 +35,10 @@ const safeDetail = (detail: Detail): Detail => ({
   ...detail,
   head: SafeText.shown(detail.head),
   lines: detail.lines.map(SafeText.shown),
-  foot: SafeText.shown(detail.foot)
+  options: detail.options.map(([letter, meaning]) => [letter, SafeText.shown(meaning)])
 })
 
-/** A typed line, or a letter that opens another question. */
+/** A typed line, or a letter that may open another question. */
 interface Reply {
   readonly text: string
   readonly opens: boolean
@@ -95,7 +95,7 @@ export class OpenQuestion {
     this.view?.invalidate()
   }
 
-  /** Takes a key that answers by itself, that scrolls, or that is an Enter after an answer. `isEmpty`: nothing is typed. */
+  /** Takes a key that answers by itself, that scrolls or marks an answer, or that is an Enter after an answer. `isEmpty`: nothing is typed. */
   takesKey(key: string, isEmpty: boolean): KeyTaken {
     const isEnter = matchesKey(key, "enter")
     const held = this.takeHeld()
@@ -112,6 +112,11 @@ export class OpenQuestion {
     this.wasOneKey = false
     if (isHabit) return "taken"
     if (!isEmpty) return undefined
+    const marked = isEnter ? this.view?.marked() : undefined
+    if (marked !== undefined && this.open !== undefined) {
+      Queue.offerUnsafe(this.open.replies, { text: marked, opens: true })
+      return "taken"
+    }
     if (this.open?.escape !== undefined && matchesKey(key, "escape")) {
       this.answer(this.open.escape)
       return "taken"
@@ -212,7 +217,7 @@ export class OpenQuestion {
   /** Leaves the beginning of what the question is about in the conversation. */
   private keepView() {
     if (this.view === undefined) return
-    this.place.output.transcript.detail({ ...this.view.detail, foot: "" })
+    this.place.output.transcript.detail({ ...this.view.detail, options: [] })
     this.view = undefined
   }
 

@@ -64,8 +64,8 @@ export const wrappedLines = (text: string, width: number) =>
 
 const menuIndent = "   "
 
-/** The rows of an entry of a menu: what goes on stands below its meaning, not below its letter. */
-const menuRows = (line: string, width: number): ReadonlyArray<string> => {
+/** The rows of a possible answer: what goes on stands below its meaning, not below its letter. */
+const optionRows = (line: string, width: number): ReadonlyArray<string> => {
   const [first = "", ...rest] = wrapped(line, width)
   return rest.length === 0
     ? [first]
@@ -77,21 +77,28 @@ const menuRows = (line: string, width: number): ReadonlyArray<string> => {
       ]
 }
 
-/** The rows of what a question is about. */
-export const detailRows = ({ foot, head, language, lines }: Detail, theme: Theme, width: number) => ({
-  head: head === "" ? [] : wrappedLines(head, width),
-  rows: (language === undefined
-    ? lines.flatMap((line) => wrapped(line, Math.max(1, width - 2)))
-    : diffRows(lines, language, theme, Math.max(1, width - 2))
-  ).map((row) => `  ${row}`),
-  foot:
-    foot === ""
-      ? []
-      : foot
-          .replace(/\n$/, "")
-          .split("\n")
-          .flatMap((line) => menuRows(line, width))
-})
+const contentRows = ({ code, language, lines }: Detail, theme: Theme, width: number): ReadonlyArray<string> => {
+  if (language !== undefined) return diffRows(lines, language, theme, width)
+  const shown = code === undefined ? lines : (theme.markdown.highlightCode?.(lines.join("\n"), code) ?? lines)
+  return shown.flatMap((line) => wrapped(line, width))
+}
+
+/** The rows of what a question is about, and of its answers: the one at `marked` is what Enter gives. */
+export const detailRows = (detail: Detail, theme: Theme, width: number, marked?: number) => {
+  const { head, options } = detail
+  const answers = options.map(([letter, meaning], at) =>
+    at === marked ? theme.bold(`${letter}▸ ${meaning}`) : `${theme.bold(letter)}  ${meaning}`
+  )
+  const hint = theme.dim(" · Esc cancels the turn")
+  return {
+    head: head === "" ? [] : wrappedLines(head, width),
+    rows: contentRows(detail, theme, Math.max(1, width - 2)).map((row) => `  ${row}`),
+    foot:
+      answers.length === 0
+        ? []
+        : ["", ...answers.flatMap((line, at) => optionRows(at === answers.length - 1 ? line + hint : line, width))]
+  }
+}
 
 /** Rows of what a question was about that stay in the conversation. */
 const maxDetailRows = 30

@@ -21,7 +21,7 @@ export class WorkspaceUnavailable extends Schema.TaggedError<WorkspaceUnavailabl
   why: Schema.String
 }) {
   override get message() {
-    return `${this.folder} cannot be a folder of the workspace: ${this.why}`
+    return `the workspace cannot have the folder ${this.folder}: ${this.why}`
   }
 }
 

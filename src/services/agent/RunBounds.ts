@@ -1,5 +1,6 @@
 import { Clock, Deferred, Effect } from "effect"
 import type { ChatEvent, LimitName } from "../../domain/chat/ChatEvent.ts"
+import { plural } from "../../domain/text/NumberText.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import type { Usage } from "../../domain/tokens/Tokens.ts"
 
@@ -64,7 +65,7 @@ class Stopwatch {
 }
 
 const duration = (millis: number): string =>
-  millis >= 60_000 ? `${Math.round(millis / 6_000) / 10} minutes` : `${Math.round(millis / 100) / 10} seconds`
+  millis >= 60_000 ? plural(Math.round(millis / 6_000) / 10, "minute") : plural(Math.round(millis / 100) / 10, "second")
 
 const reached = (limit: LimitName, what: string): Extract<Stop, { _tag: "Limit" }> => ({
   _tag: "Limit",

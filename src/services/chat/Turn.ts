@@ -32,7 +32,7 @@ import { learnCount, type PendingMessage, requestSize } from "./RequestSize.ts"
 /** There is nothing to answer: no message was given, and the conversation is empty or ends with an answer. */
 export class NothingToAsk extends Schema.TaggedError<NothingToAsk>()("NothingToAsk", {}) {
   override get message() {
-    return "there is nothing to ask: give a message"
+    return "the message is empty"
   }
 }
 

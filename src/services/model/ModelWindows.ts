@@ -1,6 +1,6 @@
 import { Context, Effect } from "effect"
 import { assumedWindow, isGoogleModel, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
-import { makerKeyOf, noProviderText } from "../../domain/model/ModelRoute.ts"
+import { makerKeyOf } from "../../domain/model/ModelRoute.ts"
 import { Model } from "./Model.ts"
 
 /** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
@@ -86,7 +86,7 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
   own?: WindowOverrides
 ): Effect.fn.Return<Availability, never, Model> {
   const reached = (yield* Model).access?.reach(name)
-  if (reached?._tag === "NoProvider") return { _tag: "Missing", text: noProviderText(reached.provider) }
+  if (reached?._tag === "NoModel") return { _tag: "Missing", text: reached.text }
   const here = resolveOffline(name, own)
   if (here.source === "settings" || (here.source === "table" && isGoogleModel(name))) return { _tag: "Known" }
   const { source } = yield* askProvider(name)

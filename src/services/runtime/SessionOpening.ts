@@ -1,7 +1,7 @@
 import { Clock, Context, Effect, Layer, Path, type Scope } from "effect"
 import { modelNames, type ModelNames } from "../../domain/compression/PolicyOptions.ts"
 import { agentDefaultsOf, type StrategyName, strategyDefaults } from "../../domain/compression/strategies/Strategies.ts"
-import { askableModel, noProviderText } from "../../domain/model/ModelRoute.ts"
+import { askableModel } from "../../domain/model/ModelRoute.ts"
 import { applyEvent, emptySession, startedWith } from "../../domain/session/Session.ts"
 import { matchExactName, matchName, type NameMatch } from "../../domain/session/SessionName.ts"
 import { type SettingsFile, withDefaults } from "../../domain/settings/Settings.ts"
@@ -219,9 +219,7 @@ export const checkSummarizers = Effect.fnUntraced(function* (names: ModelNames |
   const { access } = yield* Model
   for (const model of names === undefined ? [] : modelNames(names)) {
     const reached = access?.reach(model)
-    if (reached?._tag === "NoProvider") {
-      return yield* new UnknownModelError({ model, text: noProviderText(reached.provider), isRequested })
-    }
+    if (reached?._tag === "NoModel") return yield* new UnknownModelError({ model, text: reached.text, isRequested })
   }
 })
 

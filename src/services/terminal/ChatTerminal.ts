@@ -39,15 +39,20 @@ export type Reading<A> =
   | { readonly _tag: "Again"; readonly text: string }
   | { readonly _tag: "Then"; readonly inquiry: Inquiry<A> }
 
+/** A letter that answers a question, and what it means. */
+export type Option = readonly [letter: string, meaning: string]
+
 /** What a question is about, such as a diff. The caller removes control characters. */
 export interface Detail {
   /** Lines above it. May contain text styles, as all of this. */
   readonly head: string
   readonly lines: ReadonlyArray<string>
-  /** Lines below it: the possible answers. */
-  readonly foot: string
+  /** The possible answers below it. */
+  readonly options: ReadonlyArray<Option>
   /** The language of the code when the lines are a diff: the ending of a file's name. */
   readonly language?: string | undefined
+  /** The language of lines that are code and no diff. */
+  readonly code?: string | undefined
 }
 
 /** A question that must be answered before work can continue. */

@@ -33,11 +33,10 @@ export class CarryOverError extends Schema.TaggedError<CarryOverError>()("CarryO
 /** A session could not be made as small as it has to be. Nothing was written. */
 export class SessionTooLarge extends Schema.TaggedError<SessionTooLarge>()("SessionTooLarge", {
   /** The tokens that it still has. */
-  tokens: Schema.Natural,
-  status: Schema.String
+  tokens: Schema.Natural
 }) {
   override get message() {
-    return `the session cannot be made smaller than ${this.tokens} tokens (${this.status})`
+    return `the session cannot be made smaller than ${this.tokens} tokens`
   }
 }
 
@@ -161,7 +160,7 @@ export const carryOver = Effect.fn("CarryOver.carryOver")(function* (
   const after = yield* chat.session
   const status = outcome === undefined ? undefined : statusOf(outcome)
   if (viewTokens(after.conversation) > below) {
-    return yield* new SessionTooLarge({ tokens: viewTokens(after.conversation), status: status ?? "NOOP" })
+    return yield* new SessionTooLarge({ tokens: viewTokens(after.conversation) })
   }
   const held = carriedSession(after, agent, place)
   yield* orRefused(fs.makeDirectory(path.dirname(out), { recursive: true, mode: 0o700 }))

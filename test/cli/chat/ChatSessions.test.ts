@@ -125,7 +125,10 @@ const play = Effect.fnUntraced(function* (
     .join("\n")
     .replaceAll(folder, "FOLDER")
     .replaceAll("\u001b", "^")
-    .replace(/[\da-f]{8}-[\da-f-]{27}/g, (id) => ids.get(id) ?? `id_${ids.set(id, `id_${ids.size + 1}`).size}`)
+    .replace(
+      /([\da-f]{8}-[\da-f]{4}-7[\da-f]{3})(?:-[\da-f-]{17})?/g,
+      (_, id: string) => ids.get(id) ?? `id_${ids.set(id, `id_${ids.size + 1}`).size}`
+    )
   return `${named}\n${exit._tag} ${exit._tag === "Failure" ? String(exit.cause.reasons) : ""}\n`
 })
 

@@ -101,8 +101,8 @@ const shown = <A>(inquiry: Inquiry<A>, lines: ReadonlyArray<string> = []): Reado
     ...(detail === undefined
       ? []
       : [
-          `head ${detail.head}${detail.lines.length} lines, ${detail.language}: ${detail.lines.slice(0, 2).join(" | ")}`,
-          `foot ${detail.foot.replace(options, "(options)")}`
+          `head ${detail.head}${detail.lines.length} lines, ${detail.language ?? detail.code}: ${detail.lines.slice(0, 2).join(" | ")}`,
+          ...detail.options.map((option) => `option ${option.join("  ")}`)
         ]),
     `${prompt}${fill ?? ""} [${keys?.join("")}]`,
     ...lines.flatMap((line) => {

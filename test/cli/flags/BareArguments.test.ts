@@ -66,6 +66,7 @@ describe("arguments without a command", () => {
     ["sessions|--resume|x", "sessions|--resume|x"],
     ["recall|file|-p", "recall|file|-p"],
     ["help", "--help"],
+    ["help|sesions", "sesions"],
     ["help|sessions|list", "sessions|list|--help"],
     ["ask|help", "ask|help"]
   ]

@@ -12,7 +12,9 @@ const doc: HelpDoc.HelpDoc = {
   flags: [
     { name: "out", aliases: ["-o"], type: "file", description: about("Where to write"), required: false },
     { name: "json", aliases: ["-j", "--machine"], type: "boolean", description: Option.none(), required: false },
-    { name: "form", aliases: [], type: "choice", description: about("The form (choices: a, b)"), required: true }
+    { name: "form", aliases: [], type: "choice", description: about("The form (choices: a, b)"), required: true },
+    { name: "how", aliases: [], type: "choice", description: about("On, or off (choices: On, off)"), required: true },
+    { name: "who", aliases: [], type: "choice", description: about("Onwards, off (choices: On, off)"), required: true }
   ],
   args: [
     { name: "file", type: "file", description: about("The conversation"), required: true, variadic: false },
@@ -44,11 +46,13 @@ it("a help page has each name of a flag, its type unless it is a switch, what ma
     "two | At length",
     "ARGUMENTS",
     "file | The conversation",
-    "more... | Others (optional)",
+    "more... | Others",
     "FLAGS",
     "--out, -o file | Where to write",
     "--json, -j, --machine",
     "--form choice | The form (one of: a, b)",
+    "--how choice | On, or off",
+    "--who choice | Onwards, off (one of: On, off)",
     "EXAMPLES",
     "# one file",
     "palimpsest compress a.jsonl",

@@ -80,19 +80,19 @@ Figures
     average request                      5,000
     same as in the request before         25 %
   unchanged between compressions          83 %
-    least of one request                  83 %
+    lowest of any request                 83 %
   cost                                   $1.50
   compressions                               4
     COMPRESSED                               1
     FAILED                                   3
-    rescued by the guard                     1
+    made to fit                              1
     without progress                         2
-  actions that need what was before          4
-    grounded in the context               25 %
-    or one recall away                    75 %
+  tool calls that need earlier content       4
+    which is in the context               25 %
+    or there after one recall             75 %
   names used again after a compression       4
     still in the context                  25 %
-    behind a handle                       50 %
+    recallable                            50 %
     lost                                  25 %
   Actions: the percentage of the agent's next tool calls whose names are in the context. Facts: the
   same for all that the agent wrote.
@@ -104,8 +104,8 @@ gemini
 
   Compressions
   request       before  after  actions  with one recall  facts  status
-  6–8      9,006–9,008      –        –                –      –  FAILED, forced by the guard, 3 times
-  9              9,500  2,000     25 %             75 %      –  COMPRESSED, rescued by the guard
+  6–8      9,006–9,008      –        –                –      –  FAILED, did not fit, 3 times
+  9              9,500  2,000     25 %             75 %      –  COMPRESSED, made to fit
   refused, too large even after compression: request 6–8, 12`
     ))
 })

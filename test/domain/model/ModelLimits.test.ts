@@ -2,6 +2,7 @@ import { assert, describe, it } from "@effect/vitest"
 import {
   defaultReserve,
   isGoogleModel,
+  makerOf,
   modelChoices,
   modelLimits,
   modelTable,
@@ -121,17 +122,25 @@ describe("Models", () => {
     assert.isUndefined(suggestModel("nope", isGoogleModel))
   })
 
-  it("the models to choose from begin with the current one, its maker's and the newest", () => {
-    const [current, ...others] = modelChoices("anthropic/claude-opus-5-20261101")
+  it("the models to choose from begin with the current one, its maker's and the newest, and can be asked", () => {
+    const any = () => true
+    const [current, ...others] = modelChoices("anthropic/claude-opus-5-20261101", any)
     assert.strictEqual(current, "anthropic/claude-opus-5-20261101")
     assert.strictEqual(others.length, Object.keys(modelTable).length)
     const claude = others.filter((name) => name.startsWith("claude-"))
     assert.deepStrictEqual(others.slice(0, claude.length), claude)
     assert.isBelow(claude.indexOf("claude-opus-5-5"), claude.indexOf("claude-opus-4"))
     assert.deepStrictEqual(
-      modelChoices("gpt-5").filter((name) => name === "gpt-5"),
+      modelChoices("gpt-5", any).filter((name) => name === "gpt-5"),
       ["gpt-5"]
     )
-    assert.isTrue(modelChoices("my-own-model")[1]?.startsWith("qwen"))
+    assert.isTrue(modelChoices("my-own-model", any)[1]?.startsWith("qwen"))
+    const google = modelChoices("gemini-2.5-flash", (name) => makerOf(name) === "google")
+    assert.deepStrictEqual(google.slice(0, 2), ["gemini-2.5-flash", "gemini-flash-lite"])
+    assert.isTrue(google.every((name) => makerOf(name) === "google"))
+    assert.deepStrictEqual(
+      modelChoices("gpt-5", () => false),
+      ["gpt-5"]
+    )
   })
 })

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { matchExactName, matchName } from "../../../src/domain/session/SessionName.ts"
+import { matchExactName, matchName, shortName } from "../../../src/domain/session/SessionName.ts"
 
 const sessions = [
   { id: "child", title: undefined, parent: "work" },
@@ -46,5 +46,12 @@ describe("a session's names", () => {
       ["work", "Fix the build", "latest", "1", "0198-a"].map((name) => matchExactName(name, sessions)._tag),
       ["Found", "Found", "Unknown", "Unknown", "Unknown"]
     )
+  })
+
+  it("the short name of an id that we made is its beginning, and of another one the whole id", () => {
+    const made = "01a228cc-2be2-7220-80a0-499616360fca"
+    const names = [made, "491e126e-1e71-469c-ade2-fcc8af567c74", "work"].map(shortName)
+    assert.deepStrictEqual(names, ["01a228cc-2be2-7220", "491e126e-1e71-469c-ade2-fcc8af567c74", "work"])
+    assert.deepStrictEqual(matchName(shortName(made), [{ id: made, title: undefined }])._tag, "Found")
   })
 })

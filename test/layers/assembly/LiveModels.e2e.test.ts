@@ -45,6 +45,17 @@ it.live("routes each model to the provider in its name", function* () {
     Stream.runCollect(service.stream({ model: "openai/llama3.1", contents: [user(text("q"))] }))
   ).pipe(Effect.provide(context))
   assert.strictEqual(streamed.flatMap(({ parts }) => parts.map((part) => part.text)).join(""), "from OpenAI")
+  // Whoever asks for it, such as a file of an agent: it goes to nobody.
+  for (const name of ["foo/bar", "openai"]) {
+    const refused = yield* Effect.flip(ask(name))
+    assert.match(refused.message, /there is no provider foo|openai is a provider/)
+    const stream = Stream.unwrap(
+      Model.use((service) => Effect.succeed(service.stream({ model: name, contents: [user(text("q"))] })))
+    )
+    assert.strictEqual((yield* Effect.flip(Effect.provide(Stream.runDrain(stream), context))).message, refused.message)
+  }
+  const asked = (yield* gemini.requests).map(({ model }) => model)
+  assert.deepStrictEqual(asked, ["gemini-2.5-flash", "gemini-2.5-flash", "gpt-5.1"])
 })
 
 it.live("a model in the table is known at its own provider, any other has the assumed window", function* () {

@@ -170,7 +170,7 @@ describe("an open question", () => {
   it.effect("about more than the screen holds is scrolled, and leaves its beginning in the conversation", function* () {
     const { ask, question, shown } = yield* scene()
     const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`)
-    const answer = yield* ask({ ...may, detail: { head: "Write?", lines, foot: "y once" } })
+    const answer = yield* ask({ ...may, detail: { head: "Write?", lines, options: [["y", "once"]] } })
     assert.deepStrictEqual(shown(), [])
     assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 0"])
     assert.strictEqual(question.takesKey("\u001b[B", true), "changed")
@@ -179,6 +179,53 @@ describe("an open question", () => {
     yield* Fiber.join(answer)
     assert.deepStrictEqual(shown().slice(-2), ["  … 30 more rows", "run? y"])
   })
+
+  const up = "\u001b[A"
+  const down = "\u001b[B"
+  const options = [
+    ["y", "yes"],
+    ["n", "no"]
+  ] as const
+
+  it.effect("is answered by Enter at an answer that the arrows marked, and by nothing before", function* () {
+    const { ask, question } = yield* scene()
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    const rows = () => question.rows(60, 20).slice(2)
+    assert.deepStrictEqual(rows(), ["", "y  yes", "n  no · Esc cancels the turn"])
+    assert.isUndefined(question.takesKey("\r", true))
+    question.takesKey(down, true)
+    assert.deepStrictEqual(rows(), ["", "y▸ yes", "n  no · Esc cancels the turn"])
+    question.takesKey(up, true)
+    assert.isUndefined(question.takesKey("\r", true))
+    for (const key of [down, down, down]) assert.strictEqual(question.takesKey(key, true), "changed")
+    assert.deepStrictEqual(rows(), ["", "y  yes", "n▸ no · Esc cancels the turn"])
+    // What is typed is an answer of its own.
+    assert.isUndefined(question.takesKey("\r", false))
+    assert.strictEqual(question.takesKey("\r", true), "taken")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+  })
+
+  it.effect(
+    "has its answers below the last row of what scrolls, and a marked one may open another question",
+    function* () {
+      const { ask, editor, question } = yield* scene("half a message")
+      const lines = Array.from({ length: 12 }, (_, at) => `line ${at}`)
+      const why: Inquiry<string> = { text: "", prompt: "because: ", read: (value) => ({ _tag: "Answer", value }) }
+      const answer = yield* ask({ ...may, opens: { n: why }, detail: { head: "Write?", lines, options } })
+      const marks = () => question.rows(60, 10).filter((row) => row.includes("▸"))
+      marks()
+      question.takesKey("\u001b[F", true)
+      assert.deepStrictEqual(marks(), [])
+      question.takesKey(down, true)
+      assert.deepStrictEqual(marks(), ["y▸ yes"])
+      question.takesKey(down, true)
+      question.takesKey("\r", true)
+      yield* Effect.yieldNow
+      assert.strictEqual(editor.prompt, "because: ")
+      question.answer("not now")
+      assert.strictEqual(yield* Fiber.join(answer), "not now")
+    }
+  )
 
   it.effect("fails when the input ends, and when it has ended", function* () {
     const { ask, question } = yield* scene()

@@ -183,6 +183,13 @@ describe("Agent", () => {
       yield* TestClock.adjust("1 second")
       yield* Fiber.join(early)
       assert.deepStrictEqual(yield* transcript(fresh), [])
+      // A limit is no interruption by the user.
+      const limited = yield* agent({ tools: [slow], answers: [calling(asking("read", "a"))] })
+      const bounded = Agent.run({ ...limited.profile, limits: { time: 1_000 } }, "go")
+      const late = yield* Effect.forkChild(taken(Stream.provideContext(bounded, limited.services)))
+      yield* TestClock.adjust("1 second")
+      yield* Fiber.join(late)
+      assert.match((yield* transcript(limited.chat)).at(-1) ?? "", /worked for 1 second, which is its limit/)
     })
 
     it.effect("a message that is kept without an answer leaves room for others", function* () {

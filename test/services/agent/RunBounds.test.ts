@@ -34,7 +34,7 @@ it("an answer uses its tokens, and dollars where its model has a price", () => {
 
 it.effect.each([
   [59_940, "59.9 seconds"],
-  [60_000, "1 minutes"],
+  [60_000, "1 minute"],
   [5_430_000, "90.5 minutes"]
 ] as const)("a run of %d ms is stopped with its length", ([time, length]) =>
   Effect.gen(function* () {

@@ -150,9 +150,9 @@ describe("Compress", () => {
     [{ limit: Number.NaN }, "limit is NaN; expected a number of tokens, 1 or more"],
     [{ limit: 0 }, "limit is 0; expected a number of tokens, 1 or more"],
     [{ overhead: -1 }, "overhead is -1; expected a number of tokens, 0 or more"],
-    [{ threshold: 1.7 }, "threshold is 1.7; expected a share above 0, up to 1"],
-    [{ threshold: 0 }, "threshold is 0; expected a share above 0, up to 1"],
-    [{ preserve: 4 }, "preserve is 4; expected a share from 0 to 1"],
+    [{ threshold: 1.7 }, "threshold is 1.7; expected a fraction above 0, up to 1"],
+    [{ threshold: 0 }, "threshold is 0; expected a fraction above 0, up to 1"],
+    [{ preserve: 4 }, "preserve is 4; expected a fraction from 0 to 1"],
     [{ summarizer: "modle" }, "summarizer is modle; expected model or extractive"],
     [{ strategy: "none" }, "no strategy is called none; expected palimpsest or gemini or pi or openclaw"]
   ]

@@ -44,7 +44,7 @@ const offerThreshold = Effect.fnUntraced(function* (session: ChatSession, share:
   if (offered === undefined) return
   yield* say(
     session,
-    `You compressed at about this size several times. To have it done by itself: palimpsest config set compressionThreshold ${offered}`
+    `You compressed at about this size several times. To do this automatically: palimpsest config set compressionThreshold ${offered}`
   )
 })
 

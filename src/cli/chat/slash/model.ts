@@ -2,6 +2,7 @@ import { Effect, Option, Ref } from "effect"
 import { modelChoices } from "../../../domain/model/ModelLimits.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { ChatSettings } from "../../../services/chat/ChatSettings.ts"
+import { Model } from "../../../services/model/Model.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
 import { chatReasonText } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
@@ -10,18 +11,17 @@ import { type ChatSession, say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 /** Lets the user choose a model. Returns none where no list can be shown. */
-const chooseModel = ({ terminal }: ChatSession, { model: current, models }: ChatSettings) =>
-  terminal
-    .choose(
-      "Model",
-      modelChoices(current).map((name) => ({
-        value: name,
-        label: name,
-        about: `${Output.number(ModelWindows.resolveOffline(name, models).window)} tokens`,
-        isCurrent: name === current
-      }))
-    )
-    .pipe(Effect.orElseSucceed(() => Option.none<string>()))
+const chooseModel = Effect.fnUntraced(function* ({ terminal }: ChatSession, { model: current, models }: ChatSettings) {
+  const { access } = yield* Model
+  const names = modelChoices(current, (name) => access?.reach(name)._tag !== "NoKey")
+  const choices = names.map((name) => ({
+    value: name,
+    label: name,
+    about: `${Output.number(ModelWindows.resolveOffline(name, models).window)} tokens`,
+    isCurrent: name === current
+  }))
+  return yield* Effect.orElseSucceed(terminal.choose("Model", choices), () => Option.none<string>())
+})
 
 /** What the next message does to a conversation above its threshold. */
 const nextStep = Effect.fnUntraced(function* (chat: ChatSession["chat"]) {

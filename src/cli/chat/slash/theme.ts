@@ -39,8 +39,11 @@ export const theme: SlashCommand = {
     if (Option.isSome(chosen) && Option.isNone(chosen.value)) return
     const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : ""
     if (!isTheme(name)) {
-      const what = name === "" ? "Name a theme" : `There is no theme ${printableLine(name)}`
-      return yield* say(session, `${what}: ${names.map((each) => `${each} (${themes[each]})`).join(", ")}.`)
+      const unknown = name === "" ? "" : `There is no theme ${printableLine(name)}. `
+      return yield* say(
+        session,
+        `${unknown}Name one of these: ${names.map((each) => `${each} (${themes[each]})`).join(", ")}.`
+      )
     }
     const file = yield* settings.set("home", ["terminal", "theme"], name)
     yield* session.terminal.configure({ ...terminal, theme: name })

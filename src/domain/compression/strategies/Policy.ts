@@ -46,13 +46,13 @@ export const tokensProblem = (name: string, value: unknown, least = 0): string |
 export const shareProblem = (name: string, value: unknown): string | undefined =>
   value === undefined || (isNumber(value) && value >= 0 && value <= 1)
     ? undefined
-    : `${name} is ${String(value)}; expected a share from 0 to 1`
+    : `${name} is ${String(value)}; expected a fraction from 0 to 1`
 
 /** Says what is wrong with a threshold; undefined: nothing, or it is absent. */
 export const thresholdProblem = (value: unknown): string | undefined =>
   value === undefined || (isNumber(value) && value > 0 && value <= 1)
     ? undefined
-    : `threshold is ${String(value)}; expected a share above 0, up to 1`
+    : `threshold is ${String(value)}; expected a fraction above 0, up to 1`
 
 /** Says what is wrong with the first of these options whose value no policy can have; undefined: nothing. */
 export const policyProblem = (options: { readonly [K in keyof Policy]?: unknown }): string | undefined => {

@@ -552,7 +552,7 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   for (const whole of [made.text, next.text]) {
     assert.match(whole, /\n- refused by the user: Edit a\.ts \(e2[^\n]*\):\n {4}use the interface\n/)
     assert.match(whole, /\n- refused by the user: edit d\.ts \(e4[^\n]*\):\n {4}ask me first\n/)
-    assert.match(whole, /\n- refused by the user: Read e\.ts \(e6 h_\w+\)\n/)
+    assert.match(whole, /\n- refused by a rule: Read e\.ts \(e6 h_\w+\)\n/)
     assert.match(whole, /\n- refused by the user: apply_patch [^\n]* \(e8 h_\w+\)\n/)
     assert.match(whole, /\n- unresolved failure of Write b\.ts \(e10[^\n]*\):\n {4}disk full\n/)
     assert.notInclude(whole, "failure of Edit")
