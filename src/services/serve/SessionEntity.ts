@@ -123,10 +123,9 @@ export const handlers = SessionEntity.toLayer(
     const [tenant = "", id = ""] = name.split("/")
     yield* Effect.addFinalizer(() => local.close(tenant, id))
 
-    /** Whether a message is being answered. Its turn begins after the session is opened. */
-    let isSending = false
+    /** The number of messages that came and are not answered. The turn of each begins after the ones before, and after the session is opened. */
+    let unanswered = 0
     const answered = Effect.fnUntraced(function* ({ message, ...sent }: (typeof Send)["payloadSchema"]["Type"]) {
-      isSending = true
       const begun = { ...sent, id: message, onDisconnect: "continue", isAccepted: true } as const
       const stream = yield* local.send(tenant, id, begun)
       const last = yield* Stream.runFold(
@@ -142,8 +141,9 @@ export const handlers = SessionEntity.toLayer(
     const again = Schedule.spaced("6 seconds")
 
     return SessionEntity.of({
-      Send: ({ payload }) =>
-        answered(payload).pipe(
+      Send: ({ payload }) => {
+        unanswered += 1
+        return answered(payload).pipe(
           Effect.retry({ schedule: again, while: ({ _tag }) => _tag === "Unavailable" }),
           // The store may be unavailable for a moment.
           Effect.retry({ schedule: Schedule.upTo(again, { times: 10 }), while: ({ _tag }) => _tag === "Failed" }),
@@ -156,8 +156,9 @@ export const handlers = SessionEntity.toLayer(
               error: "the server could not do this; its log says why"
             })
           ),
-          Effect.ensuring(Effect.sync(() => void (isSending = false)))
-        ),
+          Effect.ensuring(Effect.sync(() => void (unanswered -= 1)))
+        )
+      },
       Watch: ({ payload: { lastId, message } }) =>
         Stream.unwrap(
           message === null
@@ -169,7 +170,7 @@ export const handlers = SessionEntity.toLayer(
         Rpc.fork(
           Effect.repeat(local.cancel(tenant, id), {
             schedule: Schedule.spaced("100 millis"),
-            until: (isCancelled) => isCancelled || !isSending
+            until: (isCancelled) => isCancelled || unanswered === 0
           })
         ),
       Compress: ({ payload: { focus, force, request } }) =>
