@@ -40,9 +40,10 @@ overEachStore((store) => {
           const answers = Promise.all(
             [first, second].map(async (asked) => {
               const { status = 0 } = (await asked) ?? {}
-              const said = await (await asked)?.text()
+              const said = (await (await asked)?.text()) ?? ""
               // A message whose session is being deleted is refused with 503.
               if (status !== 503) assert.isBelow(status, 500, `${what}: ${said}`)
+              assert.notInclude(said, "another process", what)
             })
           )
           // Ends the turns that wait, one after the other.
