@@ -16,8 +16,8 @@ const number = (value: number) => value.toLocaleString("en-US")
 /** A scrolled detail. */
 export type DetailView = ReturnType<typeof make>
 
-/** Makes the view, which begins at the first row. */
-export const make = (detail: Detail, theme: Theme) => {
+/** Makes the view, which begins at the first row. `canMark`: the arrows go on to the answers. */
+export const make = (detail: Detail, theme: Theme, canMark: boolean) => {
   let top = 0
   let shown = minShownRows
   /** The first row of the last page. */
@@ -30,7 +30,7 @@ export const make = (detail: Detail, theme: Theme) => {
     return rows.parts
   }
   const step = (by: number) => {
-    const isAtAnswers = mark !== undefined || (by > 0 && top >= lastTop)
+    const isAtAnswers = canMark && (mark !== undefined || (by > 0 && top >= lastTop))
     if (!isAtAnswers) {
       top += by
       return
@@ -41,8 +41,12 @@ export const make = (detail: Detail, theme: Theme) => {
   }
   return {
     detail,
-    /** The letter of the marked answer. */
-    marked: (): string | undefined => (mark === undefined ? undefined : detail.options[mark]?.[0]),
+    /** Returns the letter of the marked answer, and takes the mark away: another Enter answers what comes next. */
+    takeMarked: (): string | undefined => {
+      const letter = mark === undefined ? undefined : detail.options[mark]?.[0]
+      mark = undefined
+      return letter
+    },
     invalidate: () => {
       rows = undefined
     },
