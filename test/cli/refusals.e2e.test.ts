@@ -95,7 +95,7 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
   [["gateway", "--port", "word"], /: --port word: expected a number\n/],
   [["ask", "x", "--output-format", "yaml"], /: --output-format: expected text, json or stream-json\n/],
   [["help", "replya"], /there is no command replya; did you mean replay\?/],
-  [["ask", "x", "-m", "openai"], /: openai is a provider; name one of its models/],
+  [["ask", "x", "-m", "openai"], /: name a model of openai, as in openai\/MODEL/],
   [["ask"], /the prompt is empty/],
   [["ask", "x", "--json", "--stream-json"], /not both/],
   [["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],
