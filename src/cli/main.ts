@@ -154,8 +154,9 @@ const diagnostics = Layer.effectDiscard(
 
 /** Without a subcommand, starts a chat in an interactive terminal and shows the help page otherwise. */
 const start = Effect.gen(function* () {
-  const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
-  if (!canPrompt) return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
+  const { stdinIsTerminal, stdoutIsTerminal } = yield* Stdio.Stdio
+  if (!((yield* stdinIsTerminal) && (yield* stdoutIsTerminal)))
+    return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
   const { converse } = yield* Effect.promise(() => import("./chatCommand.ts"))
   return yield* converse({})
 })
