@@ -53,6 +53,7 @@ it.live("routes each model to the provider in its name", function* () {
       Model.use((service) => Effect.succeed(service.stream({ model: name, contents: [user(text("q"))] })))
     )
     assert.strictEqual((yield* Effect.flip(Effect.provide(Stream.runDrain(stream), context))).message, refused.message)
+    assert.strictEqual((yield* Effect.provide(ModelWindows.resolve(name), context)).source, "assumed")
   }
   const asked = (yield* gemini.requests).map(({ model }) => model)
   assert.deepStrictEqual(asked, ["gemini-2.5-flash", "gemini-2.5-flash", "gpt-5.1"])
