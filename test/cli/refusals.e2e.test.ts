@@ -101,6 +101,7 @@ const rows: ReadonlyArray<readonly [args: ReadonlyArray<string>, says: RegExp | 
   [["ask", "x", "--output-format", "yaml"], /: --output-format: expected text, json or stream-json\n/],
   [["help", "replya"], /there is no command replya; did you mean replay\?/],
   [["ask", "x", "-m", "openai"], /: name a model of openai, as in openai\/MODEL/],
+  [["serve", "--model", "openrouter/x"], /: there is no provider openrouter \(known: /],
   [["ask"], /the prompt is empty/],
   [["ask", "x", "--json", "--stream-json"], /not both/],
   [["ask", "x", "--session", "a", "--resume", "b"], /exclude each other/],
