@@ -22,6 +22,8 @@ export const make = (detail: Detail, theme: Theme, canMark: boolean) => {
   let shown = minShownRows
   /** The first row of the last page. */
   let lastTop = 0
+  /** Whether the screen shows all answers: none is marked out of sight. */
+  let areInView = false
   /** The answer that Enter gives: none until the arrows reach the answers. */
   let mark: number | undefined
   let rows: { readonly width: number; readonly parts: ReturnType<typeof detailRows> } | undefined
@@ -30,7 +32,7 @@ export const make = (detail: Detail, theme: Theme, canMark: boolean) => {
     return rows.parts
   }
   const step = (by: number) => {
-    const isAtAnswers = canMark && (mark !== undefined || (by > 0 && top >= lastTop))
+    const isAtAnswers = canMark && areInView && (mark !== undefined || (by > 0 && top >= lastTop))
     if (!isAtAnswers) {
       top += by
       return
@@ -55,6 +57,7 @@ export const make = (detail: Detail, theme: Theme, canMark: boolean) => {
       const { foot, head, rows: all } = partsFor(width)
       const rest = height - head.length - foot.length
       const fits = all.length <= rest
+      areInView = foot.length <= height
       shown = fits ? all.length : Math.max(minShownRows, rest - 1)
       lastTop = Math.max(0, all.length - shown)
       top = Math.max(0, Math.min(top, lastTop))

@@ -239,6 +239,19 @@ describe("an open question", () => {
     assert.strictEqual(yield* Fiber.join(answer), "n")
   })
 
+  it.effect("is not answered by arrows and Enter where its answers are not in view", function* () {
+    const { ask, question } = yield* scene()
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    // Nothing is drawn yet; then the screen has fewer rows than there are answers.
+    for (const draw of [() => [], () => question.rows(60, 2)]) {
+      draw()
+      question.takesKey(down, true)
+      assert.isUndefined(question.takesKey("\r", true))
+    }
+    question.answer("n")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+  })
+
   it.effect("fails when the input ends, and when it has ended", function* () {
     const { ask, question } = yield* scene()
     const asked = yield* ask(may)
