@@ -46,19 +46,24 @@ const problemText = (error: CliError.CliError, isAlone: boolean): string => {
     case "UnexpectedArgument":
       return `unexpected ${error.arguments.length === 1 ? "argument" : "arguments"} ${error.arguments.join(" ")}`
     case "InvalidValue": {
-      const name = error.kind === "argument" ? `<${error.option}>` : `--${error.option}`
-      return `${name}${error.value === "" ? "" : ` ${error.value}`}: expected ${expectedText(error.expected)}`
+      const { expected, kind, option, value } = error
+      const name = kind === "argument" ? `<${option}>` : `--${option}`
+      // Effect says of what kind a missing value is, in one word: "number", or the placeholder in the help.
+      if (value === "" && /^\S+$/.test(expected)) return `${name} needs a value`
+      if (expected === "at most 1 value")
+        return `${name} is given ${value.replace("occurrences", "times")}; give it once`
+      return `${name}${value === "" ? "" : ` ${value}`}: expected ${expectedText(expected)}`
     }
     default:
       return error.message
   }
 }
 
-/** What a flag takes, in our words: Effect writes choices in quotes and with bars. */
+/** What a flag takes, in our words: Effect writes choices with bars, and sometimes in quotes. */
 const expectedText = (expected: string): string => {
   const text = expected.replace(/^Expected:? /, "")
   if (text === "a string representing a finite number") return "a number"
-  return /^"[^"]*"(?: \| "[^"]*")*$/.test(text)
+  return text.includes(" | ")
     ? text
         .replaceAll('"', "")
         .replaceAll(" | ", ", ")
@@ -149,8 +154,9 @@ const diagnostics = Layer.effectDiscard(
 
 /** Without a subcommand, starts a chat in an interactive terminal and shows the help page otherwise. */
 const start = Effect.gen(function* () {
-  const { canPrompt } = yield* TerminalCapabilities.TerminalCapabilities
-  if (!canPrompt) return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
+  const { stdinIsTerminal, stdoutIsTerminal } = yield* Stdio.Stdio
+  if (!((yield* stdinIsTerminal) && (yield* stdoutIsTerminal)))
+    return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
   const { converse } = yield* Effect.promise(() => import("./chatCommand.ts"))
   return yield* converse({})
 })

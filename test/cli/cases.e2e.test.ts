@@ -449,6 +449,9 @@ needs("tmux")("a shell with the program", () => {
     for (const line of plain.split("\n")) assert.isTrue(line.length <= 40 || isCopied(line), line)
     yield* press("C-d")
     yield* until(/\nTo continue:\n {2}palimpsest -r [\da-f]{8}-[\da-f]{4}-7[\da-f]{3}\n\$$/)
+    yield* say("clear; TERM=dumb p", /leaves\.\n>$/)
+    yield* press("C-d")
+    yield* until(/\n\$$/)
 
     // A session of Claude Code goes on with its own model where there is a key, and else one line says what answers instead.
     const other = yield* say("clear; stty cols 100; p -r 491e126e", /Resumed[^]*\n>$/)

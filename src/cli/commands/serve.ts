@@ -1,6 +1,7 @@
 import { Config, Effect, identity, type Layer, Redacted, Schema, type Stdio } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as HttpServer from "effect/http/HttpServer"
+import { reachOf } from "../../domain/model/ModelRoute.ts"
 import {
   drainSecondsOf,
   isTenantName,
@@ -9,6 +10,7 @@ import {
   ServedGateway
 } from "../../domain/serve/ServeSettings.ts"
 import { ApprovalMode } from "../../domain/tools/Approval.ts"
+import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import { isListenError } from "../../services/platform/ListenError.ts"
 import { hashOf, newToken } from "../../services/serve/ApiTokens.ts"
 import { type GatewaySetup, gatewaySetup, type ProviderKeys, providerKeys } from "../flags/GatewaySetup.ts"
@@ -153,6 +155,8 @@ type Flags = Command.Command.Config.Infer<typeof flags>
 const optionsOf = Effect.fnUntraced(function* (flags: Flags, hasSqlite: Effect.Effect<boolean>) {
   const { approve, host, logFormat, model, port, runner, tools } = flags
   yield* ListenAddress.checkPort(port)
+  const reached = model === undefined ? undefined : reachOf(model, yield* configuredProviders)
+  if (reached?._tag === "NoModel") return yield* badInput(reached.text)
   const user = yield* userSettings
   const own = user.serve
   const configured = own.tokens ?? []

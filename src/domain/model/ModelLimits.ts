@@ -295,10 +295,15 @@ export const makerOf = (name: string): "anthropic" | "google" | "openai" | undef
   return /^(?:gpt-|o\d|chatgpt-|codex-)/.test(bare) && !bare.startsWith("gpt-oss") ? "openai" : undefined
 }
 
-/** The models to choose from: the current one, then those of the table that can be asked, of the same maker before others, the newest first. */
+/**
+ * The models to choose from: the current one, then those of the table that can be asked at their maker, of the same maker before others, the newest
+ * first. Open models are not among them: their names do not say who serves them.
+ */
 export const modelChoices = (current: string, canAsk: (name: string) => boolean): ReadonlyArray<string> => {
   const maker = makerOf(current)
-  const newest = Object.keys(modelTable).filter(canAsk).toReversed()
+  const newest = Object.keys(modelTable)
+    .filter((name) => makerOf(name) !== undefined && canAsk(name))
+    .toReversed()
   const isOther = (name: string) => makerOf(name) !== maker
   return [...new Set([current, ...newest.filter((name) => !isOther(name)), ...newest.filter(isOther)])]
 }

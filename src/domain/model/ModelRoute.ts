@@ -57,7 +57,7 @@ const prefixed = /^([^/]*)\/(.*)$/s
 const noModelText = (name: string): string | undefined => {
   const [, prefix = name, model = ""] = prefixed.exec(name) ?? []
   if (providerNamed(prefix) !== undefined) {
-    return model === "" ? `${prefix} is a provider; name one of its models, as in ${prefix}/MODEL` : undefined
+    return model === "" ? `name a model of ${prefix}, as in ${prefix}/MODEL` : undefined
   }
   if (!name.includes("/") || googleFolders.has(prefix)) return undefined
   const nearest = closestName(prefix, providers, 3)

@@ -55,14 +55,16 @@ const make = Effect.gen(function* () {
     )
   const others = yield* Effect.all(Record.map(layers, open))
   const access = accessOf(configured)
-  const routed = ({ model: name, ...request }: ModelRequest) => {
+  const route = (name: string) => {
     const reached = access.reach(name)
     // Such a name would go to Google, with the prompt.
-    if (reached._tag === "NoModel") return Effect.fail(invalid(reached.text))
-    const { model, provider } = routeOf(name, configured)
-    const service = provider === "google" ? Effect.succeed(google) : others[provider]
-    return Effect.map(service, (service) => ({ service, request: { ...request, model } }))
+    return reached._tag === "NoModel" ? Effect.fail(invalid(reached.text)) : Effect.succeed(routeOf(name, configured))
   }
+  const routed = Effect.fnUntraced(function* ({ model: name, ...request }: ModelRequest) {
+    const { model, provider } = yield* route(name)
+    const service = provider === "google" ? google : yield* others[provider]
+    return { service, request: { ...request, model } }
+  })
   const service: Model["Service"] = {
     access,
     generate: (request) =>
@@ -74,15 +76,13 @@ const make = Effect.gen(function* () {
         Stream.mapError(namingKey(request.model))
       ),
     countTokens: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.countTokens(request)),
-    describe: (name) => {
-      const { model, provider } = routeOf(name, configured)
-      if (provider === "google" && google.describe !== undefined) return google.describe(model)
+    describe: Effect.fnUntraced(function* (name) {
+      const { model, provider } = yield* route(name)
+      if (provider === "google" && google.describe !== undefined) return yield* google.describe(model)
       const limits = modelLimits(model)
       // Only the table has their windows: these providers do not report them.
-      return limits === undefined
-        ? Effect.fail(invalid(`${provider} does not describe its models`))
-        : Effect.succeed(limits)
-    }
+      return limits ?? (yield* invalid(`${provider} does not describe its models`))
+    })
   }
   return service
 })

@@ -16,12 +16,14 @@ const number = (value: number) => value.toLocaleString("en-US")
 /** A scrolled detail. */
 export type DetailView = ReturnType<typeof make>
 
-/** Makes the view, which begins at the first row. */
-export const make = (detail: Detail, theme: Theme) => {
+/** Makes the view, which begins at the first row. `canMark`: the arrows go on to the answers. */
+export const make = (detail: Detail, theme: Theme, canMark: boolean) => {
   let top = 0
   let shown = minShownRows
   /** The first row of the last page. */
   let lastTop = 0
+  /** Whether the screen shows all answers: none is marked out of sight. */
+  let areInView = false
   /** The answer that Enter gives: none until the arrows reach the answers. */
   let mark: number | undefined
   let rows: { readonly width: number; readonly parts: ReturnType<typeof detailRows> } | undefined
@@ -30,7 +32,7 @@ export const make = (detail: Detail, theme: Theme) => {
     return rows.parts
   }
   const step = (by: number) => {
-    const isAtAnswers = mark !== undefined || (by > 0 && top >= lastTop)
+    const isAtAnswers = canMark && areInView && (mark !== undefined || (by > 0 && top >= lastTop))
     if (!isAtAnswers) {
       top += by
       return
@@ -41,8 +43,12 @@ export const make = (detail: Detail, theme: Theme) => {
   }
   return {
     detail,
-    /** The letter of the marked answer. */
-    marked: (): string | undefined => (mark === undefined ? undefined : detail.options[mark]?.[0]),
+    /** Returns the letter of the marked answer, and takes the mark away: another Enter answers what comes next. */
+    takeMarked: (): string | undefined => {
+      const letter = mark === undefined ? undefined : detail.options[mark]?.[0]
+      mark = undefined
+      return letter
+    },
     invalidate: () => {
       rows = undefined
     },
@@ -51,6 +57,7 @@ export const make = (detail: Detail, theme: Theme) => {
       const { foot, head, rows: all } = partsFor(width)
       const rest = height - head.length - foot.length
       const fits = all.length <= rest
+      areInView = foot.length <= height
       shown = fits ? all.length : Math.max(minShownRows, rest - 1)
       lastTop = Math.max(0, all.length - shown)
       top = Math.max(0, Math.min(top, lastTop))

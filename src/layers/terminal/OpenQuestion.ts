@@ -112,7 +112,7 @@ export class OpenQuestion {
     this.wasOneKey = false
     if (isHabit) return "taken"
     if (!isEmpty) return undefined
-    const marked = isEnter ? this.view?.marked() : undefined
+    const marked = isEnter ? this.view?.takeMarked() : undefined
     if (marked !== undefined && this.open !== undefined) {
       Queue.offerUnsafe(this.open.replies, { text: marked, opens: true })
       return "taken"
@@ -194,18 +194,18 @@ export class OpenQuestion {
     })
   }
 
-  /** Shows a question. Letters answer by themselves only where no message was being typed. */
+  /** Shows a question. Letters answer by themselves, and arrows mark an answer, only where no message was being typed. */
   private show<A>(
     { detail, escape, fill = "", keys = [], opens = {}, prompt, text }: Inquiry<A>,
     replies: Queue.Queue<Reply, Closed>,
     draft: string
   ) {
     const { editor, output, theme } = this.place
+    const isFree = draft === ""
     output.endAnswer(false)
     if (detail === undefined) output.addText(SafeText.shown(text))
-    else this.view = DetailView.make(safeDetail(detail), theme)
+    else this.view = DetailView.make(safeDetail(detail), theme, isFree)
     output.hold()
-    const isFree = draft === ""
     const typed = this.open === undefined ? "" : editor.wholeText()
     this.open = { replies, keys: isFree ? keys : [], opening: isFree ? Object.keys(opens) : [], escape }
     // What was typed after a letter that opens this question belongs to it.

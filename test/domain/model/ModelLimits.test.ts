@@ -126,7 +126,10 @@ describe("Models", () => {
     const any = () => true
     const [current, ...others] = modelChoices("anthropic/claude-opus-5-20261101", any)
     assert.strictEqual(current, "anthropic/claude-opus-5-20261101")
-    assert.strictEqual(others.length, Object.keys(modelTable).length)
+    assert.sameMembers(
+      [...others],
+      Object.keys(modelTable).filter((name) => makerOf(name) !== undefined)
+    )
     const claude = others.filter((name) => name.startsWith("claude-"))
     assert.deepStrictEqual(others.slice(0, claude.length), claude)
     assert.isBelow(claude.indexOf("claude-opus-5-5"), claude.indexOf("claude-opus-4"))
@@ -134,7 +137,6 @@ describe("Models", () => {
       modelChoices("gpt-5", any).filter((name) => name === "gpt-5"),
       ["gpt-5"]
     )
-    assert.isTrue(modelChoices("my-own-model", any)[1]?.startsWith("qwen"))
     const google = modelChoices("gemini-2.5-flash", (name) => makerOf(name) === "google")
     assert.deepStrictEqual(google.slice(0, 2), ["gemini-2.5-flash", "gemini-flash-lite"])
     assert.isTrue(google.every((name) => makerOf(name) === "google"))

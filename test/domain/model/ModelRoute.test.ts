@@ -53,9 +53,9 @@ it("a model can be asked where its provider has a key, and no provider is guesse
     ],
     ["meta/llama", google, "NoModel there is no provider meta (known: anthropic, google, ollama, openai)"],
     ["/x", google, "NoModel there is no provider before the slash (known: anthropic, google, ollama, openai)"],
-    ["openai/", google, "NoModel openai is a provider; name one of its models, as in openai/MODEL"],
-    ["openai", google, "NoModel openai is a provider; name one of its models, as in openai/MODEL"],
-    ["gemini", google, "NoModel gemini is a provider; name one of its models, as in gemini/MODEL"]
+    ["openai/", google, "NoModel name a model of openai, as in openai/MODEL"],
+    ["openai", google, "NoModel name a model of openai, as in openai/MODEL"],
+    ["gemini", google, "NoModel name a model of gemini, as in gemini/MODEL"]
   ]
   const shown = (name: string, configured: ReadonlySet<string>) => Object.values(reachOf(name, configured)).join(" ")
   for (const [name, configured, reach] of cases) assert.strictEqual(shown(name, configured), reach, name)

@@ -48,11 +48,12 @@ it.live("routes each model to the provider in its name", function* () {
   // Whoever asks for it, such as a file of an agent: it goes to nobody.
   for (const name of ["foo/bar", "openai"]) {
     const refused = yield* Effect.flip(ask(name))
-    assert.match(refused.message, /there is no provider foo|openai is a provider/)
+    assert.match(refused.message, /there is no provider foo|name a model of openai/)
     const stream = Stream.unwrap(
       Model.use((service) => Effect.succeed(service.stream({ model: name, contents: [user(text("q"))] })))
     )
     assert.strictEqual((yield* Effect.flip(Effect.provide(Stream.runDrain(stream), context))).message, refused.message)
+    assert.strictEqual((yield* Effect.provide(ModelWindows.resolve(name), context)).source, "assumed")
   }
   const asked = (yield* gemini.requests).map(({ model }) => model)
   assert.deepStrictEqual(asked, ["gemini-2.5-flash", "gemini-2.5-flash", "gpt-5.1"])

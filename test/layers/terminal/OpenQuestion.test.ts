@@ -208,7 +208,7 @@ describe("an open question", () => {
   it.effect(
     "has its answers below the last row of what scrolls, and a marked one may open another question",
     function* () {
-      const { ask, editor, question } = yield* scene("half a message")
+      const { ask, editor, question } = yield* scene()
       const lines = Array.from({ length: 12 }, (_, at) => `line ${at}`)
       const why: Inquiry<string> = { text: "", prompt: "because: ", read: (value) => ({ _tag: "Answer", value }) }
       const answer = yield* ask({ ...may, opens: { n: why }, detail: { head: "Write?", lines, options } })
@@ -219,13 +219,38 @@ describe("an open question", () => {
       question.takesKey(down, true)
       assert.deepStrictEqual(marks(), ["y▸ yes"])
       question.takesKey(down, true)
-      question.takesKey("\r", true)
+      assert.strictEqual(question.takesKey("\r", true), "taken")
+      // Another Enter belongs to the other question, even before that is there.
+      assert.isUndefined(question.takesKey("\r", true))
       yield* Effect.yieldNow
       assert.strictEqual(editor.prompt, "because: ")
       question.answer("not now")
       assert.strictEqual(yield* Fiber.join(answer), "not now")
     }
   )
+
+  it.effect("is not answered by arrows and Enter where a message was being typed", function* () {
+    const { ask, question } = yield* scene("/mo")
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    question.rows(60, 20)
+    question.takesKey(down, true)
+    assert.isUndefined(question.takesKey("\r", true))
+    question.answer("n")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+  })
+
+  it.effect("is not answered by arrows and Enter where its answers are not in view", function* () {
+    const { ask, question } = yield* scene()
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    // Nothing is drawn yet; then the screen has fewer rows than there are answers.
+    for (const draw of [() => [], () => question.rows(60, 2)]) {
+      draw()
+      question.takesKey(down, true)
+      assert.isUndefined(question.takesKey("\r", true))
+    }
+    question.answer("n")
+    assert.strictEqual(yield* Fiber.join(answer), "n")
+  })
 
   it.effect("fails when the input ends, and when it has ended", function* () {
     const { ask, question } = yield* scene()

@@ -75,14 +75,18 @@ describe("the original request of a snapshot", () => {
     assert.deepStrictEqual((yield* compress(third)).original, original)
   })
 
-  it.effect("may be two words, where the agent sets to work", services, function* () {
-    const begun = yield* extended(empty, [
-      says("Clean up."),
-      { content: model(call("Bash", { command: "ls" }, "1")) },
-      { content: user(response("Bash", { output: "a.ts" }, "1")) },
-      ...work("Rename the port setting in all files.", "and the last one too")
-    ])
-    assert.deepStrictEqual((yield* compress(begun)).original, ["e1", "Clean up."])
+  it.effect("may be two words, where the agent sets to work, and no less", services, function* () {
+    const afterCall = Effect.fnUntraced(function* (first: string) {
+      const begun = yield* extended(empty, [
+        says(first),
+        { content: model(call("Bash", { command: "ls" }, "1")) },
+        { content: user(response("Bash", { output: "a.ts" }, "1")) },
+        ...work("Rename the port setting in all files.", "and the last one too")
+      ])
+      return (yield* compress(begun)).original?.[1]
+    })
+    assert.strictEqual(yield* afterCall("Clean up."), "Clean up.")
+    assert.strictEqual(yield* afterCall("hello"), "Rename the port setting in all files.")
   })
 
   it.effect("is unknown when a summary precedes everything", services, function* () {

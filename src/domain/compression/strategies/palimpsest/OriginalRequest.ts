@@ -3,11 +3,13 @@ import { type Conversation, type Entry, sequenceOf } from "../../../conversation
 import * as PersistentList from "../../../text/PersistentList.ts"
 import { requestSpans, type Span } from "../../evidence/UserRequests.ts"
 
+const wordsIn = ({ text }: Span): number => text.trim().split(/\s+/).length
+
 /**
  * Whether a message states a request by its length: "hi", "yes" and "continue" do not; a sentence of a script without spaces may. "Clean
  * up." does where the agent sets to work.
  */
-const asks = ({ text }: Span): boolean => text.trim().split(/\s+/).length >= 3 || /\P{ASCII}/u.test(text)
+const asks = (span: Span): boolean => wordsIn(span) >= 3 || /\P{ASCII}/u.test(span.text)
 
 /** By version of a log: its first request, which is that of every later version. */
 const known = new WeakMap<PersistentList.Node<Entry>, Span>()
@@ -40,7 +42,7 @@ const firstRequest = (log: ReadonlyArray<Entry>): FirstRequest => {
     // The missing entries are a summary, or were not read.
     if (sequence > last + 1 || entry.author === "summary") return { first, isSure: false }
     last = sequence
-    if (first !== undefined && entry.content.parts.some(isCall)) return { first, isSure: true }
+    if (first !== undefined && wordsIn(first) >= 2 && entry.content.parts.some(isCall)) return { first, isSure: true }
     // An answer, or the reason of a refusal, stands in a result: it is no first request.
     for (const span of hasResponses(entry.content) ? [] : requestSpans(entry)) {
       if (asks(span)) return { first: span, isSure: true }
