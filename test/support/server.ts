@@ -5,10 +5,12 @@ import { mkdtempSync, realpathSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
 import * as ReferencePage from "../../src/cli/page/ReferencePage.ts"
+import { accessOf } from "../../src/domain/model/ModelRoute.ts"
 import type { ServeSettings } from "../../src/domain/serve/ServeSettings.ts"
 import * as LiveRuntime from "../../src/layers/assembly/LiveRuntime.ts"
 import * as LiveServe from "../../src/layers/assembly/LiveServe.ts"
 import * as ScriptedModel from "../../src/layers/testing/ScriptedModel.ts"
+import { Model } from "../../src/services/model/Model.ts"
 import { hashOf } from "../../src/services/serve/ApiTokens.ts"
 
 /** A server in this process, with a scripted model and two tenants. */
@@ -32,6 +34,16 @@ export interface ServerOptions {
   readonly revoked?: ReadonlySet<string>
 }
 
+/** A scripted model that is asked like Google's: it has no models of other providers. */
+const scripted = (answers: ScriptedModel.Answers) =>
+  Layer.effect(
+    Model,
+    Effect.map(Model, (model) => ({
+      ...model,
+      access: accessOf(new Set(["google"]))
+    }))
+  ).pipe(Layer.provide(ScriptedModel.layer(answers)))
+
 /** Starts a server; it ends with the scope. Returns its address and a function that asks it as a tenant. */
 export const startServer = Effect.fnUntraced(function* ({
   answers = () => "an answer",
@@ -54,7 +66,7 @@ export const startServer = Effect.fnUntraced(function* ({
       page: { html: "<p>page</p>", policy: "default-src 'none'" },
       reference: ReferencePage.render
     }).pipe(
-      Layer.provideMerge(LiveRuntime.layer({ home, folder: home, model: Layer.fresh(ScriptedModel.layer(answers)) })),
+      Layer.provideMerge(LiveRuntime.layer({ home, folder: home, model: Layer.fresh(scripted(answers)) })),
       Layer.provideMerge(NodeServices.layer)
     ),
     yield* Layer.makeMemoMap,

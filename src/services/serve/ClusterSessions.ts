@@ -253,6 +253,7 @@ const send = (front: Front): Served["send"] =>
     const { limiter } = front.stored
     yield* accepting(front)
     yield* StoredSessions.existing(front.stored, tenant, id)
+    yield* StoredSessions.checkModel(front.stored, tenant, message.options?.model)
     const messageId = message.id ?? (yield* newId)
     const { end, held, isRunning, request } = yield* known(front, tenant, id, messageId)
     const before = isRunning ? yield* StoredSessions.messageOf(front.stored, tenant, id, messageId) : held

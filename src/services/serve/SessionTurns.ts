@@ -95,6 +95,7 @@ const runTurn = Effect.fnUntraced(function* (
 export const send = (state: OpenSessions): Served["send"] =>
   Effect.fnUntraced(function* (tenant, id, message, lastId) {
     yield* accepting(state)
+    yield* StoredSessions.checkModel(state.stored, tenant, message.options?.model)
     const messageId = message.id ?? (yield* newId)
     const turn = yield* within(
       state,

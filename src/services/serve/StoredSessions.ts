@@ -19,6 +19,7 @@ import { userSessions } from "../../domain/session/SessionName.ts"
 import { lastWrittenFirst, type OrderedSession } from "../../domain/session/SessionOrder.ts"
 import type { FormatName } from "../../domain/transcripts/Transcript.ts"
 import { ChatDefaults } from "../chat/ChatSettings.ts"
+import { Model } from "../model/Model.ts"
 import { newId } from "../platform/NewId.ts"
 import * as SessionRetention from "../session/SessionRetention.ts"
 import { SessionStore, type SessionStoreError, type SessionSummary } from "../session/SessionStore.ts"
@@ -27,7 +28,7 @@ import * as TranscriptExport from "../transcripts/TranscriptExport.ts"
 import { internal, noSession, storeError } from "./Failures.ts"
 import type { CompressionDone, SessionRow } from "./ServeApi.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
+import { BadRequest, NotFound, type ServeError, TooMany } from "./ServeErrors.ts"
 import { readable, SessionRecords, type StoredRecord } from "./SessionRecords.ts"
 import { TenantLimiter } from "./TenantLimiter.ts"
 import { TenantRuntimes, type TenantServices } from "./TenantRuntimes.ts"
@@ -166,6 +167,13 @@ export const recordOf = (
 ): Effect.Effect<SessionRecord, ServeError> =>
   records(stored, tenant, ({ get }) => Effect.flatMap(get([id]), (found) => readable(id, found.get(id))))
 
+/** Fails for a model of no known provider. */
+export const checkModel = (stored: StoredSessions, tenant: string, model: string | null = null) =>
+  Effect.flatMap(inTenant(stored, tenant, Model), ({ access }) => {
+    const reached = model === null ? undefined : access?.reach(model)
+    return reached?._tag === "NoModel" ? Effect.fail(new BadRequest({ message: reached.text })) : Effect.void
+  })
+
 /** Returns a message of a stored session with its answers; undefined when the session does not hold it. */
 export const messageOf = (stored: StoredSessions, tenant: string, id: string, message: string) =>
   Effect.map(load(stored, tenant, id), ({ session }) => answerTo(session, message))
@@ -238,6 +246,7 @@ export const storing = (
   branch,
   create: Effect.fnUntraced(function* (tenant, created) {
     yield* accepting
+    yield* checkModel(stored, tenant, created.model)
     yield* checkRoom(stored, tenant)
     const id = created.id ?? (yield* newId)
     const defaults = yield* inTenant(stored, tenant, Effect.all([ChatDefaults, Settings.use(({ read }) => read)])).pipe(
@@ -317,6 +326,7 @@ export const storing = (
     return { sessions: rows, more, next: more === 0 || end === undefined ? null : cursorOf(end) }
   }),
   change: Effect.fnUntraced(function* (tenant, id, { title, ...change }) {
+    yield* checkModel(stored, tenant, change.model)
     if (title === undefined) yield* existing(stored, tenant, id)
     else yield* store(stored, tenant, ({ rename }) => rename(id, title))
     if (Object.keys(change).length > 0) {

@@ -167,12 +167,22 @@ overEachStore((store) => {
           { generation: { temperature: 3 } },
           { generation: { maxOutputTokens: 0 } },
           { model: "" },
+          { model: "shop/x" },
           { responseSchema: "none" },
           { responseSchema: { description: "x".repeat(40_000) } },
           { agent: "../x" },
           { instruction: 7 }
         ])
           assert.strictEqual((await send(ask, "m1", body)).status, 400, JSON.stringify(body))
+        for (const [method, place] of [
+          ["POST", "/v1/sessions"],
+          ["PATCH", one]
+        ] as const) {
+          const refused = await ask(method, place, { body: { model: "shop/x" } })
+          assert.strictEqual(refused.status, 400)
+          assert.include(await refused.text(), "there is no provider shop (known: ")
+        }
+        assert.strictEqual((await send(ask, "m1")).last, "TurnEnded")
       })
     })
   })
