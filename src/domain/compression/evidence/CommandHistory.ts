@@ -297,12 +297,14 @@ interface CallResult {
   readonly refusedBy: Refuser | undefined
   /** Why the user did not allow it, in their words; empty when they did not say, or allowed it. */
   readonly reason: string
+  /** Names a file as an earlier snapshot does. */
+  readonly nameOf: (path: string) => string
 }
 
 /** Records the failure of a call, or what its success ends: failures of its own subject, and of other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer: { handle, part }, entry, failed, looks, reason, refusedBy, subject }: CallResult
+  { actions, answer: { handle, part }, entry, failed, looks, nameOf, reason, refusedBy, subject }: CallResult
 ): void => {
   const { commands, failures } = history
   // A run whose output tells of a failure has been recorded, whatever its exit code is.
@@ -323,7 +325,7 @@ export const recordResult = (
   for (const action of actions) {
     if (!("path" in action)) continue
     for (const [other, failure] of failures) {
-      if (!other.endsWith(` ${action.path}`)) continue
+      if (!other.endsWith(` ${action.path}`) && !other.endsWith(` ${nameOf(action.path)}`)) continue
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }

@@ -229,7 +229,8 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       answer,
       failed: failed && !isEnd,
       refusedBy,
-      reason
+      reason,
+      nameOf: (path) => nameOf(state.files, path)
     })
   }
   return { actions, failed, refusedBy, subject }
