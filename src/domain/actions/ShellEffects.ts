@@ -50,12 +50,12 @@ const gitTasks = new Map<string, Effects>([
   ["reset", (_, options) => (options.includes("--hard") ? [restored(".")] : [])],
   [
     "stash",
-    ([task = "push", ...files]) =>
-      task === "pop" || task === "apply"
-        ? [{ _tag: "Unstash" }]
-        : task === "push" && files.length === 0
-          ? [{ _tag: "Stash" }]
-          : []
+    ([task = "push", ...files], options) => {
+      if (task === "pop" || task === "apply") return [{ _tag: "Unstash", folder: "." }]
+      const messages = options.filter((each) => /^(?:-\w*m|--message)$/.test(each))
+      const isAll = files.length === messages.length && !options.some((each) => restoresOther.test(each))
+      return task === "push" && isAll ? [{ _tag: "Stash", folder: "." }] : []
+    }
   ]
 ])
 
@@ -286,7 +286,9 @@ export const shellFileActions = (command: string, { withReads = false } = {}): A
             ...shellFileActions(inner, { withReads: isShown && simple.targets.length === 0 })
           ]
     for (const action of effects) {
-      if (!("path" in action)) actions.push(action)
+      if ("folder" in action) {
+        if (folder !== undefined) actions.push({ ...action, folder: folder || "." })
+      } else if (!("path" in action)) continue
       else if (isPlainPath(action.path) || (action._tag === "Restore" && action.path === ".")) {
         const path = pathFrom(folder, action.path)
         if (path !== undefined) actions.push({ ...action, path })

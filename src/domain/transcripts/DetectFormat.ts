@@ -107,14 +107,11 @@ const maxListChars = 65_536
 
 /** Returns the format of a list of records; `keys` are those of the first, which may be longer than what is looked at. */
 const listedFormat = (text: string, keys: ReadonlyArray<string>): SourceFormat | undefined => {
-  const first = byKeys(keys)
-  if (first === "gemini" || listedFormats.includes(first)) return first
   const lines = recordsByLine(text.slice(0, maxListChars)).split("\n")
-  const formats = lines.map((line) => {
-    const record = parsedOrUndefined(line)
-    return isJson(record) ? formatOfRecord(record) : undefined
-  })
-  return formats.find((format) => listedFormats.includes(format))
+  const records = lines.flatMap((line) => (line === "" ? [] : [parsedOrUndefined(line)]))
+  const first = byKeys(keys)
+  if (first === "gemini" || (records[0] === undefined && listedFormats.includes(first))) return first
+  return records.map(formatOfRecord).find((format) => listedFormats.includes(format))
 }
 
 /** An event of Pi's `--mode json`, which begins like a session. */

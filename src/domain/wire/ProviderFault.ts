@@ -168,9 +168,8 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input tokens and max_tokens \((?<tokens>\d+)\) exceeds max sequence length (?<limit>\d+)/,
   /max tokens of (?<limit>\d+) exceeded; prompt has (?<tokens>\d+)/,
   // Stepfun, AI21, Volcengine and Nova on Bedrock; z.ai and Baichuan.
-  /(?<!output |new )\btokens?\b.{0,40}\bexceeds? (?:the |model )?max(?:imum)?\b[^\d.]{0,40}(?<limit>\d+)/,
-  /(?<!output |new )\btokens?\b.{0,40}\bexceeds? (?:the |model )?max(?:imum)?\b/,
-  /(?:prompt|输入|上下文)\S{0,6} ?(?:超长|过长|超出)/,
+  /\b(?:request|input|prompt|total|prompt \+ completion) tokens?\b.{0,40}\bexceeds? (?:the |model )?max(?:imum)?\b(?:[^\d.]{0,40}(?<limit>\d+))?/,
+  /(?:prompt|输入|上下文)(?:\S{0,6} ?(?:超长|过长)|长度\S{0,4}超出)/,
   // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
   /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
   /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input) (?:is )?too long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,

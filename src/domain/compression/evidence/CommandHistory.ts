@@ -99,8 +99,9 @@ const endForms = [
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
 ]
 
-/** Matches commands that can make a commit. */
-export const makesCommit = /\bgit\b(?:(?!\bgit\b)[^|;&])*\b(?:commit|merge|cherry-pick|revert)\b/
+/** Matches commands that can make a commit: git's options, which may take a value, stand before its task. */
+export const makesCommit =
+  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?)*(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
@@ -296,12 +297,14 @@ interface CallResult {
   readonly refusedBy: Refuser | undefined
   /** Why the user did not allow it, in their words; empty when they did not say, or allowed it. */
   readonly reason: string
+  /** Names a file as an earlier snapshot does. */
+  readonly nameOf: (path: string) => string
 }
 
 /** Records the failure of a call, or what its success ends: failures of its own subject, and of other calls on the same file. */
 export const recordResult = (
   history: CommandHistory,
-  { actions, answer: { handle, part }, entry, failed, looks, reason, refusedBy, subject }: CallResult
+  { actions, answer: { handle, part }, entry, failed, looks, nameOf, reason, refusedBy, subject }: CallResult
 ): void => {
   const { commands, failures } = history
   // A run whose output tells of a failure has been recorded, whatever its exit code is.
@@ -322,7 +325,7 @@ export const recordResult = (
   for (const action of actions) {
     if (!("path" in action)) continue
     for (const [other, failure] of failures) {
-      if (!other.endsWith(` ${action.path}`)) continue
+      if (!other.endsWith(` ${action.path}`) && !other.endsWith(` ${nameOf(action.path)}`)) continue
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }

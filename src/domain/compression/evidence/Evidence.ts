@@ -45,7 +45,16 @@ import {
   recordRun
 } from "./CommandHistory.ts"
 import { decisionsIn, statedDecisions } from "./Decisions.ts"
-import { type FileHistory, filesIn, nameOf, noFiles, recordStash, recordTouch, recordUnstash } from "./FileHistory.ts"
+import {
+  type FileHistory,
+  filesIn,
+  lastCommitIn,
+  nameOf,
+  noFiles,
+  recordStash,
+  recordTouch,
+  recordUnstash
+} from "./FileHistory.ts"
 import {
   type Anchor,
   maxScannedChars,
@@ -174,8 +183,8 @@ const act = (
     if (action.exit === 0) {
       followIssues(state.todos.issues, action.command, action.output ?? answerText(answer?.part))
     }
-  } else if (action._tag === "Stash") recordStash(state.files)
-  else if (action._tag === "Unstash") recordUnstash(state.files)
+  } else if (action._tag === "Stash") recordStash(state.files, action.folder)
+  else if (action._tag === "Unstash") recordUnstash(state.files, action.folder)
   else if ("path" in action) {
     recordTouch(state.files, { entry: id, call, action, handle: answer?.handle, tokens: answer?.tokens ?? 0 })
     if (action._tag !== "Read") recordFileChange(state.commands, nameOf(state.files, action.path))
@@ -220,7 +229,8 @@ const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer 
       answer,
       failed: failed && !isEnd,
       refusedBy,
-      reason
+      reason,
+      nameOf: (path) => nameOf(state.files, path)
     })
   }
   return { actions, failed, refusedBy, subject }
@@ -298,6 +308,7 @@ const gatherSummary = (
     state.decisions.push(...statedDecisions(known))
     if (!hasLog) {
       for (const [path, file] of filesIn(known)) state.files.files.set(path, file)
+      state.files.committed ??= lastCommitIn(known)
       resumeFailures(state.commands, known)
       resumeTodos(state.todos, words.entry, known)
     }

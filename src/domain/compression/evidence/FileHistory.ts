@@ -36,7 +36,7 @@ export interface FileHistory {
   /** The entry of the last commit: what was changed before it is not taken back. */
   committed: EntryId | undefined
   /** The files and edits that were put away, the latest last. */
-  readonly stashes: Array<{ readonly files: Restored; readonly edits: ReadonlyArray<Edit> }>
+  readonly stashes: Array<{ readonly place: string; readonly files: Restored; readonly edits: ReadonlyArray<Edit> }>
 }
 
 /** Files whose changes were taken back, as they were before. */
@@ -135,15 +135,30 @@ const restore = (history: FileHistory, place: string): Restored => {
   return restored
 }
 
-/** Records that all changes were put away. */
-export const recordStash = (history: FileHistory): void => {
+/** Returns the place in a history that a folder is: `.` for the working directory. */
+const placeOf = (history: FileHistory, folder: string): string =>
+  folder === history.cwd ? "." : nameOf(history, folder)
+
+/** Returns the place of the repository that a folder belongs to, which is that of the working directory for a folder in it. */
+const repositoryOf = (history: FileHistory, folder: string): string => {
+  const place = placeOf(history, folder)
+  return liesIn(place, ".") ? "." : place
+}
+
+/** Records that all changes of the repository of a folder were put away. */
+export const recordStash = (history: FileHistory, folder: string): void => {
   const { edits, stashes } = history
-  stashes.push({ files: restore(history, "."), edits })
+  const place = repositoryOf(history, folder)
+  stashes.push({ place, files: restore(history, place), edits })
 }
 
 /** Records that the changes that were put away last were brought back. */
-export const recordUnstash = (history: FileHistory): void => {
-  const { edits = [], files = [] } = history.stashes.pop() ?? {}
+export const recordUnstash = (history: FileHistory, folder: string): void => {
+  const place = repositoryOf(history, folder)
+  const stash = history.stashes.findLast((each) => each.place === place)
+  if (stash === undefined) return
+  history.stashes.splice(history.stashes.lastIndexOf(stash), 1)
+  const { edits, files } = stash
   const back = new Map(files.filter(([path]) => history.files.get(path)?.state === "read"))
   history.edits = [...edits.filter(({ path }) => back.has(path)), ...history.edits].sort(
     (a, b) => sequenceOf(a.entry) - sequenceOf(b.entry)
@@ -153,11 +168,11 @@ export const recordUnstash = (history: FileHistory): void => {
 
 /** Records what a call did to a file. Deleting a folder deletes the files in it. */
 export const recordTouch = (history: FileHistory, done: Touch): void => {
-  const path = nameOf(history, done.action.path)
   if (done.action._tag === "Restore") {
-    restore(history, path)
+    restore(history, placeOf(history, done.action.path))
     return
   }
+  const path = nameOf(history, done.action.path)
   record(history, path, done)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
     for (const [, text] of replacementsIn(done.call.functionCall?.args)) {
@@ -195,6 +210,14 @@ const listedFiles = ({ text }: SnapshotItem): Array<readonly [path: string, stat
     const notes = `${isRead ? "1 read" : "1 change"} ${handle}`
     return [unprotect(path), stateIn(isState(state) ? state : "modified", notes)] as const
   })
+}
+
+/** Returns the entry of the last commit that a snapshot lists. */
+export const lastCommitIn = (snapshot: Snapshot): EntryId | undefined => {
+  const entries = snapshot.recent_actions.flatMap(
+    ({ text }) => /^- commit \w+: [^\n]* \((e\d+)\)$/.exec(text)?.[1] ?? []
+  )
+  return entries[0] === undefined ? undefined : EntryId.make(entries[0])
 }
 
 const isState = (state: string): state is FileState["state"] =>

@@ -41,14 +41,16 @@ export const ranLine = (command: string): string => clippedCommand(oneLine(comma
 /** Returns a command as a snapshot shows it: on one line, clipped. */
 export const commandLine = (command: string): string => clippedCommand(wholeLine(command))
 
-/** Returns how a command ended: behind a pipe, a code of 0 is that of the last program. */
-export const exitText = (exit: number | undefined, ok: boolean | undefined): string =>
-  exit === undefined ? "no clear result" : exit === 0 && ok === false ? "failed" : `exit ${exit}`
+/** Returns how a command ended: behind a pipe, a code of 0 is that of the last program, and says nothing where the output does not tell. */
+export const exitText = (exit: number | undefined, ok: boolean | undefined): string => {
+  if (exit === undefined || (exit === 0 && ok === undefined)) return "no clear result"
+  return exit === 0 && ok === false ? "failed" : `exit ${exit}`
+}
 
 const resultOf = ({ exit, ok, refusedBy }: CommandRun, isOpen: boolean): string => {
   if (refusedBy !== undefined) return `refused by ${refusers[refusedBy]}, not run`
   // It was stopped, or blocked before it ran.
-  return ok === undefined && isOpen ? "did not succeed" : exitText(ok === undefined ? undefined : exit, ok)
+  return ok === undefined && isOpen ? "did not succeed" : exitText(exit, ok)
 }
 
 const resultText = (run: CommandRun, isOpen: boolean): string => {

@@ -4,7 +4,7 @@ import { shortLine } from "../../text/OneLine.ts"
 import { refusers } from "../../transcripts/voice/ResultVoice.ts"
 import { summaryBody, summaryGoal } from "../../transcripts/voice/SummaryForms.ts"
 import { makesCommit } from "../evidence/CommandHistory.ts"
-import type { Evidence, LastCall } from "../evidence/Evidence.ts"
+import type { LastCall } from "../evidence/Evidence.ts"
 import { shortSubject } from "../evidence/ToolFailures.ts"
 import type { Span } from "../evidence/UserRequests.ts"
 import { changeItem, labelledWordsItem, type Snapshot, type SnapshotItem, statement, userWordsIn } from "../Snapshot.ts"
@@ -106,7 +106,7 @@ const constraintItems = (material: Material): ((share: Shares, clipped: Readonly
   }
 }
 
-const actionText = (action: Action, failed: boolean, commands: Evidence["commands"]): string => {
+const actionText = (action: Action, failed: boolean, { evidence, short }: Material): string => {
   switch (action._tag) {
     case "Read":
       return `read ${action.path}`
@@ -117,22 +117,22 @@ const actionText = (action: Action, failed: boolean, commands: Evidence["command
     case "Delete":
       return `deleted ${action.path}`
     case "Command":
-      return `ran ${ranLine(action.command)} → ${exitText(action.exit, commands.get(action.command)?.ok)}`
+      return `ran ${ranLine(short(action.command))} → ${exitText(action.exit, evidence.commands.get(action.command)?.ok)}`
     case "Search":
       return `searched ${shortLine(action.query, 80)}${failed ? " (failed)" : ""}`
     case "Todos":
       return `wrote the todo list (${action.todos.length})`
     case "Other":
-      return action.summary === "" ? "called" : shortLine(action.summary, 100)
+      return action.summary === "" ? "called" : shortLine(short(action.summary), 100)
     default:
       return ""
   }
 }
 
-const lastActionText = ({ action, entry, failed, refusedBy, tool }: LastCall, commands: Evidence["commands"]): string =>
+const lastActionText = ({ action, entry, failed, refusedBy, tool }: LastCall, material: Material): string =>
   refusedBy !== undefined
-    ? `last action (${entry}): a call of ${tool} that ${refusers[refusedBy]} refused${action._tag === "Command" ? `: ${ranLine(action.command)}` : ""}`
-    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed, commands)}`
+    ? `last action (${entry}): a call of ${tool} that ${refusers[refusedBy]} refused${action._tag === "Command" ? `: ${ranLine(material.short(action.command))}` : ""}`
+    : `last action (${entry}): ${action._tag === "Other" && !action.summary.startsWith(`${tool} `) ? `${tool} ` : ""}${actionText(action, failed, material)}`
 
 /** Writes the last result of each check, with its command. A run whose output does not tell says nothing. */
 const checkItems = ({ evidence, short }: Material): ReadonlyArray<SnapshotItem> =>
@@ -164,8 +164,7 @@ const nowItems = (material: Material): Writer => {
     .slice(0, 12)
     .map(({ entry, text }) => ({ entry, line: unformatted(short(text)) }))
   const { lastCall } = evidence
-  const doing =
-    lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall, evidence.commands)))]
+  const doing = lastCall === undefined ? [] : [statement("last action", short(lastActionText(lastCall, material)))]
   const checks = checkItems(material)
   const old = oldChecks(material)
   return (share) => {
@@ -203,7 +202,7 @@ const taskItems = (material: Material): Writer => {
   const failures = open.map(([what, { entry, handle, refusedBy, text }]) =>
     statement(
       what,
-      `${refusedBy === undefined ? "unresolved failure of" : `refused by ${refusers[refusedBy]}:`} ${short(shortSubject(what))} (${ofEntry(entry, handle)})${text === "" ? "" : ":"}`,
+      `${refusedBy === undefined ? "unresolved failure of" : `refused by ${refusers[refusedBy]}:`} ${shortSubject(short(what))} (${ofEntry(entry, handle)})${text === "" ? "" : ":"}`,
       text.split("\n").map(short)
     )
   )

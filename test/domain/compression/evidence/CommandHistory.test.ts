@@ -7,18 +7,13 @@ import { entriesOf, entryOf } from "../../../support/entries.ts"
 
 type Call = readonly [name: string, args: object, answer: object]
 
-/** The evidence of these calls, one after the other. */
-const evidenceOf = (...calls: ReadonlyArray<Call>) =>
-  runSync(
-    gatherEvidence(
-      entriesOf(
-        calls.flatMap(([name, args, answer], at) => [
-          model(call(name, args, `c${at}`)),
-          user(response(name, answer, `c${at}`))
-        ])
-      )
-    )
-  )
+/** These calls, one after the other. */
+const made = (calls: ReadonlyArray<Call>) =>
+  calls.flatMap(([name, args, answer], at) => [
+    model(call(name, args, `c${at}`)),
+    user(response(name, answer, `c${at}`))
+  ])
+const evidenceOf = (...calls: ReadonlyArray<Call>) => runSync(gatherEvidence(entriesOf(made(calls))))
 const ran = (command: string, output = "ok"): Call => ["Bash", { command }, { output }]
 const failed = (command: string, error = "no"): Call => ["Bash", { command }, { error: `Exit code 1\nerror: ${error}` }]
 const begun = (command: string, id: string): Call => [
@@ -248,9 +243,23 @@ it("what Gemini CLI writes around an output is no part of it", () => {
   assert.strictEqual(failures.get("npx tsc | head")?.text, "error TS2304: no x")
 })
 
-it("a command that repeats git: quadratic time would exceed the test's limit", () => {
-  assert.isFalse(makesCommit.test("git ".repeat(100_000)))
-  assert.isTrue(makesCommit.test("git -C lib/git commit -m x"))
+describe("commands that make a commit", () => {
+  it.each([
+    ["git -C lib/git commit -m x", true],
+    ["git -c user.name='A B' -c user.email=a@b commit -m x", true],
+    ["git add . && git --no-pager commit", true],
+    ["git merge main", true],
+    ["git merge --abort", false],
+    ["git merge-base main HEAD", false],
+    ["git diff src/commit.ts", false],
+    ["git push -u origin fix/revert", false],
+    ["git log --grep revert", false],
+    ["git status\nnpm run commit", false]
+  ])("%s: %s", (command, isOne) => assert.strictEqual(makesCommit.test(command), isOne))
+
+  it.each(["git ", "git -c ", "-c a ", "git -c 'a", "git -c a='"])("repeated %s takes linear time", (piece) =>
+    assert.isFalse(makesCommit.test(piece.repeat(100_000)))
+  )
 })
 
 it("of two edits of a file in one message, the second ends the failure of the first", () => {
@@ -301,6 +310,9 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
     ["git checkout b.ts lib", "modified", "read"],
     ["git reset --hard HEAD", "modified", "read"],
     ["git stash", "modified", "read"],
+    ["cd lib && git stash", "modified", "read"],
+    ["cd /tmp/b && git stash && git reset --hard", "modified", "modified"],
+    ["git stash && cd /tmp/b && git stash pop", "modified", "read"],
     ["git stash && npm test; git stash pop", "modified", "modified"],
     ["git checkout lib.x", "modified", "modified"],
     ["git checkout fix/b.ts", "modified", "modified"],
@@ -317,6 +329,23 @@ describe("what git takes back of edits of lib/a.ts, before a commit, and of b.ts
   it("a file that was deleted before the commit stays deleted", () => {
     const { files } = evidenceOf(edit("b.ts"), ran("rm b.ts"), commit, edit("a.ts"), ran("rm a.ts"), ran("git stash"))
     assert.deepStrictEqual([files.get("b.ts")?.state, files.get("a.ts")?.state], ["deleted", "read"])
+  })
+
+  it("in the working directory by its path, all", () => {
+    const entries = entriesOf(made([edit("/w/lib/a.ts"), ran("cd /w && git checkout -- .")]))
+    const { files } = runSync(gatherEvidence(entries, { cwd: "/w" }))
+    assert.strictEqual(files.get("lib/a.ts")?.state, "read")
+  })
+
+  it("after a compression, nothing that may have been committed", () => {
+    const snapshot = (commits: string) =>
+      `<state_snapshot>\n<recent_actions>\n${commits}- commands, latest first:\n    ls\n</recent_actions>\n<artifact_trail>\n- a.ts: modified (1 change; e2)\n</artifact_trail>\n</state_snapshot>`
+    const stateAfter = (commits: string) => {
+      const [summary, ...rest] = entriesOf([user({ text: snapshot(commits) }), ...made([ran("git checkout .")])])
+      if (summary === undefined) throw new Error("no entry")
+      return runSync(gatherEvidence([{ ...summary, author: "summary" }, ...rest])).files.get("a.ts")?.state
+    }
+    assert.deepStrictEqual([stateAfter(""), stateAfter("- commit 1a2b3c4: x (e4)\n")], ["read", "modified"])
   })
 
   it("of a folder, the files in it", () => {

@@ -559,6 +559,9 @@ it("an edit that the user refused is told as that, also from the next snapshot o
   }
 })
 
+/** A working directory whose path is as long as a line may be. */
+const deepFolder = `/work/${"folder/".repeat(14)}app`
+
 it.each([
   ["Write", "not allowed; the user said:\npush to main", "unresolved failure of"],
   // A server can write Claude Code's sentence, too: no words in it are the user's.
@@ -620,6 +623,13 @@ it.each<[string, string, object, object, string]>([
     { output: "1 failed" },
     "ran npm test | tail → failed"
   ],
+  [
+    "one whose exit code a pipe hides, and whose output does not tell",
+    "Bash",
+    { command: "npm run build | tail -3" },
+    { output: "Waiting" },
+    "ran npm run build | tail -3 → no clear result"
+  ],
   ["one that wrote a file", "Bash", { command: "ls > a.txt" }, { output: "" }, "ran ls > a.txt → exit 0"],
   [
     "a branch",
@@ -637,8 +647,17 @@ it.each<[string, string, object, object, string]>([
     { output: "done" },
     "wrote the todo list (2)"
   ],
+  [
+    "an edit that failed, of a file deep in the working directory",
+    "Edit",
+    { file_path: `${deepFolder}/src/a.ts`, old_string: "a", new_string: "b" },
+    { error: "not found" },
+    "Edit src/a.ts"
+  ],
   ["another call", "Deploy", { to: "harbour" }, { output: "done" }, "Deploy to=harbour"]
 ])("the last action is told: %s", (_, tool, args, answer, line) => {
-  const made = extract([user(text("Go on.")), ...calls([tool, args, answer])])
+  const made = extract([user(text("Go on.")), ...calls([tool, args, answer])], { cwd: deepFolder })
+  for (const [, subject] of made.text.matchAll(/^- unresolved failure of (Edit .*) \(e2/gm))
+    assert.strictEqual(subject, "Edit src/a.ts")
   assert.strictEqual(/^- last action.*$/m.exec(made.text)?.[0], `- last action (e2): ${line}`)
 })

@@ -173,6 +173,33 @@ it("items that are kept one by one keep their numbers", () => {
   ])
 })
 
+it("an edit ends the failure of an earlier one on the same file", () => {
+  const edit = (answer: object) => turn("Edit", { file_path: `${cwd}/a.ts`, old_string: "a", new_string: "b" }, answer)
+  const told = (entries: ReadonlyArray<Entry>): string =>
+    Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(entries, { cwd })), { budget: 2_000, kept: [], cwd })).text
+  const once = told(edit({ error: "String to replace not found" }).map((content, at) => entryOf(1 + at, content)))
+  assert.include(once, "unresolved failure of Edit a.ts (")
+  const twice = told([
+    entryOf(50, user(text(once)), { author: "summary" }),
+    ...edit({ output: "ok" }).map((content, at) => entryOf(51 + at, content))
+  ])
+  assert.notInclude(twice, "unresolved failure")
+})
+
+it("a check that has run again is no longer told as older than a change", () => {
+  const test = turn("Bash", { command: "npm test" }, { output: "3 tests passed" })
+  const edit = turn("Edit", { file_path: "a.ts", old_string: "a", new_string: "b" }, { output: "ok" })
+  const told = (entries: ReadonlyArray<Entry>): string =>
+    Work.runSync(composeSnapshot(Work.runSync(gatherEvidence(entries)), { budget: 2_000, kept: [] })).text
+  const once = told([...test, ...edit].map((content, at) => entryOf(1 + at, content)))
+  assert.include(once, "- since tests passed, a.ts changed\n")
+  const twice = told([
+    entryOf(50, user(text(once)), { author: "summary" }),
+    ...test.map((content, at) => entryOf(51 + at, content))
+  ])
+  assert.notInclude(twice, "since tests passed")
+})
+
 it("a constraint that was shown whole is stated when its message no longer fits", () => {
   const first = [user(text(`Begin with the parser. Never push to main. ${"It reads dates. ".repeat(200)}`))]
   const { text: whole } = compressed(20, { budget: 2_500, first, withLog: true })
