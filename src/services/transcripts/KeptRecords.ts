@@ -1,6 +1,8 @@
 import { Effect } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
+import { isJson } from "../../domain/text/JsonObject.ts"
 import { arraySlices, sliceAt } from "../../domain/text/JsonSource.ts"
+import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { isGeminiDocument } from "../../domain/transcripts/DetectFormat.ts"
 import { isRecordList, recordsByLine } from "../../domain/transcripts/RecordList.ts"
 import type { SourceFormat } from "../../domain/transcripts/Transcript.ts"
@@ -45,6 +47,21 @@ const lines: RecordForm = {
   }
 }
 
+/** An entry of Pi below the root of the tree, where no message has it on its path. Before version 2, entries have no id. */
+const withPlace = (line: string, index: number): string => {
+  const entry = parsedOrUndefined(line)
+  return isJson(entry) && entry.id === undefined
+    ? JSON.stringify({ ...entry, id: `kept${index.toString(16).padStart(4, "0")}`, parentId: null })
+    : line
+}
+
+/** A session of Pi: its reader takes entries below a header only. */
+const entries = (header: string): RecordForm => ({
+  split: (text, said) => lines.split(text, said).slice(1),
+  alone: (line) => `${header}\n${line}\n`,
+  join: (kept, written) => lines.join(kept.map(withPlace), written)
+})
+
 const messagesOf = (text: string): string => sliceAt(text, ["messages"]) ?? ""
 
 /** A session of Gemini CLI that is one document. */
@@ -60,7 +77,9 @@ const document: RecordForm = {
 /** Returns the form of both texts; undefined for a document without records beside its messages, and for two forms. */
 const formOf = (original: string, written: string, format: SourceFormat): RecordForm | undefined => {
   if (format === "gemini" && isGeminiDocument(original)) return isGeminiDocument(written) ? document : undefined
-  return written.includes("\n") ? lines : undefined
+  if (!written.includes("\n")) return undefined
+  const [header = ""] = format === "pi" ? lines.split(original, new Set()) : []
+  return header === "" ? lines : entries(header)
 }
 
 /**

@@ -49,6 +49,26 @@ describe("what an agent recorded beside a conversation stays when the conversati
     }).pipe(Effect.provide(services))
   )
 
+  it.effect("in a session of Pi, whose entries have had ids since version 2", () =>
+    Effect.gen(function* () {
+      const level = { type: "thinking_level_change", timestamp: "2026-01-01T00:00:00Z", thinkingLevel: "high" }
+      const said = (text: string) => ({ type: "message", message: { role: "user", content: [{ type: "text", text }] } })
+      const header = { type: "session", version: 3, id: "p", cwd: "/", timestamp: "2026-01-01T00:00:00Z" }
+      const placed = { ...level, id: "b", parentId: "a" }
+      const written = [header, { ...said("So far: much."), id: "s", parentId: null }].map((one) => JSON.stringify(one))
+      const [first = "", ...rest] = written
+      const { version: _, ...old } = header
+      for (const [before, stays] of [
+        [[old, said("a"), level], { ...level, id: "kept0000", parentId: null }],
+        [[header, { ...said("a"), id: "a", parentId: null }, placed], placed]
+      ] as const) {
+        const text = before.map((one) => JSON.stringify(one)).join("\n")
+        const kept = yield* withKeptRecords(text, written, "pi")
+        assert.deepStrictEqual(kept, [first, JSON.stringify(stays), ...rest])
+      }
+    }).pipe(Effect.provide(services))
+  )
+
   it.effect("not where the file has another form now", () =>
     Effect.gen(function* () {
       const before = JSON.stringify({ ...metadata, messages: original })
