@@ -113,7 +113,7 @@ layer(NodeServices.layer)("FileSettings", (it) => {
     [
       "Gemini CLI's of the working folder",
       { gemini: `{"model": {"compressionThreshold": 7}}` },
-      "here/.gemini/settings.json, model.compressionThreshold: expected a share"
+      "here/.gemini/settings.json, model.compressionThreshold: expected a fraction"
     ],
     [
       "the working folder",
