@@ -99,9 +99,9 @@ const endForms = [
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/
 ]
 
-/** Matches commands that can make a commit: git's options, which may take a value, stand before its task. */
+/** Matches commands that can make a commit: a few of git's options, which may take a value, stand before its task. */
 export const makesCommit =
-  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?)*(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
+  /\bgit(?:\.exe)?\s+(?:-\S+\s+(?:(?!-)(?:"[^"]*"|'[^']*'|[^\s"'])+\s+)?){0,8}(?:commit|merge|cherry-pick|revert)(?![\w-])(?!\s+--abort\b)/
 
 /** An address on the last line of an output: a longer one would cost the line of its command. */
 const lastAddress = /(?:^|\n)(https?:\/\/\S{1,200})\s*$/
