@@ -45,16 +45,10 @@ const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
       if (whole.length < minEditChars && !/\w\s*[=:]\s*\S/.test(whole)) return []
       const more = lines.length > shownEdit.lines ? [`… ${lines.length} lines in all`] : []
       return statement(`edit ${entry} ${index}`, `last written to ${path} (${entry}):`, [
-        ...shown.map((line) => oneLineKeeping(line, shownEdit.chars)),
+        ...shown.map((line) => shortLine(line, shownEdit.chars)),
         ...more
       ])
     })
-}
-
-/** Returns a line with its indentation, clipped. */
-const oneLineKeeping = (line: string, length: number): string => {
-  const indent = /^ */.exec(line)?.[0].length ?? 0
-  return `${" ".repeat(Math.min(indent, 8))}${shortLine(line, length)}`
 }
 
 /** A file in a list: by its name, and with the handle of its content. */
