@@ -324,8 +324,9 @@ export const recordResult = (
   }
   for (const action of actions) {
     if (!("path" in action)) continue
+    const ends = [` ${action.path}`, ` ${nameOf(action.path)}`]
     for (const [other, failure] of failures) {
-      if (!other.endsWith(` ${action.path}`) && !other.endsWith(` ${nameOf(action.path)}`)) continue
+      if (!ends.some((end) => other.endsWith(end))) continue
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }
