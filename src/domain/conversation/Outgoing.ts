@@ -92,7 +92,7 @@ export class Outgoing {
 
   private take(sent: SentMessage): void {
     this.isOpen = this.put(this.contents, this.isOpen, sent)
-    this.parts.push(...sent.content.parts)
+    for (const part of sent.content.parts) this.parts.push(part)
     this.tokens += sent.tokens
     this.processed += 1
   }

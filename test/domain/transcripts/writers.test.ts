@@ -272,17 +272,6 @@ describe.each(forms)("%s", (form) => {
     assert.strictEqual(readText(file).steps.length, 300)
   })
 
-  it("a message of very many parts comes back, also from a compaction", () => {
-    const length = sizeOf(130_000, 300)
-    const many = said(user(...Array.from({ length }, (): Part => ({ later: 1 }))))
-    const texts = said(user(...Array.from({ length }, () => text("a"))))
-    const back = readText(writtenText(form, transcriptOf([many, texts, cut([], 0)])).text)
-    assert.deepStrictEqual(
-      viewOf(back).map(({ content }) => content.parts.length),
-      [length, length]
-    )
-  })
-
   it.prop(
     "any conversation comes back",
     [transcripts],
