@@ -1,4 +1,4 @@
-import { argv } from "node:process"
+import { argv, stdout } from "node:process"
 import { model, type Part, text } from "../../../src/domain/content/Content.ts"
 import { cut, readText, said, transcriptOf, viewOf, writtenText } from "../../support/transcripts.ts"
 
@@ -13,7 +13,7 @@ const transcript = transcriptOf([...messages, cut([], 0)])
 for (const form of forms) {
   if (form !== "claude" && form !== "codex" && form !== "gemini" && form !== "pi") throw new Error(form)
   const back = readText(writtenText(form, transcript).text)
-  console.log(form, ...viewOf(back).map(({ content }) => content.parts.length))
+  stdout.write(`${[form, ...viewOf(back).map(({ content }) => content.parts.length)].join(" ")}\n`)
 }
 const answered = messages.flatMap((message) => [message, said(model(text("b")))])
-if (forms.length === 0) console.log(writtenText("claude", transcriptOf(answered)).text)
+if (forms.length === 0) stdout.write(writtenText("claude", transcriptOf(answered)).text)

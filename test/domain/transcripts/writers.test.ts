@@ -1,7 +1,7 @@
 import { assert, describe, expect, it } from "@effect/vitest"
 import { readFileSync } from "node:fs"
 import path from "node:path"
-import { call, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
+import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Author, type Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
@@ -25,7 +25,6 @@ import {
   told,
   transcriptOf,
   transcripts,
-  viewOf,
   viewsOf,
   writtenText
 } from "../../support/transcripts.ts"

@@ -25,7 +25,7 @@ import { brief, contentsOf, endingOf, held, said, taken, textOf } from "../../su
  */
 
 const turns = 20
-const many = process.env["MODE"] === "load" ? 1_000 : 50
+const many = process.env["MODE"] === "load" ? 1_000 : 20
 
 /** Bytes of all that is still reachable. What V8 has not collected yet says nothing of us. */
 const live = Effect.sync(() => {
