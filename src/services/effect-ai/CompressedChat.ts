@@ -280,7 +280,7 @@ const aloneStream =
     Stream.unwrap(
       Effect.gen(function* () {
         const { turn } = chat
-        yield* Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
+        yield* turn.takeScoped(1)
         yield* Effect.addFinalizer(() => recordAfter(chat))
         return ask(options)
       })

@@ -154,7 +154,7 @@ export const openKeyed = Effect.fnUntraced(function* (
   { beginning, content }: PromptCall
 ): Effect.fn.Return<OpenedPrompt, SessionStoreError | AiError.AiError, SessionStore | Scope.Scope> {
   const { turn } = conversation
-  yield* Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
+  yield* turn.takeScoped(1)
   const recorded = yield* openRecorded(prompts, conversation, content, beginning.view)
   const { known, log, view } = recorded ?? (yield* beginNumbered(conversation, prompts.window.name))
   return { view, known, append: log.append, naming: undefined }

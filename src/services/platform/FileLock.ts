@@ -287,9 +287,7 @@ const turns = Effect.runSync(
 
 /** Waits for the turn of this fiber among those of this process, and keeps it until the scope closes. */
 const awaitTurn = (lock: string): Effect.Effect<void, never, Scope.Scope> =>
-  Effect.flatMap(RcMap.get(turns, lock), (turn) =>
-    Effect.acquireRelease(turn.take(1), () => turn.release(1), { interruptible: true })
-  )
+  Effect.flatMap(RcMap.get(turns, lock), (turn) => turn.takeScoped(1))
 
 /**
  * Takes the lock of a file until the scope closes. Waits a bounded time for another process, and can be interrupted meanwhile.

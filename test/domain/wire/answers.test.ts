@@ -308,3 +308,23 @@ it("a block of Anthropic's has all citations that came for it", () => {
     answer.push({ type: "content_block_delta", index: 0, delta: { type: "citations_delta", citation } })
   assert.deepInclude(answer.whole, { content: [{ type: "text", text: "a", citations: cited }] })
 })
+
+it("an element of a list that OpenRouter streams grows with its pieces: its texts join, its other values are repeated", () => {
+  const answer = wire.chat.answers.begin()
+  const pieces = [
+    { type: "reasoning.text", index: 0, text: "a", format: "f", signature: null },
+    { type: "reasoning.text", index: 0, text: "b", format: "f", signature: "s" },
+    { type: "reasoning.summary", index: 0, summary: "c" },
+    { type: "reasoning.text", index: 1, text: "d" },
+    { type: "reasoning.text", text: "e" }
+  ]
+  for (const piece of pieces) answer.push({ choices: [{ index: 0, delta: { reasoning_details: [piece] } }] })
+  const details = [
+    { type: "reasoning.text", index: 0, text: "ab", format: "f", signature: "s" },
+    { type: "reasoning.summary", index: 0, summary: "c" },
+    { type: "reasoning.text", index: 1, text: "d" },
+    { type: "reasoning.text", text: "e" }
+  ]
+  const { choices }: Json = answer.whole
+  assert.deepStrictEqual(choices[0].message.reasoning_details, details)
+})
