@@ -37,6 +37,8 @@ export default defineConfig(({ mode }) => {
       // These end what hangs, and nothing else: a busy machine may be ten times slower than a quiet one.
       testTimeout: mode === "laws" ? 600_000 : 300_000,
       hookTimeout: 300_000,
+      // What a server logs in a test that passes is of use to nobody.
+      silent: "passed-only",
       reporters: ["default", "./test/support/slowestFiles.ts", "./test/support/skippedTests.ts"]
     }
   }
