@@ -24,7 +24,7 @@ import { answers, says } from "../../support/prompts.ts"
  * message.
  */
 
-const count = Number(process.env["TENANTS"] ?? (process.env["MODE"] === "load" ? 100 : 40))
+const count = Number(process.env["TENANTS"] ?? (process.env["MODE"] === "load" ? 100 : 16))
 const tenantsOf = (share = 1): ReadonlyArray<string> =>
   Array.from({ length: Math.ceil(count * share) }, (_, index) => `tenant/${index}`)
 const turns = 4

@@ -119,7 +119,7 @@ describe("conversations with a key", () => {
     function* () {
       const { problems, shown, started } = yield* world()
       const first = yield* started
-      const tenants = Array.from({ length: sizeOf(100, 3) }, (_, n) => `tenant/${n}`)
+      const tenants = Array.from({ length: sizeOf(30, 3) }, (_, n) => `tenant/${n}`)
       const histories = new Map<string, Messages>()
       for (let turn = 0; turn < 10; turn += 1) {
         for (const tenant of tenants) {
@@ -143,7 +143,7 @@ describe("conversations with a key", () => {
     const { problems, started } = yield* world({ window: 1_200 })
     const { ask } = yield* started
     const histories = new Map<string, Messages>()
-    const tenants = Array.from({ length: sizeOf(200, 10) }, (_, n) => `tenant/${n}.`)
+    const tenants = Array.from({ length: sizeOf(60, 10) }, (_, n) => `tenant/${n}.`)
     let compressed = 0
     for (let turn = 0; turn < 6; turn += 1) {
       for (const [n, tenant] of tenants.entries()) {
