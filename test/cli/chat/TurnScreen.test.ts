@@ -40,7 +40,7 @@ const shown = (...events: ReadonlyArray<ChatEvent>) =>
             : `${[head, ...body.map((line) => `  ${line}`)].join("\n")}${more.length === 0 ? "" : ` {${more.join("|")}}`}\n`
         ),
       note: (line) => write(`[${line}]\n`),
-      working: (label) => write(`(${label})`),
+      working: (label, seconds) => write(`(${label}${seconds === undefined ? "" : ` ${Math.round(seconds)} s`})`),
       panel: () => Effect.void
     })
     const screen = yield* Effect.provide(TurnScreen.make(false), terminal)
@@ -127,12 +127,12 @@ const cases: ReadonlyArray<readonly [rule: string, events: ReadonlyArray<ChatEve
   [
     "a pause before anything came",
     [retry],
-    "[The model's server failed (503); retrying in 5 s.](waiting to retry)".replace("](", "]\n(")
+    "[The model's server failed (503); retrying in 5 s.](waiting to retry 5 s)".replace("](", "]\n(")
   ],
   [
     "a pause after something came: that is void",
     [content("one two "), retry, content("three"), finished("STOP")],
-    "(answering)one two\n[The model's server failed (503); retrying in 5 s. Ignore the partial answer above.]\n(waiting to retry)(answering)three\n"
+    "(answering)one two\n[The model's server failed (503); retrying in 5 s. Ignore the partial answer above.]\n(waiting to retry 5 s)(answering)three\n"
   ],
   ["a failure is a sentence", [{ _tag: "Error", reason: "NetworkError", message: "no network" }], "[No network.]\n"],
   [

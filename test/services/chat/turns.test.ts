@@ -1,9 +1,15 @@
 import { Context, Deferred, Effect, Exit, Layer, Logger, Ref, Scope, Stream } from "effect"
 import type { ChatEvent } from "../../../src/domain/chat/ChatEvent.ts"
-import { call, isResponse, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { call, isResponse, model, type Part, response, text, user } from "../../../src/domain/content/Content.ts"
 import { Handle } from "../../../src/domain/content/Handle.ts"
 import { entries, entryId, view } from "../../../src/domain/conversation/Conversation.ts"
-import { emptySession, logVersion, type SessionEvent, applyEvent } from "../../../src/domain/session/Session.ts"
+import {
+  applyEvent,
+  emptySession,
+  logVersion,
+  type SessionEvent,
+  startedWith
+} from "../../../src/domain/session/Session.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
@@ -14,11 +20,13 @@ import type { ChatOptions } from "../../../src/services/chat/ChatState.ts"
 import { ChatBusy } from "../../../src/services/chat/Commit.ts"
 import { ContextOverflow } from "../../../src/services/chat/FitRequest.ts"
 import { failureEvent, NothingToAsk, type TurnError } from "../../../src/services/chat/Turn.ts"
+import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { InvalidRequestError, ModelError } from "../../../src/services/model/Model.ts"
 import { sessionError, SessionNotFound, SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { described } from "../../support/generate.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
 import { strideOf } from "../../support/runs.ts"
+import { taken } from "../../support/sending.ts"
 import { assert, describe, it, layer } from "../../support/vitest.ts"
 
 const words = "a story of a river and a bridge, told at length. ".repeat(60)
@@ -364,5 +372,42 @@ describe("Chats", () => {
     yield* Scope.close(holder, Exit.void)
     const chat = yield* chats.open("taken")
     assert.strictEqual((yield* chat.contents).length, 0)
+  })
+})
+
+describe("an answer with a call", () => {
+  const answering = (...parts: ReadonlyArray<Part>) =>
+    Effect.gen(function* () {
+      const chat = yield* begun({ settings: { ...settings, window: 2_000 } })
+      return (yield* taken(chat.send("go on"))).events.map(({ _tag }) => _tag)
+    }).pipe(
+      Effect.provide(
+        Offline.layerWithModel(
+          ScriptedModel.layer([{ content: model(...parts), finishReason: "STOP", usage: null }, "never asked"])
+        )
+      )
+    )
+  const long = "a long story ".repeat(600)
+
+  it.effect("may say more than the window holds beside it, as a compression shortens what is said", function* () {
+    assert.strictEqual((yield* answering(text(long), call("f", {}))).at(-1), "Finished")
+  })
+
+  it.effect("is refused where its calls alone are more than the window holds", function* () {
+    assert.strictEqual((yield* answering(text("It is so."), call("f", { long }))).at(-1), "Error")
+  })
+})
+
+describe("the hooks of a session", () => {
+  it.effect("run in the folder in which it began, and in the one that is set for it now", offline, function* () {
+    const folders = new Set<string | undefined>()
+    const { subscribe } = yield* HookSystem
+    yield* subscribe("watch", (_, { cwd }) => Effect.sync(() => void folders.add(cwd)))
+    const session = applyEvent(emptySession, startedWith({ model: settings.model, cwd: "/began" }, "s1", 0))
+    for (const cwd of [undefined, "/now"]) {
+      const chat = yield* begun({ session, settings: { ...settings, ...(cwd === undefined ? {} : { cwd }) } })
+      yield* taken(chat.send("hello"))
+    }
+    assert.deepStrictEqual([...folders], ["/began", "/now"])
   })
 })
