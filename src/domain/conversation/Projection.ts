@@ -290,7 +290,7 @@ export function* projecting(items: ReadonlyArray<ViewItem>): Work.SlicedWork<Arr
   const projector = new Projector((message) => void sent.push(message))
   for (const item of items) {
     projector.push(item)
-    yield 200
+    yield
   }
   for (const message of projector.tail()) sent.push(message)
   return sent

@@ -120,7 +120,7 @@ export class RequestPrefixes {
         isSame = same(earlier, content)
         prefix += isSame ? all : yield* tokensOf(beginning(earlier, content))
       }
-      yield 20
+      yield
     }
     const size = { tokens, prefix }
     this.sizes.push(size)

@@ -23,8 +23,6 @@ export const markStart = "[redacted: "
 
 /** Characters searched between two pauses. */
 const window = 131_072
-/** Cost of searching a character, in characters of plain scanning. */
-const searchCost = 2
 
 const redactionMarks = /\[redacted: [^\]\n]{1,200}\]/g
 
@@ -107,10 +105,10 @@ function* seeing(text: string): Work.SlicedWork<Seen> {
     visible += text.slice(from, index)
     from = index + match.length
     gaps.push({ at: visible.length, hidden: from - visible.length })
-    if (gaps.length % 8_192 === 0) yield window
+    if (gaps.length % 8_192 === 0) yield
   }
   visible += text.slice(from)
-  yield text.length / 4
+  yield
   for (const [like, plain] of alike) visible = visible.replace(like, plain)
   return { text: visible, gaps }
 }
@@ -140,7 +138,7 @@ export function* finding(whole: string): Work.SlicedWork<ReadonlyArray<Finding>>
     findLogins(text, from, to, findings)
     findNamed(text, from, to, named)
     for (const span of keyPiecesIn(text, from, to)) pieces.push({ ...span, kind: privateKey })
-    yield (to - from) * searchCost
+    yield
   }
   return inWholeText(resolvedFindings(text, [...findings, ...named, ...pieces]), gaps)
 }
@@ -221,7 +219,7 @@ export function* withoutValues(text: string, secrets: ReadonlyArray<Secret>): Wo
   let result = text
   for (const { kind, value } of secrets) {
     if (result.includes(value)) result = result.replaceAll(value, () => redacted(kind))
-    yield text.length / 8
+    yield
   }
   return result
 }

@@ -72,7 +72,7 @@ export function* textTokens(text: string): SlicedWork<number> {
   for (let at = 0; at < text.length; at += chunkChars) {
     const end = Math.min(text.length, at + chunkChars)
     progress = scan(text, at, end, progress)
-    yield end - at
+    yield
   }
   return tokensOf(text, progress)
 }
@@ -102,7 +102,7 @@ export function* fittingPart(
       return { at: low, tokens: after(low) }
     }
     progress = scan(text, at, pieceEnd, progress)
-    if (pieceEnd < end) yield searchedChars * 2
+    if (pieceEnd < end) yield
   }
   return { at: end, tokens: progress.cost === 0 ? 0 : roundedTokens(progress.cost / 100) }
 }
@@ -141,7 +141,6 @@ function* mediaTokens({ fileData, inlineData }: Part): SlicedWork<number | undef
  * response. A response that consists of one text counts as that text.
  */
 export function* partTokens(part: Part, output: string | undefined): SlicedWork<number> {
-  yield 20
   const media = yield* mediaTokens(part)
   if (media !== undefined) return media
   if (part.functionCall !== undefined) {

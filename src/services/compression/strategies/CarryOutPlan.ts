@@ -234,7 +234,7 @@ function* messagesOf(
       sequenceOf(id) <= last &&
       (content.role === "user" ? author === undefined : content.parts.some(({ functionCall }) => asks(functionCall)))
   )
-  yield log.length
+  yield
   const clean = secrets === undefined ? ofUser : (yield* redactedEntries(ofUser, secrets)).entries
   const callOf = callsAnswered(clean)
   return clean.flatMap((entry, item) => requestSpans(entry, callOf(item)))
