@@ -171,8 +171,8 @@ interface Redaction {
 /** Removing one secret may reveal another beside it; a few passes settle any text. */
 const maxPasses = 4
 
-/** Like `redact`, in slices; also returns what was removed. */
-export function* redacting(text: string): Work.SlicedWork<Redaction> {
+/** Like `redact`, in slices; also returns the secrets that it found. */
+export function* redacting(text: string, values: ReadonlyArray<Secret> = []): Work.SlicedWork<Redaction> {
   let result = text
   const secrets: Array<Secret> = []
   for (let look = 0; look < maxPasses; look += 1) {
@@ -181,7 +181,7 @@ export function* redacting(text: string): Work.SlicedWork<Redaction> {
     for (const { end, kind, start } of findings) secrets.push({ kind, value: result.slice(start, end) })
     result = without(result, findings)
   }
-  return { text: result, secrets }
+  return { text: yield* withoutValues(result, values), secrets }
 }
 
 /** Returns whether a secret looks generated and is no path, handle, element or ordinary word: such a value occurs nowhere by chance. */
@@ -224,11 +224,18 @@ export function* withoutValues(text: string, secrets: ReadonlyArray<Secret>): Wo
   return result
 }
 
-/** Replaces each secret in a text by its kind. Deterministic, and applying it again changes nothing. */
-export const redact = (text: string): string => Work.runSync(redacting(text)).text
+/**
+ * Replaces each secret in a text by its kind, and each of these values that are secrets elsewhere. Deterministic, and applying it
+ * again changes nothing.
+ */
+export const redact = (text: string, values: ReadonlyArray<Secret> = []): string =>
+  Work.runSync(redacting(text, values)).text
 
-/** Returns characters `start` to `end` of a text without the secrets of the whole text, including halves of secrets at the borders. */
-export const redactSpan = (text: string, start: number, end: number): string =>
+/**
+ * Returns characters `start` to `end` of a text without the secrets of the whole text, including halves of secrets at the borders,
+ * and without these values.
+ */
+export const redactSpan = (text: string, start: number, end: number, values: ReadonlyArray<Secret> = []): string =>
   redact(
     without(
       text.slice(start, end),
@@ -239,7 +246,8 @@ export const redactSpan = (text: string, start: number, end: number): string =>
           start: Math.max(secret.start, start) - start,
           end: Math.min(secret.end, end) - start
         }))
-    )
+    ),
+    values
   )
 
 /** Number of removed secrets by kind. */

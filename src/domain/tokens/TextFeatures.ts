@@ -279,7 +279,7 @@ const rounded = (features: Features): Features => {
 /** Features of one part as it stands in a request. Their total is the estimator's count. */
 export function* partFeatures(part: Part): SlicedWork<Features> {
   if (part.inlineData !== undefined || part.fileData !== undefined) {
-    return { ...noFeatures, media: yield* partTokens(part, undefined) }
+    return { ...noFeatures, media: yield* partTokens(part) }
   }
   const isCalled = part.functionCall !== undefined || part.functionResponse !== undefined
   const latest: Array<Features> = [{ ...noFeatures, frame: isCalled ? callFrameTokens : 0 }]

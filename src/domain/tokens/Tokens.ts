@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Part } from "../content/Content.ts"
+import { outputText, type Part } from "../content/Content.ts"
 import { remoteTokens, sampleText, inlineTokens } from "../content/Media.ts"
 import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
@@ -140,7 +140,7 @@ function* mediaTokens({ fileData, inlineData }: Part): SlicedWork<number | undef
  * Estimated tokens of one part: text by its characters, calls and responses by their JSON, media by the rules of the API (Media.ts), also within a
  * response. A response that consists of one text counts as that text.
  */
-export function* partTokens(part: Part, output: string | undefined): SlicedWork<number> {
+export function* partTokens(part: Part): SlicedWork<number> {
   const media = yield* mediaTokens(part)
   if (media !== undefined) return media
   if (part.functionCall !== undefined) {
@@ -149,6 +149,7 @@ export function* partTokens(part: Part, output: string | undefined): SlicedWork<
   }
   if (part.functionResponse !== undefined) {
     const { name = "" } = part.functionResponse
+    const output = outputText(part)
     const { media, text } = output === undefined ? responseContent(part) : { media: [], text: output }
     let tokens = callFrameTokens + estimateText(name) + (yield* textTokens(text))
     for (const one of media) tokens += (yield* mediaTokens(one)) ?? 0

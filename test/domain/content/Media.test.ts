@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { outputText, type Part } from "../../../src/domain/content/Content.ts"
+import type { Part } from "../../../src/domain/content/Content.ts"
 import { imageTokens, tileTokens } from "../../../src/domain/content/ImageTokens.ts"
 import {
   remoteTokens,
@@ -24,7 +24,7 @@ const zeros = (length: number): Buffer => Buffer.alloc(length)
 
 const tokens = (mimeType: string, data: Buffer | string): number =>
   Work.runSync(inlineTokens(mimeType, typeof data === "string" ? data : data.toString("base64")))
-const ofPart = (part: Part): number => Work.runSync(partTokens(part, outputText(part)))
+const ofPart = (part: Part): number => Work.runSync(partTokens(part))
 
 // --- tiny files ---------------------------------------------------------------------------------------------------------------
 

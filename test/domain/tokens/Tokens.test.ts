@@ -30,7 +30,7 @@ const assertWithin = (sample: string, share: number, what: string) => {
   assert.isAtMost(found, 1 + share, what)
 }
 
-const ofPart = (part: Part): number => Work.runSync(partTokens(part, outputText(part)))
+const ofPart = (part: Part): number => Work.runSync(partTokens(part))
 const ofText = (value: string): number => Work.runSync(textTokens(value))
 
 const folder = path.join(import.meta.dirname, "..", "..", "fixtures", "texts")

@@ -428,8 +428,7 @@ class Rollout {
    */
   private *recount(): SlicedWork<void> {
     let tokens = 0
-    for (const { content } of this.shown.drafts)
-      for (const part of content.parts) tokens += yield* partTokens(part, outputText(part))
+    for (const { content } of this.shown.drafts) for (const part of content.parts) tokens += yield* partTokens(part)
     this.tokenCount({ ...countsOf(nothing), total_tokens: tokens })
   }
 
