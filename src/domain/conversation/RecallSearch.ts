@@ -12,7 +12,7 @@ import { isTime } from "../text/Time.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
-import { type Conversation, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
+import { type Conversation, type Entry, type EntryId, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { isWordAt, type LineMatch, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
 /**
@@ -99,17 +99,18 @@ const partsOf = (entry: Entry): ReadonlyArray<HiddenPart> =>
 /** Returns the parts of a conversation that its view does not show in full, the newest first. */
 export function* hiddenParts(conversation: Conversation): SlicedWork<ReadonlyArray<HiddenPart>> {
   const items = view(conversation)
-  const shown = new Map(items.map((item) => [item.entry.id, item]))
+  const whole = new Set<EntryId>()
   const fullyShown = new Set<Handle>()
   for (const { entry, shortened } of items) {
+    if (shortened.size === 0) whole.add(entry.id)
     for (const [index, handle] of entry.handles.entries()) if (!shortened.has(index)) fullyShown.add(handle)
+    yield
   }
-  yield
   const hidden: Array<HiddenPart> = []
   for (const entry of newestFirst(conversation)) {
-    if (shown.get(entry.id)?.shortened.size === 0) continue
-    for (const part of partsOf(entry)) if (!fullyShown.has(part.handle)) hidden.push(part)
     yield
+    if (whole.has(entry.id)) continue
+    for (const part of partsOf(entry)) if (!fullyShown.has(part.handle)) hidden.push(part)
   }
   return hidden
 }
