@@ -194,7 +194,7 @@ const reading = /\/(?:LiveTranscripts|LiveAgentSessions|LiveSessionAnswers)\.ts$
 const handshake = /\/(?:commands\/mcp|platform\/HomeFolder)\.ts$/
 
 /** Modules that only servers load. They have their own parts and do not affect those of other commands. */
-const serving = /\/(?:commands\/(?:serve|gateway)|LiveServe|LiveGateway)\.ts$/
+const serving = /\/(?:commands\/(?:serve|gateway)|LiveServe|LiveGateway|McpHttpServing)\.ts$/
 
 /**
  * Decides which modules share a part: what the program always loads, what an agent loads, what several other commands load, and

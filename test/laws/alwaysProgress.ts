@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import type { Outcome } from "../../src/domain/compression/Compression.ts"
-import { outputText, type Part } from "../../src/domain/content/Content.ts"
+import type { Part } from "../../src/domain/content/Content.ts"
 import { type Conversation, itemParts, view } from "../../src/domain/conversation/Conversation.ts"
 import { projectMessages } from "../../src/domain/conversation/Projection.ts"
 import type { Session } from "../../src/domain/session/Session.ts"
@@ -11,7 +11,7 @@ import { type Check, described, policyOf, type Script } from "../support/generat
 /** Law 4: a compression shrinks the request by the stated minimum or says why not, and it never loops. */
 
 export const estimate = (parts: ReadonlyArray<Part>): number =>
-  parts.reduce((tokens, part) => tokens + Work.runSync(partTokens(part, outputText(part))), 0)
+  parts.reduce((tokens, part) => tokens + Work.runSync(partTokens(part)), 0)
 
 /** Tokens of the view, counted anew. */
 export const recount = (conversation: Conversation): number =>

@@ -30,7 +30,7 @@ import { assert, describe, it } from "../support/vitest.ts"
  */
 
 const tokensOf = (parts: ReadonlyArray<Part>): number =>
-  parts.reduce((total, part) => total + Work.runSync(partTokens(part, outputText(part))), 0)
+  parts.reduce((total, part) => total + Work.runSync(partTokens(part)), 0)
 
 /** How many times the estimate the model counts, for ordinary text and for hexadecimal digits. */
 interface Counting {

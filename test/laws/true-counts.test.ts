@@ -3,7 +3,7 @@ import type { ChatEvent } from "../../src/domain/chat/ChatEvent.ts"
 import { type Outcome, patchOf, tokensOf } from "../../src/domain/compression/Compression.ts"
 import { sectionNames } from "../../src/domain/compression/Snapshot.ts"
 import type { Policy } from "../../src/domain/compression/strategies/Policy.ts"
-import { call, type Content, model, outputText, type Part, response, text } from "../../src/domain/content/Content.ts"
+import { call, type Content, model, type Part, response, text } from "../../src/domain/content/Content.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
 import { estimateText, partTokens } from "../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../src/layers/assembly/Offline.ts"
@@ -28,7 +28,7 @@ import { assert, describe, it } from "../support/vitest.ts"
 /** The server counts the whole conversation at each request: parts are counted once. */
 const sizes = new WeakMap<Part, number>()
 const sizeOf = (part: Part): number => {
-  const size = sizes.get(part) ?? Work.runSync(partTokens(part, outputText(part)))
+  const size = sizes.get(part) ?? Work.runSync(partTokens(part))
   sizes.set(part, size)
   return size
 }

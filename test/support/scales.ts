@@ -1,6 +1,6 @@
 import { assert } from "@effect/vitest"
 import { Effect, Layer } from "effect"
-import { model, outputText, type Part, text } from "../../src/domain/content/Content.ts"
+import { model, type Part, text } from "../../src/domain/content/Content.ts"
 import * as Work from "../../src/domain/text/SlicedWork.ts"
 import { partTokens } from "../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../src/layers/assembly/Offline.ts"
@@ -12,7 +12,7 @@ import { contentParts, overheadParts } from "../../src/services/tokens/Calibrati
 
 /** Estimated tokens of these parts. */
 export const estimated = (parts: ReadonlyArray<Part>): number =>
-  parts.reduce((total, part) => total + Work.runSync(partTokens(part, outputText(part))), 0)
+  parts.reduce((total, part) => total + Work.runSync(partTokens(part)), 0)
 
 /** Estimated tokens of a request. */
 export const estimateOf = (request: ModelRequest): number =>

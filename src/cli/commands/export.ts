@@ -1,7 +1,6 @@
 import { Effect, FileSystem, Path, Result } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import * as Work from "../../domain/text/SlicedWork.ts"
 import { quotedPath } from "../../domain/text/WorkspacePath.ts"
 import { formatFor, formatProblemText } from "../../domain/transcripts/FileExtension.ts"
 import type { SecretSearch, SessionSecrets } from "../../domain/transcripts/RecordSecrets.ts"
@@ -50,7 +49,7 @@ const copyOthers = Effect.fnUntraced(function* (
   for (const other of files.slice(1)) {
     const relative = path.relative(stem(own), other.path)
     const place = relative.startsWith("..") ? path.basename(other.path) : relative
-    const copy = path.join(stem(file), secrets === undefined ? place : Work.runSync(secrets.replaceInPath(place)))
+    const copy = path.join(stem(file), secrets === undefined ? place : secrets.replaceInPath(place))
     yield* Effect.mapError(fs.makeDirectory(path.dirname(copy), { recursive: true }), ({ message }) => failed(message))
     replaced += yield* copyFile(other.path, copy, secrets)
   }

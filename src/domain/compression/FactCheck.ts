@@ -47,11 +47,9 @@ export function* checkFacts(
 ): SlicedWork<{ readonly snapshot: Snapshot; readonly doubts: UnsupportedFacts }> {
   const entryTexts: Array<string> = []
   for (const entry of entries) {
-    const text = texts(entry)
-    entryTexts.push(text)
-    yield text.length
+    entryTexts.push(texts(entry))
+    yield
   }
-  const size = entryTexts.reduce((sum, text) => sum + text.length, 0)
   const removed = new Set<string>()
   const unknown = new Set<string>()
   const supported = new Set<string>()
@@ -68,7 +66,7 @@ export function* checkFacts(
       const wrong: Array<string> = []
       for (const [anchor, kind] of anchors) {
         if (supported.has(anchor)) continue
-        yield size / 4
+        yield
         if (occurs(anchor, entryTexts)) supported.add(anchor)
         else if (exact.has(kind)) wrong.push(anchor)
         else unknown.add(anchor)

@@ -58,9 +58,8 @@ const blocks = ({ author, content: { parts, role } }: Entry, options: SerializeO
 export function* serialized(entries: ReadonlyArray<Entry>, options: SerializeOptions): SlicedWork<string> {
   const texts: Array<string> = []
   for (const entry of entries) {
-    const made = blocks(entry, options)
-    texts.push(...made)
-    yield 100 + made.reduce((sum, { length }) => sum + length, 0)
+    texts.push(...blocks(entry, options))
+    yield
   }
   return texts.join("\n\n")
 }

@@ -59,7 +59,6 @@ export function* summaryPlan(
     if (viewTokens(conversation) < memory.waitUntil) return { _tag: "Skip", reason: "waiting for growth", before }
   }
   const at = strategy.cut?.(items, policy) ?? cutIn(strategy, items, policy).at
-  yield items.length * 60
   const dropped = items.slice(0, at)
   const first = dropped[0]
   const last = dropped[dropped.length - 1]

@@ -102,7 +102,7 @@ export function* documentPages(bytes: Bytes): SlicedWork<number> {
     pageObjects += piecePages.pageObjects
     drawn += piecePages.drawn
     searched += end - place
-    yield 2 * (end - place)
+    yield
     place = end >= maxSearchedBytes && end < bytes.length - maxSearchedBytes ? bytes.length - maxSearchedBytes : end
   }
   const sampledPages = pageObjects > 0 ? pageObjects : drawn

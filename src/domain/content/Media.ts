@@ -44,7 +44,7 @@ const sniffedKind = (bytes: Bytes): Kind => {
 
 /** Tokens of base64 data. An unknown type is detected from the bytes; data of no known type counts as one tile. */
 export function* inlineTokens(mimeType: string, data: string): SlicedWork<number> {
-  yield 100
+  yield
   const bytes = bytesOf(data)
   const named = namedKind(mimeType.toLowerCase())
   switch (named === "unknown" ? sniffedKind(bytes) : named) {

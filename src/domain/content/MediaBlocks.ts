@@ -6,7 +6,7 @@ import { outputText, type Part } from "./Content.ts"
  * written again; what counts, shortens, shows or sends them asks here, so that an image is an image wherever it stands.
  */
 
-const textAt = (value: Json, key: string): string => {
+const textOrEmpty = (value: Json, key: string): string => {
   const held = value[key]
   return typeof held === "string" ? held : ""
 }
@@ -34,11 +34,11 @@ const documentType = "application/pdf"
 const sourced = (source: Json, mimeType: string): Part | undefined => {
   switch (source["type"]) {
     case "base64":
-      return inlineOf(textAt(source, "media_type") || mimeType, textAt(source, "data"))
+      return inlineOf(textOrEmpty(source, "media_type") || mimeType, textOrEmpty(source, "data"))
     case "url":
-      return addressed(textAt(source, "url"), mimeType)
+      return addressed(textOrEmpty(source, "url"), mimeType)
     case "file":
-      return addressed(textAt(source, "file_id"), mimeType)
+      return addressed(textOrEmpty(source, "file_id"), mimeType)
     default:
       return undefined
   }
@@ -46,35 +46,40 @@ const sourced = (source: Json, mimeType: string): Part | undefined => {
 
 /** A file of OpenAI: its bytes, its address or its id. */
 const filed = (file: Json): Part | undefined =>
-  addressed(textAt(file, "file_data") || textAt(file, "file_url") || textAt(file, "file_id"), documentType)
+  addressed(
+    textOrEmpty(file, "file_data") || textOrEmpty(file, "file_url") || textOrEmpty(file, "file_id"),
+    documentType
+  )
 
 /** The media that a block holds, in the form of any dialect or agent; undefined for anything else. */
 export const blockMedia = (block: unknown): Part | undefined => {
   if (!isJson(block)) return undefined
   const { audio, file, fileData, image_url: image, inlineData, input_audio: heard, resource, source } = block
-  if (isJson(inlineData)) return inlineOf(textAt(inlineData, "mimeType"), textAt(inlineData, "data"))
-  if (isJson(fileData)) return addressed(textAt(fileData, "fileUri"), textAt(fileData, "mimeType"))
+  if (isJson(inlineData)) return inlineOf(textOrEmpty(inlineData, "mimeType"), textOrEmpty(inlineData, "data"))
+  if (isJson(fileData)) return addressed(textOrEmpty(fileData, "fileUri"), textOrEmpty(fileData, "mimeType"))
   switch (block["type"]) {
     case "image":
     case "audio":
     case "document":
       if (isJson(source)) return sourced(source, block["type"] === "document" ? documentType : anyImage)
-      return inlineOf(textAt(block, "mimeType"), textAt(block, "data"))
+      return inlineOf(textOrEmpty(block, "mimeType"), textOrEmpty(block, "data"))
     case "resource":
-      return isJson(resource) ? inlineOf(textAt(resource, "mimeType"), textAt(resource, "blob")) : undefined
+      return isJson(resource) ? inlineOf(textOrEmpty(resource, "mimeType"), textOrEmpty(resource, "blob")) : undefined
     case "input_image":
     case "image_url":
-      return addressed((isJson(image) ? textAt(image, "url") : textAt(block, "image_url")) || textAt(block, "file_id"))
+      return addressed(
+        (isJson(image) ? textOrEmpty(image, "url") : textOrEmpty(block, "image_url")) || textOrEmpty(block, "file_id")
+      )
     case "input_file":
       return filed(block)
     case "file":
-      return isJson(file) ? filed(file) : addressed(textAt(block, "url"), textAt(block, "mime"))
+      return isJson(file) ? filed(file) : addressed(textOrEmpty(block, "url"), textOrEmpty(block, "mime"))
     case "input_audio":
-      return isJson(heard) ? inlineOf(`audio/${textAt(heard, "format")}`, textAt(heard, "data")) : undefined
+      return isJson(heard) ? inlineOf(`audio/${textOrEmpty(heard, "format")}`, textOrEmpty(heard, "data")) : undefined
     case "output_audio":
-      return isJson(audio) ? inlineOf("audio/wav", textAt(audio, "data")) : undefined
+      return isJson(audio) ? inlineOf("audio/wav", textOrEmpty(audio, "data")) : undefined
     case "image_generation_call":
-      return inlineOf("image/png", textAt(block, "result"))
+      return inlineOf("image/png", textOrEmpty(block, "result"))
     default:
       return undefined
   }

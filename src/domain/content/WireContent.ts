@@ -13,16 +13,9 @@ const wirePart = (part: Part): Part => {
   return rest
 }
 
-/** Contents that were checked and carry no such keys. A conversation sends the same ones with every request. */
-const clean = new WeakSet<Content>()
-
 /** A content without the keys of `effect/ai`, which the API rejects. */
 export const wireContent = (content: Content): Content => {
-  if (clean.has(content)) return content
-  if (!isCarrying(content) && !content.parts.some(isCarrying)) {
-    clean.add(content)
-    return content
-  }
+  if (!isCarrying(content) && !content.parts.some(isCarrying)) return content
   const { [optionsKey]: _options, [extraKey]: _extra, ...rest } = content
   return { ...rest, parts: content.parts.map(wirePart) }
 }

@@ -57,6 +57,7 @@ function* addLines(shown: ShownLines, text: string, begin: number, count: number
   for (let at = begin, line = 0; line < count && !shown.isFull; line += 1) {
     const end = yield* lineEnd(text, at)
     yield* shown.add(at, end)
+    yield
     at = end + 1
   }
 }

@@ -162,10 +162,7 @@ const sliceItems = 64
 export function* indexedView(view: PersistentList.PersistentList<ViewItem>): SlicedWork<IndexedView> {
   const fresh: Array<PersistentList.Node<ViewItem>> = []
   let node = view
-  for (; node !== undefined && !latest.has(node); node = node.before) {
-    fresh.push(node)
-    if (fresh.length % sliceItems === 0) yield sliceItems * 5
-  }
+  for (; node !== undefined && !latest.has(node); node = node.before) fresh.push(node)
   const before = node === undefined ? undefined : latest.get(node)
   if (view === undefined) return empty
   if (before !== undefined && fresh.length === 0) return before.index
@@ -175,7 +172,7 @@ export function* indexedView(view: PersistentList.PersistentList<ViewItem>): Sli
   for (let at = fresh.length - 1; at >= 0; at -= 1) {
     const next = fresh[at]
     if (next !== undefined) columns.add(next)
-    if (at % sliceItems === 0) yield sliceItems * 100
+    if (at % sliceItems === 0) yield
   }
   const index = new IndexedView(columns)
   latest.set(view, { columns, index })

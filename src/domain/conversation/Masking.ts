@@ -66,7 +66,7 @@ export class ResultTokens {
     let node = view
     for (; node !== undefined && node !== this.at; node = node.before) {
       added += resultsOf(node.value)
-      yield 5
+      yield
     }
     this.tokens = (node === undefined ? 0 : this.tokens) + added
     this.at = view
@@ -108,7 +108,7 @@ export function* findMaskable(
       found.push({ entry: entry.id, index, handle, part, tokens })
       gain += tokens - minMaskedTokens / 2
     }
-    yield 5
+    yield
   }
   return { found, gain }
 }

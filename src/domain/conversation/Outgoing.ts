@@ -117,7 +117,6 @@ export class Outgoing {
     while (node !== undefined && node !== this.at && node.length > (this.at?.length ?? 0)) {
       fresh.push(node)
       node = node.before
-      yield 5
     }
     const isOther = isBare !== this.isBare || model !== this.model || isUnsigned !== this.isUnsigned
     if (node !== this.at || isOther) {
@@ -129,10 +128,7 @@ export class Outgoing {
         this.isUnsigned = isUnsigned
         this.model = model
       }
-      for (; node !== undefined; node = node.before) {
-        fresh.push(node)
-        yield 5
-      }
+      for (; node !== undefined; node = node.before) fresh.push(node)
       this.projector = this.projected()
       this.processed = 0
       this.contents = []
@@ -151,13 +147,13 @@ export class Outgoing {
       this.note(each.value)
       if (isEnvironment && !isBare) this.environment += sum(each.value.entry.tokens)
       this.at = each
-      yield 500
+      yield
     }
     const { settled } = this
     for (let next = this.processed; next < settled.length; next += 1) {
       const sent = settled[next]
       if (sent !== undefined) this.take(sent)
-      yield 100
+      yield
     }
     settled.length = 0
     this.processed = 0

@@ -1,4 +1,4 @@
-import { type Content, isCall, isResponse, outputText, type Part, partJson, response } from "../content/Content.ts"
+import { type Content, isCall, isResponse, type Part, partJson, response } from "../content/Content.ts"
 import type { Handle } from "../content/Handle.ts"
 import { wireContent } from "../content/WireContent.ts"
 import { runtimeMark } from "../text/RuntimeMark.ts"
@@ -226,7 +226,7 @@ export class Projector {
     const kept: Array<Part> = []
     let source: Map<number, string> | undefined
     let tokens = 0
-    const keep = (part: Part, cost = Work.runSync(partTokens(part, outputText(part)))) => {
+    const keep = (part: Part, cost = Work.runSync(partTokens(part))) => {
       kept.push(part)
       tokens += cost
     }
@@ -290,7 +290,7 @@ export function* projecting(items: ReadonlyArray<ViewItem>): Work.SlicedWork<Arr
   const projector = new Projector((message) => void sent.push(message))
   for (const item of items) {
     projector.push(item)
-    yield 200
+    yield
   }
   for (const message of projector.tail()) sent.push(message)
   return sent

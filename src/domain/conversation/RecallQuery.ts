@@ -90,6 +90,7 @@ export function* wordsIn(
   const places = new Map<string, number>()
   const whole = new Set<string>()
   for (let begin = from; begin < to && whole.size < words.length; begin += pieceChars) {
+    if (begin > from) yield
     // A word may lie across the end of a piece.
     const piece = text.slice(begin, Math.min(to, begin + pieceChars + maxPatternChars)).toLowerCase()
     for (const word of words) {
@@ -98,7 +99,6 @@ export function* wordsIn(
       if (!places.has(word)) places.set(word, begin + at)
       if (isWholeIn(piece, word)) whole.add(word)
     }
-    yield piece.length * (1 + words.length)
   }
   const first = words.find((word) => places.has(word)) ?? ""
   const start = places.get(first) ?? from

@@ -12,7 +12,7 @@ import { isTime } from "../text/Time.ts"
 import { untrustedLine } from "../text/UntrustedText.ts"
 import { estimateText } from "../tokens/Tokens.ts"
 import { allEntries } from "./Branches.ts"
-import { type Conversation, type Entry, sequenceOf, sourceOf, view } from "./Conversation.ts"
+import { type Conversation, type Entry, type EntryId, sequenceOf, sourceOf, view } from "./Conversation.ts"
 import { isWordAt, type LineMatch, type RecallQuery, wordsIn } from "./RecallQuery.ts"
 
 /**
@@ -99,17 +99,18 @@ const partsOf = (entry: Entry): ReadonlyArray<HiddenPart> =>
 /** Returns the parts of a conversation that its view does not show in full, the newest first. */
 export function* hiddenParts(conversation: Conversation): SlicedWork<ReadonlyArray<HiddenPart>> {
   const items = view(conversation)
-  const shown = new Map(items.map((item) => [item.entry.id, item]))
+  const whole = new Set<EntryId>()
   const fullyShown = new Set<Handle>()
   for (const { entry, shortened } of items) {
+    if (shortened.size === 0) whole.add(entry.id)
     for (const [index, handle] of entry.handles.entries()) if (!shortened.has(index)) fullyShown.add(handle)
+    yield
   }
-  yield items.length * 100
   const hidden: Array<HiddenPart> = []
   for (const entry of newestFirst(conversation)) {
-    if (shown.get(entry.id)?.shortened.size === 0) continue
+    yield
+    if (whole.has(entry.id)) continue
     for (const part of partsOf(entry)) if (!fullyShown.has(part.handle)) hidden.push(part)
-    yield 200
   }
   return hidden
 }
@@ -119,7 +120,7 @@ export function* allParts(conversation: Conversation): SlicedWork<ReadonlyArray<
   const parts = new Map<Handle, HiddenPart>()
   for (const entry of newestFirst(conversation)) {
     for (const part of partsOf(entry)) if (!parts.has(part.handle)) parts.set(part.handle, part)
-    yield 200
+    yield
   }
   return [...parts.values()]
 }
@@ -218,10 +219,6 @@ const byPattern = (pattern: Pattern): Look => {
   }
 }
 
-/** Lines between two pauses, and the cost of one beside its characters. */
-const linesPerPause = 256
-const lineCost = 100
-
 /** Finds the lines with some of the words, in a text that holds all of them. */
 const byWords = (words: ReadonlyArray<string>): Look =>
   function* (text) {
@@ -229,7 +226,7 @@ const byWords = (words: ReadonlyArray<string>): Look =>
     if (words.length === 0 || (yield* wordsIn(words, text, 0, text.length)).present < words.length) return hits
     for (let at = 0, line = 0; at <= text.length; line += 1) {
       const end = yield* lineEnd(text, at)
-      if (line % linesPerPause === 0) yield linesPerPause * lineCost
+      yield
       const { present, whole, ...place } = yield* wordsIn(words, text, at, end)
       if (present > 0) hits.add({ ...place, line, lineStart: at, lineEnd: end, weight: present + whole })
       at = end + 1
@@ -370,7 +367,7 @@ export function* searching(
     if (hits.count > 0) patterned.add({ part, hits, age })
     const wordHits = yield* looks.words(text)
     if (wordHits.count > 0) worded.add({ part, hits: wordHits, age })
-    yield 200
+    yield
   }
   const notes = query.problem === undefined ? [] : [`(Searched as plain text: ${clipped(query.problem, maxNoteChars)})`]
   let found = yield* render(patterned, looks.pattern, options)

@@ -159,7 +159,7 @@ function* redactedContent(
     const made = yield* redactedPart(part)
     parts.push(made.part)
     secrets.push(...made.secrets)
-    yield 20
+    yield
   }
   return secrets.length === 0 && parts.every((part, at) => part === content.parts[at])
     ? { content, secrets }
@@ -186,7 +186,7 @@ function* withoutElsewhere(value: unknown, secrets: ReadonlyArray<Secret>): Slic
 /** Removes these values from a part. Returns the same object when it contains none of them. */
 function* partWithout(part: Part, secrets: ReadonlyArray<Secret>): SlicedWork<Part> {
   const { text } = writtenOut(part)
-  yield (text.length * secrets.length) / 8
+  yield
   return secrets.some(({ value }) => text.includes(value)) ? asPart(yield* withoutElsewhere(part, secrets)) : part
 }
 
@@ -196,7 +196,7 @@ export function* secretsOf(contents: ReadonlyArray<Content>): SlicedWork<Readonl
   for (const { parts } of contents) {
     for (const part of parts) {
       for (const secret of (yield* redactedPart(part)).secrets) secrets.push(secret)
-      yield 4
+      yield
     }
   }
   return secrets

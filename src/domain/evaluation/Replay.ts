@@ -1,5 +1,5 @@
 import { AnswerBuilder } from "../chat/Answer.ts"
-import { type Content, outputText, type Part } from "../content/Content.ts"
+import type { Content, Part } from "../content/Content.ts"
 import { type Conversation, type Draft, entries, type Entry } from "../conversation/Conversation.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { partTokens } from "../tokens/Tokens.ts"
@@ -92,7 +92,7 @@ export function* tokensOf(parts: ReadonlyArray<Part>): SlicedWork<number> {
   let tokens = 0
   for (const part of parts) {
     const earlier = counted.get(part)
-    const own = earlier ?? (yield* partTokens(part, outputText(part)))
+    const own = earlier ?? (yield* partTokens(part))
     if (earlier === undefined) counted.set(part, own)
     tokens += own
   }
@@ -120,7 +120,7 @@ export class RequestPrefixes {
         isSame = same(earlier, content)
         prefix += isSame ? all : yield* tokensOf(beginning(earlier, content))
       }
-      yield 20
+      yield
     }
     const size = { tokens, prefix }
     this.sizes.push(size)

@@ -11,9 +11,6 @@ export interface ImportToken {
   readonly end: number
 }
 
-/** Cost of one match, in characters of plain scanning. */
-const scanCost = 30
-
 /** Characters `from` to `to` of a text. */
 type Region = readonly [from: number, to: number]
 
@@ -28,7 +25,7 @@ function* indentedRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
   let isOpen = true
   let isList = false
   for (const line of text.split("\n")) {
-    yield line.length
+    yield
     const isIndented = /^(?: {4}|\t)/.test(line)
     const isEmpty = line.trim() === ""
     if (isIndented && isOpen && !isList && !isEmpty) regions.push([at, at + line.length])
@@ -46,7 +43,7 @@ function* indentedRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
 function* commentRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
   const regions: Array<Region> = []
   for (let from = text.indexOf("<!--"); from >= 0;) {
-    yield scanCost
+    yield
     const end = text.indexOf("-->", from + 4)
     if (end < 0) break
     regions.push([from, end + 3])
@@ -75,7 +72,7 @@ function* inlineRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
     if (before !== undefined) next[before] = runs.length
     last.set(run.length, runs.length)
     runs.push({ at: index, length: run.length })
-    yield scanCost
+    yield
   }
   const regions: Array<Region> = []
   for (let i = 0; i < runs.length; i += 1) {
@@ -93,11 +90,11 @@ function* inlineRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
 export function* findImports(text: string): SlicedWork<ReadonlyArray<ImportToken>> {
   if (!text.includes("@")) return []
   const regions = yield* codeRegions(text)
-  yield text.length
+  yield
   const tokens: Array<ImportToken> = []
   let region = 0
   for (const { 0: token, 1: path = "", index } of text.matchAll(/(?<!\S)@([./A-Za-z]\S*)/g)) {
-    yield scanCost
+    yield
     while ((regions[region]?.[1] ?? Infinity) <= index) region += 1
     if ((regions[region]?.[0] ?? Infinity) <= index) continue
     tokens.push({ path, start: index, end: index + token.length })

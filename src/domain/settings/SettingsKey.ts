@@ -29,14 +29,8 @@ export interface SettingsKey {
 
 const root: SchemaAST.AST = SettingsFile.ast
 
-/** Compiled checks by schema node: there are few nodes and each is checked often. */
-const acceptors = new WeakMap<SchemaAST.AST, (value: unknown) => boolean>()
-
-const accepts = (node: SchemaAST.AST, value: unknown): boolean => {
-  const judge = acceptors.get(node) ?? Schema.is(Schema.make<Schema.Codec<unknown>>(node))
-  acceptors.set(node, judge)
-  return judge(value)
-}
+const accepts = (node: SchemaAST.AST, value: unknown): boolean =>
+  Schema.is(Schema.make<Schema.Codec<unknown>>(node))(value)
 
 const annotation = (node: SchemaAST.AST, name: "description" | "expected"): string | undefined => {
   // Built-in checks have an `expected` of their own; only ours count.
@@ -59,11 +53,7 @@ interface ObjectShape {
   readonly names: ReadonlyArray<string>
 }
 
-const shapeCache = new WeakMap<SchemaAST.AST, ObjectShape>()
-
 const shapeOf = (node: SchemaAST.AST): ObjectShape => {
-  const made = shapeCache.get(node)
-  if (made !== undefined) return made
   const properties = new Map<string, SchemaAST.AST>()
   let any: SchemaAST.AST | undefined
   for (const { indexSignatures, propertySignatures } of objectForms(node)) {
@@ -72,9 +62,7 @@ const shapeOf = (node: SchemaAST.AST): ObjectShape => {
     }
     any ??= indexSignatures[0]?.type
   }
-  const inside = { properties, any, names: [...properties.keys()] }
-  shapeCache.set(node, inside)
-  return inside
+  return { properties, any, names: [...properties.keys()] }
 }
 
 const namesOf = (node: SchemaAST.AST): ReadonlyArray<string> => shapeOf(node).names

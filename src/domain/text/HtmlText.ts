@@ -185,9 +185,6 @@ const cutAt = (html: string, at: number, end: number): number => {
   return to - reference < 10 && reference > at ? reference : to
 }
 
-/** The cost of a tag, in characters of scanning. */
-const tagCost = 300
-
 /** Writes the elements of a page. */
 class Elements {
   readonly page = new Page()
@@ -278,10 +275,10 @@ export function* htmlText(html: string, base: string, maxChars = Infinity): Slic
     while (at < to && page.length <= maxChars) {
       const cut = cutAt(html, at, to)
       elements.text(decoded(html.slice(at, cut)))
-      yield (cut - at) * 10
+      yield
       at = cut
     }
-    yield tagCost
+    yield
     if (next < 0) break
     at = elements.markup(next)
   }

@@ -4,9 +4,6 @@ import type { SlicedWork } from "./SlicedWork.ts"
 
 /** Characters that are looked through at once. */
 const pieceChars = 65_536
-/** The cost of a character without a line break, and of a break, in characters of plain scanning. */
-const charCost = 0.1
-const breakCost = 4
 
 /** Passes over up to `maxBreaks` line breaks from an offset. Returns how many, and the offset behind the last. */
 export function* passBreaks(
@@ -18,12 +15,11 @@ export function* passBreaks(
   let at = from
   for (let begin = from; begin < text.length && breaks < maxBreaks; begin += pieceChars) {
     const piece = text.slice(begin, begin + pieceChars)
-    const before = breaks
     for (let found = piece.indexOf("\n"); found >= 0 && breaks < maxBreaks; found = piece.indexOf("\n", found + 1)) {
       breaks += 1
       at = begin + found + 1
     }
-    yield piece.length * charCost + (breaks - before) * breakCost
+    yield
   }
   return { breaks, at }
 }
@@ -38,7 +34,7 @@ export function* lineEnd(text: string, from: number): SlicedWork<number> {
   for (let begin = from; begin < text.length; begin += pieceChars) {
     const found = text.slice(begin, begin + pieceChars).indexOf("\n")
     if (found >= 0) return begin + found
-    yield pieceChars * charCost
+    yield
   }
   return text.length
 }
@@ -49,7 +45,7 @@ export function* lineStart(text: string, at: number): SlicedWork<number> {
     const begin = Math.max(0, end - pieceChars)
     const found = text.slice(begin, end).lastIndexOf("\n")
     if (found >= 0) return begin + found + 1
-    yield pieceChars * charCost
+    yield
   }
   return 0
 }

@@ -99,15 +99,9 @@ const columns = 1 << columnBits
 /** Numbers remembered before the memory starts afresh: 8 bytes each at most. */
 const maxRemembered = 500_000
 
-/** Characters between two pauses, and the cost of those in the table, in characters of plain scanning. */
-const strideChars = 65_536
-const skimCost = 0.3
-/** The cost of following one instruction, and of a new or unusual transition. */
-const instructionCost = 4
-const transitionCost = 4
-/** The cost of a search, however little it reads, and of a slice. */
-const searchCost = 100
-const maxSliceCost = 20_000
+/** Characters in the table that are passed at once, and moves between two pauses. One move follows each instruction once at most. */
+const strideChars = 16_384
+const movesPerPause = 32
 
 /** Matches one pattern. Mutable, because it remembers transitions: make one for each search, and run one search at a time. */
 export class PatternMatcher {
@@ -127,8 +121,8 @@ export class PatternMatcher {
 
   private state = unknown
   private from = 0
-  /** The cost since the last pause, in this search or one before. */
-  private cost = 0
+  /** Moves in this search and those before. */
+  private moves = 0
 
   constructor(pattern: Pattern) {
     this.pattern = pattern
@@ -177,7 +171,6 @@ export class PatternMatcher {
     for (let at = stack.pop(); at !== undefined; at = stack.pop()) {
       if (followed[at] === step) continue
       followed[at] = step
-      this.cost += instructionCost
       const one = pattern.instructions[at]
       if (one?._tag === "Read") {
         if (code === lineEnd || added[one.next] === step || !one.accepts(code)) continue
@@ -205,7 +198,6 @@ export class PatternMatcher {
     if (next.length === 0) return firstState + kindOf(code)
     const { start } = this.pattern
     if (this.added[start] !== this.step) next.push(start)
-    this.cost += next.length * instructionCost
     return this.stateOf(
       next.sort((one, other) => one - other),
       kindOf(code)
@@ -214,7 +206,6 @@ export class PatternMatcher {
 
   /** Moves to the state after a character. */
   private advance(code: number): void {
-    this.cost += transitionCost
     const known =
       code >= 0 && code < columns ? this.table[(this.state << columnBits) | code] : this.others[this.state]?.get(code)
     if (known !== undefined && known !== unknown) {
@@ -254,24 +245,17 @@ export class PatternMatcher {
     return at
   }
 
-  private *pause(): SlicedWork<void> {
-    yield this.cost
-    this.cost = 0
-  }
-
   /** Finds the first line with a match between two offsets. A search may begin within a line, and ends with one. */
   *line(text: string, begin = 0, end = text.length): SlicedWork<FoundLine | undefined> {
     this.state = firstState + kindBefore(text, begin)
     this.from = begin
     let breaks = 0
     let start = begin
-    this.cost += searchCost
     for (let at = begin; ;) {
-      if (this.cost > maxSliceCost) yield* this.pause()
+      this.moves += 1
+      if (this.moves % movesPerPause === 0) yield
       const until = Math.min(end, at + strideChars)
-      const skimmed = this.skim(text, at, until)
-      this.cost += (skimmed - at) * skimCost
-      at = skimmed
+      at = this.skim(text, at, until)
       if (at < until || at === end) {
         const code = codeAt(text, at, end)
         this.advance(code)
@@ -294,9 +278,9 @@ export class PatternMatcher {
     let origins = [begin]
     let before = kindBefore(text, begin)
     let found: Span | undefined
-    this.cost += searchCost
     for (let at = begin; ;) {
-      if (this.cost > maxSliceCost) yield* this.pause()
+      this.moves += 1
+      if (this.moves % movesPerPause === 0) yield
       const code = codeAt(text, at, end)
       const holding = assertionsBetween(before, code)
       const next: Array<number> = []
@@ -319,7 +303,6 @@ export class PatternMatcher {
       entries = next
       origins = nextOrigins
       before = kindOf(code)
-      this.cost += transitionCost
     }
   }
 }

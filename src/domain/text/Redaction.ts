@@ -23,8 +23,6 @@ export const markStart = "[redacted: "
 
 /** Characters searched between two pauses. */
 const window = 131_072
-/** Cost of searching a character, in characters of plain scanning. */
-const searchCost = 2
 
 const redactionMarks = /\[redacted: [^\]\n]{1,200}\]/g
 
@@ -107,10 +105,10 @@ function* seeing(text: string): Work.SlicedWork<Seen> {
     visible += text.slice(from, index)
     from = index + match.length
     gaps.push({ at: visible.length, hidden: from - visible.length })
-    if (gaps.length % 8_192 === 0) yield window
+    if (gaps.length % 8_192 === 0) yield
   }
   visible += text.slice(from)
-  yield text.length / 4
+  yield
   for (const [like, plain] of alike) visible = visible.replace(like, plain)
   return { text: visible, gaps }
 }
@@ -140,7 +138,7 @@ export function* finding(whole: string): Work.SlicedWork<ReadonlyArray<Finding>>
     findLogins(text, from, to, findings)
     findNamed(text, from, to, named)
     for (const span of keyPiecesIn(text, from, to)) pieces.push({ ...span, kind: privateKey })
-    yield (to - from) * searchCost
+    yield
   }
   return inWholeText(resolvedFindings(text, [...findings, ...named, ...pieces]), gaps)
 }
@@ -173,8 +171,8 @@ interface Redaction {
 /** Removing one secret may reveal another beside it; a few passes settle any text. */
 const maxPasses = 4
 
-/** Like `redact`, in slices; also returns what was removed. */
-export function* redacting(text: string): Work.SlicedWork<Redaction> {
+/** Like `redact`, in slices; also returns the secrets that it found. */
+export function* redacting(text: string, values: ReadonlyArray<Secret> = []): Work.SlicedWork<Redaction> {
   let result = text
   const secrets: Array<Secret> = []
   for (let look = 0; look < maxPasses; look += 1) {
@@ -183,7 +181,7 @@ export function* redacting(text: string): Work.SlicedWork<Redaction> {
     for (const { end, kind, start } of findings) secrets.push({ kind, value: result.slice(start, end) })
     result = without(result, findings)
   }
-  return { text: result, secrets }
+  return { text: yield* withoutValues(result, values), secrets }
 }
 
 /** Returns whether a secret looks generated and is no path, handle, element or ordinary word: such a value occurs nowhere by chance. */
@@ -221,16 +219,23 @@ export function* withoutValues(text: string, secrets: ReadonlyArray<Secret>): Wo
   let result = text
   for (const { kind, value } of secrets) {
     if (result.includes(value)) result = result.replaceAll(value, () => redacted(kind))
-    yield text.length / 8
+    yield
   }
   return result
 }
 
-/** Replaces each secret in a text by its kind. Deterministic, and applying it again changes nothing. */
-export const redact = (text: string): string => Work.runSync(redacting(text)).text
+/**
+ * Replaces each secret in a text by its kind, and each of these values that are secrets elsewhere. Deterministic, and applying it
+ * again changes nothing.
+ */
+export const redact = (text: string, values: ReadonlyArray<Secret> = []): string =>
+  Work.runSync(redacting(text, values)).text
 
-/** Returns characters `start` to `end` of a text without the secrets of the whole text, including halves of secrets at the borders. */
-export const redactSpan = (text: string, start: number, end: number): string =>
+/**
+ * Returns characters `start` to `end` of a text without the secrets of the whole text, including halves of secrets at the borders,
+ * and without these values.
+ */
+export const redactSpan = (text: string, start: number, end: number, values: ReadonlyArray<Secret> = []): string =>
   redact(
     without(
       text.slice(start, end),
@@ -241,7 +246,8 @@ export const redactSpan = (text: string, start: number, end: number): string =>
           start: Math.max(secret.start, start) - start,
           end: Math.min(secret.end, end) - start
         }))
-    )
+    ),
+    values
   )
 
 /** Number of removed secrets by kind. */

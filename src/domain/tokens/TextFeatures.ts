@@ -241,12 +241,12 @@ export function* textFeatures(text: string): SlicedWork<Features> {
       if (window.length >= windowChars && (code === 10 || window.length >= 4 * windowChars)) closeWindow()
     }
     if (at - reported >= step) {
-      yield 2 * (at - reported)
+      yield
       reported = at
     }
   }
   closeWindow()
-  yield 2 * (text.length - reported)
+  yield
   return amounts
 }
 
@@ -278,9 +278,8 @@ const rounded = (features: Features): Features => {
 
 /** Features of one part as it stands in a request. Their total is the estimator's count. */
 export function* partFeatures(part: Part): SlicedWork<Features> {
-  yield 20
   if (part.inlineData !== undefined || part.fileData !== undefined) {
-    return { ...noFeatures, media: yield* partTokens(part, undefined) }
+    return { ...noFeatures, media: yield* partTokens(part) }
   }
   const isCalled = part.functionCall !== undefined || part.functionResponse !== undefined
   const latest: Array<Features> = [{ ...noFeatures, frame: isCalled ? callFrameTokens : 0 }]

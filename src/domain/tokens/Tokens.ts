@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import type { Part } from "../content/Content.ts"
+import { outputText, type Part } from "../content/Content.ts"
 import { remoteTokens, sampleText, inlineTokens } from "../content/Media.ts"
 import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
@@ -72,7 +72,7 @@ export function* textTokens(text: string): SlicedWork<number> {
   for (let at = 0; at < text.length; at += chunkChars) {
     const end = Math.min(text.length, at + chunkChars)
     progress = scan(text, at, end, progress)
-    yield end - at
+    yield
   }
   return tokensOf(text, progress)
 }
@@ -102,7 +102,7 @@ export function* fittingPart(
       return { at: low, tokens: after(low) }
     }
     progress = scan(text, at, pieceEnd, progress)
-    if (pieceEnd < end) yield searchedChars * 2
+    if (pieceEnd < end) yield
   }
   return { at: end, tokens: progress.cost === 0 ? 0 : roundedTokens(progress.cost / 100) }
 }
@@ -140,8 +140,7 @@ function* mediaTokens({ fileData, inlineData }: Part): SlicedWork<number | undef
  * Estimated tokens of one part: text by its characters, calls and responses by their JSON, media by the rules of the API (Media.ts), also within a
  * response. A response that consists of one text counts as that text.
  */
-export function* partTokens(part: Part, output: string | undefined): SlicedWork<number> {
-  yield 20
+export function* partTokens(part: Part): SlicedWork<number> {
   const media = yield* mediaTokens(part)
   if (media !== undefined) return media
   if (part.functionCall !== undefined) {
@@ -150,6 +149,7 @@ export function* partTokens(part: Part, output: string | undefined): SlicedWork<
   }
   if (part.functionResponse !== undefined) {
     const { name = "" } = part.functionResponse
+    const output = outputText(part)
     const { media, text } = output === undefined ? responseContent(part) : { media: [], text: output }
     let tokens = callFrameTokens + estimateText(name) + (yield* textTokens(text))
     for (const one of media) tokens += (yield* mediaTokens(one)) ?? 0

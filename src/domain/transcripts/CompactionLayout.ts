@@ -85,7 +85,7 @@ function* segmentsOf(
     return row
   }
   for (const step of steps) {
-    yield 100
+    yield
     if (step._tag === "Message") {
       const row = write(step.draft, false, undefined)
       if (isEnvironment(row)) environment = [...environment, row]
@@ -108,7 +108,7 @@ function* segmentsOf(
     environment = environment.map((row) => write(row.draft, false, row))
     for (const draft of summary === undefined ? insert : insert.slice(1)) write(draft, true, undefined)
     shown = kept.map(({ number, row }) => ({ row: write(row.draft, false, row), number }))
-    yield shown.length * 100
+    yield
   }
   return segments
 }
@@ -147,7 +147,7 @@ function* named(
   const calls = new Map<string, NativeCall>()
   const nameless: Array<readonly [key: string, name: string]> = []
   for (const [item, { parts, role }] of contents.entries()) {
-    yield 100
+    yield
     if (role !== "model") continue
     for (const [index, part] of parts.entries()) {
       if (!isCall(part)) continue
@@ -174,7 +174,7 @@ export function* nativeCalls(
   const turns = turnsOf(contents)
   for (const [turn, from] of turns.entries()) {
     const own = contents.slice(from, turns[turn + 1] ?? contents.length)
-    yield own.length * 200
+    yield
     for (const [key, call] of pairing(own).callOf) {
       const [item = 0, part = 0] = key.split(":").map(Number)
       const made = calls.get(placeKey({ item: from + call.item, part: call.part }))
@@ -198,7 +198,7 @@ export function* owedCalls(
     const next = turns[turn + 1]
     if (next === undefined && !isEnd) break
     const own = contents.slice(from, next ?? contents.length)
-    yield own.length * 200
+    yield
     const { responseOf } = pairing(own)
     const open = own.flatMap(({ parts, role }, item) =>
       role !== "model"
@@ -247,7 +247,7 @@ export const layoutWriter = (
     const segments = yield* segmentsOf(transcript.steps, format.holds, format.keepsById)
     const written = begin(transcript, session)
     for (const item of segments.flat()) {
-      yield 100
+      yield
       written.claim(item)
     }
     for (const [number, segment] of segments.entries()) {
@@ -257,14 +257,13 @@ export const layoutWriter = (
       const owed = written.answer === undefined ? undefined : yield* owedCalls(contents, number === segments.length - 1)
       let index = 0
       for (const item of segment) {
-        const from = written.lines.length
         if (isRow(item)) {
           written.row(item, calls, index)
           const places = owed?.get(index)
           if (places !== undefined) written.answer?.(places, rows, calls)
           index += 1
         } else written.cut(item)
-        yield written.lines.slice(from).reduce((size, one) => size + one.length * 8, 2_000)
+        yield
       }
     }
     written.close?.()

@@ -31,11 +31,11 @@ export const locate = (value: unknown, text: string): Locate => {
   const lists = new Map<string, ReadonlyArray<SourceText>>()
   const elementsOf = (list: ReadonlyArray<string | number>): ReadonlyArray<SourceText> => {
     const key = JSON.stringify(list)
-    const elements = lists.get(key) ?? arraySlices(textAt(list) ?? "")
+    const elements = lists.get(key) ?? arraySlices(sourceAt(list) ?? "")
     lists.set(key, elements)
     return elements
   }
-  const textAt = (path: ReadonlyArray<string | number>): SourceText | undefined => {
+  const sourceAt = (path: ReadonlyArray<string | number>): SourceText | undefined => {
     const last = path.findLastIndex((step) => typeof step === "number")
     if (last < 0) return sliceAt(text, path)
     const element = elementsOf(path.slice(0, last))[Number(path[last])]
@@ -43,7 +43,7 @@ export const locate = (value: unknown, text: string): Locate => {
   }
   return (path) => () => {
     canonical ??= isCanonical(value, text)
-    return canonical ? undefined : textAt(path)
+    return canonical ? undefined : sourceAt(path)
   }
 }
 

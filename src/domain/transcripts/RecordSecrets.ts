@@ -5,7 +5,7 @@ import { parsedOrUndefined } from "../text/JsonText.ts"
 import { personalDataIn, personalKinds } from "../text/PersonalData.ts"
 import { privateKey } from "../text/PrivateKeys.ts"
 import { distinctiveSecrets, finding, markStart, outsideMarks, type Secret, withoutMarks } from "../text/Redaction.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
+import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Finds secrets and personal data in the records of any transcript, and puts placeholders in their place. Only strings of the JSON
@@ -219,8 +219,8 @@ export class SessionSecrets {
   }
 
   /** Returns a path with names in place of its secrets that every file system takes: `redacted-GitHub-token-1.txt`. */
-  *replaceInPath(path: string): SlicedWork<string> {
-    const { text } = yield* this.replaceText(path)
+  replaceInPath(path: string): string {
+    const { text } = runSync(this.replaceText(path))
     return text.replace(/\[(redacted): ([^\]]{1,80})\]/g, (_, mark: string, name: string) =>
       `${mark}-${name}`.replace(/[^\w.-]+/g, "-")
     )
@@ -260,7 +260,7 @@ export class SessionSecrets {
       ...this.accounts(text)
     ].map((one): Place => ({ ...one, value: text.slice(one.start, one.end) }))
     const known = knownIn(text, this.values)
-    yield (text.length * this.values.length) / 8
+    yield
     if (found.length + known.length === 0 && text.length > minCleanChars && this.clean.size < maxClean)
       this.clean.add(text)
     return joined(text, [...found, ...known])

@@ -105,7 +105,7 @@ export function* sessionToTranscript(session: Session): SlicedWork<Transcript> {
     messages.set(entry.id, messageCount)
     messageCount += 1
     conversation = append(conversation, entry)
-    yield 200
+    yield
   }
   lay(log.length)
   const { started } = session

@@ -1,5 +1,5 @@
 import { Glob } from "effect"
-import { runSync, type SlicedWork } from "../text/SlicedWork.ts"
+import type { SlicedWork } from "../text/SlicedWork.ts"
 
 /**
  * Parses and matches `.gitignore` rules (gitignore(5)).
@@ -68,9 +68,6 @@ const parseLine = (line: string): IgnoreRule | undefined => {
   return { isNegated, onlyFolders, isAnchored, matches: matcher(pattern) }
 }
 
-/** Cost of compiling a rule, in characters of plain scanning. */
-const ruleCost = 500
-
 /** Parses the rules of a file, in order. */
 export function* ignoreRules(text: string): SlicedWork<ReadonlyArray<IgnoreRule>> {
   const rules: Array<IgnoreRule> = []
@@ -78,13 +75,10 @@ export function* ignoreRules(text: string): SlicedWork<ReadonlyArray<IgnoreRule>
     if (rules.length === maxRules) break
     const rule = isSensible(line) ? parseLine(line) : undefined
     if (rule !== undefined) rules.push(rule)
-    yield ruleCost
+    yield
   }
   return rules
 }
-
-/** `ignoreRules` in one step, for small files. */
-export const parseIgnoreFile = (text: string): ReadonlyArray<IgnoreRule> => runSync(ignoreRules(text))
 
 /**
  * Whether the rules ignore an entry: true, false (re-included) or undefined (no rule matches). `path` is relative to

@@ -1,4 +1,4 @@
-import { outputText, type Part } from "../../domain/content/Content.ts"
+import type { Part } from "../../domain/content/Content.ts"
 import type { HashText } from "../../domain/gateway/MessageChain.ts"
 import { wire } from "../../domain/gateway/WireDialects.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
@@ -133,7 +133,7 @@ export class MessageCounts {
   private counted(key: string, frame: number, parts: () => ReadonlyArray<Part>): CountedText {
     const held = this.counts.get(key)
     if (held !== undefined) return { count: held, frame, parts }
-    const tokens = parts().reduce((sum, part) => sum + Work.runSync(partTokens(part, outputText(part))), frame)
+    const tokens = parts().reduce((sum, part) => sum + Work.runSync(partTokens(part)), frame)
     const count: Count = { tokens }
     this.counts.set(key, count)
     return { count, frame, parts }

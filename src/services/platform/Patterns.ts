@@ -1,8 +1,8 @@
-import { Effect, Option, Schema, Semaphore } from "effect"
+import { Effect, Schema, Semaphore } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { type Instruction, type Pattern } from "../../domain/text/Pattern.ts"
 import { checkedPattern } from "../../domain/text/PatternSyntax.ts"
-import type { SlicedWork } from "../../domain/text/SlicedWork.ts"
+import { slice, type SlicedWork, sliceMillis } from "../../domain/text/SlicedWork.ts"
 
 /**
  * Compiles patterns from outside and runs what looks for them. RE2's syntax and its compiler come from `re2js`, which is loaded with the first pattern;
@@ -67,33 +67,18 @@ export const compile = Effect.fnUntraced(function* (
   return { instructions: inst.map(instructionOf), start }
 })
 
-/** Characters of plain scanning that one pattern may cost on all texts of a search: about half a minute. */
-const maxCost = 4_000_000_000
-/** The cost of one turn: about 2 ms. */
-const turnCost = 200_000
+/** The slices that one pattern may take on all texts of a search: half a minute. */
+const maxSlices = 30_000 / sliceMillis
 
-/** One search works at a time, and everything else has its turn after each of its turns, however many searches there are. */
+/** One search works at a time, and everything else has its turn after each of its slices, however many searches there are. */
 const searching = Semaphore.makeUnsafe(1)
 
-/** Works for one turn. Returns its cost, and the result when the work is done. */
-const oneTurn = <A>(work: SlicedWork<A>) =>
-  Effect.suspend(() => {
-    let cost = 0
-    let result = Option.none<A>()
-    while (cost < turnCost && Option.isNone(result)) {
-      const step = work.next()
-      if (step.done === true) result = Option.some(step.value)
-      else cost += step.value
-    }
-    return Effect.as(Effect.yieldNow, { cost, result })
-  })
-
-/** Runs the work of a pattern in short turns. Interruption ends it after the turn. */
+/** Runs the work of a pattern in slices. Interruption ends it after the slice. */
 export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>): Effect.fn.Return<A, BadPattern> {
-  for (let left = maxCost; left > 0;) {
-    const { cost, result } = yield* searching.withPermit(oneTurn(work))
-    if (Option.isSome(result)) return result.value
-    left -= cost
+  const turn = Effect.suspend(() => Effect.as(Effect.yieldNow, slice(work)))
+  for (let slices = 0; slices < maxSlices; slices += 1) {
+    const step = yield* searching.withPermit(turn)
+    if (step.done === true) return step.value
   }
   return yield* new BadPattern({ message: "it takes too long on this text; use a simpler one" })
 })

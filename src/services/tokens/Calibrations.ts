@@ -1,5 +1,5 @@
 import { Context, Effect, Schema, Semaphore } from "effect"
-import { isMedia, outputText, type Part, text } from "../../domain/content/Content.ts"
+import { isMedia, type Part, text } from "../../domain/content/Content.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import * as Calibration from "../../domain/tokens/Calibration.ts"
 import type { CutPrompt } from "../../domain/tokens/CutPrompts.ts"
@@ -204,7 +204,7 @@ export const requestParts = (request: ModelRequest): ReadonlyArray<Part> => [
  */
 export const estimateContents = Effect.fnUntraced(function* (request: ModelRequest): Effect.fn.Return<number> {
   let tokens = 0
-  for (const part of contentParts(request)) tokens += yield* Work.run(partTokens(part, outputText(part)))
+  for (const part of contentParts(request)) tokens += yield* Work.run(partTokens(part))
   return tokens
 })
 

@@ -51,7 +51,7 @@ const failed = (message: string, cause: unknown) => new TokenCountError({ messag
 
 const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<number, TokenCountError> =>
   isMedia(part) || responseContent(part).media.length > 0
-    ? Effect.suspend(() => Work.run(partTokens(part, outputText(part))))
+    ? Effect.suspend(() => Work.run(partTokens(part)))
     : Effect.try({
         try: () => count(outputText(part) ?? payload(part).text),
         catch: (cause) => failed(`the token counter failed: ${errorText(cause)}`, cause)
@@ -65,6 +65,6 @@ const countedBy = (count: (text: string) => number, part: Part): Effect.Effect<n
 
 function* counts(parts: ReadonlyArray<Part>): Work.SlicedWork<ReadonlyArray<number>> {
   const tokens: Array<number> = []
-  for (const part of parts) tokens.push(yield* partTokens(part, outputText(part)))
+  for (const part of parts) tokens.push(yield* partTokens(part))
   return tokens
 }

@@ -265,7 +265,7 @@ function* logLines(events: ReadonlyArray<SessionEvent>): Work.SlicedWork<Readonl
   for (const event of events) {
     const line = encodeLine(event, new Map())
     all.push(line)
-    yield line.length
+    yield
   }
   return all
 }

@@ -1,6 +1,6 @@
 import { Effect, FileSystem, Option, Path, Stream } from "effect"
-import { run } from "../../domain/text/SlicedWork.ts"
-import { type IgnoreRule, ignoreRules, maxRules, parseIgnoreFile, verdict } from "../../domain/workspace/IgnoreFile.ts"
+import { run, runSync } from "../../domain/text/SlicedWork.ts"
+import { type IgnoreRule, ignoreRules, maxRules, verdict } from "../../domain/workspace/IgnoreFile.ts"
 import { Workspace } from "./Workspace.ts"
 
 /** Applies ignore rules to folders, and walks folders with them. */
@@ -17,7 +17,7 @@ export interface IgnoreChoice {
 
 /** Folders of third-party code and version control. */
 export const vendoredFolders = ["node_modules", "bower_components", ".svn", ".hg"]
-const vendoredRules = parseIgnoreFile(vendoredFolders.map((name) => `${name}/`).join("\n"))
+const vendoredRules = runSync(ignoreRules(vendoredFolders.map((name) => `${name}/`).join("\n")))
 
 /** The rules of one file, and the path from its folder to the current one: `src/lib/` or empty. */
 interface Source {

@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
-import { outputText, type Part } from "../../../src/domain/content/Content.ts"
+import type { Part } from "../../../src/domain/content/Content.ts"
 import { imageTokens, tileTokens } from "../../../src/domain/content/ImageTokens.ts"
 import {
   remoteTokens,
@@ -24,7 +24,7 @@ const zeros = (length: number): Buffer => Buffer.alloc(length)
 
 const tokens = (mimeType: string, data: Buffer | string): number =>
   Work.runSync(inlineTokens(mimeType, typeof data === "string" ? data : data.toString("base64")))
-const ofPart = (part: Part): number => Work.runSync(partTokens(part, outputText(part)))
+const ofPart = (part: Part): number => Work.runSync(partTokens(part))
 
 // --- tiny files ---------------------------------------------------------------------------------------------------------------
 
@@ -215,11 +215,7 @@ describe("images", () => {
 
   it("reads only the header of a large image", () => {
     const data = png(1_920, 1_080).subarray(0, 27).toString("base64") + "A".repeat(20_000_000)
-    const steps = [...inlineTokens("image/png", data)]
-    assert.isBelow(
-      steps.reduce((sum, step) => sum + step, 0),
-      1_000
-    )
+    assert.lengthOf([...inlineTokens("image/png", data)], 1)
     assert.strictEqual(tokens("image/png", data), imageTokens(1_920, 1_080))
   })
 })
@@ -289,14 +285,11 @@ describe("documents", () => {
   it.skipIf(isUnitTier)("reads only both ends of a very long document, in short steps", () => {
     const data = bytes("%PDF-1.4\n", zeros(15_000_000), tree(77)).toString("base64")
     const work = inlineTokens("application/pdf", data)
-    const steps: Array<number> = []
+    let steps = 0
     let step = work.next()
-    for (; step.done !== true; step = work.next()) steps.push(step.value)
-    assert.isBelow(Math.max(...steps), 200_000)
-    assert.isBelow(
-      steps.reduce((sum, step) => sum + step, 0),
-      2 * 9_000_000
-    )
+    for (; step.done !== true; step = work.next()) steps += 1
+    assert.isAtLeast(steps, 8_388_608 / 65_536)
+    assert.isBelow(steps, 9_000_000 / 65_536)
     assert.strictEqual(step.value, 77 * pageTokens)
   })
 

@@ -59,7 +59,7 @@ const blocks: ReadonlyArray<readonly [form: string, block: object, media: Part]>
   ["Gemini's data", inline("image/png"), inline("image/png")]
 ]
 
-const tokens = (part: Part) => runSync(partTokens(part, undefined))
+const tokens = (part: Part) => runSync(partTokens(part))
 const answered = (response: unknown): Part => ({ functionResponse: { id: "c", name: "look", response } })
 
 describe("media in a tool's result", () => {

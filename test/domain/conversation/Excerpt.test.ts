@@ -132,9 +132,7 @@ describe("excerpt", () => {
     for (const text of ["x".repeat(length), "xy\n".repeat(length / 50), "\n".repeat(length / 10)]) {
       for (const selection of [{ maxTokens: 100 }, { lines: [2, length], maxTokens: 100 }] satisfies Array<Selection>) {
         for (const searched of [undefined, pattern]) {
-          let most = 0
-          for (const cost of excerpt(text, selection, searched)) most = Math.max(most, cost)
-          assert.isTrue(most > 0 && most < 500_000, `${most}`)
+          assert.isAtLeast([...excerpt(text, selection, searched)].length, text.length / 65_536)
         }
       }
     }

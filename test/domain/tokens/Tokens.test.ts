@@ -30,7 +30,7 @@ const assertWithin = (sample: string, share: number, what: string) => {
   assert.isAtMost(found, 1 + share, what)
 }
 
-const ofPart = (part: Part): number => Work.runSync(partTokens(part, outputText(part)))
+const ofPart = (part: Part): number => Work.runSync(partTokens(part))
 const ofText = (value: string): number => Work.runSync(textTokens(value))
 
 const folder = path.join(import.meta.dirname, "..", "..", "fixtures", "texts")
@@ -348,14 +348,9 @@ describe("the estimate", () => {
     }
   })
 
-  it("reports its work, in short slices", () => {
+  it("is made in short slices", () => {
     const long = "word ".repeat(200_000)
-    const steps = [...textTokens(long)]
-    assert.strictEqual(
-      steps.reduce((sum, step) => sum + step, 0),
-      long.length
-    )
-    assert.isTrue(steps.every((step) => step <= 300_000))
+    assert.isAtLeast([...textTokens(long)].length, long.length / 300_000)
   })
 })
 

@@ -1,5 +1,8 @@
 import { assert, describe, it } from "@effect/vitest"
-import { maxRules, parseIgnoreFile, verdict } from "../../../src/domain/workspace/IgnoreFile.ts"
+import { runSync } from "../../../src/domain/text/SlicedWork.ts"
+import { ignoreRules, maxRules, verdict } from "../../../src/domain/workspace/IgnoreFile.ts"
+
+const parsed = (text: string) => runSync(ignoreRules(text))
 
 const cases: ReadonlyArray<
   readonly [rule: string, file: string, path: string, isFolder: boolean, said: boolean | undefined]
@@ -40,14 +43,14 @@ const cases: ReadonlyArray<
 describe("a line of an ignore file", () => {
   for (const [rule, file, path, isFolder, said] of cases) {
     it(`${rule}: ${JSON.stringify(file)} of ${path}`, () => {
-      assert.strictEqual(verdict(parseIgnoreFile(file), path, isFolder), said)
+      assert.strictEqual(verdict(parsed(file), path, isFolder), said)
     })
   }
 })
 
 describe("a machine-written ignore file", () => {
   it("applies its first 5,000 rules", () => {
-    const rules = parseIgnoreFile(
+    const rules = parsed(
       Array.from({ length: 20_000 }, (_, i) => `# ${i}\n*a${String(i).padStart(5, "0")}*b\n`).join("")
     )
     assert.strictEqual(rules.length, maxRules)
@@ -56,7 +59,7 @@ describe("a machine-written ignore file", () => {
   })
 
   it("drops only lines that are too long or have too many stars", () => {
-    const rules = parseIgnoreFile(`${"a*".repeat(17)}\n${"b".repeat(1_025)}*\n${"c*".repeat(16)}\nd`)
+    const rules = parsed(`${"a*".repeat(17)}\n${"b".repeat(1_025)}*\n${"c*".repeat(16)}\nd`)
     assert.deepStrictEqual(
       ["a".repeat(17), "b".repeat(1_025), "c".repeat(16), "d"].map((name) => verdict(rules, name, false)),
       [undefined, undefined, true, true]

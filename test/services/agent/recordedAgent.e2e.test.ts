@@ -68,7 +68,7 @@ const toolsOf = (parts: ReadonlyArray<Part>, noted: Map<string, object>): Readon
 
 const counted = new WeakMap<Part, number>()
 const tokensOf = (part: Part): number => {
-  const known = counted.get(part) ?? Work.runSync(partTokens(part, outputText(part)))
+  const known = counted.get(part) ?? Work.runSync(partTokens(part))
   counted.set(part, known)
   return known
 }

@@ -383,7 +383,7 @@ function* gatherEarlier(
       if (entry.author === "program" && isText(part)) recordNotifiedEnds(state.commands, entry.id, part.text)
       if (!isCall(part)) continue
       gatherState(state, entry, part, answerOf(index, at))
-      yield 400
+      yield
     }
   }
 }
@@ -399,12 +399,11 @@ interface Surroundings {
   readonly shownFiles: Map<Part, string>
 }
 
-/** Gathers what an agent said, thought or called. Returns the number of characters that were read. */
-const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): number => {
+/** Gathers what an agent said, thought or called. */
+const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): void => {
   const { answerOf, at, entry, index, shownFiles } = around
   const { weights } = state
   let file: string | undefined
-  let read = 0
   if (isCall(part)) {
     const answer = answerOf(index, at)
     file = gatherCall(state, entry, index, part, answer)
@@ -413,35 +412,31 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): nu
   agentTexts(part, (text) => {
     // A call aims at things by lines; longer texts are what it writes.
     countUse(weights, text, { amount: 1, file, isAim: isCall(part) && !text.includes("\n") })
-    read += text.length
   })
   if (isText(part) && !isThought(part)) {
     gatherWords(state, { entry: entry.id, text: part.text, handle: entry.handles[at] })
   }
-  return read
 }
 
 /** The name of a tag in a program's text (`<environment_context>`) is a word of its protocol; its attributes may name files. */
 const programTag = /<\/?[a-z]+(?:_[a-z]+)+/g
 
-/** Gathers what one part says of anything but a summary. Returns the number of characters that were read. */
-const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): number => {
+/** Gathers what one part says of anything but a summary. */
+const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): void => {
   const { author, content, id } = around.entry
   if (isCall(part) || isThought(part) || (isText(part) && content.role === "model")) {
     return gatherAgentPart(state, part, around)
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
-    countUse(state.weights, part.text.slice(0, maxScannedChars).replace(programTag, " "), { amount: ranking.program })
-    return Math.min(part.text.length, maxScannedChars)
+    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(programTag, " "), {
+      amount: ranking.program
+    })
   }
-  let read = part.text?.length ?? 0
-  if (!isResponse(part) || !isScanned) return read
-  toolTexts(part, (text) => {
+  if (!isResponse(part) || !isScanned) return
+  toolTexts(part, (text) =>
     countShown(state.weights, withoutPosing(text.slice(0, maxScannedChars)), around.shownFiles.get(part))
-    read += Math.min(text.length, maxScannedChars)
-  })
-  return read
+  )
 }
 
 /** Gathers what a user asked for in an entry, what they settled and what they do not want. */
@@ -471,7 +466,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const callOf = callsAnswered(entries)
   const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
-  yield entries.length * 20
+  yield
   for (const [index, entry] of entries.entries()) {
     gatherRequests(state, entries, index, callOf(index))
     for (const [at, part] of entry.content.parts.entries()) {
@@ -480,18 +475,14 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       for (const media of isMedia(part) ? [part] : isResponse(part) ? responseContent(part).media : []) {
         state.attachments.push({ entry: entry.id, text: mediaText(media), handle })
       }
-      const around = { entry, index, at, answerOf, shownFiles }
-      if (entry.author !== "summary" || !isText(part)) {
-        yield 200 + gatherPart(state, part, around, index >= scannedFrom) * 8
-        continue
-      }
-      const words = { entry: entry.id, text: part.text, handle }
-      gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)
-      yield 200 + part.text.length * 8
+      if (entry.author === "summary" && isText(part)) {
+        const words = { entry: entry.id, text: part.text, handle }
+        gatherSummary(state, { hasLog: earlier.length > 0, isUserWords: userWords }, entry.content.role, words)
+      } else gatherPart(state, part, { entry, index, at, answerOf, shownFiles }, index >= scannedFrom)
+      yield
     }
   }
   const anchors = weightsOf(state.weights)
-  yield anchors.size * 20
   const { commands, files, previous, summaries, todos } = state
   return {
     ...state,

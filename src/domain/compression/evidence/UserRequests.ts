@@ -8,10 +8,8 @@ import {
   maxDistinctiveSecrets,
   redact,
   type Secret,
-  strongSecrets,
-  withoutValues
+  strongSecrets
 } from "../../text/Redaction.ts"
-import { runSync } from "../../text/SlicedWork.ts"
 import { questionBefore, questionOf, userReply } from "../../transcripts/voice/ResultVoice.ts"
 import { spokenText, voicesOf } from "../../transcripts/voice/Voice.ts"
 import type { UserWords } from "../Snapshot.ts"
@@ -138,10 +136,10 @@ export const witnessOf = (entries: ReadonlyArray<Entry>, secrets: ReadonlyArray<
   const strong = strongSecrets(distinctiveSecrets(secrets, maxDistinctiveSecrets.everywhere))
   const clean = (part: Part): Part =>
     isText(part)
-      ? { ...part, text: runSync(withoutValues(redact(part.text), strong)) }
+      ? { ...part, text: redact(part.text, strong) }
       : userReply(part) === undefined
         ? part
-        : withOutput(part, runSync(withoutValues(redact(spokenText(part)), strong)))
+        : withOutput(part, redact(spokenText(part), strong))
   let byId: ReadonlyMap<string, Entry> | undefined
   return ({ entry, text }) => {
     byId ??= new Map(entries.map((known) => [known.id, known]))

@@ -101,7 +101,7 @@ function* recordsOf(entries: ReadonlyArray<Entry>, short: (text: string) => stri
     const { author, content, id } = entry
     for (const { text } of requestSpans(entry)) records.push({ kind: "user", head: `[${id}] user:`, body: text })
     for (const [at, part] of content.parts.entries()) {
-      yield 200 + (part.text?.length ?? 0)
+      yield
       if (isCall(part)) {
         const place = responseOf.get(placeKey({ item, part: at }))
         const answer = place === undefined ? undefined : entries[place.item]?.content.parts[place.part]
@@ -197,11 +197,11 @@ export function* digestOf(
       if (sizeAt(records, middle) <= room) low = middle
       else high = middle
     }
-    yield all.length * 400
+    yield
     const left = all.length - records.length
     const lines = records.map((record) => rendered(record, low))
     const text = protect([...(left === 0 ? [] : [`… ${left} older records …`]), ...lines].join("\n"))
-    yield text.length * 8
+    yield
     if (estimateText(text) <= budget || records.length === 0) return text
     room *= 0.85
   }

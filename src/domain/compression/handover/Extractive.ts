@@ -114,7 +114,7 @@ export function* composeSnapshot(
   written: Snapshot = emptySnapshot
 ): SlicedWork<ExtractedSnapshot> {
   const material = materialOf(evidence, options)
-  yield evidence.anchors.size * 200
+  yield
   const writtenTokens = options.budget * writtenShare
   // No statement takes the room of all others.
   const bounded = fitToBudget(clippedStatements(written, writtenTokens / 3), writtenTokens)
@@ -134,7 +134,7 @@ export function* composeSnapshot(
   const inTail = new Set<string>()
   for (const kept of options.kept) {
     for (const name of namesIn(kept)) inTail.add(name)
-    yield kept.length * 8
+    yield
   }
   const candidates = material.names
     .slice(0, options.budget * 4)
@@ -142,9 +142,9 @@ export function* composeSnapshot(
   const first = yield* withIndex(yield* largestWithin(sectionsOf, budget), candidates, options.budget, inTail)
   // The sections get the tokens that the index did not need.
   const left = options.budget - snapshotTokens(first.snapshot)
-  if (left < options.budget * rewriteShare) return yield* audited(first, material, inTail)
+  if (left < options.budget * rewriteShare) return audited(first, material, inTail)
   const larger = yield* largestWithin(sectionsOf, budget + left * (1 - indexShare))
-  return yield* audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
+  return audited(yield* withIndex(larger, candidates, options.budget, inTail), material, inTail)
 }
 
 /** The sections are written again only when at least this share of the budget is left. */
@@ -167,7 +167,7 @@ function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: nu
   for (let round = 1; round <= scaleRounds; round += 1) {
     const middle = Math.sqrt(low * high)
     const sections = sectionsOf(middle)
-    yield budget * 40
+    yield
     if (sections.tokens > budget) {
       high = middle
       continue
@@ -180,7 +180,7 @@ function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: nu
     let last = low
     for (let left = round; left < scaleRounds; left += 1) last = Math.sqrt(last * high)
     const largest = sectionsOf(last)
-    yield budget * 40
+    yield
     if (largest.tokens <= budget) return fitToBudget(largest.snapshot, budget)
   }
   return fitToBudget(best.snapshot, budget)
@@ -291,7 +291,7 @@ function* withIndex(
   inTail: ReadonlySet<string>
 ): SlicedWork<IndexedSnapshot> {
   const text = renderSnapshot(snapshot)
-  yield text.length * 8
+  yield
   const whole = writtenOut(text)
   const index = new IndexDraft(text, namesIn(whole), budget)
   let misses = 0
@@ -300,9 +300,8 @@ function* withIndex(
     if (index.shown.has(name) || inTail.has(name)) continue
     // A file needs no line for its own name.
     const group = file === undefined || file === name ? undefined : shortest(file, whole)
-    const { length } = index.names
     if (!index.add({ name, file: group })) misses += 1
-    if (index.names.length > length) yield 2_000
+    yield
   }
   return shrunkIndex(snapshot, index.names, budget)
 }
@@ -311,13 +310,12 @@ function* withIndex(
 const maxAudited = 1_000
 
 /** Renders a snapshot, and looks for its names. */
-function* audited(
+const audited = (
   { indexed, snapshot }: IndexedSnapshot,
   { names }: Material,
   inTail: ReadonlySet<string>
-): SlicedWork<ExtractedSnapshot> {
+): ExtractedSnapshot => {
   const text = renderSnapshot(snapshot)
-  yield text.length * 8
   const checked = names.slice(0, maxAudited)
   const written = namesIn(writtenOut(text))
   let held = 0
@@ -325,7 +323,6 @@ function* audited(
   for (const name of checked) {
     if (written.has(name)) held += 1
     else if (inTail.has(name)) tail += 1
-    yield 100
   }
   return { snapshot, text, audit: { anchors: checked.length, inSnapshot: held, inTail: tail, restored: indexed } }
 }

@@ -1,5 +1,4 @@
 import { isHandle } from "../../content/Handle.ts"
-import { BoundedMap } from "../../text/BoundedMap.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { type AnchorKind, anchorsOf } from "../Anchors.ts"
@@ -37,21 +36,10 @@ const variable = /^(?:t|b|cmd|err|ctx|self|this|cls)\./
 const isMeaningless = (name: string): boolean =>
   isStandardName(name) || redacted.test(name) || tagLike.test(name) || name.endsWith("$")
 
-/** Each compression of a conversation asks for the same names. */
-const meaningless = new BoundedMap<string, boolean>(50_000)
-
-const tellsNothing = (name: string): boolean => {
-  const judged = meaningless.get(name)
-  if (judged !== undefined) return judged
-  const is = isMeaningless(name)
-  meaningless.set(name, is)
-  return is
-}
-
 /** Whether a name tells an agent something in an index. */
 const isTelling = (name: string, kind: AnchorKind, used: boolean, declared: ReadonlySet<string>): boolean => {
   if (kind === "number") return used && /^v?\d+\.\d+\.\d/.test(name)
-  if (declared.has(name) || tellsNothing(name)) return false
+  if (declared.has(name) || isMeaningless(name)) return false
   if (kind === "url" || /(?:^|\/)node_modules\//.test(name)) return used
   return !/^[\d_.,:/-]+$/.test(name)
 }

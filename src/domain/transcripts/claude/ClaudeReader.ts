@@ -256,7 +256,7 @@ function* deliver(
     if (after !== undefined && !taken.has(after)) continue
     // The record that put it into the queue, and the one that took it out.
     records += 2
-    yield (userLines.length + segments.length) * 4
+    yield
     const from = segments.findIndex(
       (segment) => segment._tag !== "Compaction" && after !== undefined && segment.lines.includes(after)
     )
@@ -281,7 +281,7 @@ function* deliver(
     queued.words !== "" &&
     userLines.some(({ line, words }) => !isBefore(line, queued) && taken.has(line) && words === queued.words)
   for (const queued of waiting) {
-    yield userLines.length
+    yield
     if (isInLine(queued)) records += 1
   }
   return records
@@ -432,7 +432,7 @@ function* transcript(
   // A result is named after the nearest earlier call with its id, else after any other call with it.
   const names = new Map<string, string>()
   addNames(tree.messages, names)
-  yield tree.lines.size * 200
+  yield
   const steps = new Steps()
   for (const [index, segment] of segments.entries()) {
     if (segment._tag === "Compaction") {
@@ -444,7 +444,7 @@ function* transcript(
       for (const [at, lines] of splitAtResults(segment).entries())
         steps.message(draft(lines, names), at === 0 ? uuids : [], lines[0]?.message?.marks ?? {})
     }
-    yield 1_000
+    yield
   }
   return {
     format: "claude",

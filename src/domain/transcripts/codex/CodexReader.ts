@@ -337,7 +337,7 @@ class Rollout {
           ...(one.encryptedAt === undefined ? {} : { encryptedAt: one.encryptedAt })
         })
       }
-      yield one._tag === "Turn" ? 1_000 : 1_000 * (1 + one.insert.length)
+      yield
     }
     return {
       format: "codex",

@@ -428,8 +428,7 @@ class Rollout {
    */
   private *recount(): SlicedWork<void> {
     let tokens = 0
-    for (const { content } of this.shown.drafts)
-      for (const part of content.parts) tokens += yield* partTokens(part, outputText(part))
+    for (const { content } of this.shown.drafts) for (const part of content.parts) tokens += yield* partTokens(part)
     this.tokenCount({ ...countsOf(nothing), total_tokens: tokens })
   }
 
@@ -455,7 +454,7 @@ class Rollout {
         for (const piece of exact ?? []) carried.push(piece)
         if (item !== undefined) items.push(item)
       }
-      yield 1_000 + 6 * JSON.stringify(draft.content).length
+      yield
     }
     const payload = { message, replacement_history: items }
     const marks = {
@@ -573,10 +572,9 @@ export const writeCodex: Writer = function* (transcript): SlicedWork<Written> {
   const rollout = new Rollout(transcript)
   rollout.meta()
   for (const step of transcript.steps) {
-    const before = rollout.lines.length
     if (step._tag === "Message") rollout.message(step)
     else yield* rollout.compaction(step)
-    yield rollout.lines.slice(before).reduce((size, line) => size + line.length * 6, 500)
+    yield
   }
   return { lines: rollout.lines, unheld: rollout.unheld.counts }
 }

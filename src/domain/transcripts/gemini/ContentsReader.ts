@@ -150,7 +150,7 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
   for (const [index, item] of list.entries()) {
     const { isChanged, whole } = normalized(item)
     if (!isContent(whole)) return contentProblem(whole, `${key ?? ""}[${index}]`)
-    yield slices?.[index]?.length ?? 1_000
+    yield
     const noted = splitAuthorNote(piecesIn(whole, isChanged ? undefined : slices?.[index]))
     const author: Author | undefined = noted.author ?? authorOf(whole, list[index + 1], isUserSeen, isEnvironmentSeen)
     isEnvironmentSeen ||= author === "environment"

@@ -251,7 +251,7 @@ function* kept(inserted: ReadonlyArray<Draft>, seen: VisibleMessages["others"]):
     const before = seen[seen.length - 1 - count]
     if (draft === undefined || before?.message === undefined || !sameMessage(draft, before.draft)) break
     count += 1
-    yield 5_000
+    yield
   }
   return count
 }
@@ -412,7 +412,7 @@ class Recording {
         const drafts = flow.take(message, next)
         if (message.gives._tag === "Gemini") model = message.gives.model ?? model
         for (const draft of drafts) (old ? inserted : added).push(draft)
-        yield 1_000
+        yield
       }
       if (checkpoint !== undefined) {
         const { others } = seen
@@ -461,7 +461,7 @@ function* readMessages(
     const message = readMessage(value, slice, lines(index))
     if (isProblem(message)) return problemUnder(`${place}[${index}]`, message)
     messages.push(message)
-    yield slice.length
+    yield
   }
   return messages
 }
@@ -542,7 +542,7 @@ export function* readGeminiDocument(value: unknown, text: string): SlicedWork<Tr
   }
   const slices = arraySlices(sliceAt(text, ["messages"]) ?? "")
   const lines = lineNumbers(text, slices)
-  yield text.length
+  yield
   const read = yield* readMessages(value.messages, slices, (index) => lines[index] ?? 1, "messages")
   if (isProblem(read)) return read
   const recording = new Recording()

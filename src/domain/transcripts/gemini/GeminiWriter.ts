@@ -255,7 +255,7 @@ class Writing {
         const open = parts.flatMap((part, at) => (isCall(part) ? [owed.has(placeKey({ item: index, part: at }))] : []))
         lines.push(this.gemini(draft, next, answers, count, stays, open))
       }
-      yield lines.at(-1)?.length ?? 0
+      yield
     }
     return lines
   }

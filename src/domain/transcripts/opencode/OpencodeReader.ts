@@ -172,7 +172,7 @@ function* conversationOf(
     isReverted ||= message.record.id === session?.revertedFrom
     if (isReverted) skipped.add("reverted message")
     else conversation.add(message)
-    yield 1_000
+    yield
   }
   return conversation.end(session)
 }

@@ -185,7 +185,7 @@ export const writeOpencode: Writer = function* (transcript) {
   const started = time.now
   const messages = new Messages(transcript, session, started, contents, calls)
   for (const [item, draft] of drafts.entries()) {
-    yield 1_000
+    yield
     messages[draft.content.role](draft, item, time.at(draft))
   }
   const { title, unheld, written } = messages

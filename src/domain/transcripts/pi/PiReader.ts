@@ -247,7 +247,7 @@ function* transcript(
   const steps = new Path()
   for (const entry of path) {
     steps.add(entry)
-    yield 1_000
+    yield
   }
   const onPath = new Set(path)
   for (const entry of entries) {

@@ -30,8 +30,7 @@ import {
   redactSpan,
   type Secret,
   strongSecrets,
-  distinctiveSecrets,
-  withoutValues
+  distinctiveSecrets
 } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
@@ -49,7 +48,7 @@ import {
   noop,
   redactedCalls
 } from "./CompressionResults.ts"
-import { type CompressionResult, type CompressRequest } from "./CompressRequest.ts"
+import type { CompressionResult, CompressRequest } from "./CompressRequest.ts"
 import type { RunnerServices } from "./StrategyRunner.ts"
 
 /** Carries out one plan: shortens parts, gets the snapshot written, checks the gain. */
@@ -234,7 +233,7 @@ function* messagesOf(
       sequenceOf(id) <= last &&
       (content.role === "user" ? author === undefined : content.parts.some(({ functionCall }) => asks(functionCall)))
   )
-  yield log.length
+  yield
   const clean = secrets === undefined ? ofUser : (yield* redactedEntries(ofUser, secrets)).entries
   const callOf = callsAnswered(clean)
   return clean.flatMap((entry, item) => requestSpans(entry, callOf(item)))
@@ -275,7 +274,7 @@ const pinsOf = (plan: Domain.Plan, conversation: Conversation, secrets: Readonly
           part,
           start,
           end,
-          text: Work.runSync(withoutValues(redactSpan(whole, start, end), secrets)),
+          text: redactSpan(whole, start, end, secrets),
           handle: entry?.handles[part]
         }
       })

@@ -10,7 +10,7 @@ import {
 import type { Content } from "../../../domain/content/Content.ts"
 import { entryId } from "../../../domain/conversation/Conversation.ts"
 import { isTried, type TriedRange } from "../../../domain/conversation/FailureMemory.ts"
-import { countSecrets, redacting, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
+import { countSecrets, redacting, type Secret } from "../../../domain/text/Redaction.ts"
 import type { SlicedWork } from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { makeEntry } from "../../session/EntryBuilder.ts"
@@ -74,8 +74,7 @@ export function* redactedCalls(
 ): SlicedWork<ReadonlyArray<SummaryCall>> {
   const clean: Array<SummaryCall> = []
   for (const call of calls) {
-    const { text } = yield* redacting(call.answer)
-    clean.push({ ...call, answer: yield* withoutValues(text, secrets) })
+    clean.push({ ...call, answer: (yield* redacting(call.answer, secrets)).text })
   }
   return clean
 }

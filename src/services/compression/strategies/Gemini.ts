@@ -35,7 +35,7 @@ import {
 import { droppedEntries } from "../../../domain/conversation/Recall.ts"
 import { redactedContents, redactedEntries, secretsOf } from "../../../domain/conversation/RedactedEntries.ts"
 import { encode } from "../../../domain/text/Bytes.ts"
-import { redact, redacting, type Secret, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
+import { redact, redacting, type Secret, distinctiveSecrets } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { TokenCount } from "../../../domain/tokens/Tokens.ts"
 import { rangeHandle } from "../../session/EntryBuilder.ts"
@@ -179,13 +179,9 @@ const apiCount = Effect.fnUntraced(function* (
 
 /** Returns the answers without secrets: none enters a snapshot, whether a model, a hook or code wrote it. */
 function* cleanAnswers({ summary, verified }: Answers, secrets: ReadonlyArray<Secret>) {
-  const one = yield* redacting(summary)
-  const other = yield* redacting(verified)
-  const answers: Answers = {
-    summary: yield* withoutValues(one.text, secrets),
-    verified: yield* withoutValues(other.text, secrets)
-  }
-  return { answers, secrets: [...one.secrets, ...other.secrets] }
+  const one = yield* redacting(summary, secrets)
+  const other = yield* redacting(verified, secrets)
+  return { answers: { summary: one.text, verified: other.text }, secrets: [...one.secrets, ...other.secrets] }
 }
 
 const summarised = Effect.fnUntraced(function* (

@@ -11,7 +11,7 @@ import type { ModelNames } from "../../../domain/compression/PolicyOptions.ts"
 import { digestHeading } from "../../../domain/compression/SummaryPrompts.ts"
 import { text, user } from "../../../domain/content/Content.ts"
 import type { Entry } from "../../../domain/conversation/Conversation.ts"
-import { redact, type Secret, withoutValues } from "../../../domain/text/Redaction.ts"
+import { redacting, type Secret } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { untrustedBlock } from "../../../domain/text/UntrustedText.ts"
 import type { Model } from "../../model/Model.ts"
@@ -62,7 +62,7 @@ const written = Effect.fnUntraced(function* (request: BranchSummaryRequest, chai
     contents: [user(text(`${digestHeading}\n\n${digest}`), text(branchRequest(focus)))],
     maxOutputTokens: maxBranchSummaryTokens
   })
-  return untrustedBlock(yield* Work.run(withoutValues(redact(answer), secrets))).trim()
+  return untrustedBlock((yield* Work.run(redacting(answer, secrets))).text).trim()
 })
 
 /**

@@ -10,7 +10,7 @@ import {
   attributeWords,
   unusableText
 } from "../../../domain/compression/Snapshot.ts"
-import { redacting, distinctiveSecrets, withoutValues } from "../../../domain/text/Redaction.ts"
+import { redacting, distinctiveSecrets } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import {
   auditOfOwnSummary,
@@ -69,7 +69,7 @@ const checked = Effect.fn("WrittenSnapshot.checked")(function* (
 })
 
 function* safe(text: string, { secrets = [] }: SummaryRequest): Work.SlicedWork<string> {
-  return yield* withoutValues((yield* redacting(text)).text, distinctiveSecrets(secrets))
+  return (yield* redacting(text, distinctiveSecrets(secrets))).text
 }
 
 /** Maximum characters read from another author's snapshot. */

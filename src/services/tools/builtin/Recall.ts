@@ -154,7 +154,7 @@ const recalledMedia = Effect.fnUntraced(function* (
     ? { media: [part.value], text: mediaText(part.value) }
     : responseContent(part.value)
   let tokens = estimateText(text)
-  for (const one of media) tokens += yield* Work.run(partTokens(one, undefined))
+  for (const one of media) tokens += yield* Work.run(partTokens(one))
   if (media.length === 0 || tokens > maxTokensLimit) return undefined
   return { value: text, display: textDisplay(media.map(mediaText).join(" ")), media }
 })

@@ -78,7 +78,7 @@ function* shortenSteps(
     const item = items[output.content]
     const original = item === undefined ? undefined : itemParts(item)[output.part]
     if (item === undefined || original === undefined || output.replacement === undefined) continue
-    yield output.text.length
+    yield
     if (output.content < from || JSON.stringify(original) === JSON.stringify(output.replacement)) continue
     steps.push({
       _tag: "Shorten",
@@ -129,7 +129,6 @@ export function* plan(
   options: GeminiPlanOptions
 ): Work.SlicedWork<Decision> {
   const items = curatedItems(conversation)
-  yield items.length * 100
   const decision = yield* deciding(requestOf(conversation, items, policy, options))
   const { before } = decision
   if (decision._tag === "Noop") return { _tag: "Skip", reason: decision.reason, before }

@@ -22,9 +22,8 @@ export function* splitting(
   }
   const sizes: Array<number> = []
   for (const content of contents) {
-    const size = JSON.stringify(content).length
-    sizes.push(size)
-    yield 100 + size
+    sizes.push(JSON.stringify(content).length)
+    yield
   }
   const target = fraction * sizes.reduce((sum, size) => sum + size, 0)
   let before = 0

@@ -19,9 +19,8 @@ export function* halving(
 ): Work.SlicedWork<readonly [ReadonlyArray<Content>, ReadonlyArray<Content>] | undefined> {
   const sizes: Array<number> = []
   for (const content of contents) {
-    const size = sizeOf(content)
-    sizes.push(size)
-    yield 100 + size
+    sizes.push(sizeOf(content))
+    yield
   }
   const middle = sizes.reduce((sum, size) => sum + size, 0) / 2
   let best: { readonly at: number; readonly distance: number } | undefined
@@ -64,9 +63,8 @@ const shortened = (part: Part, maxChars: number): Part => {
 export function* shortening(contents: ReadonlyArray<Content>): Work.SlicedWork<ReadonlyArray<Content> | undefined> {
   let largest = 0
   for (const part of contents.flatMap(({ parts }) => parts)) {
-    const chars = charsOf(part)
-    largest = Math.max(largest, chars)
-    yield 100 + chars
+    largest = Math.max(largest, charsOf(part))
+    yield
   }
   if (largest < minPartChars) return undefined
   const maxChars = largest / 2

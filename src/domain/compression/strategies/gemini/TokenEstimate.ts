@@ -60,7 +60,7 @@ export function* estimating(parts: Iterable<Part>, rates: Rates = defaultRates):
   let sum = 0
   for (const part of parts) {
     sum += partCost(part, 0, rates)
-    yield 100 + (part.text?.length ?? 1_000)
+    yield
   }
   return Math.floor(sum)
 }

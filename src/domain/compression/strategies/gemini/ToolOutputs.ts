@@ -1,5 +1,5 @@
 import { Predicate } from "effect"
-import { type Content, type FunctionResponse, isResponse, type Part } from "../../../content/Content.ts"
+import { type Content, type FunctionResponse, type Part } from "../../../content/Content.ts"
 import type { Handle } from "../../../content/Handle.ts"
 import { defaultSize, type OutputForm, shorten } from "../../../conversation/ToolOutputShortening.ts"
 import type * as Work from "../../../text/SlicedWork.ts"
@@ -149,7 +149,7 @@ export function* truncating(contents: ReadonlyArray<Content>, options: TruncateO
       const before = original.parts[part]
       if (before === undefined) continue
       parts.push(truncatePart(state, before, { content, part }, options))
-      yield isResponse(before) ? 4_000 : 20
+      yield
     }
     newest.push({ ...original, parts: parts.reverse() })
   }

@@ -218,13 +218,13 @@ export function* pruning(
       results.push(result)
       before.set(result, text)
     }
-    yield 50
+    yield
   }
   const bound = maxResultChars(options.window)
   for (const result of results) result.text = cutResult(result.text, bound, result.handle, result.whole)
   pruneOld(items, results, options)
   clearBeyond(items, results, maxAllResultsChars(options.window))
-  yield total(results)
+  yield
   return {
     shorten: [
       ...results.flatMap((result) =>

@@ -139,7 +139,6 @@ export function* plan(conversation: Conversation, policy: PolicyOptions, options
   const tail = Math.min(policy.preserve * level.preserve * large.total(start), Math.max(0, ceiling - maxSnapshot))
   const sizeAt = (index: number) => (isGentle && index >= pending ? view.tokens(index, index + 1) : large.size(index))
   const split = yield* splitIndex(view, start, sizeAt, pending, tail)
-  yield (view.length - split) * 40
   const first = split > start ? view.at(start) : undefined
   const last = split > start ? view.at(split - 1) : undefined
   if (first === undefined || last === undefined || (split - start <= 2 && isOnlySnapshot(view.slice(start, split)))) {

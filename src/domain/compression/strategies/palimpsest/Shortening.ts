@@ -162,7 +162,7 @@ export function* shortenings(
       // The frame of the response (its name and id) does not change.
       after = estimateText(replacement) + 10
       shortenedSizes.set(original, { form, size, tokens: after })
-      yield replacement.length + 100
+      yield
     }
     if (after < one.before * 0.9) result.push({ ...one, after })
   }
@@ -202,7 +202,7 @@ export function* shortenedToShare(
     for (let attempt = 0; attempt < maxShareAttempts && chars >= minShareChars; attempt += 1) {
       const replacement = shortenedText(item, one.part, "head-tail-chars", { ...defaultSize, chars })
       if (replacement === undefined) break
-      yield replacement.length + 100
+      yield
       after = estimateText(replacement) + 10
       if (after <= share) break
       chars = Math.floor((chars * share * 0.95) / after)

@@ -26,7 +26,7 @@ export function* splitIndex(
     tail += size(index)
     if (index >= pending) continue
     if (tail > budget) break
-    yield 300
+    yield
     const end = ends.before(index)
     if (!view.isClean(index)) continue
     const strength = tail < budget * minUsedBudget ? WorkEnd.none : end
