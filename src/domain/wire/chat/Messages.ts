@@ -28,7 +28,7 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
     if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
     const [id, name] = [textAt(call, "id"), textAt(called, "name")]
     names.set(id, name)
-    const args = "input" in called ? called["input"] : argumentsIn(textAt(called, "arguments"))
+    const args = "input" in called ? called["input"] : argumentsIn(called["arguments"])
     return [[{ functionCall: { id, name, args } }, undefined]]
   })
 }
