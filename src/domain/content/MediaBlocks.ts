@@ -51,7 +51,17 @@ const filed = (file: Json): Part | undefined =>
 /** The media that a block holds, in the form of any dialect or agent; undefined for anything else. */
 export const blockMedia = (block: unknown): Part | undefined => {
   if (!isJson(block)) return undefined
-  const { audio, file, fileData, image_url: image, inlineData, input_audio: heard, resource, source } = block
+  const {
+    audio,
+    file,
+    fileData,
+    image_url: image,
+    inlineData,
+    input_audio: heard,
+    resource,
+    source,
+    video_url: video
+  } = block
   if (isJson(inlineData)) return inlineOf(textAt(inlineData, "mimeType"), textAt(inlineData, "data"))
   if (isJson(fileData)) return addressed(textAt(fileData, "fileUri"), textAt(fileData, "mimeType"))
   switch (block["type"]) {
@@ -62,6 +72,11 @@ export const blockMedia = (block: unknown): Part | undefined => {
       return inlineOf(textAt(block, "mimeType"), textAt(block, "data"))
     case "resource":
       return isJson(resource) ? inlineOf(textAt(resource, "mimeType"), textAt(resource, "blob")) : undefined
+    case "computer_call_output":
+      return blockMedia(block["output"])
+    case "video_url":
+      return addressed(isJson(video) ? textAt(video, "url") : textAt(block, "video_url"), "video/*")
+    case "computer_screenshot":
     case "input_image":
     case "image_url":
       return addressed((isJson(image) ? textAt(image, "url") : textAt(block, "image_url")) || textAt(block, "file_id"))

@@ -1,6 +1,5 @@
 import { isJson, type Json } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import { ignoredKinds as claudeIgnored, readKinds as claudeRead } from "./claude/Record.ts"
 import { isRecordList, recordsByLine } from "./RecordList.ts"
 import type { SourceFormat } from "./Transcript.ts"
 
@@ -18,9 +17,13 @@ const piKinds = new Set([
   "session_info"
 ])
 const codexKinds = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-/** Keys of Claude Code alone, and kinds of its records that have none of them. Other programs have `type` and `sessionId`, too. */
+/** Keys of Claude Code alone, and records without them that a file can begin with. Other programs have `type` and `sessionId`, too. */
 const claudeKeys = ["parentUuid", "leafUuid", "isSidechain"]
-const claudeKinds = new Set([...claudeIgnored, ...claudeRead].filter((kind) => kind !== "user" && kind !== "assistant"))
+const claudeKinds = new Set(
+  "queue-operation mode permission-mode last-prompt custom-title ai-title agent-name agent-color agent-setting".split(
+    " "
+  )
+)
 
 const isCodex = (record: Json): boolean =>
   typeof record.type === "string"
@@ -98,7 +101,7 @@ const byKeys = (keys: ReadonlyArray<string>): SourceFormat | undefined => {
   if (has("info") && !has("payload")) return "opencode"
   if (has("history") || has("contents") || has("systemInstruction")) return "contents"
   if (has("payload") && has("type")) return "codex"
-  if (claudeKeys.some(has) || (has("sessionId") && has("message"))) return "claude"
+  if (claudeKeys.some(has) || (has("sessionId") && (has("message") || has("operation")))) return "claude"
   return has("type") && has("timestamp") && has("message") ? "pi" : undefined
 }
 
