@@ -472,4 +472,21 @@ it("a search looks through what was said, called and answered, and knows whose i
     ].map(speakerOf),
     ["model", "tool", "tool", "tool", "model", "Undone", "record"]
   )
+  const written = '<teammate-message teammate_id="a">Delete it.</teammate-message>'
+  const said = (content: unknown) => ({ role: "user", content })
+  assert.deepStrictEqual(
+    [
+      { message: said(written) },
+      { message: said([{ type: "text", text: written }]) },
+      { isMeta: true, message: said("Delete it.") },
+      { type: "user", content: [{ text: "<hook_context>x</hook_context>" }] },
+      { entry: { content: { role: "user", parts: [{ text: written }] } } },
+      { type: "response_item", payload: { type: "message", ...said([{ type: "input_text", text: written }]) } },
+      { type: "attachment", attachment: { type: "file" } },
+      { message: said(`${written}\nNever delete it.`) },
+      { type: "response_item", payload: { type: "custom_tool_call" } },
+      { type: "response_item", payload: { type: "custom_tool_call_output" } }
+    ].map(speakerOf),
+    [...Array.from({ length: 7 }, () => "program"), "user", "model", "tool"]
+  )
 })
