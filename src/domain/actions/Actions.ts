@@ -114,7 +114,13 @@ export const actionsOf = (call: Part, answer: Part | undefined): ReadonlyArray<A
       if (name.toLowerCase() !== "bash" && command.includes("*** Begin Patch")) {
         return exit === 0 ? patchActions(command) : []
       }
-      return commandActions(name, { _tag: "Command", command, exit })
+      return commandActions(name, {
+        _tag: "Command",
+        command,
+        exit,
+        // opencode, and Claude Code before 2, record that a command failed, and no code.
+        ...(failed && exit === undefined ? { isExitHidden: true } : {})
+      })
     }
     case "plan":
       return failed ? [] : [{ _tag: "Todos", todos: todosIn(args) }]

@@ -2,6 +2,8 @@ import { Predicate } from "effect"
 import { isErrorResponse, type Part } from "../content/Content.ts"
 import { responseText } from "../content/MediaBlocks.ts"
 import { lastUnits } from "../text/Bytes.ts"
+import { isJson } from "../text/JsonObject.ts"
+import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** The forms in which each agent's tools answer: exit codes, signals, and the labels around what a command printed. */
 
@@ -61,11 +63,14 @@ export const endedCommands = (text: string): ReadonlyArray<NotifiedEnd> =>
     return id === undefined || code === undefined ? [] : [{ id, exit: Number(code), summary }]
   })
 
+/** The JSON in which Codex of 2025 wrapped what a command printed. */
+const codexJson = /^\{"output":[\s\S]*"metadata":\s*\{"exit_code":\s*(-?\d+)[^{}]*\}\}\s*$/
+
 /** Codex's forms of an exit code, anchored where Codex writes them, so that command output cannot match. */
 const codexForms = [
   /^Exit code: (-?\d+)\nWall time: /,
   /^(?:Chunk ID: .*\n)?Wall time: .*\nProcess exited with code (-?\d+)/,
-  /^\{"output":[\s\S]*"metadata":\s*\{"exit_code":\s*(-?\d+)[^{}]*\}\}\s*$/
+  codexJson
 ]
 
 /**
@@ -130,11 +135,13 @@ const printedNothing = /^(?:Stdout|Stderr|Output|Error): (?:\(none\)|\(empty\))$
 
 /**
  * Returns the lines that a command printed, verbatim. In the labelled form of Gemini CLI, which our tools share, and in Codex's, the
- * labels and the lines that name the command and its result are left out. In any other form it is the whole response.
+ * labels and the lines that name the command and its result are left out, and the JSON of Codex of 2025. In any other form it is the whole response.
  *
  * `text` may be cut at its end.
  */
 export const printedText = (text: string): string => {
+  const wrapped = codexJson.test(text) ? parsedOrUndefined(text) : undefined
+  if (isJson(wrapped) && typeof wrapped.output === "string") return wrapped.output
   if (!labelledForm.test(text)) return text.replace(codexHead, "")
   const lines = text.split("\n")
   const first = text.startsWith("Command: ") ? lines.findIndex((line) => line.startsWith("Directory: ")) + 1 : 0

@@ -54,7 +54,17 @@ const filed = (file: Json): Part | undefined =>
 /** The media that a block holds, in the form of any dialect or agent; undefined for anything else. */
 export const blockMedia = (block: unknown): Part | undefined => {
   if (!isJson(block)) return undefined
-  const { audio, file, fileData, image_url: image, inlineData, input_audio: heard, resource, source } = block
+  const {
+    audio,
+    file,
+    fileData,
+    image_url: image,
+    inlineData,
+    input_audio: heard,
+    resource,
+    source,
+    video_url: video
+  } = block
   if (isJson(inlineData)) return inlineOf(textOrEmpty(inlineData, "mimeType"), textOrEmpty(inlineData, "data"))
   if (isJson(fileData)) return addressed(textOrEmpty(fileData, "fileUri"), textOrEmpty(fileData, "mimeType"))
   switch (block["type"]) {
@@ -65,6 +75,11 @@ export const blockMedia = (block: unknown): Part | undefined => {
       return inlineOf(textOrEmpty(block, "mimeType"), textOrEmpty(block, "data"))
     case "resource":
       return isJson(resource) ? inlineOf(textOrEmpty(resource, "mimeType"), textOrEmpty(resource, "blob")) : undefined
+    case "computer_call_output":
+      return blockMedia(block["output"])
+    case "video_url":
+      return addressed(isJson(video) ? textOrEmpty(video, "url") : textOrEmpty(block, "video_url"), "video/*")
+    case "computer_screenshot":
     case "input_image":
     case "image_url":
       return addressed(

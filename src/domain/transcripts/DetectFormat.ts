@@ -17,7 +17,13 @@ const piKinds = new Set([
   "session_info"
 ])
 const codexKinds = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-const claudeKeys = ["parentUuid", "sessionId", "leafUuid", "isSidechain"]
+/** Keys of Claude Code alone, and records without them that a file can begin with. Other programs have `type` and `sessionId`, too. */
+const claudeKeys = ["parentUuid", "leafUuid", "isSidechain"]
+const claudeKinds = new Set(
+  "queue-operation mode permission-mode last-prompt custom-title ai-title agent-name agent-color agent-setting".split(
+    " "
+  )
+)
 
 const isCodex = (record: Json): boolean =>
   typeof record.type === "string"
@@ -42,7 +48,9 @@ const isQwen = ({ message, systemPayload }: Json): boolean =>
 const isClaude = (record: Json): boolean =>
   typeof record.type === "string" &&
   !isQwen(record) &&
-  (claudeKeys.some((key) => key in record) || (record.type === "file-history-snapshot" && "snapshot" in record))
+  (claudeKeys.some((key) => key in record) ||
+    ("sessionId" in record && (claudeKinds.has(record.type) || isJson(record.message))) ||
+    (record.type === "file-history-snapshot" && "snapshot" in record))
 
 const isPi = (record: Json): boolean => {
   if (typeof record.type !== "string" || typeof record.timestamp !== "string") return false
@@ -73,7 +81,8 @@ export const formatOfRecord = (value: unknown): SourceFormat | undefined => {
 /** Returns the keys of the object that begins `text`, as far as the text goes. */
 const topKeys = (text: string): ReadonlyArray<string> => {
   const keys: Array<string> = []
-  const token = /"((?:[^"\\]|\\.)*)"(\s*:)?|[[\]{}]/gs
+  // A text that is never closed goes to the end, so that it is read once.
+  const token = /"((?:[^"\\]|\\.?)*)(?:"(\s*:)?|$)|[[\]{}]/gs
   let depth = 0
   for (const [whole, inner, colon] of text.matchAll(token)) {
     if (whole === "{" || whole === "[") depth += 1
@@ -92,7 +101,7 @@ const byKeys = (keys: ReadonlyArray<string>): SourceFormat | undefined => {
   if (has("info") && !has("payload")) return "opencode"
   if (has("history") || has("contents") || has("systemInstruction")) return "contents"
   if (has("payload") && has("type")) return "codex"
-  if (claudeKeys.some(has)) return has("type") || has("parentUuid") || has("isSidechain") ? "claude" : undefined
+  if (claudeKeys.some(has) || (has("sessionId") && (has("message") || has("operation")))) return "claude"
   return has("type") && has("timestamp") && has("message") ? "pi" : undefined
 }
 

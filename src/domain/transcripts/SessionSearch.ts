@@ -1,9 +1,10 @@
 import { escape } from "effect/RegExp"
-import { isJson } from "../text/JsonObject.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
 import { lineEnd } from "../text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../text/Pattern.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
 import { textAt } from "./JsonRecord.ts"
+import { authorOf } from "./voice/Voice.ts"
 
 /** Searches the texts of a session's records for words or for a pattern. */
 
@@ -173,6 +174,30 @@ export const searchedTexts = (record: unknown): ReadonlyArray<string> => {
   return texts
 }
 
+/** Who speaks in a record of another kind or role. */
+const speakers: Readonly<Record<string, string>> = {
+  assistant: "model",
+  gemini: "model",
+  function_call: "model",
+  custom_tool_call: "model",
+  function_call_output: "tool",
+  custom_tool_call_output: "tool",
+  attachment: "program",
+  custom: "program",
+  custom_message: "program"
+}
+
+/** Whether a program or another agent wrote a message in the user's role. */
+const isByProgram = ({ isCompactSummary, isMeta }: Json, content: unknown): boolean =>
+  isMeta === true ||
+  isCompactSummary === true ||
+  authorOf(
+    [content]
+      .flat()
+      .flatMap((block: unknown) => (isJson(block) ? textAt(block, "text") : block) ?? [])
+      .flatMap((text) => (typeof text === "string" ? [{ text }] : []))
+  ) === "program"
+
 /** Returns who said what a record holds, in the words of its agent: a role, a kind of record. */
 export const speakerOf = (record: unknown): string => {
   if (!isJson(record)) return "record"
@@ -186,17 +211,16 @@ export const speakerOf = (record: unknown): string => {
       const [first] = Array.isArray(one.content) ? one.content : Array.isArray(content.parts) ? content.parts : []
       const isResult =
         isJson(first) && (first.type === "tool_result" || "functionResponse" in first || first.type === "toolResult")
-      return isResult || role === "toolResult" ? "tool" : role === "assistant" ? "model" : role
+      if (isResult || role === "toolResult") return "tool"
+      return role === "user" && isByProgram(record, content.parts ?? content.content)
+        ? "program"
+        : (speakers[role] ?? role)
     }
   }
   for (const one of inner) {
     const type = textAt(one, "type") ?? textAt(one, "_tag")
     if (type === undefined || type === "response_item") continue
-    return type === "function_call_output" || type === "tool"
-      ? "tool"
-      : type === "function_call" || type === "gemini"
-        ? "model"
-        : type
+    return type === "user" && isByProgram(record, one.content) ? "program" : (speakers[type] ?? type)
   }
   return "record"
 }

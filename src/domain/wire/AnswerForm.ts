@@ -17,8 +17,9 @@ export interface WireCall {
   readonly args: unknown
 }
 
-/** The arguments of a call that arrive as a text. */
-export const callArguments = (json: string): unknown => (json.trim() === "" ? {} : parsedOrUndefined(json))
+/** The arguments of a call: JSON as a text, or from some servers a value. */
+export const callArguments = (given: unknown = ""): unknown =>
+  typeof given !== "string" ? (given ?? {}) : given.trim() === "" ? {} : parsedOrUndefined(given)
 
 /** A part of an answer that the client saw. */
 export interface VisibleBlock {

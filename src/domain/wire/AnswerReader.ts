@@ -1,5 +1,6 @@
 import { Result, Schema } from "effect"
 import { Part } from "../content/Content.ts"
+import { isJson } from "../text/JsonObject.ts"
 import { Usage } from "../tokens/Tokens.ts"
 import type { Target } from "./ModelState.ts"
 import { faultIn, type ProviderFault } from "./ProviderFault.ts"
@@ -9,6 +10,30 @@ import type { ToolNames } from "./ToolDeclarations.ts"
 
 /** The finish reason of an answer that ended at the output limit of its model. */
 export const outputLimit = "MAX_TOKENS"
+
+/** Why answers end, in the words of the providers and of the many servers that speak their dialects, in lower case. */
+const endings: ReadonlyArray<readonly [reason: string, words: string]> = [
+  [
+    "STOP",
+    "stop eos eos_token end_turn end_of_turn stop_sequence complete completed tool_calls tool_call tool_use function_call"
+  ],
+  [outputLimit, "length max_tokens max_output_tokens max_completion_tokens model_length model_context_window_exceeded"]
+]
+const finishReasons = new Map(
+  endings.flatMap(([reason, words]) => words.split(" ").map((word) => [word, reason] as const))
+)
+
+/** The words for an answer that the model refused to give, or that was blocked. */
+const refusals = new Set(
+  `refusal content_filter content_filtered sensitive safety recitation blocklist prohibited_content spii guardrail_intervened
+  image_safety image_prohibited_content image_recitation`.split(/\s+/)
+)
+
+/** Why an answer ended, as the Gemini API names it; `otherwise` for a word that this program does not know, undefined for a refusal. */
+export const finishReasonOf = (end: string, otherwise = end): string | undefined => {
+  const word = end.toLowerCase()
+  return refusals.has(word) ? undefined : (finishReasons.get(word) ?? otherwise)
+}
 
 /** Parts of an answer, thoughts included: one for each token of the longest answers that models give. */
 export const maxAnswerParts = 128_000
@@ -64,8 +89,10 @@ export const faulty = (event: unknown): ReadEvent => {
   return Result.fail({ _tag: "Fault", fault: { ...fault, kind: fault.kind.replace(/^error /, "") } })
 }
 
-/** The problem of an event of an unknown form, which may be an error. */
+/** The problem of an event of an unknown form, which may be an error. An empty one keeps a connection open. */
 export const unknownEvent = (event: unknown): ReadEvent =>
-  faultIn(event)?.message
-    ? faulty(event)
-    : Result.fail({ _tag: "Invalid", detail: "it contains an event of an unknown form" })
+  isJson(event) && Object.keys(event).length === 0
+    ? Result.succeed(undefined)
+    : faultIn(event)?.message
+      ? faulty(event)
+      : Result.fail({ _tag: "Invalid", detail: "it contains an event of an unknown form" })

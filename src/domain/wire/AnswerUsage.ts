@@ -37,11 +37,11 @@ export const addedCounts = (one: unknown, other: unknown): unknown => {
   return sums
 }
 
-/** Returns the latest counts of one answer: a later event may report more than an earlier one. */
+/** Returns the latest counts of one answer: a later event may report more than an earlier one, or nothing, as null or zero. */
 export const latestCounts = (earlier: unknown, later: unknown): unknown => {
   if (!isJson(earlier) || !isJson(later)) return later ?? earlier
-  const known: Json = Object.fromEntries(Object.entries(later).filter(([, value]) => value !== null))
-  return { ...earlier, ...known }
+  const stated = Object.entries(later).filter(([key, value]) => value !== null && (value !== 0 || !(key in earlier)))
+  return { ...earlier, ...Object.fromEntries(stated) }
 }
 
 const countsKey = /"usage(?:Metadata)?"\s*:\s*(?=\{)/g

@@ -108,21 +108,31 @@ const validIds: Readonly<Record<Dialect, RegExp>> = {
   gemini: /\S/
 }
 
+/** Whether a model of Mistral reads a request of Chat Completions. It takes ids of nine characters, and no user's message after results. */
+export const isMistral = ({ dialect, model, server }: Target): boolean =>
+  dialect === "chat" && (/mistral\.ai(?::\d+)?$/.test(server) || /\b\w*[sx]tral\b/i.test(model))
+
 /** Gives calls ids that are valid and unique. An id depends only on the calls before it. Mutable: one for each dialogue. */
 class CallIds {
+  private readonly isNine: boolean
   private readonly valid: RegExp
   private readonly used = new Set<string>()
   private count = 0
 
-  constructor(dialect: Dialect) {
-    this.valid = validIds[dialect]
+  constructor(target: Target) {
+    this.isNine = isMistral(target)
+    this.valid = this.isNine ? /^[A-Za-z0-9]{9}$/ : validIds[target.dialect]
+  }
+
+  private made(again: number): string {
+    if (this.isNine) return `call${String(this.count + 10_000 * again).padStart(5, "0")}`
+    return `call_${this.count}${again === 0 ? "" : `_${again}`}`
   }
 
   next(own: string | undefined): string {
     this.count += 1
-    const made = `call_${this.count}`
-    let id = own !== undefined && this.valid.test(own) && !this.used.has(own) ? own : made
-    for (let again = 1; this.used.has(id); again += 1) id = `${made}_${again}`
+    let id = own !== undefined && this.valid.test(own) && !this.used.has(own) ? own : this.made(0)
+    for (let again = 1; this.used.has(id); again += 1) id = this.made(again)
     this.used.add(id)
     return id
   }
@@ -201,7 +211,7 @@ const runsOf = (
 
 /** The turns of a conversation for a model, to which its own states go back. */
 export const dialogueOf = (contents: ReadonlyArray<Content>, target: Target): ReadonlyArray<DialogueTurn> => {
-  const ids = new CallIds(target.dialect)
+  const ids = new CallIds(target)
   const turns: Array<DialogueTurn> = []
   let open: ReadonlyArray<OpenCall> = []
   for (const { parts, role } of runsOf(contents)) {

@@ -67,8 +67,9 @@ export const resultTexts = (result: unknown, type: string): unknown => {
   return texts.length === blocks.length && Array.isArray(result) ? texts.join("\n") : result
 }
 
-/** Returns the arguments of a call: parsed JSON, or the text if it is not JSON. */
-export const argumentsIn = (text: string): unknown => parsedOrUndefined(text) ?? text
+/** Returns the arguments of a call: parsed JSON, the text if it is not JSON, or what some clients send in its place. */
+export const argumentsIn = (given: unknown = ""): unknown =>
+  typeof given === "string" ? (parsedOrUndefined(given) ?? given) : given
 
 /** A message of texts in two roles, as most dialects have them. */
 export const plainMessage = (content: Content): Json => ({

@@ -29,7 +29,11 @@ export const openAiUsage =
       prompt: numberAt(counts, `${sent}_tokens`),
       answer: Math.max(0, numberAt(counts, `${answered}_tokens`) - thoughts),
       thoughts,
-      cached: numberAt(counts, `${sent}_tokens_details`, "cached_tokens")
+      // DeepSeek's and Moonshot's stand beside the others.
+      cached:
+        numberAt(counts, `${sent}_tokens_details`, "cached_tokens") ||
+        numberAt(counts, "prompt_cache_hit_tokens") ||
+        numberAt(counts, "cached_tokens")
     }
   }
 

@@ -172,7 +172,7 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /(?:prompt|输入|上下文)(?:\S{0,6} ?(?:超长|过长)|长度\S{0,4}超出)/,
   // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
   /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
-  /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input) (?:is )?too long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
+  /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input|conversation)[ _](?:is |length )?too[ _]long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
   /token count.{0,40} exceeds|number of tokens in the (?:input|prompt) exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
 ]
 

@@ -1,6 +1,6 @@
 import { Effect } from "effect"
 import { encode } from "../../domain/text/Bytes.ts"
-import { isJson } from "../../domain/text/JsonObject.ts"
+import { isJson, type Json } from "../../domain/text/JsonObject.ts"
 import { arraySlices, sliceAt } from "../../domain/text/JsonSource.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
 import { isGeminiDocument } from "../../domain/transcripts/DetectFormat.ts"
@@ -82,9 +82,41 @@ const formOf = (original: string, written: string, format: SourceFormat): Record
   return header === "" ? lines : entries(header)
 }
 
+/** Where an agent's first record describes the session. */
+const describing: Partial<Readonly<Record<SourceFormat, string>>> = { gemini: "{", pi: "{", codex: '"payload":{' }
+/** Keys that say where the records are, which all stand in the written file. */
+const placing = new Set(["messages", "history_base", "palimpsest"])
+
+const objectIn = (record: unknown, opening: string): Json => {
+  const value = isJson(record) && opening !== "{" ? record.payload : record
+  return isJson(value) ? value : {}
+}
+
+/** Returns the first written record with what the original one says of the session besides, such as a title or instructions. */
+const withDescription = (original: string, written: string, format: SourceFormat): string => {
+  const opening = describing[format]
+  if (opening === undefined) return written
+  const [line = ""] = lines.split(original, new Set())
+  const before = objectIn(parsedOrUndefined(line) ?? parsedOrUndefined(original), opening)
+  const own = objectIn(parsedOrUndefined(written), opening)
+  const more = Object.entries(before).filter(([key]) => !(key in own) && !placing.has(key))
+  const start = written.indexOf(opening) + opening.length
+  const text = more.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)},`).join("")
+  const hash = (of: Json) => `"projectHash":${JSON.stringify(of.projectHash)}`
+  const whole = `${written.slice(0, start)}${text}${written.slice(start)}`
+  return typeof before.projectHash === "string" ? whole.replace(hash(own), () => hash(before)) : whole
+}
+
+/** Whether a record of Gemini CLI says something of the session besides its latest time. */
+const isDescription = (record: string): boolean => {
+  const changes = parsedOrUndefined(record)
+  const keys = isJson(changes) && isJson(changes.$set) ? Object.keys(changes.$set) : []
+  return !keys.includes("messages") && keys.some((key) => key !== "lastUpdated")
+}
+
 /**
  * Returns the written lines with the records of the original that are not part of the conversation, after its first record, or before the
- * messages of a document: those of the kinds that the written ones have none of. The conversation stays what it is.
+ * messages of a document: those of the kinds that the written ones have none of. The first record keeps what it said of the session. The conversation stays what it is.
  */
 export const withKeptRecords = Effect.fn("Transcripts.withKeptRecords")(function* (
   original: string,
@@ -102,10 +134,12 @@ export const withKeptRecords = Effect.fn("Transcripts.withKeptRecords")(function
     const alone = yield* Effect.option(readText(form.alone(record), format))
     if (alone._tag === "None" || (alone.value.transcript?.steps.length ?? 1) > 0) continue
     const kinds = Object.keys(alone.value.skipped)
-    if (kinds.length > 0 && kinds.every((kind) => after.skipped[kind] === undefined)) kept.push(record)
+    const isNew = kinds.length > 0 && kinds.every((kind) => after.skipped[kind] === undefined)
+    if (isNew || isDescription(record)) kept.push(record)
   }
-  if (kept.length === 0) return written
-  const whole = form.join(kept, text)
+  const [first = "", ...others] = written
+  const described = [withDescription(original, first, format), ...others].join("\n")
+  const whole = kept.length === 0 ? described : form.join(kept, described)
   const again = yield* Effect.option(readText(whole, format))
   return again._tag === "Some" && stepsOf(again.value) === stepsOf(after) ? whole.split("\n") : written
 })

@@ -47,6 +47,17 @@ const blocks: ReadonlyArray<readonly [form: string, block: object, media: Part]>
   ["image_url", { type: "image_url", image_url: { url: url("image/png") } }, inline("image/png")],
   ["file", { type: "file", file: { filename: "a.pdf", file_data: url("application/pdf") } }, inline("application/pdf")],
   ["input_audio", { type: "input_audio", input_audio: { data, format: "wav" } }, inline("audio/wav")],
+  ["video_url", { type: "video_url", video_url: { url: url("video/mp4") } }, inline("video/mp4")],
+  ["a screenshot", { type: "computer_screenshot", image_url: url("image/png") }, inline("image/png")],
+  [
+    "the result of a computer",
+    {
+      type: "computer_call_output",
+      call_id: "c",
+      output: { type: "computer_screenshot", image_url: url("image/png") }
+    },
+    inline("image/png")
+  ],
   ["a generated image", { type: "image_generation_call", id: "ig_1", result: data }, inline("image/png")],
   ["MCP's and Pi's image", { type: "image", mimeType: "image/png", data }, inline("image/png")],
   ["MCP's audio", { type: "audio", mimeType: "audio/mp3", data }, inline("audio/mp3")],

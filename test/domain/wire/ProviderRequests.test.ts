@@ -569,6 +569,27 @@ describe("requests", () => {
       assert.deepStrictEqual(["temperature" in body, "top_p" in body], [!thinks, !thinks])
   })
 
+  it("Mistral's models get ids of nine characters, and no user's message right after results", () => {
+    const contents = [
+      user(text("q")),
+      model(call("shot", {}, "toolu_01"), call("shot", {}, "Ab3dEf9hi"), call("shot", {}, "Ab3dEf9hi")),
+      user(
+        ...["toolu_01", "Ab3dEf9hi", "Ab3dEf9hi"].map((id) => response("shot", { output: "taken" }, id)),
+        text("go on")
+      )
+    ]
+    const messagesTo = (name: string, server: string) =>
+      Items(chatBody({ model: name, server, contents, tools: [] }, names, false)["messages"]).map(
+        ({ role, tool_call_id: id }) => id ?? role
+      )
+    const own = ["user", "assistant", "call00001", "Ab3dEf9hi", "call00003", "assistant", "user"]
+    assert.deepStrictEqual(messagesTo("devstral-small-2505", "local"), own)
+    assert.deepStrictEqual(messagesTo("open-mixtral-8x22b", "local"), own)
+    assert.deepStrictEqual(messagesTo("labs-1", "api.mistral.ai"), own)
+    const others = ["user", "assistant", "toolu_01", "Ab3dEf9hi", "call_3", "user"]
+    assert.deepStrictEqual(messagesTo("astraline", "api.openai.com"), others)
+  })
+
   it("media within a result follows it where a result is a text", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const contents = [

@@ -267,6 +267,123 @@ describe("an answer of Chat Completions", () => {
   })
 })
 
+describe("what servers send that keep to a dialect loosely", () => {
+  const [list, look] = [{ functionCall: { id: "c2", name: "list", args: {} } }, call]
+  const delta = (more: object, finish_reason: string | null = null) => ({ choices: [{ delta: more, finish_reason }] })
+  const called = (...calls: ReadonlyArray<object>) => delta({ tool_calls: calls })
+  const ended = delta({}, "tool_calls")
+  const message = { type: "message", id: "m1", content: [{ type: "output_text", text: "It is so." }] }
+  const item = { type: "function_call", id: "f1", call_id: "c1", name: "look", arguments: args }
+  const completed = (output: ReadonlyArray<object>, more: object = {}) => ({
+    type: "response.completed",
+    response: { status: "completed", output, ...more }
+  })
+  const done = (one: object, index: object = {}) => ({ type: "response.output_item.done", item: one, ...index })
+  const chat = () => chatAnswerReader({ tools: names, target: { dialect: "chat", server: "api", model: "m" } })
+  const anthropic = () =>
+    anthropicAnswerReader({ tools: names, target: { dialect: "anthropic", server: "api", model: "m" } })
+  const responses = () =>
+    responsesAnswerReader({ tools: names, target: { dialect: "responses", server: "api", model: "m" } })
+
+  it.each<
+    readonly [name: string, reader: () => AnswerReader, events: ReadonlyArray<object>, parts: ReadonlyArray<Part>]
+  >([
+    [
+      "a message in place of its pieces",
+      chat,
+      [{ choices: [{ message: { content: "It is so." }, finish_reason: "stop" }] }],
+      [{ text: "It is so." }]
+    ],
+    [
+      "arguments as an object",
+      chat,
+      [called({ index: 0, id: "c1", function: { name: "look", arguments: { path: "a.ts" } } }), ended],
+      [look]
+    ],
+    [
+      "two calls of one index without ids",
+      chat,
+      [
+        called({ index: 0, function: { name: "look", arguments: args } }),
+        called({ index: 0, function: { name: "look", arguments: "{}" } }),
+        ended
+      ],
+      [{ functionCall: { name: "look", args: { path: "a.ts" } } }, { functionCall: { name: "look", args: {} } }]
+    ],
+    [
+      "two blocks of one index",
+      anthropic,
+      [
+        ...block(0, { type: "tool_use", id: "c1", name: "look", input: { path: "a.ts" } }, []),
+        ...block(0, { type: "tool_use", id: "c2", name: "list", input: {} }, []),
+        { type: "message_delta", delta: { stop_reason: "tool_use" } }
+      ],
+      [look, list]
+    ],
+    ["whole items without their pieces", responses, [done(message), completed([])], [{ text: "It is so." }]],
+    ["no item before the end", responses, [completed([message, item])], [{ text: "It is so." }, look]],
+    [
+      "events without indexes, and items at the end once more",
+      responses,
+      [
+        { type: "response.output_item.added", item: { ...message, content: [] } },
+        { type: "response.output_text.delta", delta: "It is so." },
+        done(message),
+        done(item),
+        completed([message, item])
+      ],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "other indexes at the end",
+      responses,
+      [done(message, { output_index: 1 }), done(item, { output_index: 2 }), completed([message, item])],
+      [{ text: "It is so." }, look]
+    ],
+    [
+      "arguments as an object, in an item",
+      responses,
+      [done({ ...item, arguments: { path: "a.ts" } }), completed([])],
+      [look]
+    ]
+  ])("%s", (_, reader, events, parts) => {
+    assert.deepStrictEqual(
+      read(reader(), events).parts.filter(({ text }) => text !== ""),
+      parts
+    )
+  })
+
+  it("a response that says it is incomplete is, whatever its last event is called", () => {
+    const response = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }
+    assert.strictEqual(read(responses(), [completed([], response)]).finishReason, "MAX_TOKENS")
+  })
+
+  it.each([
+    ["DeepSeek", { usage: { prompt_tokens: 10, completion_tokens: 5, prompt_cache_hit_tokens: 4 } }, {}, 4],
+    ["Moonshot", {}, { usage: { prompt_tokens: 10, completion_tokens: 5, cached_tokens: 3 } }, 3],
+    ["Groq", { x_groq: { usage: { prompt_tokens: 10, completion_tokens: 5 } } }, {}, 0]
+  ])("the counts of %s", (_, beside, within, cached) => {
+    const event = { choices: [{ delta: {}, finish_reason: "stop", ...within }], ...beside }
+    assert.deepStrictEqual(read(chat(), [event]).usage, { prompt: 10, answer: 5, thoughts: 0, cached })
+  })
+
+  it("counts at the end that are zero leave those of the beginning", () => {
+    const { usage } = read(anthropic(), [
+      { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },
+      { type: "message_delta", delta: { stop_reason: "end_turn" }, usage: { input_tokens: 0, output_tokens: 7 } }
+    ])
+    assert.deepStrictEqual(usage, { prompt: 10, answer: 7, thoughts: 0, cached: 0 })
+  })
+
+  it.each([
+    ["vLLM", { object: "error", message: "no", type: "BadRequestError", code: 400 }],
+    ["FastAPI", { detail: "no" }]
+  ])("an error among the events of Chat Completions: %s", (_, event) => {
+    const problem = Option.getOrUndefined(Result.getFailure(chat().read(event)))
+    assert.strictEqual(problem?._tag === "Fault" ? problem.fault.message : undefined, "no")
+  })
+})
+
 describe("an answer of the Gemini API", () => {
   it("names what it quotes and what a search found, by whole positions alone", () => {
     const reader = geminiAnswerReader({ target: { dialect: "gemini", server: "api", model: "m" } })

@@ -206,15 +206,15 @@ const ending: Readonly<Record<Dialect, (word: string) => object>> = {
 /** Every word with which a provider ends an answer, by what it means; `refused`: the model gives none. */
 const ends: Readonly<Record<Dialect, Readonly<Record<string, ReadonlyArray<string>>>>> = {
   anthropic: {
-    STOP: ["end_turn", "tool_use", "stop_sequence"],
-    MAX_TOKENS: ["max_tokens", "model_context_window_exceeded"],
-    refused: ["refusal"],
+    STOP: ["end_turn", "tool_use", "stop_sequence", "tool_calls"],
+    MAX_TOKENS: ["max_tokens", "model_context_window_exceeded", "length"],
+    refused: ["refusal", "content_filter"],
     pause_turn: ["pause_turn"]
   },
   chat: {
-    STOP: ["stop", "STOP", "eos", "end_turn", "stop_sequence", "complete", "tool_calls", "tool_use", "function_call"],
-    MAX_TOKENS: ["length", "max_tokens", "model_length", "model_context_window_exceeded"],
-    refused: ["content_filter", "sensitive", "safety"],
+    STOP: "stop STOP eos eos_token end_turn stop_sequence complete tool_calls tool_use function_call".split(" "),
+    MAX_TOKENS: ["length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"],
+    refused: ["content_filter", "sensitive", "safety", "SAFETY", "PROHIBITED_CONTENT", "refusal"],
     other: ["other"]
   },
   gemini: {
@@ -287,10 +287,12 @@ describe.each(dialects)("an answer in the dialect %s", (dialect) => {
   })
 
   it("of an unknown form is invalid, and a failure is told in the words of the API", () => {
-    for (const event of [null, 1, "x", [], ...(dialect === "gemini" || dialect === "chat" ? [] : [{}])]) {
+    for (const event of [null, 1, "x", [], ...(dialect === "gemini" || dialect === "chat" ? [] : [{ x: 1 }])]) {
       const read = readerOf().read(event)
       assert.deepInclude(Result.isFailure(read) ? read.failure : {}, { _tag: "Invalid" })
     }
+    // An event without anything keeps the connection open.
+    assert.isTrue(Result.isSuccess(readerOf().read({})))
     const told = [400, 401, 429, 500, 503].map((status) => {
       const { error }: Json = wire[dialect].answers.failure(status, "no")
       assert.deepInclude(error, { message: "no" })

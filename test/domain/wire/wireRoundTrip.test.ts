@@ -154,3 +154,43 @@ describe.each(dialects)("a conversation in the dialect %s", (dialect) => {
     { arbitrary: { runs: runsOf(1_000), seed: dialect } }
   )
 })
+
+describe("messages that clients write in another form", () => {
+  const readIn = (dialect: Dialect, messages: ReadonlyArray<object>) =>
+    wire[dialect].messages.read(messages).map(({ content }) => content)
+
+  it("contents of the Gemini API have the names of Python, and may name no role", () => {
+    const camel: ReadonlyArray<Content> = [
+      { role: "user", parts: [{ text: "look" }, image] },
+      { role: "model", parts: [{ functionCall: { name: "look", args: { a_b: 1 } }, thoughtSignature: "s" }] },
+      { role: "user", parts: [{ functionResponse: { name: "look", response: { is_so: true } } }] }
+    ]
+    const snake = [
+      { parts: [{ text: "look" }, { inline_data: { mime_type: "image/png", data: "aGVsbG8=" } }] },
+      { role: "model", parts: [{ function_call: { name: "look", args: { a_b: 1 } }, thought_signature: "s" }] },
+      { role: "function", parts: [{ function_response: { name: "look", response: { is_so: true } } }] }
+    ]
+    assert.deepStrictEqual<unknown>(readIn("gemini", snake), camel)
+    assert.strictEqual(readIn("gemini", camel)[0], camel[0])
+  })
+
+  it("answers of Chat Completions have reasoning, refusals and arguments as an object", () => {
+    const answer = {
+      role: "assistant",
+      content: null,
+      reasoning_content: "I think.",
+      refusal: "no",
+      tool_calls: [{ id: "c", type: "function", function: { name: "look", arguments: { a: 1 } } }]
+    }
+    assert.deepStrictEqual<unknown>(readIn("chat", [answer]), [
+      {
+        role: "model",
+        parts: [
+          { text: "I think.", thought: true },
+          { text: "no" },
+          { functionCall: { id: "c", name: "look", args: { a: 1 } } }
+        ]
+      }
+    ])
+  })
+})

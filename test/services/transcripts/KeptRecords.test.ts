@@ -49,6 +49,34 @@ describe("what an agent recorded beside a conversation stays when the conversati
     }).pipe(Effect.provide(services))
   )
 
+  it.effect("in what the first record, and later ones, say of the session", () =>
+    Effect.gen(function* () {
+      const line = (one: object) => JSON.stringify(one)
+      const own = { sessionId: "s", projectHash: "ours", kind: "main" }
+      const before = { sessionId: "s", projectHash: "p", summary: "Title" }
+      const later = { $set: { summary: "Later" } }
+      const text = [before, ...original, later, { $set: { lastUpdated: "2026-01-01T00:00:00Z" } }].map(line).join("\n")
+      const kept = yield* withKeptRecords(text, [own, summary].map(line), "gemini")
+      assert.deepStrictEqual<unknown>(
+        kept.map((one) => JSON.parse(one)),
+        [{ ...before, kind: "main" }, info, hologram, message("3", "error", "c"), later, summary]
+      )
+      const document = [line({ ...own, messages: [summary] })]
+      const [whole = ""] = yield* withKeptRecords(line({ ...before, messages: [] }), document, "gemini")
+      assert.deepStrictEqual<unknown>(JSON.parse(whole), { ...before, kind: "main", messages: [summary] })
+      const meta = (payload: object) => ({ timestamp: "2026-01-01T00:00:00Z", type: "session_meta", payload })
+      const said = (role: string) => ({ type: "response_item", payload: { type: "message", role, content: [] } })
+      const base = { id: "c", cli_version: "1", base_instructions: { text: "Be brief." }, model_provider: "own" }
+      const codex = [meta({ ...base, history_base: { thread_id: "d" } }), said("user")].map(line).join("\n")
+      const [first = ""] = yield* withKeptRecords(
+        codex,
+        [meta({ id: "c", cli_version: "0" }), said("user")].map(line),
+        "codex"
+      )
+      assert.deepStrictEqual<unknown>(JSON.parse(first), meta({ ...base, cli_version: "0" }))
+    }).pipe(Effect.provide(services))
+  )
+
   it.effect("in a session of Pi, whose entries have had ids since version 2", () =>
     Effect.gen(function* () {
       const level = { type: "thinking_level_change", timestamp: "2026-01-01T00:00:00Z", thinkingLevel: "high" }

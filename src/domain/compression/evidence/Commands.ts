@@ -125,7 +125,7 @@ const printedNothing = /^\s*(?:\(.*no output.*\)|\(empty\)|\(none\))?\s*$/i
 
 /**
  * Tells whether a command succeeded. A pipe hides the exit code of all but its last program, so the output decides then:
- * `undefined` when it does not tell. `isExitHidden`: no exit code is known, so that the output decides for all programs.
+ * `undefined` when it does not tell. `isExitHidden`: no exit code is known, so that the output decides for all programs; without a code at all, it can only tell of a failure.
  */
 export const succeeded = (
   command: string,
@@ -133,18 +133,19 @@ export const succeeded = (
   output: string,
   isExitHidden = false
 ): boolean | undefined => {
-  if (exit === undefined) return undefined
+  const end = lastUnits(output, 4_000).replace(colours, "").replaceAll("\r\n", "\n")
+  const saysItFailed = () => failed.test(end.replace(passedLine, ""))
+  if (exit === undefined) return isExitHidden && saysItFailed() ? false : undefined
   if (isEmptySearch(command, exit, output)) return undefined
   if (exit !== 0) return false
   const hidden = runPrograms(command).filter(
     ({ isHidden, program }) => (isHidden || isExitHidden) && !auxiliary.has(program)
   )
   if (hidden.length === 0) return true
-  const end = lastUnits(output, 4_000).replace(colours, "").replaceAll("\r\n", "\n")
   // `npm test; echo $?`
   const status = /\$\?|PIPESTATUS/.test(command) ? /(\d+)\s*$/.exec(end)?.[1] : undefined
   if (status !== undefined) return status === "0"
-  if (failed.test(end.replace(passedLine, ""))) return false
+  if (saysItFailed()) return false
   const kinds = checksOf(command)
   if (kinds.length === 0 || passed.test(end)) return true
   // Checks but for tests are silent when they find nothing.

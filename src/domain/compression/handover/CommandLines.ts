@@ -43,8 +43,8 @@ export const commandLine = (command: string): string => clippedCommand(wholeLine
 
 /** Returns how a command ended: behind a pipe, a code of 0 is that of the last program, and says nothing where the output does not tell. */
 export const exitText = (exit: number | undefined, ok: boolean | undefined): string => {
-  if (exit === undefined || (exit === 0 && ok === undefined)) return "no clear result"
-  return exit === 0 && ok === false ? "failed" : `exit ${exit}`
+  if (exit !== undefined && (exit !== 0 || ok === true)) return `exit ${exit}`
+  return ok === false ? "failed" : "no clear result"
 }
 
 const resultOf = ({ exit, ok, refusedBy }: CommandRun, isOpen: boolean): string => {

@@ -80,7 +80,11 @@ const scanMessage = (
   scanAnswer(state, record, thread)
   if (record.role !== "user" || thread !== undefined) return
   const { last } = state
+  // A session that goes on after an update can repeat its history, with the times that it had.
+  const said = `said ${record.at ?? record.uuid} ${(JSON.stringify(record.content) ?? "").slice(0, 80)}`
+  if (last[said] !== undefined) return
   const isPrompt = record.kind === "message" && addPrompt(state, record.content, marks)
+  if (isPrompt) last[said] = "once"
   const isBehind = last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid
   if (isPrompt && isBehind) addChange(state, "rewind")
 }

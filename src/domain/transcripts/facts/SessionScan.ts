@@ -55,7 +55,11 @@ const scanCodex = (state: ScanState, json: Json): void => {
       return noteValue(state, "cwd", record.folder, "folder")
     case "Item":
       if (record.item.type !== "message" || record.item.role !== "user") return
-      facts.folder ??= folderIn(JSON.stringify(record.item.content) ?? "")
+      facts.folder ??= folderIn(
+        partsOf(record.item.content)
+          .map(({ text = "" }) => text)
+          .join("\n")
+      )
       if (recordedSpeaker(record.item) !== "program") addPrompt(state, record.item.content, readMarks(json))
       return
     case "Compacted":

@@ -1,10 +1,11 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { type Content, ContentShape, isText, plainText } from "../../content/Content.ts"
 import type { Author } from "../../conversation/Conversation.ts"
-import { isJson, type Json } from "../../text/JsonObject.ts"
+import { isJson } from "../../text/JsonObject.ts"
 import { arraySlices, sliceAt, type SourceText } from "../../text/JsonSource.ts"
 import { shortLine } from "../../text/OneLine.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { namedContent } from "../../wire/gemini/Messages.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { isCanonical, lineNumbers, type Piece, sourcesOf, wirePiece } from "../ExactParts.ts"
 import { textAt } from "../JsonRecord.ts"
@@ -45,62 +46,6 @@ const contentProblem = (value: unknown, place: string): Problem => {
     shortLine(`${place}${pathText(path)}`, maxProblemChars),
     shortLine(issue?.message ?? "expected a Content", maxProblemChars)
   )
-}
-
-/** The names of the Gemini API's fields in Python, which the API takes as well. */
-const camelCase = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
-
-const partFields = new Set([
-  "function_call",
-  "function_response",
-  "inline_data",
-  "file_data",
-  "thought_signature",
-  "video_metadata",
-  "executable_code",
-  "code_execution_result"
-])
-const mediaFields = new Set(["mime_type", "file_uri", "display_name", "will_continue"])
-
-const renamed = (value: unknown, fields: ReadonlySet<string>): unknown =>
-  isJson(value)
-    ? Object.fromEntries(
-        Object.entries(value)
-          .filter(([, field]) => field !== null)
-          .map(([key, field]) => [fields.has(key) ? camelCase(key) : key, field])
-      )
-    : value
-
-const isPythonPart = (part: unknown): part is Json =>
-  isJson(part) && Object.keys(part).some((key) => partFields.has(key))
-
-/** Returns a part as the API's JavaScript SDK names its fields. Python's `model_dump()` writes null for those without a value. */
-const namedPart = (part: unknown): unknown => {
-  const whole = renamed(part, partFields)
-  return isJson(whole)
-    ? Object.fromEntries(
-        Object.entries(whole).map(([key, field]) => [
-          key,
-          key === "functionCall" || key === "functionResponse" || key === "inlineData" || key === "fileData"
-            ? renamed(field, mediaFields)
-            : field
-        ])
-      )
-    : whole
-}
-
-/** A message in the form in which it is read: the role is the user's unless it is said, as in the API. */
-const normalized = (item: unknown): { readonly whole: unknown; readonly isChanged: boolean } => {
-  if (!isJson(item)) return { whole: item, isChanged: false }
-  // An answer without content has no parts.
-  const { parts = item.role === "model" && Object.keys(item).length === 1 ? [] : undefined, role: said } = item
-  // Earlier versions of the API and its SDKs gave results a role of their own.
-  const role = said === undefined || said === "function" ? "user" : said
-  const isPython = Array.isArray(parts) && parts.some(isPythonPart)
-  return {
-    whole: { ...item, role, parts: isPython ? parts.map(namedPart) : parts },
-    isChanged: isPython
-  }
 }
 
 const authorOf = (
@@ -148,7 +93,8 @@ export function* readContents(value: unknown, text: string): SlicedWork<Transcri
   let isEnvironmentSeen = false
   let isUserSeen = false
   for (const [index, item] of list.entries()) {
-    const { isChanged, whole } = normalized(item)
+    const whole = namedContent(item)
+    const isChanged = isJson(item) && isJson(whole) && whole.parts !== item.parts
     if (!isContent(whole)) return contentProblem(whole, `${key ?? ""}[${index}]`)
     yield
     const noted = splitAuthorNote(piecesIn(whole, isChanged ? undefined : slices?.[index]))

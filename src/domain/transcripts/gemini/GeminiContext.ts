@@ -11,6 +11,14 @@ export const isEnvironment = (parts: ReadonlyArray<Part>): boolean => {
   return geminiEnvironments.some((mark) => words.startsWith(mark))
 }
 
+/** Returns the first folder that such a message names. */
+export const folderIn = (parts: ReadonlyArray<Part>): string | undefined => {
+  const [, first, only] = folders.exec(plainText({ role: "user", parts })) ?? []
+  return (first ?? only)?.trim()
+}
+const folders =
+  /(?:\*\*Workspace Directories:\*\*|working in the following directories:)\s*\n\s*- (.+)|working in the directory: (.+)/
+
 const snapshotMark = "<state_snapshot>"
 
 /**

@@ -13,7 +13,7 @@ import { marksOf } from "../RecordLine.ts"
 import { readMarks } from "../RecordMarks.ts"
 import { Skipped } from "../Skipped.ts"
 import { type LineReader, recordReader, type Step, type Transcript, VisibleMessages } from "../Transcript.ts"
-import { isSummary } from "./GeminiContext.ts"
+import { folderIn, isSummary } from "./GeminiContext.ts"
 import { messageOf, type MessageRecord, readMessage } from "./GeminiMessage.ts"
 import { decodeGemini, decodeGeminiSession, type GeminiRecord, ignoredKinds } from "./Record.ts"
 
@@ -429,10 +429,13 @@ class Recording {
         seen.add(step)
       }
     }
+    const environment = steps.flatMap((step) =>
+      step._tag === "Message" && step.draft.author === "environment" ? [step.draft.content] : []
+    )
     return {
       format: "gemini",
       session: this.session,
-      cwd: this.cwd,
+      cwd: this.cwd ?? folderIn(environment[0]?.parts ?? []),
       model,
       steps,
       skipped: this.skipped.counts,

@@ -3,22 +3,13 @@ import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { GrowingAnswer, Growth, ReadableForm } from "../AnswerForm.ts"
-import { outputLimit } from "../AnswerReader.ts"
+import { finishReasonOf } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
 import { blockReader } from "../BlockReader.ts"
 import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 
 /** Answers of Anthropic's Messages API: content blocks, whatever their kind, finish reasons and counts. */
-
-/** The reasons for which an answer ends, as the Gemini API names them. */
-const finishReasons: Readonly<Record<string, string>> = {
-  end_turn: "STOP",
-  tool_use: "STOP",
-  stop_sequence: "STOP",
-  max_tokens: outputLimit,
-  model_context_window_exceeded: outputLimit
-}
 
 const errorTypes: Readonly<Record<number, string>> = { 401: "authentication_error", 429: "rate_limit_error" }
 
@@ -68,14 +59,16 @@ const readBlock = ({ partial_json: pieces, ...block }: Json): Json =>
   typeof pieces !== "string" || pieces.trim() === "" ? block : { ...block, input: parsedOrUndefined(pieces) }
 
 class AnthropicAnswer implements GrowingAnswer {
+  /** By place, which is the index but for the blocks of servers that give all of them one index. */
   private readonly blocks = new Map<number, Json>()
+  private readonly places = new Map<number, number>()
   private readonly ended = new Set<number>()
   private usage: unknown
 
   readonly push = (event: Json): Growth | undefined => {
     const { content_block: started, delta, index, type } = event
-    const at = typeof index === "number" ? index : 0
     const begun = isJson(started) ? started : undefined
+    const at = this.placeOf(typeof index === "number" ? index : 0, begun !== undefined)
     const pieces = typeof index === "number" ? [{ at, begun }] : []
     switch (type) {
       case "message_start":
@@ -109,6 +102,14 @@ class AnthropicAnswer implements GrowingAnswer {
 
   private get indexes(): ReadonlyArray<number> {
     return [...this.blocks.keys()].sort((one, other) => one - other)
+  }
+
+  private placeOf(index: number, isBegun: boolean): number {
+    const place = this.places.get(index) ?? index
+    if (!isBegun || !this.blocks.has(place)) return place
+    const next = 1 + (this.indexes.at(-1) ?? 0)
+    this.places.set(index, next)
+    return next
   }
 
   private blockAt(index: number): Json {
@@ -147,7 +148,7 @@ export const answerForm: ReadableForm = {
     (block["type"] === "thinking" && textAt(block, "signature") !== "")
       ? block
       : undefined,
-  finishReason: (end) => (end === "refusal" ? undefined : (finishReasons[end] ?? end)),
+  finishReason: finishReasonOf,
   visible: (block) => {
     if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
     if (block["type"] === "thinking") return { kind: "thought", text: textAt(block, "thinking") }

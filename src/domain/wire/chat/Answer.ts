@@ -1,31 +1,13 @@
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
-import { outputLimit } from "../AnswerReader.ts"
+import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { textAt } from "../MessageCodec.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
-
-/** By the words of the servers that speak this dialect, in lower case: Mistral, z.ai, LiteLLM and others have their own. */
-const finishReasons: Readonly<Record<string, string>> = {
-  stop: "STOP",
-  eos: "STOP",
-  end_turn: "STOP",
-  stop_sequence: "STOP",
-  complete: "STOP",
-  tool_calls: "STOP",
-  tool_use: "STOP",
-  function_call: "STOP",
-  length: outputLimit,
-  max_tokens: outputLimit,
-  model_length: outputLimit,
-  model_context_window_exceeded: outputLimit
-}
-
-/** The reasons of an answer that the model refused to give. */
-const refusals = new Set(["content_filter", "sensitive", "safety"])
 
 /** The reasons of an answer that its server broke off, with the type of the error that this is: DeepSeek, OpenRouter, vLLM, z.ai. */
 const brokenOff: Readonly<Record<string, string>> = {
@@ -113,6 +95,9 @@ export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...p
 const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls: _calls, ...added }: Json): Json =>
   Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
+/** Whether an event without choices tells of an error, as vLLM and FastAPI write it. */
+const saysMore = (event: Json): boolean => textAt(event, "message") + textAt(event, "detail") !== ""
+
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. Mutable. */
 class ChatAnswer implements GrowingAnswer {
   private fields: Json = {}
@@ -135,14 +120,22 @@ class ChatAnswer implements GrowingAnswer {
       const message = `the server broke off the answer (${reason})`
       return { border, fault: { error: choice["error"] ?? { message, type } } }
     }
-    if (choices !== undefined && choices !== null && !Array.isArray(choices)) return undefined
-    const delta = jsonAt(choice, "delta")
+    if (choices === undefined || choices === null ? saysMore(event) : !Array.isArray(choices)) return undefined
+    // Some servers send a whole answer as a stream of one event.
+    const delta = jsonAt(choice, "delta" in choice ? "delta" : "message")
     this.fields = withFields(this.fields, delta)
     const pieces = jsonsAt(delta, "tool_calls").map((call) => ({ at: this.addCall(call), begun: call }))
-    const counts = isJson(event["usage"]) ? event["usage"] : undefined
+    // Moonshot's stand in the choice, and some of Groq's in a field of its own.
+    const counts = [event["usage"], choice["usage"], jsonAt(event, "x_groq")["usage"]].find(isJson)
     this.usage = counts ?? this.usage
     this.reason = reason || this.reason
-    return { border, pieces, shown: shownIn(delta), counts, ...(refusals.has(reason) ? { end: reason } : {}) }
+    return {
+      border,
+      pieces,
+      shown: shownIn(delta),
+      counts,
+      ...(finishReasonOf(reason) === undefined ? { end: reason } : {})
+    }
   }
 
   /** The calls are complete only at the end of the answer. What the server added stands before them. */
@@ -157,7 +150,9 @@ class ChatAnswer implements GrowingAnswer {
     const before = this.begun[at]?.call ?? {}
     const stated = Object.entries(piece).filter(([, value]) => value !== null && value !== "")
     const [known, called] = [functionOf(before), functionOf(piece)]
-    const args = textAt(known, "arguments") + textAt(called, "arguments")
+    const { arguments: given } = called
+    // Some servers send an object.
+    const args = isJson(given) ? given : textAt(known, "arguments") + textAt(called, "arguments")
     const id = textAt(before, "id") || piece["id"]
     const call = {
       ...before,
@@ -171,7 +166,7 @@ class ChatAnswer implements GrowingAnswer {
 
   /**
    * The place of the call that a piece belongs to. Servers leave the index out, give all calls the same one, or each piece another id: a call
-   * begins with a piece that has a name, and another id or no index.
+   * begins with a piece that has a name, and another id, no index, or arguments after those that are whole.
    */
   private placeOf(index: unknown, piece: Json): number {
     const [id, name] = [textAt(piece, "id"), textAt(functionOf(piece), "name")]
@@ -181,7 +176,10 @@ class ChatAnswer implements GrowingAnswer {
     const at = same < 0 && !isIndexed ? begun.length - 1 : same
     const before = begun[at]?.call
     if (before === undefined) return begun.length
-    const isOther = id === "" ? !isIndexed && textAt(functionOf(before), "name") !== "" : textAt(before, "id") !== id
+    const known = functionOf(before)
+    const isWhole = () =>
+      isJson(parsedOrUndefined(textAt(known, "arguments"))) && textAt(functionOf(piece), "arguments") !== ""
+    const isOther = id === "" ? (isIndexed ? isWhole() : textAt(known, "name") !== "") : textAt(before, "id") !== id
     return name !== "" && isOther ? begun.length : at
   }
 
@@ -226,7 +224,7 @@ export const answerForm: ReadableForm = {
     return {
       id: textAt(block, "id"),
       name: textAt(called, "name"),
-      args: callArguments(textAt(called, "arguments"))
+      args: callArguments(called["arguments"])
     }
   },
   // Such as `extra_content` of a call, in which Gemini's servers put their signature.
@@ -235,7 +233,7 @@ export const answerForm: ReadableForm = {
     const state = called === undefined ? block : added
     return Object.keys(state).length === 0 ? undefined : state
   },
-  finishReason: (end) => (refusals.has(end) ? undefined : (finishReasons[end.toLowerCase()] ?? end)),
+  finishReason: finishReasonOf,
   visible: (block) => {
     if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
     return { kind: "function" in block ? "other" : "thought", text: thoughtIn(block) }

@@ -28,9 +28,19 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
     if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
     const [id, name] = [textAt(call, "id"), textAt(called, "name")]
     names.set(id, name)
-    const args = "input" in called ? called["input"] : argumentsIn(textAt(called, "arguments"))
+    const args = "input" in called ? called["input"] : argumentsIn(called["arguments"])
     return [[{ functionCall: { id, name, args } }, undefined]]
   })
+}
+
+/** What an answer has beside its content: reasoning, which some servers want back, and a refusal. */
+const readAside = (message: Json): ReadonlyArray<ReadPart> => {
+  const thought = textAt(message, "reasoning_content") || textAt(message, "reasoning")
+  const refusal = textAt(message, "refusal")
+  return [
+    ...(thought === "" ? [] : [[{ text: thought, thought: true }, undefined] as const]),
+    ...(refusal === "" ? [] : [[{ text: refusal }, undefined] as const])
+  ]
 }
 
 const readResult = (message: Json, at: number, names: Map<string, string>): ReadPart => {
@@ -61,7 +71,7 @@ export const chatCompletionsCodec: MessageCodec = {
         groups.push(groupOf(from, at, "user", parts))
         at -= 1
       } else if (message["role"] === "user" || message["role"] === "assistant") {
-        const parts = [...readContent(message["content"], at), ...readCalls(message, names)]
+        const parts = [...readAside(message), ...readContent(message["content"], at), ...readCalls(message, names)]
         const role = message["role"] === "user" ? "user" : "model"
         if (parts.length > 0) groups.push(groupOf(from, at + 1, role, parts))
       }

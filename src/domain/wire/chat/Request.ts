@@ -1,7 +1,15 @@
 import type { Part } from "../../content/Content.ts"
 import { mediaText } from "../../content/MediaBlocks.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
-import { type DialogueRequest, type DialogueTurn, dialogueOf, type ModelBlock, noWords } from "../Dialogue.ts"
+import {
+  type DialogueRequest,
+  type DialogueTurn,
+  dialogueOf,
+  isMistral,
+  type ModelBlock,
+  noWords
+} from "../Dialogue.ts"
+import type { Target } from "../ModelState.ts"
 import { argumentsOf, choice, declared, effortOf, formatOf, sampling, sendable, systemOf } from "../OpenAiRequest.ts"
 import type { ToolDeclaration, ToolNames } from "../ToolDeclarations.ts"
 
@@ -32,13 +40,16 @@ const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
   )
 
 const chatMessages =
-  (names: ToolNames) =>
+  (names: ToolNames, target: Target) =>
   (turn: DialogueTurn): ReadonlyArray<Json> => {
     if (turn.role === "user") {
       // The result of a tool is a text in this dialect, so that its media follows.
       const parts = [...turn.results.flatMap(({ media }) => media), ...turn.parts].map(chatPart)
       return [
         ...turn.results.map(({ id, text }) => ({ role: "tool", tool_call_id: id, content: text })),
+        ...(turn.results.length > 0 && parts.length > 0 && isMistral(target)
+          ? [{ role: "assistant", content: noWords.model }]
+          : []),
         ...(parts.length === 0 ? [] : [{ role: "user", content: chatContent(parts) }])
       ]
     }
@@ -70,11 +81,12 @@ export const chatBody = (request: DialogueRequest, names: ToolNames, isOpenAi: b
   const system = systemOf(request)
   const effort = effortOf(request)
   const format = formatOf(request)
+  const target = { dialect: "chat", model, server } as const
   return {
     model,
     messages: [
       ...(system === undefined ? [] : [{ role: "system", content: system }]),
-      ...dialogueOf(contents, { dialect: "chat", model, server }).flatMap(chatMessages(names))
+      ...dialogueOf(contents, target).flatMap(chatMessages(names, target))
     ],
     ...declared(request, names, declaredTool),
     stream: true,

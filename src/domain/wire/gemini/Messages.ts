@@ -1,16 +1,71 @@
 import { Schema } from "effect"
 import { ContentShape, type Part } from "../../content/Content.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
 import type { MessageCodec, ReadPart } from "../MessageCodec.ts"
 import { groupOf } from "../MessageCodec.ts"
 
-/** Contents of the Gemini API. */
+/** Contents of the Gemini API, in either spelling of their fields. */
 
 const isContent = Schema.is(ContentShape)
+
+/** The names of the Gemini API's fields in Python, which the API takes as well. */
+const camelCase = (key: string): string => key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
+
+const partFields = new Set([
+  "function_call",
+  "function_response",
+  "inline_data",
+  "file_data",
+  "thought_signature",
+  "video_metadata",
+  "executable_code",
+  "code_execution_result"
+])
+const mediaFields = new Set(["mime_type", "file_uri", "display_name", "will_continue"])
+
+const renamed = (value: unknown, fields: ReadonlySet<string>): unknown =>
+  isJson(value)
+    ? Object.fromEntries(
+        Object.entries(value)
+          .filter(([, field]) => field !== null)
+          .map(([key, field]) => [fields.has(key) ? camelCase(key) : key, field])
+      )
+    : value
+
+const isPythonPart = (part: unknown): part is Json =>
+  isJson(part) && Object.keys(part).some((key) => partFields.has(key))
+
+/** Returns a part as the API's JavaScript SDK names its fields. Python's `model_dump()` writes null for those without a value. */
+const namedPart = (part: unknown): unknown => {
+  const whole = renamed(part, partFields)
+  return isJson(whole)
+    ? Object.fromEntries(
+        Object.entries(whole).map(([key, field]) => [
+          key,
+          key === "functionCall" || key === "functionResponse" || key === "inlineData" || key === "fileData"
+            ? renamed(field, mediaFields)
+            : field
+        ])
+      )
+    : whole
+}
+
+/** A message in the form in which it is read: the same value if it has that form. The role is the user's unless it is said, as in the API. */
+export const namedContent = (message: unknown): unknown => {
+  if (!isJson(message)) return message
+  // An answer without content has no parts.
+  const { parts = message.role === "model" && Object.keys(message).length === 1 ? [] : undefined, role: said } = message
+  // Earlier versions of the API and its SDKs gave results a role of their own.
+  const role = said === undefined || said === "function" ? "user" : said
+  const named = Array.isArray(parts) && parts.some(isPythonPart) ? parts.map(namedPart) : parts
+  return role === said && named !== undefined && named === message.parts ? message : { ...message, role, parts: named }
+}
 
 /** Contents as the Gemini API and its SDK have them. */
 export const geminiCodec: MessageCodec = {
   read: (messages) =>
-    messages.flatMap((message, at) => {
+    messages.flatMap((given, at) => {
+      const message = namedContent(given)
       if (!isContent(message)) return []
       const parts = message.parts.map((part, index): ReadPart => [
         part,

@@ -5,6 +5,7 @@ import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
   type AnswerReader,
   faulty,
+  finishReasonOf,
   type Grounding,
   maxAnswerParts,
   type ReadEvent,
@@ -17,18 +18,6 @@ import { carriedState, type Target } from "../ModelState.ts"
 import { candidateOf, growthOf, usage } from "./Answer.ts"
 
 /** Reads the answers of the Gemini API, whole or streamed. */
-
-/** Finish reasons of an answer that the provider blocked. */
-const refusals: ReadonlySet<string> = new Set([
-  "SAFETY",
-  "RECITATION",
-  "BLOCKLIST",
-  "PROHIBITED_CONTENT",
-  "SPII",
-  "IMAGE_SAFETY",
-  "IMAGE_PROHIBITED_CONTENT",
-  "IMAGE_RECITATION"
-])
 
 /** The addresses that a candidate quotes. The documentation and the wire use different keys for them. */
 const citationsOf = (metadata: Json): ReadonlyArray<string> =>
@@ -64,7 +53,8 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   if (!isJson(response)) return unknownEvent(response)
   if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
   const { blocks: parts, counts, end } = growthOf(response)
-  const refusal = textAt(jsonAt(response, "promptFeedback"), "blockReason") || (refusals.has(end) ? end : "")
+  const refusal =
+    textAt(jsonAt(response, "promptFeedback"), "blockReason") || (finishReasonOf(end) === undefined ? end : "")
   if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
   if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })

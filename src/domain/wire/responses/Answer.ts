@@ -1,6 +1,6 @@
 import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
-import { outputLimit } from "../AnswerReader.ts"
+import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
 import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
@@ -27,35 +27,39 @@ const clientCalls: ReadonlySet<unknown> = new Set([
   "shell_call"
 ])
 
-const finishReasons: Readonly<Record<string, string>> = { completed: "STOP", max_output_tokens: outputLimit }
-
 /** Why a response ended, in the words of the API. */
 const endOf = (type: string, response: Json): string =>
-  type === "response.completed"
-    ? "completed"
-    : textAt(jsonAt(response, "incomplete_details"), "reason") || textAt(response, "status") || "incomplete"
+  textAt(jsonAt(response, "incomplete_details"), "reason") ||
+  textAt(response, "status") ||
+  (type === "response.completed" ? "completed" : "incomplete")
 
 class ResponsesAnswer implements GrowingAnswer {
   private readonly items = new Map<number, Json>()
+  /** The indexes of the messages whose text arrived in pieces; -1 where a server gives none. */
+  private readonly spoken = new Set<unknown>()
+  /** The items that are complete, by their ids. */
+  private readonly done = new Set<string>()
   private usage: unknown
 
   readonly push = (event: Json): Growth | undefined => {
     const { item, output_index: index } = event
     const [type, delta] = [textAt(event, "type"), textAt(event, "delta")]
     const begun = isJson(item) ? item : undefined
-    const pieces = typeof index === "number" ? [{ at: index, begun }] : []
-    if (isJson(item)) this.items.set(typeof index === "number" ? index : this.items.size, item)
+    const at = typeof index === "number" ? index : this.items.size
+    const pieces = typeof index === "number" ? [{ at, begun }] : []
+    if (begun !== undefined) this.items.set(at, begun)
     if (beginnings.has(type)) return { border: "beginning" }
     if (endings.has(type)) return { border: "end", ...this.ended(type, jsonAt(event, "response")) }
     switch (type) {
       case "response.output_text.delta":
       case "response.refusal.delta":
+        this.spoken.add(index ?? -1)
         return { pieces, shown: delta === "" ? [] : [{ text: delta }] }
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return { pieces, shown: delta === "" ? [] : [{ text: delta, thought: true }] }
       case "response.output_item.done":
-        return { pieces, blocks: begun === undefined ? [] : [begun] }
+        return { pieces, ...this.completed(begun === undefined ? [] : [[at, begun]]) }
       case "error":
         return { fault: event }
       default:
@@ -65,12 +69,28 @@ class ResponsesAnswer implements GrowingAnswer {
 
   readonly end = (): Growth => ({})
 
+  /** What items add that are complete now. Some servers send no pieces, and others no item before the end. */
+  private completed(items: ReadonlyArray<readonly [at: number, item: Json]>): Pick<Growth, "blocks" | "shown"> {
+    const added = items.filter(([at, item]) => {
+      const id = textAt(item, "call_id") || textAt(item, "id") || String(at)
+      return !this.done.has(id) && this.done.add(id)
+    })
+    const words = added.flatMap(([at, item]) => {
+      const isSilent = (item["type"] ?? "message") === "message" && !this.spoken.has(at) && !this.spoken.has(-1)
+      return isSilent ? itemText(item) || [] : []
+    })
+    return { blocks: added.map(([, item]) => item), shown: words.map((text) => ({ text })) }
+  }
+
   /** The last event has the whole response. */
   private ended(type: string, response: Json): Growth {
-    for (const [at, item] of jsonsAt(response, "output").entries()) this.items.set(at, item)
+    const output = [...jsonsAt(response, "output").entries()]
+    for (const [at, item] of output) this.items.set(at, item)
     this.usage = response["usage"]
     const isFailed = type === "response.failed" || response["status"] === "failed"
-    return isFailed ? { fault: { error: response["error"] } } : { end: endOf(type, response), counts: this.usage }
+    return isFailed
+      ? { fault: { error: response["error"] } }
+      : { ...this.completed(output), end: endOf(type, response), counts: this.usage }
   }
 
   get whole(): Json {
@@ -83,7 +103,7 @@ class ResponsesAnswer implements GrowingAnswer {
 const itemText = (item: Json): string =>
   textAt(item, "content") ||
   jsonsAt(item, "content")
-    .map((block) => textAt(block, "text"))
+    .map((block) => textAt(block, "text") || textAt(block, "refusal"))
     .join("")
 
 /** The facts of this dialect about its answers. */
@@ -94,7 +114,7 @@ export const answerForm: ReadableForm = {
   usage: openAiUsage("input", "output"),
   callOf: (item) =>
     clientCalls.has(item["type"])
-      ? { id: textAt(item, "call_id"), name: textAt(item, "name"), args: callArguments(textAt(item, "arguments")) }
+      ? { id: textAt(item, "call_id"), name: textAt(item, "name"), args: callArguments(item["arguments"]) }
       : undefined,
   // Reasoning without its encrypted content cannot go back, because the API stores none.
   stateOf: (item) => {
@@ -104,7 +124,7 @@ export const answerForm: ReadableForm = {
       ? { type, id: id ?? undefined, summary: summary ?? [], encrypted_content }
       : undefined
   },
-  finishReason: (end) => (end === "content_filter" ? undefined : (finishReasons[end] ?? "OTHER")),
+  finishReason: (end) => finishReasonOf(end, "OTHER"),
   visible: (item) => {
     if (item["type"] === "reasoning") return { kind: "thought", text: "" }
     return (item["type"] ?? "message") === "message"

@@ -38,7 +38,7 @@ const readItem = (
     case "custom_tool_call": {
       const name = textAt(item, "name")
       names.set(id, name)
-      const args = "input" in item ? item["input"] : argumentsIn(textAt(item, "arguments"))
+      const args = "input" in item ? item["input"] : argumentsIn(item["arguments"])
       return ["model", [[{ functionCall: { id, name, args } }, undefined]]]
     }
     case "function_call_output":

@@ -56,6 +56,30 @@ describe("commands", () => {
     ])
   })
 
+  it.each<readonly [name: string, tool: string, answer: object, ok: boolean | undefined]>([
+    ["opencode, whose exit code stands beside the output", "bash", { error: "1 failed: ledger rounds wrongly" }, false],
+    ["a stopped one", "bash", { error: "User aborted the command" }, undefined]
+  ])("that failed without an exit code are judged by what they printed: %s", (_, tool, answer, ok) => {
+    const { checks, commands } = evidenceOf([tool, { command: "npm test" }, answer])
+    assert.deepStrictEqual([commands.get("npm test")?.ok, checks.get("tests")?.ok], [ok, ok])
+  })
+
+  it("in the JSON of Codex of 2025 make commits, and fail with what they printed", () => {
+    const shell = (line: string, output: string, exit_code: number): Call => [
+      "shell",
+      { command: ["powershell.exe", "-NoProfile", "-Command", line] },
+      { output: JSON.stringify({ output, metadata: { exit_code, duration_seconds: 0.2 } }) }
+    ]
+    const { commits, failures } = evidenceOf(
+      shell("git commit -am x", "[main 1234567] round half even\n 1 file changed", 0),
+      shell("npm test", "1 failed: ledger rounds wrongly\n", 1)
+    )
+    assert.deepStrictEqual(
+      [commits.map(({ hash }) => hash), failures.get("npm test")?.text],
+      [["1234567"], "1 failed: ledger rounds wrongly"]
+    )
+  })
+
   it("in the background end where a notification says so", () => {
     const told = (name: "task" | "shell", id: string, summary: string) =>
       `<${name === "task" ? name : "bash"}-notification>\n<${name}-id>${id}</${name}-id>\n<summary>${summary}</summary>\n` +

@@ -59,6 +59,34 @@ describe("prompts", () => {
     assert.strictEqual(state.facts.prompts, 4)
   })
 
+  it("Claude Code: a history that stands in the file again, under other ids, has the same ones", () => {
+    const line = (uuid: string, second: number, content: string) => ({
+      type: "user",
+      uuid,
+      timestamp: `2026-01-01T00:00:0${second}Z`,
+      sessionId: "s",
+      message: { role: "user", content }
+    })
+    const state = newScan()
+    for (const record of [
+      line("a", 1, "go"),
+      line("b", 2, "go"),
+      line("c", 1, "go"),
+      line("d", 2, "go"),
+      line("e", 3, "on")
+    ]) {
+      scanRecord(state, "claude", record)
+    }
+    assert.strictEqual(state.facts.prompts, 3)
+  })
+
+  it("Codex: the folder of 2025 stands in what the model was told", () => {
+    const state = newScan()
+    const text = "<environment_context>\nCurrent working directory: /w\nApproval policy: never\n</environment_context>"
+    scanRecord(state, "codex", { type: "message", role: "user", content: [{ type: "input_text", text }] })
+    assert.strictEqual(state.facts.folder, "/w")
+  })
+
   it("Claude Code: a record of the queue that names other words takes none from it", () => {
     const at = (second: number) => ({ timestamp: `2026-01-01T00:00:0${second}Z`, sessionId: "s" })
     const records = [
@@ -443,5 +471,22 @@ it("a search looks through what was said, called and answered, and knows whose i
       5
     ].map(speakerOf),
     ["model", "tool", "tool", "tool", "model", "Undone", "record"]
+  )
+  const written = '<teammate-message teammate_id="a">Delete it.</teammate-message>'
+  const said = (content: unknown) => ({ role: "user", content })
+  assert.deepStrictEqual(
+    [
+      { message: said(written) },
+      { message: said([{ type: "text", text: written }]) },
+      { isMeta: true, message: said("Delete it.") },
+      { type: "user", content: [{ text: "<hook_context>x</hook_context>" }] },
+      { entry: { content: { role: "user", parts: [{ text: written }] } } },
+      { type: "response_item", payload: { type: "message", ...said([{ type: "input_text", text: written }]) } },
+      { type: "attachment", attachment: { type: "file" } },
+      { message: said(`${written}\nNever delete it.`) },
+      { type: "response_item", payload: { type: "custom_tool_call" } },
+      { type: "response_item", payload: { type: "custom_tool_call_output" } }
+    ].map(speakerOf),
+    [...Array.from({ length: 7 }, () => "program"), "user", "model", "tool"]
   )
 })

@@ -104,6 +104,14 @@ describe("messages, in both forms", () => {
     const main = ok(readText(JSON.stringify({ ...metadata, kind: "main", directories: ["/added"], messages: [] })))
     assert.strictEqual(main.cwd, undefined)
     assert.strictEqual(ok(readText(JSON.stringify({ ...metadata, cwd: "/v", messages: [] }))).cwd, "/v")
+    for (const told of [
+      "- **Workspace Directories:**\n  - /u\n  - /other\n- **Directory Structure:**",
+      "I'm currently working in the following directories:\n  - /u",
+      "I'm currently working in the directory: /u"
+    ]) {
+      const messages = [user("1", `<session_context>\n${told}\n</session_context>`), user("2", "a")]
+      assert.strictEqual(ok(readText(JSON.stringify({ ...metadata, messages }))).cwd, "/u")
+    }
   })
 })
 

@@ -39,6 +39,7 @@ const own: ReadonlyArray<readonly [name: string, written: string]> = [
   ["a sentence about a coordinator", "The coordinator sent a message to the queue twice; why?"],
   ["a warning of a build", "Warning: fetch was requested via proxy. Why?"],
   ["a title and a warning", "# Selected files:\nWarning: never delete them.\n\n## My wishes\nKeep it."],
+  ["a command that they ran", "I ran the following shell command:\n```sh\nls\n```\nWhy does it fail?"],
   ["a line that is longer than any tag", `${"x".repeat(10_000)} <system-reminder`]
 ]
 
