@@ -249,7 +249,7 @@ export const questionInquiry = (question: UserQuestion, style: Output.Style): In
   const how =
     choices.length === 0 ? "your answer" : several ? "numbers, or your own words" : "a number, or your own words"
   return {
-    ...menu(`${style.bold(`${about}${printableLine(text)}`)} ${style.dim(`(${how})`)}\n`, options, cancels, style),
+    ...menu(`${style.bold(`${about}${printableLine(text)}`)} ${style.dim(`(${how})`)}\n`, options, "", style),
     prompt: "? ",
     keys: several || choices.length > 9 ? [] : options.map(([letter]) => letter),
     read: (line) => {

@@ -49,7 +49,7 @@ export interface Detail {
   readonly lines: ReadonlyArray<string>
   /** The possible answers below it. */
   readonly options: ReadonlyArray<Option>
-  /** What else answers, such as Escape. */
+  /** What Escape does, shown behind the last answer; empty: not said. */
   readonly hint: string
   /** The language of the code when the lines are a diff: the ending of a file's name. */
   readonly language?: string | undefined
