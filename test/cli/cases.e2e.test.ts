@@ -289,7 +289,7 @@ needs("tmux")("a shell with the program", () => {
         "other/.palimpsest/settings.json": { model: "gemini-2.5-pro" }
       }
     })
-    const { ask, press, prompt, say, until } = yield* shell(where, width, height, server)
+    const { ask, press, prompt, say, type, until } = yield* shell(where, width, height, server)
     const taken: Array<string> = []
     const take = (name: string, screen: string) => taken.push(`===== ${name}\n${settled(screen)}\n`)
     let count = 0
@@ -310,6 +310,9 @@ needs("tmux")("a shell with the program", () => {
     ]) {
       yield* say(`clear; (unset GEMINI_API_KEY; ${key}=x p)`)
       assert.include((yield* prompt()).split("\n").at(-2), model)
+      yield* say("/model gemini-pro", (screen) =>
+        oneLine(screen).includes("gemini-pro needs a key: set GEMINI_API_KEY. The model is unchanged.")
+      )
       yield* leave
     }
 
@@ -424,6 +427,14 @@ needs("tmux")("a shell with the program", () => {
     assert.strictEqual(given.length, 1)
     take("a model that is given up", given.join("").trim())
     assert.strictEqual(asked.at(-1), asked.at(-2))
+
+    // The list of models has those of the settings, too.
+    yield* say("/model gemini-pro", /\n[^\n]*gemini-pro · [^\n]*\n>$/)
+    yield* say("/model", "Esc closes")
+    yield* type("tiny")
+    yield* until("→ tiny")
+    yield* press("Escape")
+    yield* prompt()
     yield* leave
     yield* Effect.promise(() =>
       expect(taken.join("\n")).toMatchFileSnapshot(

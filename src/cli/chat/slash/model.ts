@@ -49,6 +49,10 @@ export const model: SlashCommand = {
     }
     const name = argument === "" ? Option.getOrElse(yield* chooseModel(session, settings), () => "") : argument
     if (name === "") return
+    const reach = (yield* Model).access?.reach(name)
+    if (reach?._tag === "NoKey") {
+      return yield* say(session, `${printableLine(name)} needs a key: set ${reach.variable}. The model is unchanged.`)
+    }
     const { models, window } = settings
     const looked = yield* terminal.during("looking up the model", (interrupted) =>
       Effect.raceFirst(
