@@ -279,5 +279,5 @@ try {
   writeFileSync(file, svg)
   process.stdout.write(`wrote ${path.relative(root, file)}: ${recorded.length} screens, ${svg.length} bytes\n`)
 } finally {
-  rmSync(folder, { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 })
 }

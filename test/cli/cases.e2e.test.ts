@@ -116,7 +116,7 @@ const oneLine = (screen: string) => screen.replace(/\s*\n\s*/g, " ")
 /** What differs from run to run: counts of tokens, what they cost, and seconds. */
 const settled = (screen: string) =>
   screen
-    .replace(/[\d,]+k? of (?:1M|[\d,]+ tokens) \((?:< )?\d+ %\)/g, "N of 1M (1 %)")
+    .replace(/[\d,]+k? of (?:1M|[\d,]+k|[\d,]+ tokens) \((?:< )?\d+ %\)/g, "N of 1M (1 %)")
     .replace(/^[█░]+ /gm, "")
     .replace(/[\d,]+ tokens/g, "N tokens")
     .replace(/(?:less than )?\$\d\.\d+/g, "$0.00")
@@ -218,7 +218,7 @@ needs("tmux")("the chat, as a newcomer meets it", () => {
     yield* say("hold", /✓ Read f\.txt[^]*thinking/)
     yield* press("Escape")
     yield* untilLine("Cancelled. Everything up to here is kept.")
-    yield* prompt()
+    yield* take("interrupted", "✓ Read f.txt", yield* prompt())
     yield* ask("go on", "You said: go on")
     const went = bodyOf((yield* turnsOf(server)).at(-1)).contents.slice(-3)
     assert.isTrue(went[0] !== undefined && isResult(went[0]))
@@ -227,7 +227,7 @@ needs("tmux")("the chat, as a newcomer meets it", () => {
     // A loop is stopped: the message is in the conversation, and not in the editor, too.
     yield* say("loop")
     yield* untilLine("Stopped: the model repeats itself")
-    yield* prompt()
+    yield* take("a loop that is stopped", "Stopped:", yield* prompt())
     yield* ask("now answer", "You said: now answer")
     assert.deepStrictEqual(
       textsOf((yield* turnsOf(server)).at(-1)).filter((text) => text === "loop"),
@@ -240,7 +240,7 @@ needs("tmux")("the chat, as a newcomer meets it", () => {
     yield* press("Enter")
     yield* until((screen) => Tmux.isIdle(screen) && screen.includes("You said: pasted line"))
     yield* press("Up")
-    yield* prompt("[message #1 +500 lines]")
+    yield* take("a recalled paste", "You said: pasted", yield* prompt("[message #1 +500 lines]"))
     yield* press("Up")
     yield* prompt("now answer")
     yield* press("C-c")
@@ -282,9 +282,14 @@ needs("tmux")("a shell with the program", () => {
     const where = yield* place(`cases-shell-${width}`, {
       home: { "settings.json": { ...settings, compressionPrepareAt: 0, models: { tiny: { window: 24_000 } } } },
       user: { ".claude/projects/-x/491e126e-1e71-469c-ade2-fcc8af567c74.jsonl": readFileSync(example, "utf8") },
-      work: { "talk.jsonl": readFileSync(example, "utf8"), "f.txt": "text\n" }
+      work: {
+        "talk.jsonl": readFileSync(example, "utf8"),
+        "f.txt": "text\n",
+        "other/AGENTS.md": "# x\n",
+        "other/.palimpsest/settings.json": { model: "gemini-2.5-pro" }
+      }
     })
-    const { ask, press, prompt, say, until } = yield* shell(where, width, height, server)
+    const { ask, press, prompt, say, type, until } = yield* shell(where, width, height, server)
     const taken: Array<string> = []
     const take = (name: string, screen: string) => taken.push(`===== ${name}\n${settled(screen)}\n`)
     let count = 0
@@ -305,8 +310,41 @@ needs("tmux")("a shell with the program", () => {
     ]) {
       yield* say(`clear; (unset GEMINI_API_KEY; ${key}=x p)`)
       assert.include((yield* prompt()).split("\n").at(-2), model)
+      yield* say("/model gemini-pro", (screen) =>
+        oneLine(screen).includes("gemini-pro needs a key: set GEMINI_API_KEY. The model is unchanged.")
+      )
       yield* leave
     }
+
+    // Without any, the first start says how to get one, and what works without.
+    take("no key", (yield* shown("(unset GEMINI_API_KEY; p)")).printed)
+
+    // The help and messages fit the terminal; a server of MCP says what it waits for.
+    take("help", (yield* shown("p --help")).printed)
+    take("a command that does not exist", (yield* shown("p comprss")).printed)
+    take("no match", (yield* shown("p find zzz")).printed)
+    const serving = yield* say("clear; p mcp", (screen) => oneLine(screen).includes("Ctrl+C ends"))
+    take("a server of MCP", serving)
+    yield* press("C-c")
+    yield* until(/\$$/)
+
+    // A warning stands above the editor, not across it.
+    yield* say("clear; cd other; p", /\ntrust\?$/)
+    yield* press("n")
+    const warned = yield* prompt()
+    if (height >= 24) {
+      assert.include(
+        unbroken(warned),
+        unbroken("trust? n") + unbroken(`${where.cwd}/other/.palimpsest/settings.json is`)
+      )
+    }
+    assert.include(
+      unbroken(warned),
+      unbroken("settings.json is ignored: the folder is not trusted; to trust it: palimpsest")
+    )
+    assert.notMatch(warned, /^> \S/m)
+    yield* leave
+    yield* say("clear; cd ..")
 
     // A provider that is not known is refused before anything is sent.
     const refused = yield* shown("p ask -m foo/bar hi")
@@ -338,6 +376,17 @@ needs("tmux")("a shell with the program", () => {
     assert.strictEqual(written(".claude/settings.json").hooks.PreCompact[0].hooks[0].command, `${started} hook`)
     const { args, command } = written(".mcp.json").mcpServers.palimpsest
     assert.strictEqual((yield* shown([command, ...args, "</dev/null"].join(" "))).status, 0)
+
+    // A session of Claude Code goes on with its own model where there is a key, and else one line says what answers instead.
+    for (const [env, model] of [
+      ["", "gemini-2.5-flash"],
+      ["ANTHROPIC_API_KEY=x", "claude-opus-4-6"]
+    ] as const) {
+      const went = yield* say(`clear; ${env} p -r 491e126e`, new RegExp(`Resumed[^]*\\n[^\\n]*${model} · [^\\n]*\\n>$`))
+      assert.strictEqual(oneLine(went).includes("this session used claude-opus-4-6"), model !== "claude-opus-4-6")
+      take(`a session of Claude Code, answered by ${model}`, went.slice(went.search(/this session used|Resumed "/)))
+      yield* leave
+    }
 
     // A crash keeps the steps that are done, and leaves out a message without any.
     for (const [message, working] of [
@@ -378,6 +427,14 @@ needs("tmux")("a shell with the program", () => {
     assert.strictEqual(given.length, 1)
     take("a model that is given up", given.join("").trim())
     assert.strictEqual(asked.at(-1), asked.at(-2))
+
+    // The list of models has those of the settings, too.
+    yield* say("/model gemini-pro", /\n[^\n]*gemini-pro · [^\n]*\n>$/)
+    yield* say("/model", "Esc closes")
+    yield* type("tiny")
+    yield* until("→ tiny")
+    yield* press("Escape")
+    yield* prompt()
     yield* leave
     yield* Effect.promise(() =>
       expect(taken.join("\n")).toMatchFileSnapshot(

@@ -66,6 +66,40 @@ needs("tmux")("a chat on a terminal", () => {
     yield* prompt("fix the login page")
   })
 
+  it.live(
+    "a question waits until the list of Ctrl+R is closed, and the chosen message is there after it",
+    function* () {
+      const gate = yield* Deferred.make<void>()
+      const sent = yield* Deferred.make<void>()
+      const edit = { functionCall: { name: "write_file", args: { file_path: "a.txt", content: "one\n" } } }
+      const fake = yield* serve([
+        FakeGemini.streamHead,
+        FakeGemini.event(FakeGemini.response([{ text: "I begin." }], { finishReason: null })),
+        FakeGemini.wait(Deferred.await(gate)),
+        FakeGemini.event(FakeGemini.response([edit])),
+        FakeGemini.wait(Deferred.succeed(sent, undefined))
+      ])
+      const where = yield* place("keys-search-asked", { home: { ...untitled.home, history: '"fix the login page"\n' } })
+      const { press, prompt, say, until } = yield* chat(where, fake)
+      yield* prompt()
+      yield* say("write it", "I begin.")
+      yield* press("C-r")
+      yield* until("Messages")
+      yield* press("Down")
+      yield* until("→ fix the login page")
+      yield* Deferred.succeed(gate, undefined)
+      // Time for the question to come, which the list holds back.
+      yield* Deferred.await(sent)
+      yield* Effect.sleep("1 second")
+      yield* until(/→ fix the login page[^]*Esc closes$/)
+      yield* press("Enter")
+      yield* until(/Change a\.txt\? \+1 −0[^]*\nallow\?$/)
+      // A message was being typed, so the letter needs Enter.
+      yield* say("y", "There is nothing more to say.")
+      yield* prompt("fix the login page")
+    }
+  )
+
   it.live("Ctrl+G hands the message to the editor, and takes what it wrote", function* () {
     const where = yield* place("keys-editor", {
       ...untitled,

@@ -108,6 +108,21 @@ describe("a model name", () => {
     assert.deepStrictEqual([status, yield* fake.requests, yield* fake.lookups], [2, [], []])
   })
 
+  it.effect("a model is asked at its maker only: without the maker's key, nothing is sent", function* () {
+    const fake = yield* serve
+    const { status, stderr } = yield* shell(
+      yield* folders("maker"),
+      ["ask", "x", "--model", "claude-sonnet-5"],
+      fake.url
+    )
+    assert.strictEqual(status, 1)
+    assert.match(
+      stderr,
+      /^palimpsest: claude-sonnet-5 needs a key: set ANTHROPIC_API_KEY\npalimpsest: GEMINI_API_KEY is set: /
+    )
+    assert.deepStrictEqual([yield* fake.requests, yield* fake.lookups], [[], []])
+  })
+
   it.effect("uses the provider's window for a model that is not in the table", function* () {
     const fake = yield* serve
     const own = yield* folders("provider")
@@ -144,7 +159,7 @@ describe("a model name", () => {
     assert.deepStrictEqual(stderr.trimEnd().split("\n"), [
       "There is no model nope.",
       "There is no model gemini-2.5-flsh; did you mean gemini-2.5-flash?",
-      "There is no model claude-opus-4-5; to ask its maker, set ANTHROPIC_API_KEY.",
+      "claude-opus-4-5 needs a key: set ANTHROPIC_API_KEY. The model is unchanged.",
       "The model is gemini-2.5-flash, with a window of 1,048,576 tokens.",
       "The model is now gemini-9-pro, with a window of 48,000 tokens."
     ])

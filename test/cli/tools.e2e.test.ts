@@ -311,7 +311,7 @@ terminal("a chat with tools", () => {
     yield* screen.prompt()
     yield* screen.say("write")
     const asked = yield* screen.asked
-    assert.match(asked, /Change a\.txt\?\n {2}1 {2}one\n {2}2 \+two\n/)
+    assert.match(asked, /Change a\.txt\? \+1 −0\n {2}1 {2}one\n {2}2 \+two\n/)
     yield* screen.ask("y", /✓ Write a\.txt · \+1 −0 ▸\n\nWritten\./)
     yield* screen.say("/approve edits", "run without asking")
     const changed = yield* screen.say("change", "Changed.")

@@ -1,6 +1,7 @@
 import { Effect, Predicate } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { type Answer, canPersist, shellTool } from "../../domain/tools/Approval.ts"
+import { numberedDiff } from "../../domain/tools/FileDiff.ts"
 import type { ChatTerminal, Closed, Inquiry, Option, Reading } from "../../services/terminal/ChatTerminal.ts"
 import type { ApprovalQuestion } from "../../services/tools/Approval.ts"
 import type { UserQuestion } from "../../services/tools/UserPrompt.ts"
@@ -54,14 +55,40 @@ const maxQuoteColumns = 40
 const menuText = (options: ReadonlyArray<Option>, style: Output.Style): string =>
   options.map(([letter, meaning]) => `${style.bold(letter)}  ${meaning}\n`).join("")
 
-/** A question that is answered with yes or no. */
-export const yesNoInquiry = (text: string, prompt: string): Inquiry<boolean> => ({
-  text,
+/** A question and its menu. `head`: its lines. */
+const menu = (head: string, options: ReadonlyArray<Option>, hint: string, style: Output.Style) => ({
+  text: `${head}${menuText(options, style)}`,
+  detail: { head, lines: [], options, hint }
+})
+
+/** A question that is answered with yes or no. An empty line is what Escape stands for, if it stands for an answer. */
+export const yesNoInquiry = (
+  head: string,
+  { hint, no, yes }: { readonly yes: string; readonly no: string; readonly hint?: string },
+  { escape, prompt, style }: { readonly prompt: string; readonly escape?: "n"; readonly style: Output.Style }
+): Inquiry<boolean> => ({
+  ...menu(
+    head,
+    [
+      ["y", yes],
+      ["n", no]
+    ],
+    hint ?? cancels,
+    style
+  ),
   prompt,
   keys: ["y", "n"],
-  read: (line) =>
-    /^(?:y|yes|n|no)$/i.test(line) ? answer(/^y/i.test(line)) : { _tag: "Again", text: notUnderstood(line, ["y", "n"]) }
+  escape,
+  read: (line) => {
+    const said = line === "" ? (escape ?? "") : line
+    return /^(?:y|yes|n|no)$/i.test(said)
+      ? answer(/^y/i.test(said))
+      : { _tag: "Again", text: notUnderstood(said, ["y", "n"]) }
+  }
 })
+
+/** What Escape does to most questions. */
+const cancels = "Esc cancels the turn"
 
 /** Questions about a plan instead of a call. */
 const planQuestions: Readonly<Record<string, { readonly question: string; readonly options: ReadonlyArray<Option> }>> =
@@ -135,7 +162,10 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
     ...(typeof purpose === "string" && purpose !== "" ? [`  ${style.dim(`Purpose: ${printableLine(purpose)}`)}\n`] : [])
   ].join("")
   const keys = options.map(([letter]) => letter)
-  const heading = `${style.bold(`${question}${who}`)}\n`
+  const changed = call.kind === "edit" ? numberedDiff(all) : []
+  const count = (wanted: string) => changed.filter(({ kind }) => kind === wanted).length
+  const size = changed.length < 2 ? "" : style.dim(` +${count("added")} −${count("removed")}`)
+  const heading = `${style.bold(`${question}${who}`)}${size}\n`
   const wholeMenu = menuText(isCut ? [...options, ["v", "view all of it"]] : options, style)
   const inquiry: Inquiry<Answer> = {
     text: `${heading}${why}${shown.map(paint).join("")}${wholeMenu}`,
@@ -144,6 +174,7 @@ export const approvalInquiry = (call: ApprovalQuestion, main: string, style: Out
       lines:
         tool === "exit_plan_mode" || tool === shellTool ? lines : lines.map((line) => colouredDiffLine(line, style)),
       options,
+      hint: cancels,
       language: edits === undefined ? diffLanguage(detail) : undefined,
       code: tool === shellTool ? "bash" : undefined
     },
@@ -211,16 +242,16 @@ const chosenLabels = ({ choices, several }: UserQuestion, line: string): string 
 export const questionInquiry = (question: UserQuestion, style: Output.Style): Inquiry<string> => {
   const { choices, header, several, text } = question
   const about = header === undefined ? "" : `${printableLine(header)}: `
-  const rows = choices.map(({ description, label }, index) => {
+  const options = choices.map(({ description, label }, index): Option => {
     const means = description === undefined ? "" : style.dim(` · ${printableLine(description)}`)
-    return `  ${index + 1} ${printableLine(label)}${means}\n`
+    return [String(index + 1), `${printableLine(label)}${means}`]
   })
   const how =
     choices.length === 0 ? "your answer" : several ? "numbers, or your own words" : "a number, or your own words"
   return {
-    text: `${style.bold(`${about}${printableLine(text)}`)}\n${rows.join("")}${style.dim(how)}\n`,
+    ...menu(`${style.bold(`${about}${printableLine(text)}`)} ${style.dim(`(${how})`)}\n`, options, "", style),
     prompt: "? ",
-    keys: several || choices.length > 9 ? [] : choices.map((_, index) => String(index + 1)),
+    keys: several || choices.length > 9 ? [] : options.map(([letter]) => letter),
     read: (line) => {
       if (line === "") return { _tag: "Again", text: `No answer; ${how}.\n` }
       return answer(choices.length === 0 ? line : (chosenLabels(question, line) ?? line))
@@ -242,16 +273,10 @@ export const askShorten =
   (terminal: ChatTerminal["Service"]) =>
   (sizes: string): Effect.Effect<boolean> => {
     const style = terminal.canColor ? Output.coloured : Output.plain
-    const heading = style.bold(`This does not fit: ${printableLine(sizes)}`)
-    const choices = menuText(
-      [
-        ["y", "send what fits of each; all of it can be recalled"],
-        ["n", "send nothing"]
-      ],
-      style
-    )
+    const head = `${style.bold(`This does not fit: ${printableLine(sizes)}`)}\n`
+    const answers = { yes: "send what fits of each; all of it can be recalled", no: "send nothing" }
     return afterEvents.pipe(
-      Effect.andThen(terminal.inquire(yesNoInquiry(`${heading}\n${choices}`, "shorten? "))),
+      Effect.andThen(terminal.inquire(yesNoInquiry(head, answers, { prompt: "shorten? ", style }))),
       Effect.catchTag("Closed", () => Effect.succeed(false))
     )
   }

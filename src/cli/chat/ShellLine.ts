@@ -3,7 +3,7 @@ import { ChildProcess } from "effect/process"
 import { visibleBlock } from "../../domain/text/InvisibleCharacters.ts"
 import type { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
 import * as Output from "../output/Output.ts"
-import { notUnderstood } from "./Questions.ts"
+import { yesNoInquiry } from "./Questions.ts"
 
 /** A line that begins with `!`: a command of the user, which no model sees unless the user passes its output on. */
 
@@ -64,18 +64,9 @@ export const runLine = Effect.fn("ShellLine.runLine")(function* (terminal: ChatT
     body: lines.slice(-shownLines),
     more: lines.length > shownLines ? lines : []
   })
-  const keys = ["y", "n"]
+  const answers = { yes: "yes", no: "no", hint: "also Esc" }
   const isWanted = yield* terminal
-    .inquire<boolean>({
-      text: `${style.dim("Put this into your next message? y yes · n or Esc no")}\n`,
-      prompt: "add? ",
-      escape: "n",
-      keys,
-      read: (line) =>
-        /^(?:y|yes|n|no|)$/i.test(line)
-          ? { _tag: "Answer", value: /^y/i.test(line) }
-          : { _tag: "Again", text: notUnderstood(line, keys) }
-    })
+    .inquire(yesNoInquiry("Put this into your next message?\n", answers, { prompt: "add? ", escape: "n", style }))
     .pipe(Effect.catchTag("Closed", () => Effect.succeed(false)))
   return isWanted ? [`$ ${command}`, ...lines, ...(code === 0 ? [] : [`exit code ${code}`])].join("\n") : undefined
 })

@@ -4,9 +4,14 @@ import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import { type ChatTerminal, Closed } from "../../services/terminal/ChatTerminal.ts"
 import { offerText } from "../../services/workspace/FolderOffers.ts"
 import { Trust } from "../../services/workspace/Trust.ts"
+import * as Output from "../output/Output.ts"
 import { yesNoInquiry } from "./Questions.ts"
 
-const choices = "y  trust it and everything below it\nn  ignore these; palimpsest trust changes the answer later"
+const answers = {
+  yes: "trust it and everything below it",
+  no: "ignore these; palimpsest trust changes the answer later",
+  hint: "Esc asks again next time"
+}
 
 /**
  * Asks once whether the user trusts the working folder, if the folder offers anything. Without a terminal nothing is asked,
@@ -22,8 +27,9 @@ export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (terminal: Cha
     const offers = yield* offersIn(folder)
     if (offers.length === 0) return
     const listed = offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
-    const question = `Do you trust ${printableLine(folder)}? These would instruct the model or run commands:\n${listed}${choices}\n`
-    const answered = terminal.inquire(yesNoInquiry(question, "trust? "))
+    const head = `Do you trust ${printableLine(folder)}? These would instruct the model or run commands:\n${listed}`
+    const style = terminal.canColor ? Output.coloured : Output.plain
+    const answered = terminal.inquire(yesNoInquiry(head, answers, { prompt: "trust? ", style }))
     const isTrusted = yield* terminal.during("asking", (interrupted) =>
       Effect.raceFirst(answered, Effect.andThen(interrupted, new Closed()))
     )

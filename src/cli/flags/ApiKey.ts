@@ -25,22 +25,21 @@ export const noKeyText = `no API key: get one at https://aistudio.google.com/api
 const withoutModel =
   "without a key, these work: find, cost, inspect, compress, rescue, secrets, recall, replay, and chat --model replay:FILE"
 
-/** What to do when the key of the model `named` is missing, in lines: which model can be asked, or how to get a key, and what works without. */
+/** What to do when the key of the model `named` is missing, in lines: what it needs, which model can be asked, or how to get a key, and what works without. */
 export const missingKeyLines = Effect.fnUntraced(function* (named: string | undefined) {
   const keys = yield* keysThatAreSet
   const configured = yield* configuredProviders
   const { first, reach } = accessOf(configured)
   const reached = named === undefined ? undefined : reach(named)
-  if (named !== undefined && reached?._tag === "NoKey" && first !== undefined) {
+  const needed = reached?._tag === "NoKey" ? reached.variable : undefined
+  const needsText = `${named} needs a key: set ${needed}`
+  if (needed !== undefined && first !== undefined) {
     const variable = keys.find(([provider]) => configured.has(provider))?.[1] ?? ""
-    return [
-      `${named} needs a key: set ${reached.variable}`,
-      `${variable} is set: use --model ${first}, or palimpsest config set model ${first}`
-    ]
+    return [needsText, `${variable} is set: use --model ${first}, or palimpsest config set model ${first}`]
   }
   const local = (yield* ollamaModels).slice(0, maxNamedModels)
   return [
-    noKeyText,
+    needed === undefined || needed === keyVariables.google[0] ? noKeyText : needsText,
     ...(local.length === 0
       ? []
       : [`Ollama runs on this machine and needs no key: ${local.map((name) => `palimpsest -m ${name}`).join(", ")}`]),

@@ -1,5 +1,4 @@
 import { Clock, Effect, Stdio } from "effect"
-import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { latestName } from "../../domain/session/SessionName.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { TurnError } from "../../services/chat/Turn.ts"
@@ -133,10 +132,7 @@ export const turnFailure = Effect.fnUntraced(function* (
   advice: Effect.Effect<ReadonlyArray<string>>
 ) {
   const reason = error._tag === "ModelError" ? error.reason : undefined
-  const isMissingKey =
-    reason?._tag === "AuthenticationError" &&
-    reason.kind === "MissingKey" &&
-    ![...keyVariables.anthropic, ...keyVariables.openai].some((variable) => variable === reason.variable)
+  const isMissingKey = reason?._tag === "AuthenticationError" && reason.kind === "MissingKey"
   if (!isMissingKey) return failed(printableLine(error.message))
   const lines = yield* advice
   yield* Effect.forEach(lines.slice(0, -1), Output.notice, { discard: true })

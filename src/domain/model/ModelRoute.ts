@@ -96,20 +96,13 @@ export const askableModel = (usual: string, { first, reach }: ModelAccess): stri
 
 const namedMaker = (name: string) => (name.includes("/") ? undefined : makerOf(name))
 
-/** The variable with the key of the maker of a model that is named without its provider; undefined for Google and others. */
-export const makerKeyOf = (name: string): string | undefined => {
-  const maker = namedMaker(name)
-  return maker === "anthropic" || maker === "openai" ? keyVariables[maker][0] : undefined
-}
-
 /**
- * The provider that a model is asked at. `openai/gpt-5` names it; `gpt-5` alone means its maker if that has a key (`configured`). Any other model is
- * asked at Google's address, where a gateway may serve it.
+ * The provider that a model is asked at. `openai/gpt-5` names it; `gpt-5` alone means its maker. Any other model is asked at Google's address, as is
+ * `google/gpt-5`: a gateway may serve it there.
  */
-export const routeOf = (name: string, configured: ReadonlySet<string>): ModelRoute => {
+export const routeOf = (name: string): ModelRoute => {
   const [, prefix, rest] = prefixed.exec(name) ?? []
   const named = providerNamed(prefix)
   if (named !== undefined && rest !== undefined && rest !== "") return { provider: named, model: rest }
-  const maker = namedMaker(name)
-  return { provider: maker !== undefined && configured.has(maker) ? maker : "google", model: name }
+  return { provider: namedMaker(name) ?? "google", model: name }
 }

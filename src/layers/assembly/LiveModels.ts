@@ -1,13 +1,7 @@
 import { type Config, Effect, Layer, Record, Stream } from "effect"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
-import { accessOf, makerKeyOf, type ModelRoute, ollamaAddress, routeOf } from "../../domain/model/ModelRoute.ts"
-import {
-  AuthenticationError,
-  InvalidRequestError,
-  Model,
-  ModelError,
-  type ModelRequest
-} from "../../services/model/Model.ts"
+import { accessOf, type ModelRoute, ollamaAddress, routeOf } from "../../domain/model/ModelRoute.ts"
+import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
@@ -30,17 +24,6 @@ const layers: Readonly<
 
 const invalid = (detail: string) => new ModelError({ reason: new InvalidRequestError({ detail }) })
 
-/** Where Google, who is asked without the key of a model's maker, wants a key: names the variable of the maker's. */
-const namingKey =
-  (name: string) =>
-  (error: ModelError): ModelError => {
-    const variable = makerKeyOf(name)
-    const { reason } = error
-    return variable !== undefined && reason._tag === "AuthenticationError" && reason.kind === "MissingKey"
-      ? new ModelError({ reason: new AuthenticationError({ kind: "MissingKey", variable }) })
-      : error
-  }
-
 const make = Effect.gen(function* () {
   const google = yield* Model
   const context = yield* Effect.context()
@@ -58,7 +41,7 @@ const make = Effect.gen(function* () {
   const route = (name: string) => {
     const reached = access.reach(name)
     // Such a name would go to Google, with the prompt.
-    return reached._tag === "NoModel" ? Effect.fail(invalid(reached.text)) : Effect.succeed(routeOf(name, configured))
+    return reached._tag === "NoModel" ? Effect.fail(invalid(reached.text)) : Effect.succeed(routeOf(name))
   }
   const routed = Effect.fnUntraced(function* ({ model: name, ...request }: ModelRequest) {
     const { model, provider } = yield* route(name)
@@ -67,14 +50,8 @@ const make = Effect.gen(function* () {
   })
   const service: Model["Service"] = {
     access,
-    generate: (request) =>
-      Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)).pipe(
-        Effect.mapError(namingKey(request.model))
-      ),
-    stream: (request) =>
-      Stream.unwrap(Effect.map(routed(request), ({ request, service }) => service.stream(request))).pipe(
-        Stream.mapError(namingKey(request.model))
-      ),
+    generate: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.generate(request)),
+    stream: (request) => Stream.unwrap(Effect.map(routed(request), ({ request, service }) => service.stream(request))),
     countTokens: (request) => Effect.flatMap(routed(request), ({ request, service }) => service.countTokens(request)),
     describe: Effect.fnUntraced(function* (name) {
       const { model, provider } = yield* route(name)

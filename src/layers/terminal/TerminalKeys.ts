@@ -47,26 +47,29 @@ const onCtrlC = (parts: TerminalParts) => {
   }
 }
 
-/** Shows a list in the place of the editor. */
-export const pick = <A>(
-  { output, slot }: TerminalParts,
+/** Lets the user choose from a list in the place of the editor. A question waits until the list is closed. */
+export const choose = <A>(
+  { output, question, slot }: TerminalParts,
   title: string,
-  choices: ReadonlyArray<Choice<A>>,
-  done: (choice: Choice<A> | undefined) => void
-) => {
-  slot.pick(title, choices, (choice) => {
-    output.draw()
-    done(choice)
-  })
-  output.draw()
-}
+  choices: ReadonlyArray<Choice<A>>
+): Effect.Effect<Option.Option<A>> =>
+  question.turns.withPermit(
+    Effect.callback<Option.Option<A>>((resume) => {
+      slot.pick(title, choices, (choice) => {
+        output.draw()
+        resume(Effect.succeed(choice === undefined ? Option.none() : Option.some(choice.value)))
+      })
+      output.draw()
+      return Effect.sync(() => slot.close())
+    })
+  )
 
-const searchMessages = (parts: TerminalParts) => {
+const searchMessages = Effect.fnUntraced(function* (parts: TerminalParts) {
   const messages = [...new Set(parts.history.entries)].map((text) => ({ value: text, label: printableLine(text) }))
-  pick(parts, "Messages", messages, (chosen) => {
-    if (chosen !== undefined) parts.editor.fill(chosen.value)
-  })
-}
+  const chosen = yield* choose(parts, "Messages", messages)
+  if (Option.isSome(chosen)) parts.editor.fill(chosen.value)
+  parts.output.draw()
+})
 
 const editOutside = Effect.fnUntraced(function* ({ editor, output, screen }: TerminalParts) {
   screen.stop({ preserveScreen: true })
@@ -139,7 +142,7 @@ const act = (parts: TerminalParts, action: KeyAction): void => {
     case "toggleCards":
       return toggleCards(parts)
     case "searchMessages":
-      return searchMessages(parts)
+      return parts.run(searchMessages(parts))
     case "editOutside":
       return parts.run(editOutside(parts))
     case "pasteImage":

@@ -1,10 +1,9 @@
 import { type Component, getCapabilities } from "@earendil-works/pi-tui"
-import { Clock, Deferred, Effect, Fiber, FiberSet, Option, Semaphore } from "effect"
+import { Clock, Deferred, Effect, Fiber, FiberSet, Semaphore } from "effect"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import {
   type Card,
   ChatTerminal,
-  type Choice,
   type Closed,
   type Question,
   type TerminalOptions
@@ -156,20 +155,6 @@ const during = <A, E, R>(
   )
 }
 
-const choose = <A>(
-  parts: TerminalParts,
-  title: string,
-  choices: ReadonlyArray<Choice<A>>
-): Effect.Effect<Option.Option<A>, Closed> =>
-  parts.question.turns.withPermit(
-    Effect.callback<Option.Option<A>>((resume) => {
-      Keys.pick(parts, title, choices, (chosen) =>
-        resume(Effect.succeed(chosen === undefined ? Option.none() : Option.some(chosen.value)))
-      )
-      return Effect.sync(() => parts.slot.close())
-    })
-  )
-
 /** Shows a card: below the conversation while it runs, then in it. */
 const showCard = ({ output, progress }: TerminalParts, card: Card) =>
   output.show(() => {
@@ -227,7 +212,7 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
       })
     ),
     inquire: (inquiry) => question.ask(inquiry, () => queue.isOpen),
-    choose: (title, choices) => choose(parts, title, choices),
+    choose: (title, choices) => Keys.choose(parts, title, choices),
     answer: (piece) => Effect.sync(() => output.show(() => output.addAnswer(piece))),
     endAnswer: (isDiscarded) => Effect.sync(() => output.show(() => output.endAnswer(isDiscarded))),
     card: (card) => Effect.sync(() => showCard(parts, card)),

@@ -89,7 +89,7 @@ export const detailRows = (detail: Detail, theme: Theme, width: number, marked?:
   const answers = options.map(([letter, meaning], at) =>
     at === marked ? theme.bold(`${letter}▸ ${meaning}`) : `${theme.bold(letter)}  ${meaning}`
   )
-  const hint = theme.dim(" · Esc cancels the turn")
+  const hint = detail.hint === "" ? "" : theme.dim(` · ${detail.hint}`)
   return {
     head: head === "" ? [] : wrappedLines(head, width),
     rows: contentRows(detail, theme, Math.max(1, width - 2)).map((row) => `  ${row}`),

@@ -1,6 +1,5 @@
 import { Context, Effect } from "effect"
 import { assumedWindow, isGoogleModel, modelLimits, suggestModel } from "../../domain/model/ModelLimits.ts"
-import { makerKeyOf } from "../../domain/model/ModelRoute.ts"
 import { Model } from "./Model.ts"
 
 /** Determines a model's window and whether the model exists, from the settings, the table or the provider. */
@@ -79,7 +78,7 @@ export type Availability =
 
 /**
  * Determines whether a model exists. Google's models in the table and models with a configured window are known. The provider is asked about all
- * others, including other makers' models in the table: a gateway may serve them, Google does not.
+ * others.
  */
 export const availability = Effect.fn("ModelWindows.availability")(function* (
   name: string,
@@ -94,14 +93,10 @@ export const availability = Effect.fn("ModelWindows.availability")(function* (
   return source === "provider" || here.source === "table" ? { _tag: "Known" } : { _tag: "Unknown", window: here.window }
 })
 
-/**
- * Returns the message for a missing model. A model of another maker is asked for at Google's address if that maker
- * has no key (`routeOf`).
- */
+/** Returns the message for a missing model. */
 const missingModelText = (name: string): string => {
   const nearest = suggestModel(name, isGoogleModel)
-  const key = makerKeyOf(name)
-  return `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}${key === undefined ? "" : `; to ask its maker, set ${key}`}`
+  return `there is no model ${name}${nearest === undefined ? "" : `; did you mean ${nearest}?`}`
 }
 
 /** The message for an unknown model: the assumed window. */

@@ -49,6 +49,8 @@ export interface Detail {
   readonly lines: ReadonlyArray<string>
   /** The possible answers below it. */
   readonly options: ReadonlyArray<Option>
+  /** What Escape does, shown behind the last answer; empty: not said. */
+  readonly hint: string
   /** The language of the code when the lines are a diff: the ending of a file's name. */
   readonly language?: string | undefined
   /** The language of lines that are code and no diff. */

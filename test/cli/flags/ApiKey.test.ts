@@ -1,6 +1,6 @@
 import { ConfigProvider, Effect } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
-import { missingKeyLines } from "../../../src/cli/flags/ApiKey.ts"
+import { missingKeyLines, noKeyText } from "../../../src/cli/flags/ApiKey.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A machine on which Ollama has these models, or none runs. */
@@ -36,5 +36,14 @@ describe("without a key", () => {
   it.effect("of one provider, the model of another whose key is there is offered", function* () {
     const lines = yield* offered([], { ANTHROPIC_API_KEY: "x" }, "gpt-5")
     assert.match(lines.join("\n"), /^gpt-5 needs a key: set OPENAI_API_KEY\nANTHROPIC_API_KEY is set: use --model \S+,/)
+  })
+
+  it.effect.each([
+    ["claude-sonnet-5", "claude-sonnet-5 needs a key: set ANTHROPIC_API_KEY"],
+    ["anthropic/claude-sonnet-5", "anthropic/claude-sonnet-5 needs a key: set ANTHROPIC_API_KEY"],
+    ["gemini-2.5-pro", noKeyText],
+    [undefined, noKeyText]
+  ] as const)("at all, the key of the model is asked for: %s", function* ([named, line]) {
+    assert.strictEqual((yield* offered([], {}, named))[0], line)
   })
 })

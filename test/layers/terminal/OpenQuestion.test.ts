@@ -49,6 +49,8 @@ const scene = Effect.fnUntraced(function* (typed = "") {
   return { ask, editor, output, pause, question, shown: () => transcript.render(40) }
 })
 
+const hint = "Esc cancels the turn"
+
 const may: Inquiry<string> = {
   text: "Run it?\n",
   prompt: "run? ",
@@ -170,7 +172,7 @@ describe("an open question", () => {
   it.effect("about more than the screen holds is scrolled, and leaves its beginning in the conversation", function* () {
     const { ask, question, shown } = yield* scene()
     const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`)
-    const answer = yield* ask({ ...may, detail: { head: "Write?", lines, options: [["y", "once"]] } })
+    const answer = yield* ask({ ...may, detail: { head: "Write?", lines, options: [["y", "once"]], hint } })
     assert.deepStrictEqual(shown(), [])
     assert.deepStrictEqual(question.rows(60, 6).slice(0, 2), ["Write?", "  line 0"])
     assert.strictEqual(question.takesKey("\u001b[B", true), "changed")
@@ -189,7 +191,7 @@ describe("an open question", () => {
 
   it.effect("is answered by Enter at an answer that the arrows marked, and by nothing before", function* () {
     const { ask, question } = yield* scene()
-    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options, hint } })
     const rows = () => question.rows(60, 20).slice(2)
     assert.deepStrictEqual(rows(), ["", "y  yes", "n  no · Esc cancels the turn"])
     assert.isUndefined(question.takesKey("\r", true))
@@ -211,7 +213,7 @@ describe("an open question", () => {
       const { ask, editor, question } = yield* scene()
       const lines = Array.from({ length: 12 }, (_, at) => `line ${at}`)
       const why: Inquiry<string> = { text: "", prompt: "because: ", read: (value) => ({ _tag: "Answer", value }) }
-      const answer = yield* ask({ ...may, opens: { n: why }, detail: { head: "Write?", lines, options } })
+      const answer = yield* ask({ ...may, opens: { n: why }, detail: { head: "Write?", lines, options, hint } })
       const marks = () => question.rows(60, 10).filter((row) => row.includes("▸"))
       marks()
       question.takesKey("\u001b[F", true)
@@ -231,7 +233,7 @@ describe("an open question", () => {
 
   it.effect("is not answered by arrows and Enter where a message was being typed", function* () {
     const { ask, question } = yield* scene("/mo")
-    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options, hint } })
     question.rows(60, 20)
     question.takesKey(down, true)
     assert.isUndefined(question.takesKey("\r", true))
@@ -241,7 +243,7 @@ describe("an open question", () => {
 
   it.effect("is not answered by arrows and Enter where its answers are not in view", function* () {
     const { ask, question } = yield* scene()
-    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options } })
+    const answer = yield* ask({ ...may, detail: { head: "Run?", lines: ["ls"], options, hint } })
     // Nothing is drawn yet; then the screen has fewer rows than there are answers.
     for (const draw of [() => [], () => question.rows(60, 2)]) {
       draw()

@@ -4,6 +4,7 @@ import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import type { ChatSettings } from "../../../services/chat/ChatSettings.ts"
 import { Model } from "../../../services/model/Model.ts"
 import * as ModelWindows from "../../../services/model/ModelWindows.ts"
+import { ollamaModels } from "../../../services/model/OllamaModels.ts"
 import { chatReasonText } from "../../output/OutcomeText.ts"
 import * as Output from "../../output/Output.ts"
 import { noticeLine } from "../../output/RuntimeText.ts"
@@ -13,7 +14,9 @@ import type { SlashCommand } from "./SlashCommand.ts"
 /** Lets the user choose a model. Returns none where no list can be shown. */
 const chooseModel = Effect.fnUntraced(function* ({ terminal }: ChatSession, { model: current, models }: ChatSettings) {
   const { access } = yield* Model
-  const names = modelChoices(current, (name) => access?.reach(name)._tag !== "NoKey")
+  const canAsk = (name: string) => access?.reach(name)._tag !== "NoKey"
+  const own = [...Object.keys(models ?? {}).filter(canAsk), ...(yield* ollamaModels)]
+  const names = [...new Set([...modelChoices(current, canAsk), ...own])]
   const choices = names.map((name) => ({
     value: name,
     label: name,
@@ -46,6 +49,10 @@ export const model: SlashCommand = {
     }
     const name = argument === "" ? Option.getOrElse(yield* chooseModel(session, settings), () => "") : argument
     if (name === "") return
+    const reach = (yield* Model).access?.reach(name)
+    if (reach?._tag === "NoKey") {
+      return yield* say(session, `${printableLine(name)} needs a key: set ${reach.variable}. The model is unchanged.`)
+    }
     const { models, window } = settings
     const looked = yield* terminal.during("looking up the model", (interrupted) =>
       Effect.raceFirst(
