@@ -66,7 +66,8 @@ export const treeText = (tree: SessionTree, layout: TreeLayout): string => {
     const { first, rest } = drawn
     // The first line of a branch may belong to a later entry.
     const next = branches(node.children, rest)
-    open.push(...next.map((each) => (isShown || next.length > 1 ? each : { ...each, first })).reverse())
+    for (const each of next.map((each) => (isShown || next.length > 1 ? each : { ...each, first })).reverse())
+      open.push(each)
   }
   return lines.join("\n")
 }

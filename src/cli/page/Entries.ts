@@ -306,7 +306,7 @@ export const rows = Effect.fnUntraced(function* (
   let room = partsOnPage
   let length = 0
   yield* eachItem(selected.rows, (row) => {
-    items.push(...lay(sequenceOf(row.entry.id)))
+    for (const each of lay(sequenceOf(row.entry.id))) items.push(each)
     if (previous !== undefined) items.push(gap(previous, row))
     const turn = look.turns.get(row.entry.id)
     if (turn !== undefined && turn.turn > 0) items.push(turnMarkup(turn, look.hidesTexts))
@@ -317,7 +317,7 @@ export const rows = Effect.fnUntraced(function* (
     items.push(item)
     previous = row
   })
-  items.push(...lay(Number.POSITIVE_INFINITY))
+  for (const each of lay(Number.POSITIVE_INFINITY)) items.push(each)
   return {
     markup: trusted(items.map((item) => item.html).join("")),
     extent: { messages: selected.messages, shown: selected.rows.length, partLimit: limit }

@@ -58,7 +58,7 @@ const blocks = ({ author, content: { parts, role } }: Entry, options: SerializeO
 export function* serialized(entries: ReadonlyArray<Entry>, options: SerializeOptions): SlicedWork<string> {
   const texts: Array<string> = []
   for (const entry of entries) {
-    texts.push(...blocks(entry, options))
+    for (const each of blocks(entry, options)) texts.push(each)
     yield
   }
   return texts.join("\n\n")

@@ -137,11 +137,11 @@ function* redactedPart(part: Part): SlicedWork<RedactedPart> {
   const { text, ...rest } = part
   const others = yield* redactedJson(rest)
   if (others.secrets.length > 0) clean = { ...asPart(others.value), ...(text === undefined ? {} : { text }) }
-  secrets.push(...others.secrets)
+  for (const each of others.secrets) secrets.push(each)
   if (typeof text === "string" && text !== "") {
     const made = yield* redacting(text)
     if (made.secrets.length > 0) clean = { ...clean, text: made.text }
-    secrets.push(...made.secrets)
+    for (const each of made.secrets) secrets.push(each)
   }
   const made = { part: clean, secrets }
   partCache.set(part, made)
@@ -158,7 +158,7 @@ function* redactedContent(
   for (const part of content.parts) {
     const made = yield* redactedPart(part)
     parts.push(made.part)
-    secrets.push(...made.secrets)
+    for (const each of made.secrets) secrets.push(each)
     yield
   }
   return secrets.length === 0 && parts.every((part, at) => part === content.parts[at])

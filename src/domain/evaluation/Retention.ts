@@ -71,7 +71,7 @@ export function* reachableTexts(session: Session, context: string): Generator<st
         ? (ranges.get(handle) ?? []).map(entryText)
         : [payload(part, sourceOf(found.entry, found.part)).text]
     for (const text of texts) {
-      open.push(...mentions(text))
+      for (const each of mentions(text)) open.push(each)
       yield text
     }
   }

@@ -36,11 +36,11 @@ const expandedPaths = (text: string): string => {
     const paths: Array<string> = []
     const outer = rest.replace(braces, (_, root: string, list: string) => {
       const found = list.split(",").flatMap((item) => item.trim().split(/\s/)[0] || [])
-      paths.push(...found.map((name) => root + name))
+      for (const each of found.map((name) => root + name)) paths.push(each)
       return found.map((name) => root + name).join(", ")
     })
     if (paths.length === 0) break
-    lines.push(...paths)
+    for (const each of paths) lines.push(each)
     rest = outer
   }
   return lines.join("\n")

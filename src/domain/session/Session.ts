@@ -338,7 +338,7 @@ export const applyEvents = (session: Session, events: ReadonlyArray<SessionEvent
   let added: Array<Entry> = []
   for (const event of events) {
     if (event._tag === "Appended" || event._tag === "Answered") {
-      added.push(...entriesOf(event))
+      for (const each of entriesOf(event)) added.push(each)
       continue
     }
     after = applyEvent(withEntries(after, added), event)

@@ -376,7 +376,7 @@ export const findNamed = (text: string, from: number, to: number, findings: Arra
     if (/^[nrt]/.test(text.slice(start, end)) && text.charAt(start - 1) === "\\") start += 1
     if (/^(?:3[dDfF]|26|20|22|27)/.test(text.slice(start, end)) && text.charAt(start - 1) === "%") start += 2
     const looked = secretsAfterName(text, start, end)
-    findings.push(...looked.findings)
+    for (const each of looked.findings) findings.push(each)
     if (looked.findings.length > 0) done = Math.max(done, looked.end)
     else if (looked.end - end > maxVainLook) done = end + maxVainLook
   }

@@ -118,7 +118,7 @@ export class Steps {
     const draft = withKeys(said, marks)
     if (open !== undefined && marks.inserted === true && open.again.every(isEnvironment)) {
       open.inserted.push(draft)
-      this.waiting.push(...ids)
+      for (const each of ids) this.waiting.push(each)
       return
     }
     const own = [...this.waiting, ...ids]

@@ -318,7 +318,7 @@ export class SessionSecrets {
     const isWhole = parsedOrUndefined(text) !== undefined
     const leavesStructure = ({ end, start }: Place) =>
       !isWhole || end - start === text.length || !text.slice(start, end).includes('"')
-    places.push(...[...around, ...(yield* this.placesInText(text))].filter(leavesStructure))
+    for (const each of [...around, ...(yield* this.placesInText(text))].filter(leavesStructure)) places.push(each)
     return places
   }
 }

@@ -203,7 +203,7 @@ const runsOf = (
   const runs: Array<{ readonly role: Role; readonly parts: Array<Part> }> = []
   for (const { parts, role } of contents) {
     const last = runs.at(-1)
-    if (last?.role === role) last.parts.push(...parts)
+    if (last?.role === role) for (const each of parts) last.parts.push(each)
     else runs.push({ role, parts: [...parts] })
   }
   return runs

@@ -119,7 +119,7 @@ abstract class RelayedAnswer {
   /** Notes what the client gets of the current answer, and then a text of the gateway, unless it is empty. */
   protected goOn(note: string): void {
     this.earlier = this.counts
-    this.before.push(...this.shownOf(this.current))
+    for (const each of this.shownOf(this.current)) this.before.push(each)
     if (note !== "") this.before.push(this.form.note(note, this.before.length))
     this.rounds += 1
   }

@@ -293,7 +293,7 @@ export const layer: Layer.Layer<AgentSessions, never, Environment | SessionFiles
     const listDatabase = Effect.fnUntraced(function* (file: string, { files, problems }: Listed) {
       if (statSync(file, { throwIfNoEntry: false }) === undefined) return
       const found = yield* Effect.result(inDatabase(file, (database) => OpencodeDatabase.list(database, file)))
-      if (found._tag === "Success") files.push(...found.success)
+      if (found._tag === "Success") for (const each of found.success) files.push(each)
       else problems.push(problemOf(file, found.failure.message))
     })
     const files = Effect.fnUntraced(function* (agents: ReadonlyArray<AgentName> = AgentName.literals) {

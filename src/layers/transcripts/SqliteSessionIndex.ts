@@ -240,7 +240,7 @@ const readFile = Effect.fnUntraced(function* (
     const kept = statements.scan.get(id)
     const rest = typeof kept?.rest === "string" ? parsedOrUndefined(kept.rest) : undefined
     Object.assign(state.facts, factsOf(statements.factsOf.get(id)?.facts))
-    state.requests.push(...requestsIn(kept?.requests))
+    for (const each of requestsIn(kept?.requests)) state.requests.push(each)
     if (isJson(rest)) Object.assign(state, rest, { facts: state.facts, requests: state.requests })
   }
   const key = id ?? Number(statements.addFile.run(file.path, file.agent, ...unreadRow).lastInsertRowid)

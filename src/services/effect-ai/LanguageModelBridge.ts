@@ -130,7 +130,7 @@ const assistantMessages = (content: Content, ids: ReadonlyMap<Part, string>): Re
   const parts: Array<Prompt.AssistantMessagePart> = []
   let thoughts: Array<Part> = []
   const endThought = () => {
-    parts.push(...reasoning(thoughts))
+    for (const each of reasoning(thoughts)) parts.push(each)
     thoughts = []
   }
   for (const part of content.parts) {

@@ -225,7 +225,7 @@ const weighed = Effect.fnUntraced(function* (
   let { tokens } = declared
   for (const message of messages) {
     const entry = window.counted.get(message) ?? (yield* countOnce(window, message, () => countedParts(message)))
-    parts.push(...entry.parts)
+    for (const each of entry.parts) parts.push(each)
     tokens += entry.tokens
   }
   return { messages, tokens, parts: () => parts }

@@ -148,9 +148,9 @@ export const downward = Effect.fn("MemorySearch.downward")(function* (
     const left = maxDirs - open.length
     const inside = yield* Effect.forEach(next, (one) => inFolder(one, options, left), { concurrency: readConcurrency })
     for (const { files, folders } of inside) {
-      memoryFiles.push(...files)
+      for (const each of files) memoryFiles.push(each)
       // Folders beyond the limit are never read.
-      open.push(...folders.slice(0, Math.max(0, maxDirs - open.length)))
+      for (const each of folders.slice(0, Math.max(0, maxDirs - open.length))) open.push(each)
     }
   }
   return memoryFiles

@@ -55,7 +55,7 @@ export const metered = (
         return model.stream(request).pipe(
           Stream.map((chunk) => {
             hasBegun = true
-            asked.parts.push(...chunk.parts)
+            for (const each of chunk.parts) asked.parts.push(each)
             asked.usage = chunk.usage ?? asked.usage
             return chunk
           }),

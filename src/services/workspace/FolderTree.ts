@@ -105,7 +105,7 @@ export const scan = Effect.fn("FolderTree.scan")(function* (
     for (let next = 0; next < queue.length && left > 0; next += 1) {
       const open = queue[next]
       if (open === undefined) break
-      queue.push(...(yield* readOne(open, left)))
+      for (const each of yield* readOne(open, left)) queue.push(each)
       left -= open.node.entries.length
     }
   }).pipe(Effect.timeoutOption(scanTimeout))

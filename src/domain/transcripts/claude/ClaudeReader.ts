@@ -145,7 +145,7 @@ const gather = (segments: Array<ChainSegment>, aside: ReadonlyArray<Line>): Read
   for (const [caller, lines] of late) {
     const at = segments.indexOf(caller) + 1
     const next = segments[at]
-    if (isOpenTurn(next)) next.lines.push(...lines)
+    if (isOpenTurn(next)) for (const each of lines) next.lines.push(each)
     else segments.splice(at, 0, { _tag: "Answers", lines })
   }
   // What was shown with a result that is not on the chain, or whose next result is.

@@ -143,7 +143,7 @@ class Conversation {
       else if (part._tag === "Call") {
         spoken.push(part.call)
         if (part.isCleared && part.id !== undefined) this.shown.set(part.id, clearedResult)
-        answers.push(...part.answers)
+        for (const each of part.answers) answers.push(each)
       } else this.unread(part)
     }
     flush()

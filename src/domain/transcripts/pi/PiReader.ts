@@ -190,7 +190,7 @@ class Path {
 
   add(entry: Entry): void {
     if (entry.said !== undefined && entry.compaction === undefined) this.messages.push(entry.index)
-    if (entry.said === undefined) this.waiting.push(...namesOf(entry))
+    if (entry.said === undefined) for (const each of namesOf(entry)) this.waiting.push(each)
     else if (entry.compaction !== undefined) this.compact(entry, entry.compaction)
     else if (this.group !== undefined && this.goesOn(this.group, entry)) this.group.entries.push(entry)
     else {

@@ -88,7 +88,7 @@ export const responsesCodec: MessageCodec = {
       const kind = kindOf(role, item)
       if (open?.kind !== kind || kind.startsWith("message")) close(at)
       open ??= { kind, from: at, role }
-      parts.push(...found)
+      for (const each of found) parts.push(each)
     }
     close(messages.length)
     return groups

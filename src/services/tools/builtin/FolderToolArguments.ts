@@ -52,7 +52,7 @@ export const matchingFiles = Effect.fnUntraced(function* (
   const found: Array<string> = []
   for (let at = 0; at < files.length; at += filesPerTurn) {
     if (at > 0) yield* Effect.yieldNow
-    found.push(...files.slice(at, at + filesPerTurn).filter(matches))
+    for (const each of files.slice(at, at + filesPerTurn).filter(matches)) found.push(each)
   }
   return found
 })

@@ -109,7 +109,7 @@ export const beyondShare = (
   const size = (of: ReadonlyArray<Group>) => of.reduce((sum, group) => sum + group.tokens, 0)
   while (rest.length > 1 && size(rest) > tokens) {
     const [oldest, newest] = halves(rest)
-    older.push(...oldest)
+    for (const each of oldest) older.push(each)
     rest = newest
   }
   return [older, rest]
