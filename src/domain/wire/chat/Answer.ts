@@ -1,9 +1,8 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { textAt } from "../MessageCodec.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
@@ -48,7 +47,9 @@ const grownElement = (before: Json, piece: Json): Json => ({
   ...before,
   ...Object.fromEntries(
     Object.entries(piece).flatMap(([key, value]) =>
-      value === null ? [] : [[key, growing.has(key) && typeof value === "string" ? textAt(before, key) + value : value]]
+      value === null
+        ? []
+        : [[key, growing.has(key) && typeof value === "string" ? textOrEmpty(before, key) + value : value]]
     )
   )
 })
@@ -90,12 +91,14 @@ const textIn = (content: unknown, type: string): string =>
         .join("")
 
 const thoughtIn = (message: Json): string =>
-  textAt(message, "reasoning_content") || textAt(message, "reasoning") || textIn(message["content"], "thinking")
+  textOrEmpty(message, "reasoning_content") ||
+  textOrEmpty(message, "reasoning") ||
+  textIn(message["content"], "thinking")
 
 /** What a delta shows. */
 const shownIn = (delta: Json): ReadonlyArray<Part> => {
   const thought = thoughtIn(delta)
-  const words = textIn(delta["content"], "text") || textAt(delta, "refusal")
+  const words = textIn(delta["content"], "text") || textOrEmpty(delta, "refusal")
   return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...(words === "" ? [] : [{ text: words }])]
 }
 
@@ -126,7 +129,7 @@ class ChatAnswer implements GrowingAnswer {
     const { choices, error } = event
     const first = firstChoice(event)
     const choice = first ?? {}
-    const reason = textAt(choice, "finish_reason")
+    const reason = textOrEmpty(choice, "finish_reason")
     // The counts may come after the end, in an event without a choice.
     const border = reason !== "" || (first === undefined && "usage" in event) ? "end" : undefined
     if (error !== undefined && error !== null) return { border, fault: event }
@@ -157,13 +160,18 @@ class ChatAnswer implements GrowingAnswer {
     const before = this.begun[at]?.call ?? {}
     const stated = Object.entries(piece).filter(([, value]) => value !== null && value !== "")
     const [known, called] = [functionOf(before), functionOf(piece)]
-    const args = textAt(known, "arguments") + textAt(called, "arguments")
-    const id = textAt(before, "id") || piece["id"]
+    const args = textOrEmpty(known, "arguments") + textOrEmpty(called, "arguments")
+    const id = textOrEmpty(before, "id") || piece["id"]
     const call = {
       ...before,
       ...Object.fromEntries(stated),
       ...(id === undefined ? {} : { id }),
-      function: { ...known, ...called, name: textAt(called, "name") || textAt(known, "name"), arguments: args }
+      function: {
+        ...known,
+        ...called,
+        name: textOrEmpty(called, "name") || textOrEmpty(known, "name"),
+        arguments: args
+      }
     }
     this.begun[at] = { index: typeof index === "number" ? index : at, call }
     return at
@@ -174,14 +182,15 @@ class ChatAnswer implements GrowingAnswer {
    * begins with a piece that has a name, and another id or no index.
    */
   private placeOf(index: unknown, piece: Json): number {
-    const [id, name] = [textAt(piece, "id"), textAt(functionOf(piece), "name")]
+    const [id, name] = [textOrEmpty(piece, "id"), textOrEmpty(functionOf(piece), "name")]
     const isIndexed = typeof index === "number"
     const { begun } = this
     const same = begun.findLastIndex((each) => (isIndexed ? each.index === index : id !== "" && each.call["id"] === id))
     const at = same < 0 && !isIndexed ? begun.length - 1 : same
     const before = begun[at]?.call
     if (before === undefined) return begun.length
-    const isOther = id === "" ? !isIndexed && textAt(functionOf(before), "name") !== "" : textAt(before, "id") !== id
+    const isOther =
+      id === "" ? !isIndexed && textOrEmpty(functionOf(before), "name") !== "" : textOrEmpty(before, "id") !== id
     return name !== "" && isOther ? begun.length : at
   }
 
@@ -224,9 +233,9 @@ export const answerForm: ReadableForm = {
     if (!isJson(block["function"])) return undefined
     const called = functionOf(block)
     return {
-      id: textAt(block, "id"),
-      name: textAt(called, "name"),
-      args: callArguments(textAt(called, "arguments"))
+      id: textOrEmpty(block, "id"),
+      name: textOrEmpty(called, "name"),
+      args: callArguments(textOrEmpty(called, "arguments"))
     }
   },
   // Such as `extra_content` of a call, in which Gemini's servers put their signature.
@@ -237,7 +246,7 @@ export const answerForm: ReadableForm = {
   },
   finishReason: (end) => (refusals.has(end) ? undefined : (finishReasons[end.toLowerCase()] ?? end)),
   visible: (block) => {
-    if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
+    if (block["type"] === "text") return { kind: "text", text: textOrEmpty(block, "text") }
     return { kind: "function" in block ? "other" : "thought", text: thoughtIn(block) }
   },
   failure: openAiFailure,

@@ -1,5 +1,5 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json } from "../../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import {
   argumentsIn,
   contentParts,
@@ -9,8 +9,7 @@ import {
   opaque,
   plainMessage,
   type ReadPart,
-  shortText,
-  textAt
+  shortText
 } from "../MessageCodec.ts"
 import { openAiPart } from "../OpenAiMessages.ts"
 
@@ -26,15 +25,15 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
   return calls.flatMap((call): ReadonlyArray<ReadPart> => {
     const called = isJson(call) ? (call["function"] ?? call["custom"]) : undefined
     if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
-    const [id, name] = [textAt(call, "id"), textAt(called, "name")]
+    const [id, name] = [textOrEmpty(call, "id"), textOrEmpty(called, "name")]
     names.set(id, name)
-    const args = "input" in called ? called["input"] : argumentsIn(textAt(called, "arguments"))
+    const args = "input" in called ? called["input"] : argumentsIn(textOrEmpty(called, "arguments"))
     return [[{ functionCall: { id, name, args } }, undefined]]
   })
 }
 
 const readResult = (message: Json, at: number, names: Map<string, string>): ReadPart => {
-  const id = textAt(message, "tool_call_id")
+  const id = textOrEmpty(message, "tool_call_id")
   const [[shown] = [{ text: "" }], ...others] = readContent(message["content"], at)
   const response = others.length === 0 ? (shown.text ?? message["content"]) : message["content"]
   return [

@@ -1,8 +1,7 @@
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { outputLimit } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
@@ -33,7 +32,7 @@ const finishReasons: Readonly<Record<string, string>> = { completed: "STOP", max
 const endOf = (type: string, response: Json): string =>
   type === "response.completed"
     ? "completed"
-    : textAt(jsonAt(response, "incomplete_details"), "reason") || textAt(response, "status") || "incomplete"
+    : textOrEmpty(jsonAt(response, "incomplete_details"), "reason") || textOrEmpty(response, "status") || "incomplete"
 
 class ResponsesAnswer implements GrowingAnswer {
   private readonly items = new Map<number, Json>()
@@ -41,7 +40,7 @@ class ResponsesAnswer implements GrowingAnswer {
 
   readonly push = (event: Json): Growth | undefined => {
     const { item, output_index: index } = event
-    const [type, delta] = [textAt(event, "type"), textAt(event, "delta")]
+    const [type, delta] = [textOrEmpty(event, "type"), textOrEmpty(event, "delta")]
     const begun = isJson(item) ? item : undefined
     const pieces = typeof index === "number" ? [{ at: index, begun }] : []
     if (isJson(item)) this.items.set(typeof index === "number" ? index : this.items.size, item)
@@ -81,9 +80,9 @@ class ResponsesAnswer implements GrowingAnswer {
 
 /** The text of a message item. */
 const itemText = (item: Json): string =>
-  textAt(item, "content") ||
+  textOrEmpty(item, "content") ||
   jsonsAt(item, "content")
-    .map((block) => textAt(block, "text"))
+    .map((block) => textOrEmpty(block, "text"))
     .join("")
 
 /** The facts of this dialect about its answers. */
@@ -94,7 +93,11 @@ export const answerForm: ReadableForm = {
   usage: openAiUsage("input", "output"),
   callOf: (item) =>
     clientCalls.has(item["type"])
-      ? { id: textAt(item, "call_id"), name: textAt(item, "name"), args: callArguments(textAt(item, "arguments")) }
+      ? {
+          id: textOrEmpty(item, "call_id"),
+          name: textOrEmpty(item, "name"),
+          args: callArguments(textOrEmpty(item, "arguments"))
+        }
       : undefined,
   // Reasoning without its encrypted content cannot go back, because the API stores none.
   stateOf: (item) => {
