@@ -1,4 +1,5 @@
 import type { Part } from "../content/Content.ts"
+import { endOf } from "../text/MatchAt.ts"
 import { answerTexts } from "./ToolResults.ts"
 
 /**
@@ -17,11 +18,6 @@ const identifier = /[A-Za-z_$][\w$]*/y
 const number = /-?\d[\d_]*(?:\.\d+)?/y
 const quoted = /"(?:[^"\\\n]|\\[\s\S])*"|'(?:[^'\\\n]|\\[\s\S])*'/y
 const template = /(?:String\.raw)?`(?:[^`\\]|\\[\s\S])*`/y
-
-const endOf = (form: RegExp, text: string, at: number): number | undefined => {
-  form.lastIndex = at
-  return form.test(text) ? form.lastIndex : undefined
-}
 
 const escapes: Readonly<Record<string, string>> = {
   n: "\n",

@@ -1,3 +1,4 @@
+import { endOf } from "../text/MatchAt.ts"
 import { hasWindowsPaths, windowsPathAt } from "./WindowsPaths.ts"
 
 /** Splits a text into the words that may be anchors. Reads each character once, because every message is read for its names. */
@@ -41,12 +42,6 @@ const exclamation = 0x21
 const grouped = /\d{1,3}(?:,\d{3})+(?:\.\d+)?(?!\w|,\d)/y
 /** Matches an escape sequence of a terminal, which is none: the `32m` of a colour. */
 const terminalEscape = /\[[\d;]*[A-Za-z]/y
-
-/** Returns where what the expression matches at a place ends; undefined if it does not match there. */
-const endOf = (sticky: RegExp, text: string, at: number): number | undefined => {
-  sticky.lastIndex = at
-  return sticky.test(text) ? sticky.lastIndex : undefined
-}
 
 /** Whether the character before a place belongs to the same word. */
 const isInWord = (text: string, at: number): boolean => {

@@ -1,4 +1,5 @@
 import { cmdlet } from "../actions/ShellLine.ts"
+import { endOf } from "../text/MatchAt.ts"
 
 /** Finds paths of Windows in a text, where a backslash may be a separator of folders or begin an escape. */
 
@@ -46,11 +47,6 @@ export const hasWindowsPaths = (text: string): boolean => drive.test(text) || cm
 export interface WindowsPath {
   readonly path: string
   readonly end: number
-}
-
-const endOf = (form: RegExp, text: string, at: number): number | undefined => {
-  form.lastIndex = at
-  return form.test(text) ? form.lastIndex : undefined
 }
 
 /** What programs write before the name of a file, which is the rest of its line: nothing, a state of git, `*** Update File:`. */

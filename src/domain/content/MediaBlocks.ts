@@ -1,15 +1,10 @@
-import { isJson, type Json } from "../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
 import { outputText, type Part } from "./Content.ts"
 
 /**
  * Media in a tool's result, in the forms in which agents and dialects write them. Results keep the form in which they were read, so that they can be
  * written again; what counts, shortens, shows or sends them asks here, so that an image is an image wherever it stands.
  */
-
-const textOrEmpty = (value: Json, key: string): string => {
-  const held = value[key]
-  return typeof held === "string" ? held : ""
-}
 
 /** The type of an image whose block does not name it. */
 const anyImage = "image/*"

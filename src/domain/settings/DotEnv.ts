@@ -58,7 +58,7 @@ const isQuote = (character: string | undefined): character is keyof typeof quote
   character !== undefined && Object.hasOwn(quotedValue, character)
 
 /** Matches a sticky pattern at an index. */
-const matchAt = (pattern: RegExp, text: string, index: number): RegExpExecArray | null => {
+const execAt = (pattern: RegExp, text: string, index: number): RegExpExecArray | null => {
   pattern.lastIndex = index
   return pattern.exec(text)
 }
@@ -84,12 +84,12 @@ export const parseDotEnv = (file: string): DotEnv => {
     move(end < 0 ? text.length : end + 1)
   }
   while (index < text.length) {
-    const blank = matchAt(empty, text, index)
+    const blank = execAt(empty, text, index)
     if (blank !== null) {
       move(index + blank[0].length)
       continue
     }
-    const begin = matchAt(assignment, text, index)
+    const begin = execAt(assignment, text, index)
     if (begin === null) {
       refuse("NoAssignment")
       continue
@@ -105,12 +105,12 @@ export const parseDotEnv = (file: string): DotEnv => {
       move(from + written.length + 1)
       continue
     }
-    const match = matchAt(quotedValue[quote], text, from)
+    const match = execAt(quotedValue[quote], text, from)
     if (match === null) {
       refuse("OpenQuote")
       continue
     }
-    const rest = matchAt(empty, text, from + match[0].length)
+    const rest = execAt(empty, text, from + match[0].length)
     if (rest === null) {
       refuse("TextAfterQuote")
       continue

@@ -19,3 +19,9 @@ export const jsonsAt = (record: Json, key: string): ReadonlyArray<Json> => {
   const value = record[key]
   return Array.isArray(value) ? value.filter(isJson) : []
 }
+
+/** Returns the text at a key, or an empty one. */
+export const textOrEmpty = (value: Json, key: string): string => {
+  const held = value[key]
+  return typeof held === "string" ? held : ""
+}

@@ -1,7 +1,6 @@
 import type { Part } from "../content/Content.ts"
-import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
-import { beginning, partTokens, roundedTokens, scan } from "./Tokens.ts"
+import { beginning, partTokens, requestContent, roundedTokens, scan } from "./Tokens.ts"
 
 /** The estimated tokens of a text by class: prose, code, base64, and others that vocabularies treat differently. */
 
@@ -250,22 +249,6 @@ export function* textFeatures(text: string): SlicedWork<Features> {
   return amounts
 }
 
-/** What a part that is no media puts into a request: texts, and media within a response. */
-const contentOf = (part: Part): { readonly texts: ReadonlyArray<string>; readonly media: ReadonlyArray<Part> } => {
-  if (part.functionCall !== undefined) {
-    const { args, name } = part.functionCall
-    return { texts: [name, args === undefined ? "" : JSON.stringify(args)], media: [] }
-  }
-  if (part.functionResponse !== undefined) {
-    const { media, text } = responseContent(part)
-    return { texts: [part.functionResponse.name ?? "", text], media }
-  }
-  return { texts: [part.text ?? JSON.stringify(part)], media: [] }
-}
-
-/** The protocol's own tokens around a call or a response, as the estimator counts them. */
-const callFrameTokens = 8
-
 /** Scales features to the estimator's whole tokens: it rounds every text separately. */
 const rounded = (features: Features): Features => {
   const exact = totalTokens(features)
@@ -281,9 +264,8 @@ export function* partFeatures(part: Part): SlicedWork<Features> {
   if (part.inlineData !== undefined || part.fileData !== undefined) {
     return { ...noFeatures, media: yield* partTokens(part) }
   }
-  const isCalled = part.functionCall !== undefined || part.functionResponse !== undefined
-  const latest: Array<Features> = [{ ...noFeatures, frame: isCalled ? callFrameTokens : 0 }]
-  const { media, texts } = contentOf(part)
+  const { frame, media, texts } = requestContent(part)
+  const latest: Array<Features> = [{ ...noFeatures, frame }]
   for (const text of texts) latest.push(rounded(yield* textFeatures(text)))
   for (const one of media) latest.push(yield* partFeatures(one))
   return sumFeatures(latest)

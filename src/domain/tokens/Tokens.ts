@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { outputText, type Part } from "../content/Content.ts"
+import type { Part } from "../content/Content.ts"
 import { remoteTokens, sampleText, inlineTokens } from "../content/Media.ts"
 import { responseContent } from "../content/MediaBlocks.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
@@ -136,25 +136,29 @@ function* mediaTokens({ fileData, inlineData }: Part): SlicedWork<number | undef
   return fileData === undefined ? undefined : remoteTokens(fileData.mimeType ?? "")
 }
 
+/** What a part that is no media puts into a request: the tokens of the protocol around it, its texts, and the media within a response. */
+export const requestContent = (part: Part) => {
+  if (part.functionCall !== undefined) {
+    const { args, name } = part.functionCall
+    return { frame: callFrameTokens, texts: [name, args === undefined ? "" : JSON.stringify(args)], media: [] }
+  }
+  if (part.functionResponse !== undefined) {
+    const { media, text } = responseContent(part)
+    return { frame: callFrameTokens, texts: [part.functionResponse.name ?? "", text], media }
+  }
+  return { frame: 0, texts: [part.text ?? JSON.stringify(part)], media: [] }
+}
+
 /**
  * Estimated tokens of one part: text by its characters, calls and responses by their JSON, media by the rules of the API (Media.ts), also within a
  * response. A response that consists of one text counts as that text.
  */
 export function* partTokens(part: Part): SlicedWork<number> {
-  const media = yield* mediaTokens(part)
-  if (media !== undefined) return media
-  if (part.functionCall !== undefined) {
-    const args = part.functionCall.args === undefined ? "" : JSON.stringify(part.functionCall.args)
-    return callFrameTokens + estimateText(part.functionCall.name) + (yield* textTokens(args))
-  }
-  if (part.functionResponse !== undefined) {
-    const { name = "" } = part.functionResponse
-    const output = outputText(part)
-    const { media, text } = output === undefined ? responseContent(part) : { media: [], text: output }
-    let tokens = callFrameTokens + estimateText(name) + (yield* textTokens(text))
-    for (const one of media) tokens += (yield* mediaTokens(one)) ?? 0
-    return tokens
-  }
-  if (part.text !== undefined) return yield* textTokens(part.text)
-  return yield* textTokens(JSON.stringify(part))
+  const own = yield* mediaTokens(part)
+  if (own !== undefined) return own
+  const { frame, media, texts } = requestContent(part)
+  let tokens = frame
+  for (const text of texts) tokens += yield* textTokens(text)
+  for (const one of media) tokens += (yield* mediaTokens(one)) ?? 0
+  return tokens
 }

@@ -1,9 +1,8 @@
-import { isJson, type Json } from "../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
 import { objectSpans } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { VisibleBlock } from "./AnswerForm.ts"
 import type { TurnForm, WireDialect } from "./Dialect.ts"
-import { textAt } from "./MessageCodec.ts"
 
 /**
  * Calls of the gateway's tool, which the client never sees. Each exchange belongs to one answer. It is put back in
@@ -52,7 +51,7 @@ const blocksOf = ({ blocksKey: key }: MessageForm, message: Json): Blocks => {
   if (typeof content === "string") {
     return {
       blocks: [{ type: "text", text: content }],
-      write: ([first]) => ({ ...message, [key]: first === undefined ? null : textAt(first, "text") })
+      write: ([first]) => ({ ...message, [key]: first === undefined ? null : textOrEmpty(first, "text") })
     }
   }
   return {

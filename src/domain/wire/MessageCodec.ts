@@ -1,6 +1,6 @@
 import { type Content, type Part, plainText } from "../content/Content.ts"
 import { blockMedia, responseText } from "../content/MediaBlocks.ts"
-import { isJson, type Json } from "../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
@@ -35,12 +35,6 @@ export interface MessageCodec {
 /** A part of a message that is read, and its place. */
 export type ReadPart = readonly [part: Part, slot: PartSlot | undefined]
 
-/** A text at a key, or an empty one. */
-export const textAt = (value: Json, key: string): string => {
-  const held = value[key]
-  return typeof held === "string" ? held : ""
-}
-
 /** Returns the text that represents a part: the output of a result. */
 export const shortText = (part: Part): string =>
   part.functionResponse === undefined ? (part.text ?? JSON.stringify(part)) : responseText(part)
@@ -63,7 +57,7 @@ export const contentParts = (
 /** The texts of a result that has nothing but blocks of this type; any other as it is. */
 export const resultTexts = (result: unknown, type: string): unknown => {
   const blocks: ReadonlyArray<unknown> = Array.isArray(result) ? result : []
-  const texts = blocks.flatMap((block) => (isJson(block) && block["type"] === type ? [textAt(block, "text")] : []))
+  const texts = blocks.flatMap((block) => (isJson(block) && block["type"] === type ? [textOrEmpty(block, "text")] : []))
   return texts.length === blocks.length && Array.isArray(result) ? texts.join("\n") : result
 }
 

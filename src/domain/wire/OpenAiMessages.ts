@@ -1,8 +1,8 @@
 import type { Part } from "../content/Content.ts"
-import type { Json } from "../text/JsonObject.ts"
+import { type Json, textOrEmpty } from "../text/JsonObject.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 import { numberAt } from "./AnswerUsage.ts"
-import { opaque, textAt } from "./MessageCodec.ts"
+import { opaque } from "./MessageCodec.ts"
 
 /** What messages and answers have in common in the two dialects of OpenAI. */
 
@@ -12,9 +12,9 @@ export const openAiPart = (block: Json): Part => {
     case "text":
     case "input_text":
     case "output_text":
-      return { text: textAt(block, "text") }
+      return { text: textOrEmpty(block, "text") }
     case "refusal":
-      return { text: textAt(block, "refusal") }
+      return { text: textOrEmpty(block, "refusal") }
     default:
       return opaque(block)
   }

@@ -9,7 +9,7 @@ import * as Sha256 from "../../services/session/Sha256.ts"
 import {
   BlobDamaged,
   BlobFolder,
-  BlobMissing,
+  blobMissing,
   BlobUnavailable,
   HandleAmbiguous,
   TempStore,
@@ -21,7 +21,6 @@ import { discard, syncFolder } from "./SessionFolder.ts"
 const isHash = Schema.is(Hash)
 const isHandle = Schema.is(Handle)
 
-const missing = (name: string) => new TempStoreError({ reason: new BlobMissing({ name }) })
 const damaged = (name: string) => new TempStoreError({ reason: new BlobDamaged({ name }) })
 const unavailable = (operation: string) => (cause: PlatformError.PlatformError) =>
   new TempStoreError({ reason: new BlobUnavailable({ operation, message: diskErrorText(cause), cause }) })
@@ -129,22 +128,22 @@ const put = Effect.fn("TempStore.put")(
 )
 
 const get = Effect.fn("TempStore.get")(function* (files: BlobFiles, name: Hash) {
-  if (!isHash(name)) return yield* missing(String(name))
+  if (!isHash(name)) return yield* blobMissing(String(name))
   const bytes = yield* content(files, name).pipe(
-    Effect.mapError((error) => (isNotFound(error) ? missing(name) : unavailable("get")(error)))
+    Effect.mapError((error) => (isNotFound(error) ? blobMissing(name) : unavailable("get")(error)))
   )
   if (bytes === undefined || (yield* Sha256.hash(bytes)) !== name) return yield* damaged(name)
   return new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 })
 
 const resolve = Effect.fn("TempStore.resolve")(function* ({ directory, fs }: BlobFiles, handle: Handle) {
-  if (!isHandle(handle)) return yield* missing(String(handle))
+  if (!isHandle(handle)) return yield* blobMissing(String(handle))
   const names = yield* fs.readDirectory(directory).pipe(
     Effect.catchIf(isNotFound, () => Effect.succeed([])),
     Effect.mapError(unavailable("resolve"))
   )
   const [found, another] = names.flatMap((name) => (isHash(name) && matches(handle, name) ? [name] : []))
-  if (found === undefined) return yield* missing(handle)
+  if (found === undefined) return yield* blobMissing(handle)
   if (another !== undefined) return yield* new TempStoreError({ reason: new HandleAmbiguous({ name: handle }) })
   return found
 })

@@ -1,8 +1,7 @@
 import { Effect } from "effect"
 import type { RequestBody } from "../../domain/gateway/RequestBody.ts"
-import { isJson } from "../../domain/text/JsonObject.ts"
+import { isJson, textOrEmpty } from "../../domain/text/JsonObject.ts"
 import { parsedOrUndefined } from "../../domain/text/JsonText.ts"
-import { textAt } from "../../domain/wire/MessageCodec.ts"
 import { referenceMark, referenceOf } from "../../domain/wire/responses/Messages.ts"
 import type { ConversationMemory } from "./ConversationMemory.ts"
 
@@ -13,7 +12,7 @@ import type { ConversationMemory } from "./ConversationMemory.ts"
 
 const idOf = (item: string): string => {
   const value = parsedOrUndefined(item)
-  return isJson(value) && referenceOf(value) === undefined ? textAt(value, "id") : ""
+  return isJson(value) && referenceOf(value) === undefined ? textOrEmpty(value, "id") : ""
 }
 
 /** Keeps the items of an answer. */

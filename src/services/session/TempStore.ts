@@ -92,7 +92,8 @@ export interface Blobs {
 
 const isHash = Schema.is(Hash)
 
-const blobMissing = (name: string) => new TempStoreError({ reason: new BlobMissing({ name }) })
+/** The error of a blob that is not there. */
+export const blobMissing = (name: string) => new TempStoreError({ reason: new BlobMissing({ name }) })
 
 const blobUnavailable = (operation: string) => (cause: unknown) =>
   new TempStoreError({ reason: new BlobUnavailable({ operation, message: errorText(cause), cause }) })

@@ -1,12 +1,11 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { GrowingAnswer, Growth, ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
 import { blockReader } from "../BlockReader.ts"
-import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 
 /** Answers of Anthropic's Messages API: content blocks, whatever their kind, finish reasons and counts. */
@@ -36,7 +35,7 @@ export const tokenCount = (answer: unknown): number | undefined => {
 
 /** The text and the thinking that a block begins with, or that a delta adds. */
 const shownIn = (piece: Json): ReadonlyArray<Part> => {
-  const [text, thinking] = [textAt(piece, "text"), textAt(piece, "thinking")]
+  const [text, thinking] = [textOrEmpty(piece, "text"), textOrEmpty(piece, "thinking")]
   return [...(thinking === "" ? [] : [{ text: thinking, thought: true }]), ...(text === "" ? [] : [{ text }])]
 }
 
@@ -84,7 +83,7 @@ class AnthropicAnswer implements GrowingAnswer {
         return { pieces, blocks: this.close([at]) }
       case "message_delta": {
         this.usage = latestCounts(this.usage, event["usage"])
-        const end = isJson(delta) ? textAt(delta, "stop_reason") : ""
+        const end = isJson(delta) ? textOrEmpty(delta, "stop_reason") : ""
         // Some servers do not end the block in which the answer was cut off.
         const ended = end === "" ? {} : { blocks: this.close(this.indexes), end, counts: this.usage }
         return { border: "end", ...ended }
@@ -139,25 +138,28 @@ export const answerForm: ReadableForm = {
   usage,
   callOf: (block) =>
     block["type"] === "tool_use"
-      ? { id: textAt(block, "id"), name: textAt(block, "name"), args: "input" in block ? block["input"] : {} }
+      ? { id: textOrEmpty(block, "id"), name: textOrEmpty(block, "name"), args: "input" in block ? block["input"] : {} }
       : undefined,
   // Signed thinking, and what the server compacted.
   stateOf: (block) =>
     isCompaction(block) ||
     block["type"] === "redacted_thinking" ||
-    (block["type"] === "thinking" && textAt(block, "signature") !== "")
+    (block["type"] === "thinking" && textOrEmpty(block, "signature") !== "")
       ? block
       : undefined,
   finishReason: finishReasonOf,
   visible: (block) => {
-    if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
-    if (block["type"] === "thinking") return { kind: "thought", text: textAt(block, "thinking") }
+    if (block["type"] === "text") return { kind: "text", text: textOrEmpty(block, "text") }
+    if (block["type"] === "thinking") return { kind: "thought", text: textOrEmpty(block, "thinking") }
     return { kind: block["type"] === "redacted_thinking" ? "thought" : "other", text: "" }
   },
   failure: (status, message) => ({ type: "error", error: { type: errorTypes[status] ?? "api_error", message } }),
   // The API rejects empty texts.
   sent: (blocks) => [
-    { role: "assistant", content: blocks.filter((block) => block["type"] !== "text" || textAt(block, "text") !== "") }
+    {
+      role: "assistant",
+      content: blocks.filter((block) => block["type"] !== "text" || textOrEmpty(block, "text") !== "")
+    }
   ]
 }
 

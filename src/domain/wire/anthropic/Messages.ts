@@ -1,5 +1,5 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json } from "../../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import {
   contentParts,
   groupOf,
@@ -9,8 +9,7 @@ import {
   plainMessage,
   type ReadPart,
   resultTexts,
-  shortText,
-  textAt
+  shortText
 } from "../MessageCodec.ts"
 
 /** Messages of Anthropic's Messages API. */
@@ -20,16 +19,16 @@ const textBlock = (part: Part) => ({ type: "text", text: shortText(part) })
 const partOf = (block: Json, names: Map<string, string>): Part => {
   switch (block["type"]) {
     case "text":
-      return { text: textAt(block, "text") }
+      return { text: textOrEmpty(block, "text") }
     case "thinking":
-      return { text: textAt(block, "thinking"), thought: true }
+      return { text: textOrEmpty(block, "thinking"), thought: true }
     case "tool_use": {
-      const [id, name] = [textAt(block, "id"), textAt(block, "name")]
+      const [id, name] = [textOrEmpty(block, "id"), textOrEmpty(block, "name")]
       names.set(id, name)
       return { functionCall: { id, name, args: block["input"] } }
     }
     case "tool_result": {
-      const id = textAt(block, "tool_use_id")
+      const id = textOrEmpty(block, "tool_use_id")
       const shown = resultTexts(block["content"] ?? "", "text")
       const response = block["is_error"] === true ? { error: shown } : shown
       return { functionResponse: { id, name: names.get(id) ?? "", response } }

@@ -1,10 +1,9 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { textAt } from "../MessageCodec.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
 /** Answers of Chat Completions: one message, with every field that its server adds; finish reasons and counts. */
@@ -30,7 +29,9 @@ const grownElement = (before: Json, piece: Json): Json => ({
   ...before,
   ...Object.fromEntries(
     Object.entries(piece).flatMap(([key, value]) =>
-      value === null ? [] : [[key, growing.has(key) && typeof value === "string" ? textAt(before, key) + value : value]]
+      value === null
+        ? []
+        : [[key, growing.has(key) && typeof value === "string" ? textOrEmpty(before, key) + value : value]]
     )
   )
 })
@@ -72,12 +73,14 @@ const textIn = (content: unknown, type: string): string =>
         .join("")
 
 const thoughtIn = (message: Json): string =>
-  textAt(message, "reasoning_content") || textAt(message, "reasoning") || textIn(message["content"], "thinking")
+  textOrEmpty(message, "reasoning_content") ||
+  textOrEmpty(message, "reasoning") ||
+  textIn(message["content"], "thinking")
 
 /** What a delta shows. */
 const shownIn = (delta: Json): ReadonlyArray<Part> => {
   const thought = thoughtIn(delta)
-  const words = textIn(delta["content"], "text") || textAt(delta, "refusal")
+  const words = textIn(delta["content"], "text") || textOrEmpty(delta, "refusal")
   return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...(words === "" ? [] : [{ text: words }])]
 }
 
@@ -96,7 +99,7 @@ const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls
   Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
 /** Whether an event without choices tells of an error, as vLLM and FastAPI write it. */
-const saysMore = (event: Json): boolean => textAt(event, "message") + textAt(event, "detail") !== ""
+const saysMore = (event: Json): boolean => textOrEmpty(event, "message") + textOrEmpty(event, "detail") !== ""
 
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. Mutable. */
 class ChatAnswer implements GrowingAnswer {
@@ -111,7 +114,7 @@ class ChatAnswer implements GrowingAnswer {
     const { choices, error } = event
     const first = firstChoice(event)
     const choice = first ?? {}
-    const reason = textAt(choice, "finish_reason")
+    const reason = textOrEmpty(choice, "finish_reason")
     // The counts may come after the end, in an event without a choice.
     const border = reason !== "" || (first === undefined && "usage" in event) ? "end" : undefined
     if (error !== undefined && error !== null) return { border, fault: event }
@@ -152,13 +155,18 @@ class ChatAnswer implements GrowingAnswer {
     const [known, called] = [functionOf(before), functionOf(piece)]
     const { arguments: given } = called
     // Some servers send an object.
-    const args = isJson(given) ? given : textAt(known, "arguments") + textAt(called, "arguments")
-    const id = textAt(before, "id") || piece["id"]
+    const args = isJson(given) ? given : textOrEmpty(known, "arguments") + textOrEmpty(called, "arguments")
+    const id = textOrEmpty(before, "id") || piece["id"]
     const call = {
       ...before,
       ...Object.fromEntries(stated),
       ...(id === undefined ? {} : { id }),
-      function: { ...known, ...called, name: textAt(called, "name") || textAt(known, "name"), arguments: args }
+      function: {
+        ...known,
+        ...called,
+        name: textOrEmpty(called, "name") || textOrEmpty(known, "name"),
+        arguments: args
+      }
     }
     this.begun[at] = { index: typeof index === "number" ? index : at, call }
     return at
@@ -169,7 +177,7 @@ class ChatAnswer implements GrowingAnswer {
    * begins with a piece that has a name, and another id, no index, or arguments after those that are whole.
    */
   private placeOf(index: unknown, piece: Json): number {
-    const [id, name] = [textAt(piece, "id"), textAt(functionOf(piece), "name")]
+    const [id, name] = [textOrEmpty(piece, "id"), textOrEmpty(functionOf(piece), "name")]
     const isIndexed = typeof index === "number"
     const { begun } = this
     const same = begun.findLastIndex((each) => (isIndexed ? each.index === index : id !== "" && each.call["id"] === id))
@@ -177,9 +185,12 @@ class ChatAnswer implements GrowingAnswer {
     const before = begun[at]?.call
     if (before === undefined) return begun.length
     const known = functionOf(before)
+    // Read only where another call may begin: arguments come in as many pieces as a server likes.
     const isWhole = () =>
-      isJson(parsedOrUndefined(textAt(known, "arguments"))) && textAt(functionOf(piece), "arguments") !== ""
-    const isOther = id === "" ? (isIndexed ? isWhole() : textAt(known, "name") !== "") : textAt(before, "id") !== id
+      textOrEmpty(functionOf(piece), "arguments").trimStart().startsWith("{") &&
+      isJson(parsedOrUndefined(textOrEmpty(known, "arguments")))
+    const isOther =
+      id === "" ? (isIndexed ? isWhole() : textOrEmpty(known, "name") !== "") : textOrEmpty(before, "id") !== id
     return name !== "" && isOther ? begun.length : at
   }
 
@@ -222,8 +233,8 @@ export const answerForm: ReadableForm = {
     if (!isJson(block["function"])) return undefined
     const called = functionOf(block)
     return {
-      id: textAt(block, "id"),
-      name: textAt(called, "name"),
+      id: textOrEmpty(block, "id"),
+      name: textOrEmpty(called, "name"),
       args: callArguments(called["arguments"])
     }
   },
@@ -235,7 +246,7 @@ export const answerForm: ReadableForm = {
   },
   finishReason: finishReasonOf,
   visible: (block) => {
-    if (block["type"] === "text") return { kind: "text", text: textAt(block, "text") }
+    if (block["type"] === "text") return { kind: "text", text: textOrEmpty(block, "text") }
     return { kind: "function" in block ? "other" : "thought", text: thoughtIn(block) }
   },
   failure: openAiFailure,

@@ -1,5 +1,5 @@
 import type { Part } from "../../content/Content.ts"
-import { isJson, type Json } from "../../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import {
   argumentsIn,
   contentParts,
@@ -9,8 +9,7 @@ import {
   opaque,
   plainMessage,
   type ReadPart,
-  shortText,
-  textAt
+  shortText
 } from "../MessageCodec.ts"
 import { openAiPart } from "../OpenAiMessages.ts"
 
@@ -26,7 +25,7 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
   return calls.flatMap((call): ReadonlyArray<ReadPart> => {
     const called = isJson(call) ? (call["function"] ?? call["custom"]) : undefined
     if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
-    const [id, name] = [textAt(call, "id"), textAt(called, "name")]
+    const [id, name] = [textOrEmpty(call, "id"), textOrEmpty(called, "name")]
     names.set(id, name)
     const args = "input" in called ? called["input"] : argumentsIn(called["arguments"])
     return [[{ functionCall: { id, name, args } }, undefined]]
@@ -35,8 +34,8 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
 
 /** What an answer has beside its content: reasoning, which some servers want back, and a refusal. */
 const readAside = (message: Json): ReadonlyArray<ReadPart> => {
-  const thought = textAt(message, "reasoning_content") || textAt(message, "reasoning")
-  const refusal = textAt(message, "refusal")
+  const thought = textOrEmpty(message, "reasoning_content") || textOrEmpty(message, "reasoning")
+  const refusal = textOrEmpty(message, "refusal")
   return [
     ...(thought === "" ? [] : [[{ text: thought, thought: true }, undefined] as const]),
     ...(refusal === "" ? [] : [[{ text: refusal }, undefined] as const])
@@ -44,7 +43,7 @@ const readAside = (message: Json): ReadonlyArray<ReadPart> => {
 }
 
 const readResult = (message: Json, at: number, names: Map<string, string>): ReadPart => {
-  const id = textAt(message, "tool_call_id")
+  const id = textOrEmpty(message, "tool_call_id")
   const [[shown] = [{ text: "" }], ...others] = readContent(message["content"], at)
   const response = others.length === 0 ? (shown.text ?? message["content"]) : message["content"]
   return [

@@ -1,6 +1,5 @@
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import type { Growth } from "../AnswerForm.ts"
-import { textAt } from "../MessageCodec.ts"
 import { type Ending, RelayedStream, relayOf } from "../RelayedAnswer.ts"
 import { type SseEvent, sseText } from "../SseEvents.ts"
 import { answerForm, firstChoice, messageOf, textBlock, withFields } from "./Answer.ts"
@@ -86,7 +85,7 @@ export const chatRelay = relayOf(
     note: textBlock,
     withBlocks: (answer, blocks, ending) => {
       const { tool_calls: _calls, ...message } = messageOf(answer)
-      const content = blocks.map((block) => textAt(block, "text")).join("")
+      const content = blocks.map((block) => textOrEmpty(block, "text")).join("")
       const calls = blocks.filter((block) => "function" in block)
       const added = blocks.filter((block) => !("function" in block) && block["type"] !== "text")
       const next = {

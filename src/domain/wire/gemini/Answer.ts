@@ -1,8 +1,7 @@
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import type { AnswerForm, GrowingAnswer, Growth } from "../AnswerForm.ts"
 import { numberAt } from "../AnswerUsage.ts"
-import { textAt } from "../MessageCodec.ts"
 
 /** Answers of the Gemini API, whole or a piece of a stream: parts, finish reasons and counts. */
 
@@ -15,7 +14,7 @@ export const partsOf = (candidate: Json | undefined): ReadonlyArray<Json> =>
 
 /** Why a candidate ends, in the provider's own word. An answer with calls ends like any other. */
 const endOf = (candidate: Json | undefined): string =>
-  candidate === undefined ? "" : textAt(candidate, "finishReason")
+  candidate === undefined ? "" : textOrEmpty(candidate, "finishReason")
 
 const states: Readonly<Record<number, string>> = { 401: "UNAUTHENTICATED", 429: "RESOURCE_EXHAUSTED" }
 
@@ -50,7 +49,7 @@ class GeminiAnswer implements GrowingAnswer {
     for (const part of growth.blocks) {
       const last = this.parts.at(-1)
       if (isPlainText(last) && isPlainText(part)) {
-        this.parts[this.parts.length - 1] = { text: textAt(last, "text") + textAt(part, "text") }
+        this.parts[this.parts.length - 1] = { text: textOrEmpty(last, "text") + textOrEmpty(part, "text") }
       } else if (!isEmptyText(part)) this.parts.push(part)
     }
     if (isJson(growth.counts)) this.usage = growth.counts
@@ -75,7 +74,7 @@ export const answerForm: AnswerForm = {
   usageKey: "usageMetadata",
   usage,
   callOf: ({ functionCall: call }) =>
-    isJson(call) ? { id: textAt(call, "id"), name: textAt(call, "name"), args: call["args"] } : undefined,
+    isJson(call) ? { id: textOrEmpty(call, "id"), name: textOrEmpty(call, "name"), args: call["args"] } : undefined,
   visible: (part) =>
     typeof part["text"] === "string"
       ? { kind: part["thought"] === true ? "thought" : "text", text: part["text"] }

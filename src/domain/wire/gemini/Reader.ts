@@ -1,6 +1,6 @@
 import { Result } from "effect"
 import { isPart, type Part } from "../../content/Content.ts"
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { isTooDeep, maxDepth } from "../../text/JsonText.ts"
 import {
   type AnswerReader,
@@ -13,7 +13,6 @@ import {
   unknownEvent
 } from "../AnswerReader.ts"
 import { counted } from "../AnswerUsage.ts"
-import { textAt } from "../MessageCodec.ts"
 import { carriedState, type Target } from "../ModelState.ts"
 import { candidateOf, growthOf, usage } from "./Answer.ts"
 
@@ -22,7 +21,7 @@ import { candidateOf, growthOf, usage } from "./Answer.ts"
 /** The addresses that a candidate quotes. The documentation and the wire use different keys for them. */
 const citationsOf = (metadata: Json): ReadonlyArray<string> =>
   [...jsonsAt(metadata, "citations"), ...jsonsAt(metadata, "citationSources")].flatMap((citation) => {
-    const [title, uri] = [textAt(citation, "title"), textAt(citation, "uri")]
+    const [title, uri] = [textOrEmpty(citation, "title"), textOrEmpty(citation, "uri")]
     return uri === "" ? [] : [title === "" ? uri : `(${title}) ${uri}`]
   })
 
@@ -33,7 +32,7 @@ const isNatural = (value: unknown): value is number =>
 const groundingOf = (metadata: Json): Grounding => ({
   sources: jsonsAt(metadata, "groundingChunks").map((chunk) => {
     const web = jsonAt(chunk, "web")
-    return { uri: textAt(web, "uri"), title: textAt(web, "title") }
+    return { uri: textOrEmpty(web, "uri"), title: textOrEmpty(web, "title") }
   }),
   supports: jsonsAt(metadata, "groundingSupports").flatMap((support) => {
     const { endIndex: end } = jsonAt(support, "segment")
@@ -54,7 +53,7 @@ const readPiece = (response: unknown, target: Target): ReadEvent => {
   if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
   const { blocks: parts, counts, end } = growthOf(response)
   const refusal =
-    textAt(jsonAt(response, "promptFeedback"), "blockReason") || (finishReasonOf(end) === undefined ? end : "")
+    textOrEmpty(jsonAt(response, "promptFeedback"), "blockReason") || (finishReasonOf(end) === undefined ? end : "")
   if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })
   if (parts.length > maxAnswerParts) return Result.fail({ _tag: "TooLarge", unit: "parts", limit: maxAnswerParts })
   if (!parts.every(isPart)) return Result.fail({ _tag: "Invalid", detail: "it contains a part of an unknown form" })

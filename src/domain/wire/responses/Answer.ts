@@ -1,8 +1,7 @@
-import { isJson, type Json, jsonAt, jsonsAt } from "../../text/JsonObject.ts"
+import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { blockReader } from "../BlockReader.ts"
-import { textAt } from "../MessageCodec.ts"
 import { isCompaction } from "../ModelState.ts"
 import { openAiFailure, openAiUsage } from "../OpenAiMessages.ts"
 
@@ -29,8 +28,8 @@ const clientCalls: ReadonlySet<unknown> = new Set([
 
 /** Why a response ended, in the words of the API. */
 const endOf = (type: string, response: Json): string =>
-  textAt(jsonAt(response, "incomplete_details"), "reason") ||
-  textAt(response, "status") ||
+  textOrEmpty(jsonAt(response, "incomplete_details"), "reason") ||
+  textOrEmpty(response, "status") ||
   (type === "response.completed" ? "completed" : "incomplete")
 
 class ResponsesAnswer implements GrowingAnswer {
@@ -43,7 +42,7 @@ class ResponsesAnswer implements GrowingAnswer {
 
   readonly push = (event: Json): Growth | undefined => {
     const { item, output_index: index } = event
-    const [type, delta] = [textAt(event, "type"), textAt(event, "delta")]
+    const [type, delta] = [textOrEmpty(event, "type"), textOrEmpty(event, "delta")]
     const begun = isJson(item) ? item : undefined
     const at = typeof index === "number" ? index : this.items.size
     const pieces = typeof index === "number" ? [{ at, begun }] : []
@@ -72,7 +71,7 @@ class ResponsesAnswer implements GrowingAnswer {
   /** What items add that are complete now. Some servers send no pieces, and others no item before the end. */
   private completed(items: ReadonlyArray<readonly [at: number, item: Json]>): Pick<Growth, "blocks" | "shown"> {
     const added = items.filter(([at, item]) => {
-      const id = textAt(item, "call_id") || textAt(item, "id") || String(at)
+      const id = textOrEmpty(item, "call_id") || textOrEmpty(item, "id") || String(at)
       return !this.done.has(id) && this.done.add(id)
     })
     const words = added.flatMap(([at, item]) => {
@@ -101,9 +100,9 @@ class ResponsesAnswer implements GrowingAnswer {
 
 /** The text of a message item. */
 const itemText = (item: Json): string =>
-  textAt(item, "content") ||
+  textOrEmpty(item, "content") ||
   jsonsAt(item, "content")
-    .map((block) => textAt(block, "text") || textAt(block, "refusal"))
+    .map((block) => textOrEmpty(block, "text") || textOrEmpty(block, "refusal"))
     .join("")
 
 /** The facts of this dialect about its answers. */
@@ -114,7 +113,7 @@ export const answerForm: ReadableForm = {
   usage: openAiUsage("input", "output"),
   callOf: (item) =>
     clientCalls.has(item["type"])
-      ? { id: textAt(item, "call_id"), name: textAt(item, "name"), args: callArguments(item["arguments"]) }
+      ? { id: textOrEmpty(item, "call_id"), name: textOrEmpty(item, "name"), args: callArguments(item["arguments"]) }
       : undefined,
   // Reasoning without its encrypted content cannot go back, because the API stores none.
   stateOf: (item) => {

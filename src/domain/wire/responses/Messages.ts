@@ -1,5 +1,5 @@
 import type { Content, Part } from "../../content/Content.ts"
-import { isJson, type Json } from "../../text/JsonObject.ts"
+import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import {
   argumentsIn,
   contentParts,
@@ -10,8 +10,7 @@ import {
   plainMessage,
   type ReadPart,
   resultTexts,
-  shortText,
-  textAt
+  shortText
 } from "../MessageCodec.ts"
 import { openAiPart } from "../OpenAiMessages.ts"
 
@@ -29,14 +28,14 @@ const readItem = (
   at: number,
   names: Map<string, string>
 ): readonly [Content["role"], ReadonlyArray<ReadPart>] | undefined => {
-  const id = textAt(item, "call_id")
+  const id = textOrEmpty(item, "call_id")
   switch (item["type"] ?? "message") {
     case "message":
       if (item["role"] === "user") return ["user", readContent(item, at)]
       return item["role"] === "assistant" ? ["model", readContent(item, at)] : undefined
     case "function_call":
     case "custom_tool_call": {
-      const name = textAt(item, "name")
+      const name = textOrEmpty(item, "name")
       names.set(id, name)
       const args = "input" in item ? item["input"] : argumentsIn(item["arguments"])
       return ["model", [[{ functionCall: { id, name, args } }, undefined]]]
@@ -60,7 +59,7 @@ export const referenceMark = JSON.stringify(reference)
 
 /** The id of the item that this one refers to; undefined for any other item. */
 export const referenceOf = (item: Json): string | undefined =>
-  item["type"] === reference ? textAt(item, "id") : undefined
+  item["type"] === reference ? textOrEmpty(item, "id") : undefined
 
 /** What an item is to its neighbours: items of the same kind in a row are one group, so that reasoning stays with what it led to. */
 const kindOf = (role: Content["role"], item: Json): string =>

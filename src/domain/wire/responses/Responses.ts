@@ -1,5 +1,5 @@
+import { textOrEmpty } from "../../text/JsonObject.ts"
 import type { WireDialect } from "../Dialect.ts"
-import { textAt } from "../MessageCodec.ts"
 import { allowsTools } from "../OpenAiRequest.ts"
 import { answerForm } from "./Answer.ts"
 import { responsesCodec } from "./Messages.ts"
@@ -21,7 +21,7 @@ export const responses: WireDialect = {
   },
   turn: {
     _tag: "Items",
-    isResult: (item) => textAt(item, "type").endsWith("_output"),
+    isResult: (item) => textOrEmpty(item, "type").endsWith("_output"),
     isQuestion: (item) => item["role"] === "user"
   }
 }

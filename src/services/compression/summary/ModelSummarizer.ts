@@ -17,6 +17,7 @@ import {
 import { type Content, isText, model as modelSays, text, user } from "../../../domain/content/Content.ts"
 import { type Entry, entryTokens, viewItem } from "../../../domain/conversation/Conversation.ts"
 import { projecting } from "../../../domain/conversation/Projection.ts"
+import { defaultReserve } from "../../../domain/model/ModelLimits.ts"
 import { redact } from "../../../domain/text/Redaction.ts"
 import * as Work from "../../../domain/text/SlicedWork.ts"
 import { estimateText } from "../../../domain/tokens/Tokens.ts"
@@ -84,9 +85,6 @@ const recordOf = Effect.fnUntraced(function* (
   return [user(...parts, ...(known === "" ? [] : [text(`${knownHeading}\n\n${known}`)]))]
 })
 
-/** Tokens of the summarizing model's window reserved for its answer, thoughts included; in a small window, a quarter. */
-const reserve = { tokens: 16_384, share: 0.25 }
-
 /**
  * Whether a request fits the model's window without the answer's reserve. Uses the learned calibration of the model, and
  * asks for the model's own count when that is not conclusive.
@@ -95,7 +93,7 @@ const fits = Effect.fnUntraced(function* (
   request: ModelRequest
 ): Effect.fn.Return<boolean, never, Model | Calibrations> {
   const { window } = yield* ModelWindows.resolve(request.model)
-  const room = window - Math.min(reserve.tokens, window * reserve.share)
+  const room = window - defaultReserve(window)
   const calibrations = yield* Calibrations
   const bound = yield* calibrations.upperBound(request.model, requestParts(request))
   return bound <= room || (yield* countRequest(request)).tokens <= room

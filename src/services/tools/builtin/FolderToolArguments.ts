@@ -85,3 +85,7 @@ export const choiceOf = (
 /** Arguments without those that are null: models send null for an absent argument. */
 export const withoutNulls = (args: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> =>
   Object.fromEntries(Object.entries(args).filter(([, value]) => value !== null && value !== undefined))
+
+/** Arguments under the name `dir_path`, with the older name `path` accepted. */
+export const withFolderName = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
+  withoutNulls({ ...rest, dir_path: dir_path ?? path })

@@ -11,7 +11,7 @@ import {
   fileReader,
   GlobPattern,
   matchingFiles,
-  withoutNulls
+  withFolderName
 } from "./FolderToolArguments.ts"
 
 const Parameters = Schema.Struct({
@@ -26,9 +26,6 @@ const Parameters = Schema.Struct({
   })
 })
 type Parameters = typeof Parameters.Type
-
-const older = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
-  withoutNulls({ ...rest, dir_path: dir_path ?? path })
 
 interface Match {
   readonly place: string
@@ -132,7 +129,7 @@ export const glob: Effect.Effect<Tool, never, FileSystem.FileSystem | Path.Path 
     result: Schema.String,
     kind: "read",
     timeout: "1 minute",
-    adaptArguments: older,
+    adaptArguments: withFolderName,
     title: ({ dir_path, pattern }) => (dir_path === undefined ? pattern : `${pattern} in ${dir_path}`),
     run: (args) => run(reader, args)
   })

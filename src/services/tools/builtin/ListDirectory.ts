@@ -12,7 +12,7 @@ import {
   fileReader,
   filterOptions,
   matchingFiles,
-  withoutNulls
+  withFolderName
 } from "./FolderToolArguments.ts"
 
 const parameters = Schema.Struct({
@@ -22,10 +22,6 @@ const parameters = Schema.Struct({
   }),
   file_filtering_options: filterOptions
 })
-
-/** Accepts the older name `path`. */
-const older = ({ dir_path, path, ...rest }: Readonly<Record<string, unknown>>): unknown =>
-  withoutNulls({ ...rest, dir_path: dir_path ?? path })
 
 interface Entry {
   readonly name: string
@@ -92,7 +88,7 @@ export const listDirectory: Effect.Effect<Tool, never, FileSystem.FileSystem | P
       parameters,
       result: Schema.String,
       kind: "read",
-      adaptArguments: older,
+      adaptArguments: withFolderName,
       title: ({ dir_path }) => dir_path,
       run: Effect.fn("ListDirectory.run")(function* ({ dir_path, file_filtering_options, ignore = [] }) {
         const folder = yield* pathArgument(workspace, dir_path, "read")
