@@ -41,20 +41,22 @@ const write = Effect.fnUntraced(function* (
   const previous = previousSummary(wanted.entries)
   const chain = chainOf(policy.model)
   const common = { family: wanted.family, promptId: wanted.promptId, system }
+  // Both are written before the first is asked for, so that the calls have an order.
+  const historyText = yield* Work.run(serialized(history, serialization))
+  const prefixText = yield* Work.run(serialized(prefix, serialization))
   const historyCall = Effect.gen(function* () {
     if (history.length === 0) return undefined
-    const body = message(
-      yield* Work.run(serialized(history, serialization)),
-      previous === undefined ? firstPrompt : updatePrompt,
-      { focus: wanted.focus, previous }
-    )
+    const body = message(historyText, previous === undefined ? firstPrompt : updatePrompt, {
+      focus: wanted.focus,
+      previous
+    })
     const contents = [user(text(body))]
     const request = { ...common, purpose: "generate" as const, contents, maxOutputTokens: summaryTokens.history }
     return yield* askInOrder(chain, ask, request)
   })
   const prefixCall = Effect.gen(function* () {
     if (prefix.length === 0) return undefined
-    const contents = [user(text(message(yield* Work.run(serialized(prefix, serialization)), prefixPrompt)))]
+    const contents = [user(text(message(prefixText, prefixPrompt)))]
     const request = { ...common, purpose: "prefix" as const, contents, maxOutputTokens: summaryTokens.prefix }
     return yield* askInOrder(chain, ask, request)
   })
