@@ -15,7 +15,8 @@ import {
 } from "../../content/Content.ts"
 import type { Handle } from "../../content/Handle.ts"
 import { mediaText, responseContent } from "../../content/MediaBlocks.ts"
-import { type Entry, type EntryId, pairing, placeKey } from "../../conversation/Conversation.ts"
+import { CallPairs } from "../../conversation/CallPairs.ts"
+import type { Entry, EntryId } from "../../conversation/Conversation.ts"
 import { redactedEntries } from "../../conversation/RedactedEntries.ts"
 import type { Secret } from "../../text/Redaction.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
@@ -191,18 +192,27 @@ const act = (
   }
 }
 
+/** Pairs the calls of entries with their answers. */
+function* pairsOf(entries: ReadonlyArray<Entry>): SlicedWork<CallPairs> {
+  const pairs = new CallPairs()
+  for (const { content } of entries) {
+    pairs.add(content)
+    yield
+  }
+  return pairs
+}
+
 /** Returns a function that finds the answer of the call at a place. */
-const answering = (entries: ReadonlyArray<Entry>): ((item: number, part: number) => Answer | undefined) => {
-  const { responseOf } = pairing(entries.map((entry): Content => entry.content))
-  return (item, part) => {
-    const at = responseOf.get(placeKey({ item, part }))
+const answering =
+  (entries: ReadonlyArray<Entry>, pairs: CallPairs) =>
+  (item: number, part: number): Answer | undefined => {
+    const at = pairs.partnerOf(item, part)
     const entry = at === undefined ? undefined : entries[at.item]
     const answer = at === undefined ? undefined : entry?.content.parts[at.part]
     return at === undefined || answer === undefined
       ? undefined
       : { part: answer, handle: entry?.handles[at.part], tokens: entry?.tokens[at.part] ?? 0 }
   }
-}
 
 /** Gathers what a call changed: the state of files, commands, failures and items. */
 const gatherState = (state: Gathering, entry: Entry, call: Part, answer: Answer | undefined): CallOutcome => {
@@ -376,7 +386,7 @@ function* gatherEarlier(
   secrets: ReadonlyArray<Secret>
 ): SlicedWork<void> {
   const { entries } = yield* redactedEntries(earlier, secrets)
-  const answerOf = answering(entries)
+  const answerOf = answering(entries, yield* pairsOf(entries))
   for (const [index, entry] of entries.entries()) {
     gatherSettled(state, entries, index)
     for (const [at, part] of entry.content.parts.entries()) {
@@ -462,8 +472,9 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
   const { entries } = yield* redactedEntries(whole, secrets)
   const state = new Gathering(cwd)
   yield* gatherEarlier(state, earlier, secrets)
-  const answerOf = answering(entries)
-  const callOf = callsAnswered(entries)
+  const pairs = yield* pairsOf(entries)
+  const answerOf = answering(entries, pairs)
+  const callOf = callsAnswered(entries, pairs)
   const shownFiles = new Map<Part, string>()
   const scannedFrom = firstScanned(entries)
   yield
@@ -482,7 +493,7 @@ export function* gatherEvidence(whole: ReadonlyArray<Entry>, options: GatherOpti
       yield
     }
   }
-  const anchors = weightsOf(state.weights)
+  const anchors = yield* weightsOf(state.weights)
   const { commands, files, previous, summaries, todos } = state
   return {
     ...state,

@@ -1,3 +1,4 @@
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { type AnchorKind, eachAnchor } from "../Anchors.ts"
 
 /** How much the names, paths and numbers of a conversation were used, recent uses counting more. */
@@ -79,13 +80,14 @@ export const countShown = ({ names, now }: NameWeights, text: string, file?: str
   })
 
 /** Returns the names with their weights at the end. */
-export const weightsOf = ({ names, now }: NameWeights): ReadonlyMap<string, Anchor> => {
+export function* weightsOf({ names, now }: NameWeights): SlicedWork<ReadonlyMap<string, Anchor>> {
   const anchors = new Map<string, Anchor>()
   for (const [name, { aimed, file, kind, shown, shownAt, used, usedAt }] of names) {
     const weight =
       used * 0.5 ** ((now - usedAt) / ranking.agentHalfLife) +
       ranking.tool * shown * 0.5 ** ((now - shownAt) / ranking.toolHalfLife)
     anchors.set(name, { kind, weight, used: used > 0, aimed, file })
+    yield
   }
   return anchors
 }

@@ -65,15 +65,16 @@ export const requestSpans = (entry: Entry, callOf: (part: number) => Part | unde
   })
 
 /** Returns a function that finds the call that a part of a message answers. */
-export const callsAnswered = (
-  entries: ReadonlyArray<Entry>
-): ((item: number) => (part: number) => Part | undefined) => {
-  const pairs = callPairs(entries.map(({ content }) => content))
-  return (item) => (part) => {
+export const callsAnswered =
+  (
+    entries: ReadonlyArray<Entry>,
+    pairs = callPairs(entries.map(({ content }) => content))
+  ): ((item: number) => (part: number) => Part | undefined) =>
+  (item) =>
+  (part) => {
     const at = pairs.partnerOf(item, part)
     return at && entries[at.item]?.content.parts[at.part]
   }
-}
 
 /** Words that constrain in any sentence. */
 const limiting =

@@ -78,13 +78,13 @@ const withoutReleased = (evidence: Evidence, released: ReadonlySet<string>): Evi
 }
 
 /** Returns what a snapshot of this evidence is written from. */
-const materialOf = (whole: Evidence, options: ExtractOptions): Material => {
+function* materialOf(whole: Evidence, options: ExtractOptions): SlicedWork<Material> {
   const { goes, kept } = focusSides(options.focus ?? "")
   const released = new Set(goes)
   const evidence = latestOf(released.size === 0 ? whole : withoutReleased(whole, released), options.budget)
   const focus = focusWords(kept)
   const isWanted = (name: string) => focus.length > 0 && touchesFocus(name, focus)
-  const names = rankedNames(evidence, isWanted, options.cwd).filter((name) => !released.has(name))
+  const names = (yield* rankedNames(evidence, isWanted, options.cwd)).filter((name) => !released.has(name))
   const messages = options.messages ?? evidence.requests
   // A message that was shown whole before may be clipped now, so its constraints are looked for again.
   const constraints = options.messages?.flatMap(constraintsIn) ?? evidence.constraints
@@ -113,7 +113,7 @@ export function* composeSnapshot(
   options: ExtractOptions,
   written: Snapshot = emptySnapshot
 ): SlicedWork<ExtractedSnapshot> {
-  const material = materialOf(evidence, options)
+  const material = yield* materialOf(evidence, options)
   yield
   const writtenTokens = options.budget * writtenShare
   // No statement takes the room of all others.
@@ -190,8 +190,8 @@ function* largestWithin(sectionsOf: (scale: number) => SizedSnapshot, budget: nu
 const knownSections = ["task_state", "recent_actions", "artifact_trail"] as const
 
 /** Writes what code knows without a model's help and a digest does not say: the state of the work, within a budget. Blank: nothing. */
-export const knownState = (evidence: Evidence, options: ExtractOptions): string => {
-  const sections = sectionWriter(materialOf(evidence, options))(1)
+export function* knownState(evidence: Evidence, options: ExtractOptions): SlicedWork<string> {
+  const sections = sectionWriter(yield* materialOf(evidence, options))(1)
   const known = Object.fromEntries(knownSections.map((name) => [name, sections[name]]))
   const fitted = fitToBudget({ ...emptySnapshot, ...known }, options.budget)
   return knownSections.every((name) => fitted[name].length === 0) ? "" : renderSnapshot(fitted)

@@ -1,4 +1,5 @@
 import { isHandle } from "../../content/Handle.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
 import { relativePath } from "../../text/WorkspacePath.ts"
 import { estimateText } from "../../tokens/Tokens.ts"
 import { type AnchorKind, anchorsOf } from "../Anchors.ts"
@@ -57,13 +58,14 @@ const plainPath = (path: string): string => {
  * Returns the names of the evidence, best first. `isWanted`: whether the user's focus mentions a name. On recorded conversations, how
  * often a name is used again grows with the square root of its weight, and with each call that aimed at it.
  */
-export const rankedNames = (
+export function* rankedNames(
   evidence: Evidence,
   isWanted: (name: string) => boolean,
   cwd?: string | undefined
-): ReadonlyArray<string> => {
+): SlicedWork<ReadonlyArray<string>> {
   const weights = new Map<string, { kind: AnchorKind; weight: number; aimed: number; isShownOnly: boolean }>()
   for (const [whole, { aimed, file, kind, used, weight }] of evidence.anchors) {
+    yield
     const name =
       kind === "symbol" ? (ownName(whole) ?? whole) : kind === "path" ? plainPath(relativePath(whole, cwd)) : whole
     // Handles and section tags come from earlier snapshots and are no names.
@@ -81,6 +83,7 @@ export const rankedNames = (
   }
   const scores: Array<readonly [name: string, score: number]> = []
   for (const [name, { aimed, isShownOnly, kind, weight }] of weights) {
+    yield
     const factor =
       (alternatives.test(name) ? alternativesWeight : 1) *
       (isShownOnly && kind === "symbol" ? shownWeight : 1) *

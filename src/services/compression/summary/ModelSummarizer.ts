@@ -79,7 +79,9 @@ const recordOf = Effect.fnUntraced(function* (
     const sent = yield* Work.run(projecting(request.entries.map(viewItem)))
     return sent.map(({ content }) => content)
   }
-  const known = knownState(yield* evidenceOf(request), { ...request, budget: Math.min(knownTokens, budget / 4) })
+  const known = yield* Work.run(
+    knownState(yield* evidenceOf(request), { ...request, budget: Math.min(knownTokens, budget / 4) })
+  )
   const digest = yield* Work.run(digestOf(request.entries, { ...request, budget: budget - estimateText(known) }))
   const parts = [text(`${digestHeading}\n\n${digest}`)]
   return [user(...parts, ...(known === "" ? [] : [text(`${knownHeading}\n\n${known}`)]))]

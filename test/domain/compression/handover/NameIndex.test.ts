@@ -8,7 +8,7 @@ import { extractSnapshot } from "../../../support/extractSnapshot.ts"
 import { indexedNames } from "../../../support/indexedNames.ts"
 
 const ranked = (...contents: ReadonlyArray<Content>) =>
-  rankedNames(Work.runSync(gatherEvidence(entriesOf(contents))), () => false)
+  Work.runSync(rankedNames(Work.runSync(gatherEvidence(entriesOf(contents))), () => false))
 
 const ran = (tool: string, args: unknown, output: string): ReadonlyArray<Content> => [
   model(call(tool, args, output)),
@@ -59,16 +59,18 @@ describe("the rank of names", () => {
       entryOf(1, told, { author: "program" }),
       ...entriesOf(ran("bash", { command: "tail a.log" }, served))
     ]
-    const names = rankedNames(Work.runSync(gatherEvidence(entries)), () => false)
+    const names = Work.runSync(rankedNames(Work.runSync(gatherEvidence(entries)), () => false))
     const items = (all: ReadonlyArray<string>) => all.filter((name) => name.startsWith("/items/"))
     assert.strictEqual(items(names).length, 4)
     const wanted = ["/items/3", "/items/5", "/items/7", "/items/8", "/items/9"]
-    const focused = rankedNames(Work.runSync(gatherEvidence(entries)), (name) => wanted.includes(name))
+    const focused = Work.runSync(rankedNames(Work.runSync(gatherEvidence(entries)), (name) => wanted.includes(name)))
     assert.deepStrictEqual(items(focused), wanted)
     assert.include(names, "render_all")
     assert.notInclude(names, "turn_aborted")
     const opened = user(text('<opened_file path="src/table.ts">\n'))
-    const shown = rankedNames(Work.runSync(gatherEvidence([entryOf(1, opened, { author: "program" })])), () => false)
+    const shown = Work.runSync(
+      rankedNames(Work.runSync(gatherEvidence([entryOf(1, opened, { author: "program" })])), () => false)
+    )
     assert.deepStrictEqual(shown, ["src/table.ts"])
   })
 
