@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Clock, Effect } from "effect"
 
 /**
  * Pure work in slices: a generator that yields where it can pause. A plan over a long conversation therefore stays pure and can
@@ -9,12 +9,16 @@ export type SlicedWork<A> = Generator<void, A, void>
 /** The milliseconds after which a slice ends at the next place to pause. */
 export const sliceMillis = 5
 
-/** Works until the time of a slice is over, or the work is done. */
-export const slice = <A>(work: SlicedWork<A>): IteratorResult<void, A> => {
-  const end = performance.now() + sliceMillis
+/**
+ * Works until the time of a slice is over, or the work is done. By a clock that stands still, as in tests, all of it is one slice: no
+ * test depends on how fast its machine is.
+ */
+export const slice = <A>(work: SlicedWork<A>, clock: Clock.Clock): IteratorResult<void, A> => {
+  const began = clock.currentTimeMillisUnsafe()
   for (;;) {
     const step = work.next()
-    if (step.done === true || performance.now() >= end) return step
+    // A clock can be set back.
+    if (step.done === true || Math.abs(clock.currentTimeMillisUnsafe() - began) >= sliceMillis) return step
   }
 }
 
@@ -28,8 +32,9 @@ export const runSync = <A>(work: SlicedWork<A>): A => {
 
 /** Runs the work in slices. Between two slices other fibers can run and the fiber can be interrupted. */
 export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>): Effect.fn.Return<A> {
+  const clock = yield* Clock.Clock
   for (;;) {
-    const step = slice(work)
+    const step = slice(work, clock)
     if (step.done === true) return step.value
     yield* Effect.yieldNow
   }

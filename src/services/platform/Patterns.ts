@@ -1,4 +1,4 @@
-import { Effect, Schema, Semaphore } from "effect"
+import { Clock, Effect, Schema, Semaphore } from "effect"
 import { errorText } from "../../domain/text/ErrorText.ts"
 import { type Instruction, type Pattern } from "../../domain/text/Pattern.ts"
 import { checkedPattern } from "../../domain/text/PatternSyntax.ts"
@@ -75,7 +75,7 @@ const searching = Semaphore.makeUnsafe(1)
 
 /** Runs the work of a pattern in slices. Interruption ends it after the slice. */
 export const run = Effect.fnUntraced(function* <A>(work: SlicedWork<A>): Effect.fn.Return<A, BadPattern> {
-  const turn = Effect.suspend(() => Effect.as(Effect.yieldNow, slice(work)))
+  const turn = Clock.clockWith((clock) => Effect.as(Effect.yieldNow, slice(work, clock)))
   for (let slices = 0; slices < maxSlices; slices += 1) {
     const step = yield* searching.withPermit(turn)
     if (step.done === true) return step.value

@@ -1,4 +1,6 @@
 import { ConfigProvider, Context, Effect, Layer, type Scope, Sink, Stdio } from "effect"
+import { HttpClient, HttpClientResponse } from "effect/http"
+import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -66,6 +68,18 @@ const shell = Processes.layer(({ args }) => ({
   ends: String(args.at(-1)).includes("bad") ? 3 : String(args.at(-1)).includes("stopped") ? Effect.never : 0
 }))
 
+/** No server answers: an Ollama of this machine would be offered. */
+const noServer = Layer.succeed(
+  HttpClient.HttpClient,
+  HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response(null, { status: 404 }))))
+)
+
+/** No server answers: an Ollama of this machine would be offered. */
+const noServer = Layer.succeed(
+  HttpClient.HttpClient,
+  HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response(null, { status: 404 }))))
+)
+
 type Services = Exclude<Effect.Services<ReturnType<typeof converse>>, ChatTerminal | Scope.Scope>
 
 /** Plays a chat in a folder, and returns what its terminal showed. */
@@ -95,6 +109,7 @@ const play = Effect.fnUntraced(function* (
     ),
     ConfigProvider.layer(ConfigProvider.fromUnknown({ ...keys, PALIMPSEST_HOME: home })),
     Layer.succeed(SessionStore, sessions),
+    noServer,
     shell
   ).pipe(
     Layer.provideMerge(
