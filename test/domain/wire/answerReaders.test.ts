@@ -393,9 +393,12 @@ describe("what servers send that keep to a dialect loosely", () => {
     )
   })
 
-  it("a response that says it is incomplete is, whatever its last event is called", () => {
-    const response = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }
-    assert.strictEqual(read(responses(), [completed([], response)]).finishReason, "MAX_TOKENS")
+  it.each([
+    [{ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }, "MAX_TOKENS"],
+    [{ status: "incomplete" }, "OTHER"],
+    [{ status: "in_progress" }, "STOP"]
+  ])("a response that says it is incomplete is, whatever its last event is called: %j", (response, reason) => {
+    assert.strictEqual(read(responses(), [completed([], response)]).finishReason, reason)
   })
 
   it.each([

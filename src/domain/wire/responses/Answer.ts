@@ -26,11 +26,12 @@ const clientCalls: ReadonlySet<unknown> = new Set([
   "shell_call"
 ])
 
-/** Why a response ended, in the words of the API. */
-const endOf = (type: string, response: Json): string =>
-  textOrEmpty(jsonAt(response, "incomplete_details"), "reason") ||
-  textOrEmpty(response, "status") ||
-  (type === "response.completed" ? "completed" : "incomplete")
+/** Why a response ended, in the words of the API. The status of one that completed can be older. */
+const endOf = (type: string, response: Json): string => {
+  const [status, isCompleted] = [textOrEmpty(response, "status"), type === "response.completed"]
+  const reason = textOrEmpty(jsonAt(response, "incomplete_details"), "reason")
+  return reason || (isCompleted && status !== "incomplete" ? "completed" : status || "incomplete")
+}
 
 class ResponsesAnswer implements GrowingAnswer {
   private readonly items = new Map<number, Json>()
