@@ -483,10 +483,15 @@ it("a search looks through what was said, called and answered, and knows whose i
       { entry: { content: { role: "user", parts: [{ text: written }] } } },
       { type: "response_item", payload: { type: "message", ...said([{ type: "input_text", text: written }]) } },
       { type: "attachment", attachment: { type: "file" } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: written } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: "x", commandMode: "task-notification" } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: "Never delete it." } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: written, commandMode: "prompt" } },
       { message: said(`${written}\nNever delete it.`) },
+      { type: "constructor" },
       { type: "response_item", payload: { type: "custom_tool_call" } },
       { type: "response_item", payload: { type: "custom_tool_call_output" } }
     ].map(speakerOf),
-    [...Array.from({ length: 7 }, () => "program"), "user", "model", "tool"]
+    [...Array.from({ length: 9 }, () => "program"), "user", "user", "user", "constructor", "model", "tool"]
   )
 })
