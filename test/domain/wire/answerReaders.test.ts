@@ -394,6 +394,17 @@ describe("what servers send that keep to a dialect loosely", () => {
   })
 
   it.each([
+    [{ output_index: 1 }, { output_index: 2 }],
+    [{}, {}]
+  ])("a response has each item once, whatever their indexes were: %j", (first, second) => {
+    const answer = answerForm.begin()
+    for (const event of [done(message, first), done(item, second), done(item, second), completed([message, item])]) {
+      answer.push(event)
+    }
+    assert.deepStrictEqual(answer.whole["output"], [message, item])
+  })
+
+  it.each([
     [{ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }, "MAX_TOKENS"],
     [{ status: "incomplete" }, "OTHER"],
     [{ status: "in_progress" }, "STOP"]

@@ -92,6 +92,8 @@ class ResponsesAnswer implements GrowingAnswer {
   /** The last event has the whole response. */
   private ended(type: string, response: Json): Growth {
     const output = [...jsonsAt(response, "output").entries()]
+    // The indexes before can be others.
+    if (output.length > 0) this.items.clear()
     for (const [at, item] of output) this.items.set(at, item)
     this.usage = response["usage"]
     const isFailed = type === "response.failed" || response["status"] === "failed"
