@@ -20,8 +20,9 @@ const codexKinds = new Set(["session_meta", "turn_context", "response_item", "ev
 /** Keys of Claude Code alone, and records without them that a file can begin with. Other programs have `type` and `sessionId`, too. */
 const claudeKeys = ["parentUuid", "leafUuid", "isSidechain"]
 const claudeKinds = new Set(
-  "queue-operation mode permission-mode last-prompt custom-title ai-title agent-name agent-color agent-setting".split(
-    " "
+  `queue-operation mode permission-mode repl-mode memory-mode last-prompt custom-title ai-title agent-name agent-color agent-setting
+  worktree-state bridge-session pr-link session-owner continued-in derived-from fork-context-ref content-replacement`.split(
+    /\s+/
   )
 )
 

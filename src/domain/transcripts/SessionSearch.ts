@@ -3,6 +3,7 @@ import { isJson, type Json } from "../text/JsonObject.ts"
 import { lineEnd } from "../text/Lines.ts"
 import { type Pattern, PatternMatcher } from "../text/Pattern.ts"
 import type { SlicedWork } from "../text/SlicedWork.ts"
+import { decodeClaude } from "./claude/Record.ts"
 import { textAt } from "./JsonRecord.ts"
 import { authorOf } from "./voice/Voice.ts"
 
@@ -175,17 +176,17 @@ export const searchedTexts = (record: unknown): ReadonlyArray<string> => {
 }
 
 /** Who speaks in a record of another kind or role. */
-const speakers: Readonly<Record<string, string>> = {
-  assistant: "model",
-  gemini: "model",
-  function_call: "model",
-  custom_tool_call: "model",
-  function_call_output: "tool",
-  custom_tool_call_output: "tool",
-  attachment: "program",
-  custom: "program",
-  custom_message: "program"
-}
+const speakers: ReadonlyMap<string, string> = new Map([
+  ["assistant", "model"],
+  ["gemini", "model"],
+  ["function_call", "model"],
+  ["custom_tool_call", "model"],
+  ["function_call_output", "tool"],
+  ["custom_tool_call_output", "tool"],
+  ["attachment", "program"],
+  ["custom", "program"],
+  ["custom_message", "program"]
+])
 
 /** Whether a program or another agent wrote a message in the user's role. */
 const isByProgram = ({ isCompactSummary, isMeta }: Json, content: unknown): boolean =>
@@ -201,6 +202,8 @@ const isByProgram = ({ isCompactSummary, isMeta }: Json, content: unknown): bool
 /** Returns who said what a record holds, in the words of its agent: a role, a kind of record. */
 export const speakerOf = (record: unknown): string => {
   if (!isJson(record)) return "record"
+  const sent = record.type === "attachment" ? decodeClaude(record) : undefined
+  if (sent?._tag === "Sent") return (sent.isProgram ?? isByProgram({}, sent.prompt)) ? "program" : "user"
   const { data } = record
   const payload = isJson(data) && isJson(data.message) ? (data.message.message ?? data.message) : data
   const inner = [record.message, record.payload, record.entry, record.answer, payload, record].filter(isJson)
@@ -214,13 +217,13 @@ export const speakerOf = (record: unknown): string => {
       if (isResult || role === "toolResult") return "tool"
       return role === "user" && isByProgram(record, content.parts ?? content.content)
         ? "program"
-        : (speakers[role] ?? role)
+        : (speakers.get(role) ?? role)
     }
   }
   for (const one of inner) {
     const type = textAt(one, "type") ?? textAt(one, "_tag")
     if (type === undefined || type === "response_item") continue
-    return type === "user" && isByProgram(record, one.content) ? "program" : (speakers[type] ?? type)
+    return type === "user" && isByProgram(record, one.content) ? "program" : (speakers.get(type) ?? type)
   }
   return "record"
 }

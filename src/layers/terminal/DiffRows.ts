@@ -22,7 +22,7 @@ export const diffRows = (
   const plain = lines.map(stripTerminalSequences)
   const numbered = numberedDiff(plain)
   const coloured = theme.diff(lines, language)
-  const digits = Math.max(0, ...numbered.map(({ number }) => (number === undefined ? 0 : String(number).length)))
+  const digits = numbered.reduce((most, { number = "" }) => Math.max(most, String(number).length), 0)
   const isNumbered = digits > 0 && width > digits + 12
   return numbered.flatMap(({ kind, number }, at) => {
     // Red on red is hard to read.

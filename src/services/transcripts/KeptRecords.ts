@@ -97,8 +97,12 @@ const withDescription = (original: string, written: string, format: SourceFormat
   const opening = describing[format]
   if (opening === undefined) return written
   const [line = ""] = lines.split(original, new Set())
-  const before = objectIn(parsedOrUndefined(line) ?? parsedOrUndefined(original), opening)
-  const own = objectIn(parsedOrUndefined(written), opening)
+  const [said, made] = [parsedOrUndefined(line) ?? parsedOrUndefined(original), parsedOrUndefined(written)]
+  const [before, own] = [objectIn(said, opening), objectIn(made, opening)]
+  // A damaged session can begin with another record.
+  const isSame =
+    isJson(said) && isJson(made) && said.type === made.type && Object.keys(before).some((key) => key in own)
+  if (!isSame) return written
   const more = Object.entries(before).filter(([key]) => !(key in own) && !placing.has(key))
   const start = written.indexOf(opening) + opening.length
   const text = more.map(([key, value]) => `${JSON.stringify(key)}:${JSON.stringify(value)},`).join("")

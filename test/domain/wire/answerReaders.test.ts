@@ -295,6 +295,22 @@ describe("what servers send that keep to a dialect loosely", () => {
       [{ text: "It is so." }]
     ],
     [
+      "the whole message once more at the end",
+      chat,
+      [delta({ content: "It is " }), delta({ content: "so." }), { choices: [{ message: { content: "It is so." } }] }],
+      [{ text: "It is so." }]
+    ],
+    [
+      "arguments as an object, and an empty piece after them",
+      chat,
+      [
+        called({ index: 0, id: "c1", function: { name: "look", arguments: { path: "a.ts" } } }),
+        called({ index: 0, function: { arguments: "" } }),
+        ended
+      ],
+      [look]
+    ],
+    [
       "arguments as an object",
       chat,
       [called({ index: 0, id: "c1", function: { name: "look", arguments: { path: "a.ts" } } }), ended],
@@ -341,6 +357,28 @@ describe("what servers send that keep to a dialect loosely", () => {
       [{ text: "It is so." }, look]
     ],
     [
+      "other ids at the end",
+      responses,
+      [
+        done({ type: "reasoning", id: "r1", encrypted_content: signature }, { output_index: 0 }),
+        done(message, { output_index: 1 }),
+        completed([
+          { type: "reasoning", id: "r2", encrypted_content: signature },
+          { ...message, id: "m2" }
+        ])
+      ],
+      [
+        { text: "It is so." },
+        {
+          text: "",
+          thoughtSignature: carriedState(
+            { dialect: "responses", server: "api", model: "m" },
+            { type: "reasoning", id: "r1", summary: [], encrypted_content: signature }
+          )
+        }
+      ]
+    ],
+    [
       "arguments as an object, in an item",
       responses,
       [done({ ...item, arguments: { path: "a.ts" } }), completed([])],
@@ -348,14 +386,30 @@ describe("what servers send that keep to a dialect loosely", () => {
     ]
   ])("%s", (_, reader, events, parts) => {
     assert.deepStrictEqual(
-      read(reader(), events).parts.filter(({ text }) => text !== ""),
+      read(reader(), events).parts.filter(
+        ({ text, thoughtSignature }) => text !== "" || thoughtSignature !== undefined
+      ),
       parts
     )
   })
 
-  it("a response that says it is incomplete is, whatever its last event is called", () => {
-    const response = { status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }
-    assert.strictEqual(read(responses(), [completed([], response)]).finishReason, "MAX_TOKENS")
+  it.each([
+    [{ output_index: 1 }, { output_index: 2 }],
+    [{}, {}]
+  ])("a response has each item once, whatever their indexes were: %j", (first, second) => {
+    const answer = answerForm.begin()
+    for (const event of [done(message, first), done(item, second), done(item, second), completed([message, item])]) {
+      answer.push(event)
+    }
+    assert.deepStrictEqual(answer.whole["output"], [message, item])
+  })
+
+  it.each([
+    [{ status: "incomplete", incomplete_details: { reason: "max_output_tokens" } }, "MAX_TOKENS"],
+    [{ status: "incomplete" }, "OTHER"],
+    [{ status: "in_progress" }, "STOP"]
+  ])("a response that says it is incomplete is, whatever its last event is called: %j", (response, reason) => {
+    assert.strictEqual(read(responses(), [completed([], response)]).finishReason, reason)
   })
 
   it.each([

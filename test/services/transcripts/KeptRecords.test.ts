@@ -77,6 +77,28 @@ describe("what an agent recorded beside a conversation stays when the conversati
     }).pipe(Effect.provide(services))
   )
 
+  it.effect.each([
+    ["gemini", { $set: { summary: "Title" } }, [{ $set: { summary: "Title" } }]],
+    ["gemini", message("1", "user", "a"), []],
+    ["codex", { type: "response_item", payload: { type: "message", role: "user", content: [] } }, []]
+  ] as const)("a first record that describes no session describes none then: %s", ([format, first, stays]) =>
+    Effect.gen(function* () {
+      const header = format === "gemini" ? metadata : { type: "session_meta", payload: { id: "c", cli_version: "0" } }
+      const second = format === "gemini" ? message("2", "gemini", "b") : first
+      const before = [first, second].map((one) => JSON.stringify(one)).join("\n")
+      const written = [header, format === "gemini" ? summary : second]
+      const kept = yield* withKeptRecords(
+        before,
+        written.map((one) => JSON.stringify(one)),
+        format
+      )
+      assert.deepStrictEqual<unknown>(
+        kept.map((one) => JSON.parse(one)),
+        [header, ...stays, written[1]]
+      )
+    }).pipe(Effect.provide(services))
+  )
+
   it.effect("in a session of Pi, whose entries have had ids since version 2", () =>
     Effect.gen(function* () {
       const level = { type: "thinking_level_change", timestamp: "2026-01-01T00:00:00Z", thinkingLevel: "high" }

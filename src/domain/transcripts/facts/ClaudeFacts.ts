@@ -80,9 +80,9 @@ const scanMessage = (
   scanAnswer(state, record, thread)
   if (record.role !== "user" || thread !== undefined) return
   const { last } = state
-  // A session that goes on after an update can repeat its history, with the times that it had.
-  const said = `said ${record.at ?? record.uuid} ${(JSON.stringify(record.content) ?? "").slice(0, 80)}`
-  if (last[said] !== undefined) return
+  // A session that goes on after an update can repeat its history, with the times that it had. Messages of one time are no repetition.
+  const said = `said ${record.at} ${(JSON.stringify(record.content) ?? "").slice(0, 80)}`
+  if (last[said] !== undefined && (record.at ?? Infinity) < (state.facts.updatedAt ?? 0)) return
   const isPrompt = record.kind === "message" && addPrompt(state, record.content, marks)
   if (isPrompt) last[said] = "once"
   const isBehind = last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid

@@ -136,7 +136,7 @@ const unquoted = (own: ReadonlyArray<Tag>, blocks: ReadonlyArray<Block>): Readon
       depth += tag.opens ? 1 : -1
       isBegunBefore ||= depth < 0
     }
-    if (isBegunBefore || (depth > 0 && own[at]?.opens === false)) kept.push(...own.slice(from, at))
+    if (isBegunBefore || (depth > 0 && own[at]?.opens === false)) for (const tag of own.slice(from, at)) kept.push(tag)
   }
   return [...kept, ...own.slice(at)]
 }

@@ -124,8 +124,9 @@ class ChatAnswer implements GrowingAnswer {
       return { border, fault: { error: choice["error"] ?? { message, type } } }
     }
     if (choices === undefined || choices === null ? saysMore(event) : !Array.isArray(choices)) return undefined
-    // Some servers send a whole answer as a stream of one event.
-    const delta = jsonAt(choice, "delta" in choice ? "delta" : "message")
+    // Some servers send a whole answer as a stream of one event, and MiniMax's repeats it at the end.
+    const isBegun = Object.keys(this.fields).length + this.begun.length > 0
+    const delta = jsonAt(choice, "delta" in choice || isBegun ? "delta" : "message")
     this.fields = withFields(this.fields, delta)
     const pieces = jsonsAt(delta, "tool_calls").map((call) => ({ at: this.addCall(call), begun: call }))
     // Moonshot's stand in the choice, and some of Groq's in a field of its own.
@@ -155,7 +156,8 @@ class ChatAnswer implements GrowingAnswer {
     const [known, called] = [functionOf(before), functionOf(piece)]
     const { arguments: given } = called
     // Some servers send an object.
-    const args = isJson(given) ? given : textOrEmpty(known, "arguments") + textOrEmpty(called, "arguments")
+    const whole = isJson(given) ? given : known["arguments"]
+    const args = isJson(whole) ? whole : textOrEmpty(known, "arguments") + textOrEmpty(called, "arguments")
     const id = textOrEmpty(before, "id") || piece["id"]
     const call = {
       ...before,
@@ -189,9 +191,9 @@ class ChatAnswer implements GrowingAnswer {
     const isWhole = () =>
       textOrEmpty(functionOf(piece), "arguments").trimStart().startsWith("{") &&
       isJson(parsedOrUndefined(textOrEmpty(known, "arguments")))
-    const isOther =
+    const isOther = () =>
       id === "" ? (isIndexed ? isWhole() : textOrEmpty(known, "name") !== "") : textOrEmpty(before, "id") !== id
-    return name !== "" && isOther ? begun.length : at
+    return name !== "" && isOther() ? begun.length : at
   }
 
   /** The calls, in their order. */

@@ -26,17 +26,18 @@ const clientCalls: ReadonlySet<unknown> = new Set([
   "shell_call"
 ])
 
-/** Why a response ended, in the words of the API. */
-const endOf = (type: string, response: Json): string =>
-  textOrEmpty(jsonAt(response, "incomplete_details"), "reason") ||
-  textOrEmpty(response, "status") ||
-  (type === "response.completed" ? "completed" : "incomplete")
+/** Why a response ended, in the words of the API. The status of one that completed can be older. */
+const endOf = (type: string, response: Json): string => {
+  const [status, isCompleted] = [textOrEmpty(response, "status"), type === "response.completed"]
+  const reason = textOrEmpty(jsonAt(response, "incomplete_details"), "reason")
+  return reason || (isCompleted && status !== "incomplete" ? "completed" : status || "incomplete")
+}
 
 class ResponsesAnswer implements GrowingAnswer {
   private readonly items = new Map<number, Json>()
   /** The indexes of the messages whose text arrived in pieces; -1 where a server gives none. */
   private readonly spoken = new Set<unknown>()
-  /** The items that are complete, by their ids. */
+  /** The items that are complete, by their ids and places: Copilot's servers give an item another id at the end. */
   private readonly done = new Set<string>()
   private usage: unknown
 
@@ -58,7 +59,7 @@ class ResponsesAnswer implements GrowingAnswer {
       case "response.reasoning_text.delta":
         return { pieces, shown: delta === "" ? [] : [{ text: delta, thought: true }] }
       case "response.output_item.done":
-        return { pieces, ...this.completed(begun === undefined ? [] : [[at, begun]]) }
+        return { pieces, ...this.completed(begun === undefined ? [] : [[at, begun]], false) }
       case "error":
         return { fault: event }
       default:
@@ -69,10 +70,17 @@ class ResponsesAnswer implements GrowingAnswer {
   readonly end = (): Growth => ({})
 
   /** What items add that are complete now. Some servers send no pieces, and others no item before the end. */
-  private completed(items: ReadonlyArray<readonly [at: number, item: Json]>): Pick<Growth, "blocks" | "shown"> {
+  private completed(
+    items: ReadonlyArray<readonly [at: number, item: Json]>,
+    isEnd: boolean
+  ): Pick<Growth, "blocks" | "shown"> {
     const added = items.filter(([at, item]) => {
-      const id = textOrEmpty(item, "call_id") || textOrEmpty(item, "id") || String(at)
-      return !this.done.has(id) && this.done.add(id)
+      const place = `${at} ${textOrEmpty(item, "type")}`
+      const callId = textOrEmpty(item, "call_id")
+      const id = callId || textOrEmpty(item, "id") || place
+      const isKnown = this.done.has(id) || (isEnd && callId === "" && this.done.has(place))
+      this.done.add(id).add(place)
+      return !isKnown
     })
     const words = added.flatMap(([at, item]) => {
       const isSilent = (item["type"] ?? "message") === "message" && !this.spoken.has(at) && !this.spoken.has(-1)
@@ -84,12 +92,14 @@ class ResponsesAnswer implements GrowingAnswer {
   /** The last event has the whole response. */
   private ended(type: string, response: Json): Growth {
     const output = [...jsonsAt(response, "output").entries()]
+    // The indexes before can be others.
+    if (output.length > 0) this.items.clear()
     for (const [at, item] of output) this.items.set(at, item)
     this.usage = response["usage"]
     const isFailed = type === "response.failed" || response["status"] === "failed"
     return isFailed
       ? { fault: { error: response["error"] } }
-      : { ...this.completed(output), end: endOf(type, response), counts: this.usage }
+      : { ...this.completed(output, true), end: endOf(type, response), counts: this.usage }
   }
 
   get whole(): Json {

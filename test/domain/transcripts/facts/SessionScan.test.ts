@@ -67,17 +67,19 @@ describe("prompts", () => {
       sessionId: "s",
       message: { role: "user", content }
     })
-    const state = newScan()
-    for (const record of [
-      line("a", 1, "go"),
-      line("b", 2, "go"),
-      line("c", 1, "go"),
-      line("d", 2, "go"),
-      line("e", 3, "on")
-    ]) {
-      scanRecord(state, "claude", record)
+    const promptsIn = (records: ReadonlyArray<object>) => {
+      const state = newScan()
+      for (const record of records) scanRecord(state, "claude", { ...record })
+      return state.facts.prompts
     }
-    assert.strictEqual(state.facts.prompts, 3)
+    const history = (a: string, b: string, c: string) => [line(a, 1, "go"), line(b, 2, "go"), line(c, 3, "on")]
+    assert.strictEqual(
+      promptsIn([...history("a", "b", "c"), ...history("d", "e", "f").slice(0, 2), line("g", 4, "on")]),
+      4
+    )
+    // What has no times of its own is written with one for all.
+    assert.strictEqual(promptsIn([line("a", 1, "go"), line("b", 1, "go")]), 2)
+    assert.strictEqual(promptsIn(["a", "b"].map((uuid) => ({ ...line(uuid, 1, "go"), timestamp: undefined }))), 2)
   })
 
   it("Codex: the folder of 2025 stands in what the model was told", () => {
@@ -483,10 +485,15 @@ it("a search looks through what was said, called and answered, and knows whose i
       { entry: { content: { role: "user", parts: [{ text: written }] } } },
       { type: "response_item", payload: { type: "message", ...said([{ type: "input_text", text: written }]) } },
       { type: "attachment", attachment: { type: "file" } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: written } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: "x", commandMode: "task-notification" } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: "Never delete it." } },
+      { type: "attachment", attachment: { type: "queued_command", prompt: written, commandMode: "prompt" } },
       { message: said(`${written}\nNever delete it.`) },
+      { type: "constructor" },
       { type: "response_item", payload: { type: "custom_tool_call" } },
       { type: "response_item", payload: { type: "custom_tool_call_output" } }
     ].map(speakerOf),
-    [...Array.from({ length: 7 }, () => "program"), "user", "model", "tool"]
+    [...Array.from({ length: 9 }, () => "program"), "user", "user", "user", "constructor", "model", "tool"]
   )
 })
