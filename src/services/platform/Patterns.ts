@@ -67,8 +67,8 @@ export const compile = Effect.fnUntraced(function* (
   return { instructions: inst.map(instructionOf), start }
 })
 
-/** The slices that one pattern may take on all texts of a search: half a minute. */
-const maxSlices = 30_000 / sliceMillis
+/** The slices that one pattern may take on all texts of a search: a minute, of which a busy machine gives it a part. */
+const maxSlices = 60_000 / sliceMillis
 
 /** One search works at a time, and everything else has its turn after each of its slices, however many searches there are. */
 const searching = Semaphore.makeUnsafe(1)
