@@ -13,7 +13,7 @@ import {
   type SessionFacts
 } from "../../domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../domain/transcripts/facts/SessionScan.ts"
-import { searchedTexts } from "../../domain/transcripts/SessionSearch.ts"
+import { searchedTexts } from "../../domain/transcripts/facts/SessionSearch.ts"
 import { ReportProgress } from "../../services/platform/Progress.ts"
 import { hashSync } from "../../services/session/Sha256.ts"
 import {

@@ -9,7 +9,7 @@ import {
   sessionMatcher,
   type SessionQuery,
   speakerOf
-} from "../../domain/transcripts/SessionSearch.ts"
+} from "../../domain/transcripts/facts/SessionSearch.ts"
 import type { BadPattern } from "../platform/Patterns.ts"
 import * as Patterns from "../platform/Patterns.ts"
 import { ReportProgress } from "../platform/Progress.ts"

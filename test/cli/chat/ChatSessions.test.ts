@@ -1,6 +1,5 @@
 import { ConfigProvider, Context, Effect, Layer, type Scope, Sink, Stdio } from "effect"
 import { HttpClient, HttpClientResponse } from "effect/http"
-import { HttpClient, HttpClientResponse } from "effect/http"
 import { TestClock } from "effect/testing"
 import { cpSync, mkdirSync, mkdtempSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
@@ -67,12 +66,6 @@ const shell = Processes.layer(({ args }) => ({
   ).join(""),
   ends: String(args.at(-1)).includes("bad") ? 3 : String(args.at(-1)).includes("stopped") ? Effect.never : 0
 }))
-
-/** No server answers: an Ollama of this machine would be offered. */
-const noServer = Layer.succeed(
-  HttpClient.HttpClient,
-  HttpClient.make((request) => Effect.succeed(HttpClientResponse.fromWeb(request, new Response(null, { status: 404 }))))
-)
 
 /** No server answers: an Ollama of this machine would be offered. */
 const noServer = Layer.succeed(

@@ -13,7 +13,7 @@ import {
 } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { wordsQuery } from "../../../src/domain/transcripts/SessionSearch.ts"
+import { wordsQuery } from "../../../src/domain/transcripts/facts/SessionSearch.ts"
 import * as FileAgentSessions from "../../../src/layers/transcripts/FileAgentSessions.ts"
 import * as SqliteSessionIndex from "../../../src/layers/transcripts/SqliteSessionIndex.ts"
 import { Environment } from "../../../src/services/platform/Environment.ts"

@@ -1,8 +1,8 @@
 import { Effect } from "effect"
-import { runSync } from "../../../src/domain/text/SlicedWork.ts"
-import { type Match, sessionMatcher, wordsQuery } from "../../../src/domain/transcripts/SessionSearch.ts"
-import * as Patterns from "../../../src/services/platform/Patterns.ts"
-import { assert, describe, it } from "../../support/vitest.ts"
+import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
+import { type Match, sessionMatcher, wordsQuery } from "../../../../src/domain/transcripts/facts/SessionSearch.ts"
+import * as Patterns from "../../../../src/services/platform/Patterns.ts"
+import { assert, describe, it } from "../../../support/vitest.ts"
 
 const marked = (match: Match | undefined): string | undefined =>
   match === undefined

@@ -1,11 +1,11 @@
 import { escape } from "effect/RegExp"
-import { isJson, type Json } from "../text/JsonObject.ts"
-import { lineEnd } from "../text/Lines.ts"
-import { type Pattern, PatternMatcher } from "../text/Pattern.ts"
-import type { SlicedWork } from "../text/SlicedWork.ts"
-import { decodeClaude } from "./claude/Record.ts"
-import { textAt } from "./JsonRecord.ts"
-import { authorOf } from "./voice/Voice.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
+import { lineEnd } from "../../text/Lines.ts"
+import { type Pattern, PatternMatcher } from "../../text/Pattern.ts"
+import type { SlicedWork } from "../../text/SlicedWork.ts"
+import { decodeClaude } from "../claude/Record.ts"
+import { textAt } from "../JsonRecord.ts"
+import { authorOf } from "../voice/Voice.ts"
 
 /** Searches the texts of a session's records for words or for a pattern. */
 
