@@ -93,7 +93,10 @@ export const askUser: Effect.Effect<Tool, never, UserPrompt> = Effect.gen(functi
         )
         return {
           value: { answers },
-          display: textDisplay(answers.map(({ answer, question }) => `${question} ${answer}`).join("\n"))
+          // The title of the call has the question of a single answer.
+          display: textDisplay(
+            answers.map(({ answer, question }) => (answers.length === 1 ? answer : `${question} ${answer}`)).join("\n")
+          )
         }
       })
   })
