@@ -106,9 +106,7 @@ export const exported = Command.make(
     session: Argument.String("session").pipe(
       Argument.withDescription("File or id of a session, as find lists it, or - for standard input")
     ),
-    file: Argument.String("file").pipe(
-      Argument.withDescription("File to write, or to overwrite; - for standard output")
-    ),
+    file: Argument.String("file").pipe(Argument.withDescription("File to write or overwrite; - for standard output")),
     from: Input.from,
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),

@@ -60,11 +60,10 @@ export const writeTranscript = Effect.fnUntraced(function* (
 /** Runs `write`, and tells that the file was written, or that one of this name was overwritten. */
 export const telling = <A, E, R>(file: string, write: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
-    if (file === "-") return yield* write
     const fs = yield* FileSystem.FileSystem
     const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
     const written = yield* write
-    yield* Output.notice(`${isThere ? "overwrote" : "wrote"} ${file}`)
+    if (file !== "-") yield* Output.notice(`${isThere ? "overwrote" : "wrote"} ${file}`)
     return written
   })
 

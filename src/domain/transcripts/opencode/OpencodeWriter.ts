@@ -114,8 +114,7 @@ class Messages {
     const parts = this.held("user", others, userPart)
     if (parts.length === 0) return
     if (this.title === "" || isBareCommand(this.title)) {
-      const titleIn = author === undefined ? promptTitle : snapshotTitle
-      const titles = others.flatMap(({ text = "" }) => titleIn(text) || [])
+      const titles = others.flatMap(({ text = "" }) => (author === undefined ? promptTitle : snapshotTitle)(text) || [])
       this.title = titles.find((one) => !isBareCommand(one)) ?? this.title
     }
     const note = foreignNote(draft)

@@ -93,7 +93,6 @@ export const askUser: Effect.Effect<Tool, never, UserPrompt> = Effect.gen(functi
         )
         return {
           value: { answers },
-          // The title of the call has the question of a single answer.
           display: textDisplay(
             answers.map(({ answer, question }) => (answers.length === 1 ? answer : `${question} ${answer}`)).join("\n")
           )
