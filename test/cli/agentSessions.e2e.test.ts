@@ -150,7 +150,7 @@ describe("the sessions of other agents", () => {
     const exported = yield* run(["export", "leaky", out, "--redact"], { env })
     assert.deepStrictEqual(
       [exported.status, exported.stderr],
-      [0, "palimpsest: replaced 1 secret; leaky is unchanged\n"]
+      [0, `palimpsest: wrote ${out}\npalimpsest: replaced 1 secret; leaky is unchanged\n`]
     )
     assert.match(readFileSync(out, "utf8"), /"deploy with \[redacted: GitHub token #1\]"\}\}\n\{"type":"us$/)
     assert.deepStrictEqual(before(), files)
@@ -285,9 +285,9 @@ describe("the sessions of other agents", () => {
     const file = path.join(place, "history.json")
     writeFileSync(file, history)
     const search = ["secrets", "--only", "secrets", "--json"]
-    for (const [name, input] of [
-      [file, ""],
-      ["-", history]
+    for (const [name, input, done] of [
+      [file, "", "wrote"],
+      ["-", history, "overwrote"]
     ] as const) {
       const found = yield* run([...search, name], { env, input })
       assert.notInclude(String(found.stdout), token)
@@ -297,7 +297,10 @@ describe("the sessions of other agents", () => {
       )
       const out = path.join(place, "copy.json")
       const copied = yield* run(["export", name, out, "--redact"], { env, input })
-      assert.deepStrictEqual([copied.status, copied.stderr], [0, "palimpsest: replaced 1 secret\n"])
+      assert.deepStrictEqual(
+        [copied.status, copied.stderr],
+        [0, `palimpsest: ${done} ${out}\npalimpsest: replaced 1 secret\n`]
+      )
       assert.strictEqual(readFileSync(out, "utf8").trim(), history.replace(token, "[redacted: GitHub token #1]"))
     }
     const lines = readFileSync(sessionFile("claude-code-short"), "utf8")

@@ -78,6 +78,7 @@ describe("ask", () => {
 
   it.effect.each([
     ["what is piped in alone", ["ask"], "How many?\n", "How many?"],
+    ["what is piped in for -", ["ask", "-"], "How many?\n", "How many?"],
     ["a prompt, a blank line, and what is piped in", ["ask", "Explain"], "a\n\nb\n", "Explain\n\na\n\nb"]
   ] as const)("sends %s", function* ([, args, input, message]) {
     const fake = yield* FakeGemini.make(FakeGemini.queue(answer))

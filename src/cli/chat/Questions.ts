@@ -45,7 +45,7 @@ export const notUnderstood = (line: string, keys: ReadonlyArray<string>): string
   const shown = printableLine(line)
   const expected = `type ${keys.slice(0, -1).join(", ")} or ${keys.at(-1) ?? ""}`
   return shown === ""
-    ? `No answer; ${expected}.\n`
+    ? `The answer is empty: ${expected}.\n`
     : `"${truncate(shown, maxQuoteColumns)}" is not an answer; ${expected}.\n`
 }
 
@@ -253,7 +253,7 @@ export const questionInquiry = (question: UserQuestion, style: Output.Style): In
     prompt: "? ",
     keys: several || choices.length > 9 ? [] : options.map(([letter]) => letter),
     read: (line) => {
-      if (line === "") return { _tag: "Again", text: `No answer; ${how}.\n` }
+      if (line === "") return { _tag: "Again", text: `The answer is empty: type ${how}.\n` }
       return answer(choices.length === 0 ? line : (chosenLabels(question, line) ?? line))
     }
   }

@@ -280,7 +280,7 @@ const cancelled: ChatEvent = { _tag: "UserCancelled" }
 export const ask = Command.make(
   "ask",
   {
-    prompt: Input.optionalArgument("prompt", "Prompt; piped input is appended to it"),
+    prompt: Input.optionalArgument("prompt", "Prompt, to which piped input is appended; - for piped input alone"),
     ...ChatFlags.flags,
     ...AgentFlags.flags,
     json: Input.json,
@@ -288,7 +288,8 @@ export const ask = Command.make(
   },
   Effect.fn("cli.ask")(function* (input) {
     if (input.json && input.streamJson) return yield* badInput("use either --json or --stream-json, not both")
-    const message = yield* messageOf(input.prompt)
+    const prompt = input.prompt === "-" ? undefined : input.prompt
+    const message = yield* messageOf(prompt)
     const { addDir, approve, tools } = input
     const handlers = yield* RuntimeText.handlers
     const options = yield* resumable(yield* ChatFlags.sessionOptions(input), handlers)
@@ -325,7 +326,7 @@ export const ask = Command.make(
     const advice = Effect.flatMap(agent.chat.settings, ({ model }) =>
       Effect.provideContext(missingKeyLines(model), http)
     )
-    yield* agent.send(message, { typed: input.prompt ?? "" }).pipe(
+    yield* agent.send(message, { typed: prompt ?? "" }).pipe(
       Stream.catch((error) => Stream.fromEffect(Effect.flatMap(RuntimeText.turnFailure(error, advice), Effect.fail))),
       Stream.runForEach(handleEvent),
       Effect.onInterrupt(() => cancel),

@@ -16,7 +16,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
-import { checkPlace, redactedCopy, writeExport, writeText } from "../output/WrittenExport.ts"
+import { checkPlace, redactedCopy, telling, writeExport, writeText } from "../output/WrittenExport.ts"
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
@@ -106,7 +106,7 @@ export const exported = Command.make(
     session: Argument.String("session").pipe(
       Argument.withDescription("File or id of a session, as find lists it, or - for standard input")
     ),
-    file: Argument.String("file").pipe(Argument.withDescription("File to write, or - for standard output")),
+    file: Argument.String("file").pipe(Argument.withDescription("File to write or overwrite; - for standard output")),
     from: Input.from,
     to: Input.optional(
       Flag.Literals("to", FormatName.literals),
@@ -156,7 +156,7 @@ export const exported = Command.make(
     }
     const count =
       format === undefined
-        ? yield* copyFile(session.path, file, secrets)
+        ? yield* telling(file, copyFile(session.path, file, secrets))
         : yield* writeConversation(session, file, format, secrets)
     const replaced = count + (all ? yield* copyOthers(session, file, secrets) : 0)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)

@@ -102,7 +102,8 @@ const verbs: ReadonlyMap<string, string> = new Map([
   [shellTool, "Run"],
   ["write_todos", "Plan"],
   ["recall", "Recall"],
-  ["save_memory", "Remember"]
+  ["save_memory", "Remember"],
+  ["ask_user", "Ask"]
 ])
 
 /** A call in one line, as the user reads it: `Read src/main.ts`. */

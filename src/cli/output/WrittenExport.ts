@@ -1,4 +1,4 @@
-import { Effect } from "effect"
+import { Effect, FileSystem } from "effect"
 import { applyEvent, emptySession, type SessionEvent } from "../../domain/session/Session.ts"
 import { encode } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
@@ -57,18 +57,31 @@ export const writeTranscript = Effect.fnUntraced(function* (
   if (kinds !== "") yield* Output.notice(`the format ${format} cannot hold: ${kinds}; the log beside the file keeps it`)
 })
 
+/** Runs `write`, and tells that the file was written, or that one of this name was overwritten. */
+export const telling = <A, E, R>(file: string, write: Effect.Effect<A, E, R>) =>
+  Effect.gen(function* () {
+    const fs = yield* FileSystem.FileSystem
+    const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
+    const written = yield* write
+    if (file !== "-") yield* Output.notice(`${isThere ? "overwrote" : "wrote"} ${file}`)
+    return written
+  })
+
 /** Writes a conversation, and tells what the format cannot hold. `title` is the heading of a Markdown page. */
-export const writeExport = Effect.fnUntraced(function* (
-  file: string,
-  format: FormatName | "markdown",
-  events: ReadonlyArray<SessionEvent>,
-  title: string,
-  secrets: SessionSecrets | undefined
-) {
-  if (format === "markdown") {
-    const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
-    const page = writeMarkdown(events.reduce(applyEvent, emptySession).conversation, printableLine(heading))
-    return yield* writeText(file, page)
-  }
-  yield* writeTranscript(file, format, events)
-})
+export const writeExport = Effect.fnUntraced(
+  function* (
+    file: string,
+    format: FormatName | "markdown",
+    events: ReadonlyArray<SessionEvent>,
+    title: string,
+    secrets: SessionSecrets | undefined
+  ) {
+    if (format === "markdown") {
+      const heading = secrets === undefined ? title : Work.runSync(secrets.replaceText(title)).text
+      const page = writeMarkdown(events.reduce(applyEvent, emptySession).conversation, printableLine(heading))
+      return yield* writeText(file, page)
+    }
+    yield* writeTranscript(file, format, events)
+  },
+  (write, file) => telling(file, write)
+)

@@ -8,6 +8,7 @@ import {
   type CacheChange,
   addChange,
   noteValue,
+  addProgramText,
   addPrompt,
   addRequest,
   describe,
@@ -83,6 +84,7 @@ const scanMessage = (
   // A session that goes on after an update can repeat its history, with the times that it had. Messages of one time are no repetition.
   const said = `said ${record.at} ${(JSON.stringify(record.content) ?? "").slice(0, 80)}`
   if (last[said] !== undefined && (record.at ?? Infinity) < (state.facts.updatedAt ?? 0)) return
+  if (record.kind === "program") addProgramText(state, record.content)
   const isPrompt = record.kind === "message" && addPrompt(state, record.content, marks)
   if (isPrompt) last[said] = "once"
   const isBehind = last.uuid !== undefined && typeof record.parent === "string" && record.parent !== last.uuid

@@ -5,7 +5,7 @@ import { isJson } from "../../text/JsonObject.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
 import { splitAuthorNote } from "../AuthorNote.ts"
 import { textAt } from "../JsonRecord.ts"
-import { isBareCommand, promptTitle } from "../PromptTitle.ts"
+import { isBareCommand, promptTitle, snapshotTitle } from "../PromptTitle.ts"
 import { isClosed, markedAuthor, type Marks } from "../RecordMarks.ts"
 import { isPrompt } from "../voice/Voice.ts"
 
@@ -97,18 +97,30 @@ export const noteTime = ({ facts }: ScanState, at: number | undefined): void => 
   facts.updatedAt = Math.max(facts.updatedAt ?? at, at)
 }
 
+/** Notes the title that texts of a message give, unless the session has one that says as much. */
+const noteTitle = ({ facts }: ScanState, parts: ReadonlyArray<Part>, titleIn: (text: string) => string): void => {
+  const title = parts.map(({ text = "" }) => titleIn(text)).find((one) => one !== "")
+  if (title !== undefined && (facts.title === undefined || isBareCommand(facts.title))) facts.title = title
+}
+
+/** Notes a message that a program wrote: a snapshot has the words with which the user began. */
+export const addProgramText = (state: ScanState, content: unknown): void =>
+  noteTitle(state, partsOf(content), snapshotTitle)
+
 /** Notes a message in the user's role, by the marks of its record. Returns whether it is a prompt. */
-export const addPrompt = ({ facts }: ScanState, content: unknown, marks: Marks = {}): boolean => {
+export const addPrompt = (state: ScanState, content: unknown, marks: Marks = {}): boolean => {
   // It was counted where it stood first.
   if (isClosed(marks)) return false
   const parts = partsOf(content)
   // A message that this program wrote can name another author in a note before it.
   const noted = splitAuthorNote(parts.map((part) => ({ part, source: undefined })))
   const author = markedAuthor(marks, noted.author)
-  if (!isPrompt({ content: { role: "user", parts }, ...(author === undefined ? {} : { author }) })) return false
-  facts.prompts += 1
-  const title = parts.map(({ text = "" }) => promptTitle(text)).find((one) => one !== "")
-  if (title !== undefined && (facts.title === undefined || isBareCommand(facts.title))) facts.title = title
+  if (!isPrompt({ content: { role: "user", parts }, ...(author === undefined ? {} : { author }) })) {
+    addProgramText(state, content)
+    return false
+  }
+  state.facts.prompts += 1
+  noteTitle(state, parts, promptTitle)
   return true
 }
 

@@ -14,6 +14,7 @@ import { readMarks } from "../RecordMarks.ts"
 import { scanClaude } from "./ClaudeFacts.ts"
 import {
   addChange,
+  addProgramText,
   addPrompt,
   addRequest,
   describe,
@@ -147,6 +148,7 @@ const scanPi = (state: ScanState, json: Json): void => {
       return noteValue(state, "level", record.level, "thinking")
     case "Message": {
       if (record.by === "user") return void addPrompt(state, record.content, readMarks(json))
+      if (record.by === "program") return addProgramText(state, record.content)
       if (record.by !== "model") return
       const { at, beganAt = at ?? 0, isFree, model, usage } = record
       const id = record.id ?? `${facts.session ?? ""} ${beganAt}`

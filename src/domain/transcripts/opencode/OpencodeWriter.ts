@@ -12,7 +12,7 @@ import { type Draft, placeKey } from "../../conversation/Conversation.ts"
 import { foreignNote, missingResponse } from "../../conversation/Projection.ts"
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { type NativeCalls, nativeCalls, nothingInPlace, unheldKind } from "../CompactionLayout.ts"
-import { isBareCommand, promptTitle } from "../PromptTitle.ts"
+import { isBareCommand, promptTitle, snapshotTitle } from "../PromptTitle.ts"
 import { Skipped } from "../Skipped.ts"
 import { type Transcript, visibleAtEnd, type Writer } from "../Transcript.ts"
 import { callIdOf, clock, providerOf } from "../WrittenRecords.ts"
@@ -113,8 +113,8 @@ class Messages {
     })
     const parts = this.held("user", others, userPart)
     if (parts.length === 0) return
-    if (author === undefined && (this.title === "" || isBareCommand(this.title))) {
-      const titles = others.flatMap(({ text = "" }) => promptTitle(text) || [])
+    if (this.title === "" || isBareCommand(this.title)) {
+      const titles = others.flatMap(({ text = "" }) => (author === undefined ? promptTitle : snapshotTitle)(text) || [])
       this.title = titles.find((one) => !isBareCommand(one)) ?? this.title
     }
     const note = foreignNote(draft)

@@ -93,7 +93,9 @@ export const askUser: Effect.Effect<Tool, never, UserPrompt> = Effect.gen(functi
         )
         return {
           value: { answers },
-          display: textDisplay(answers.map(({ answer, question }) => `${question} ${answer}`).join("\n"))
+          display: textDisplay(
+            answers.map(({ answer, question }) => (answers.length === 1 ? answer : `${question} ${answer}`)).join("\n")
+          )
         }
       })
   })

@@ -1,5 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import type { Author } from "../../../../src/domain/conversation/Conversation.ts"
+import { runtimeMark } from "../../../../src/domain/text/RuntimeMark.ts"
 import { runSync } from "../../../../src/domain/text/SlicedWork.ts"
 import { writeClaude } from "../../../../src/domain/transcripts/claude/ClaudeWriter.ts"
 import { writeCodex } from "../../../../src/domain/transcripts/codex/CodexWriter.ts"
@@ -38,18 +39,36 @@ const recordsIn = (lines: ReadonlyArray<string>): ReadonlyArray<unknown> => {
   return records.flatMap(({ messages = [], ...record }) => [record, ...messages])
 }
 
-it.each([
+const writers = [
   ["claude", writeClaude],
   ["codex", writeCodex],
   ["gemini", writeGemini],
   ["gemini", writeGeminiDocument],
   ["opencode", writeOpencode],
   ["pi", writePi]
-] as const)("for %s", (agent, write) => {
+] as const
+
+it.each(writers)("for %s", (agent, write) => {
   const state = newScan()
   for (const record of recordsIn(runSync(write(transcript)).lines)) scanRecord(state, agent, record)
   assert.deepStrictEqual([state.facts.prompts, state.facts.title], [2, "Fix the login"])
 })
+
+it.each(writers)(
+  "a session whose prompts are all in a snapshot is called by the first of them for %s",
+  (agent, write) => {
+    const goals = [
+      '<user_words entry="e1" at="2026-02-12 16:02">Fix the login</user_words>\n<user_words entry="e5">Now</user_words>',
+      '<user_words entries="e1 to e5">\n[e1 16:02] Fix the login\n</user_words>'
+    ]
+    for (const goal of goals) {
+      const state = newScan()
+      const steps = [says(`${runtimeMark} All left.\n\n<overall_goal>\n${goal}\n</overall_goal>`, "summary")]
+      for (const record of recordsIn(runSync(write({ ...transcript, steps })).lines)) scanRecord(state, agent, record)
+      assert.deepStrictEqual([state.facts.prompts, state.facts.title], [0, "Fix the login"])
+    }
+  }
+)
 
 it.each([
   ["claude", writeClaude],

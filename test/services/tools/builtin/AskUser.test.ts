@@ -88,8 +88,10 @@ describe("ask_user", () => {
     })
     const fiber = yield* Effect.forkChild(run, { startImmediately: true })
     yield* TestClock.adjust("1 hour")
-    yield* Fiber.join(fiber)
+    const { display } = yield* Fiber.join(fiber)
     assert.strictEqual(waits, 1)
+    // The title of the call has the question.
+    assert.deepStrictEqual(display, { _tag: "Text", text: "about Which colour?" })
   })
 
   it.effect("serializes two concurrent calls", function* () {
