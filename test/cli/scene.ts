@@ -125,11 +125,12 @@ export const place = Effect.fnUntraced(function* (
   return made
 })
 
-/** The variables of the program there; without a server it has no key. */
+/** The variables of the program there; without a server it has no key. An Ollama of this machine is not asked. */
 export const environment = ({ home, user }: Place, fake?: FakeGemini.FakeGemini): Readonly<Record<string, string>> => ({
   PALIMPSEST_HOME: home,
   GEMINI_CLI_HOME: user,
   HOME: user,
+  OLLAMA_HOST: "127.0.0.1:9",
   ...(fake === undefined ? {} : { GEMINI_API_KEY: "AIza-not-a-real-key", GOOGLE_GEMINI_BASE_URL: fake.url })
 })
 

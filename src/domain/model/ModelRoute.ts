@@ -18,8 +18,15 @@ export const keyVariables = {
   openai: ["OPENAI_API_KEY"]
 } as const
 
-/** Ollama's default address. */
-export const ollamaAddress = "http://localhost:11434"
+/**
+ * Returns the address of Ollama for a value of `OLLAMA_HOST`, by which Ollama is told where to listen: a host, one with a port, or a URL.
+ * Blank, or with all addresses of the machine: this machine.
+ */
+export const ollamaAddress = (host: string): string => {
+  const given = host.trim().replace(/\/+$/, "")
+  const address = /^https?:/.test(given) ? given : `http://${/:\d+$/.test(given) ? given : `${given}:11434`}`
+  return address.replace(/^(https?:\/\/)(?:0\.0\.0\.0)?(?=:|$)/, "$1localhost")
+}
 
 /** The model that is asked where none is named, by provider: of the first one that has a key. */
 const defaultsByProvider = [

@@ -1,8 +1,9 @@
 import { type Config, Effect, Layer, Record, Stream } from "effect"
 import { modelLimits } from "../../domain/model/ModelLimits.ts"
-import { accessOf, type ModelRoute, ollamaAddress, routeOf } from "../../domain/model/ModelRoute.ts"
+import { accessOf, type ModelRoute, routeOf } from "../../domain/model/ModelRoute.ts"
 import { InvalidRequestError, Model, ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { configuredProviders } from "../../services/model/ModelKeys.ts"
+import * as OllamaModels from "../../services/model/OllamaModels.ts"
 import * as GoogleModel from "../model/GoogleModel.ts"
 
 const layers: Readonly<
@@ -14,7 +15,7 @@ const layers: Readonly<
   ),
   ollama: Effect.map(
     Effect.promise(() => import("../model/OpenAiModel.ts")),
-    ({ layer }) => layer({ baseUrl: `${ollamaAddress}/v1` })
+    ({ layer }) => Layer.unwrap(Effect.map(OllamaModels.address, (url) => layer({ baseUrl: `${url}/v1` })))
   ),
   openai: Effect.map(
     Effect.promise(() => import("../model/OpenAiModel.ts")),

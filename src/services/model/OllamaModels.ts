@@ -1,8 +1,11 @@
-import { Effect, Option, Schema } from "effect"
+import { Config, Effect, Option, Schema } from "effect"
 import { HttpClient } from "effect/http/HttpClient"
 import { ollamaAddress } from "../../domain/model/ModelRoute.ts"
 
-/** Asks an Ollama on this machine for its models. */
+/** Asks the Ollama of this machine, or the one that OLLAMA_HOST names, for its models. */
+
+/** The address of Ollama. */
+export const address = Config.String("OLLAMA_HOST").pipe(Config.withDefault(""), Config.map(ollamaAddress))
 
 /** How long the local server may take to list its models. */
 const ollamaTimeout = "500 millis"
@@ -13,7 +16,7 @@ const OllamaTags = Schema.Struct({ models: Schema.Array(Schema.Struct({ name: Sc
 export const ollamaModels = Effect.gen(function* () {
   const client = yield* Effect.serviceOption(HttpClient)
   if (Option.isNone(client)) return []
-  const response = yield* client.value.get(`${ollamaAddress}/api/tags`)
+  const response = yield* client.value.get(`${yield* address}/api/tags`)
   const { models } = yield* Effect.flatMap(response.json, Schema.decodeUnknownEffect(OllamaTags))
   return models.map(({ name }) => `ollama/${name}`)
 }).pipe(

@@ -4,21 +4,26 @@ import { missingKeyLines, noKeyText } from "../../../src/cli/flags/ApiKey.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** A machine on which Ollama has these models, or none runs. */
-const withOllama = (models: ReadonlyArray<string>) =>
+const withOllama = (models: ReadonlyArray<string>, at = "http://localhost:11434") =>
   HttpClient.make((request, url) =>
     Effect.sync(() =>
       HttpClientResponse.fromWeb(
         request,
-        url.href === "http://localhost:11434/api/tags" && models.length > 0
+        url.href === `${at}/api/tags` && models.length > 0
           ? Response.json({ models: models.map((name) => ({ name })) })
           : new Response(null, { status: 404 })
       )
     )
   )
 
-const offered = (models: ReadonlyArray<string>, env: Readonly<Record<string, string>> = {}, named?: string) =>
+const offered = (
+  models: ReadonlyArray<string>,
+  env: Readonly<Record<string, string>> = {},
+  named?: string,
+  at?: string
+) =>
   missingKeyLines(named).pipe(
-    Effect.provideService(HttpClient.HttpClient, withOllama(models)),
+    Effect.provideService(HttpClient.HttpClient, withOllama(models, at)),
     Effect.provideService(ConfigProvider.ConfigProvider, ConfigProvider.fromEnv({ env }))
   )
 
@@ -31,6 +36,17 @@ describe("without a key", () => {
     )
     assert.lengthOf(rest, 1)
     assert.lengthOf(yield* offered([]), 2)
+  })
+
+  it.effect.each([
+    [" ", "http://localhost:11434"],
+    ["0.0.0.0", "http://localhost:11434"],
+    [":8080", "http://localhost:8080"],
+    ["gpu.test", "http://gpu.test:11434"],
+    ["gpu.test:81", "http://gpu.test:81"],
+    ["https://gpu.test/", "https://gpu.test"]
+  ] as const)("the Ollama that OLLAMA_HOST names is asked: %s", function* ([host, at]) {
+    assert.match((yield* offered(["a"], { OLLAMA_HOST: host }, undefined, at))[1] ?? "", /ollama\/a/)
   })
 
   it.effect("of one provider, the model of another whose key is there is offered", function* () {
