@@ -70,7 +70,7 @@ export const chooseSession = Effect.fn("ChooseSession.chooseSession")(function* 
   const problem = problems.find(({ path }) => place === path || place.startsWith(`${path}#`))
   if (problem !== undefined) return yield* transcriptError(problem.path, 0, problem.message)
   return yield* named.length > 1
-    ? transcriptError(name, 0, `${named.length} sessions begin so; give more of the id`)
+    ? transcriptError(name, 0, `${named.length} sessions have an id that begins with this; give more of it`)
     : transcriptError(name, 0, "no such file or session", "UnknownSession")
 })
 

@@ -31,8 +31,8 @@ layer(NodeServices.layer)("a session", (it) => {
     ["/sessions/../sessions/bbbb-1.jsonl", 2],
     ["aaaa-2", 1],
     ["bbbb", 2],
-    ["aaaa", "2 sessions begin so"],
-    ["aaaa-", "2 sessions begin so"],
+    ["aaaa", "2 sessions have an id that begins with this"],
+    ["aaaa-", "2 sessions have an id that begins with this"],
     // Three characters choose none.
     ["bbb", "no such file or session"],
     ["ccc", "no such file or session"],

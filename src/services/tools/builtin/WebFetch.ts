@@ -127,7 +127,7 @@ const readPage = Effect.fnUntraced(function* (
   const contentType = response.headers["content-type"] ?? ""
   const { kind, type } = mediaType(contentType)
   // The note stands outside of the untrusted element.
-  if (kind === "invalid") return yield* failed(`${url.href} is of a kind that there is not`)
+  if (kind === "invalid") return yield* failed(`${url.href} has an invalid content type`)
   if (response.status < 200 || response.status > 299)
     return yield* failed(`${url.href} answers with HTTP ${response.status}`)
   if (kind === "other") return yield* failed(`${url.href} is ${type}, no text`)
@@ -150,18 +150,18 @@ const fetchPage = Effect.fnUntraced(
       const response = yield* ask(fetcher, url)
       const location = response.headers["location"]
       if (!isRedirection(response.status) || location === undefined) return yield* readPage(url, response, characters)
-      if (!URL.canParse(location, url.href)) return yield* failed(`${url.href} leads on to no address`)
+      if (!URL.canParse(location, url.href)) return yield* failed(`${url.href} redirects to an invalid address`)
       const next = new URL(location, url.href)
       next.hash = ""
       // Permission for one host does not cover another: an address of that host may carry data away.
       if (!isSameSite(start, next)) {
         return yield* failed(
-          `${start.href} leads on to another host; if that is meant, ask for ${clipped(next.href, maxAddressChars)}`
+          `${start.href} redirects to another host; if that is intended, fetch ${clipped(next.href, maxAddressChars)}`
         )
       }
       url = next
     }
-    return yield* failed(`${start.href} leads on more than ${maxRedirects} times`)
+    return yield* failed(`${start.href} redirects more than ${maxRedirects} times`)
   },
   // Releases a response that is not read to its end, such as a redirect.
   Effect.scoped,
