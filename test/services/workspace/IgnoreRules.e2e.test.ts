@@ -173,7 +173,7 @@ describe("a folder with very many rules", () => {
     ".git/HEAD": "ref",
     ...Object.fromEntries(Array.from({ length: 100 }, (_, i) => [`f${i}.txt`, ""]))
   }
-  it.effect("does not block others while it is walked or its rules are read", inMemory(tree), function* () {
+  it.live("does not block others while it is walked or its rules are read", inMemory(tree), function* () {
     let turns = 0
     const other = yield* Effect.forkChild(
       Effect.forever(
