@@ -164,10 +164,11 @@ export class OpenedSession {
   /** Stores and sends the waiting events. */
   readonly flush: Effect.Effect<void> = Effect.suspend(() => {
     const batch = this.waiting
+    // Where nothing waits, `flushing` still awaits the present signals: new ones would never reach it.
+    if (this.save === undefined || batch.length === 0) return Effect.void
     this.waiting = []
     this.isWaiting = Deferred.makeUnsafe<void>()
     this.isUrgent = Deferred.makeUnsafe<void>()
-    if (this.save === undefined || batch.length === 0) return Effect.void
     const numbered = batch.map((event, index) => ({ ...event, number: this.events.last + 1 + index }))
     // A turn that this process stopped has not ended: another process continues it.
     const events = numbered.filter(({ event }) => event._tag !== "TurnEnded" || event.status !== "stopped")

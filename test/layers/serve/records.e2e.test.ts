@@ -299,6 +299,21 @@ overEachStore((store) => {
       )
     })
 
+    it.live("a deletion that is refused because a turn runs keeps no event from its clients", function* () {
+      yield* serving(
+        () => ({ _tag: "Hang" }),
+        async ({ ask }) => {
+          await ask("POST", "/v1/sessions", { body: { id: "one" } })
+          const sent = await ask("POST", "/v1/sessions/one/messages", { body: { text: "Hello" } })
+          // Until the first events are stored and sent.
+          await new Promise((resolve) => setTimeout(resolve, 300))
+          assert.strictEqual((await ask("DELETE", "/v1/sessions/one")).status, 409)
+          assert.deepStrictEqual(await json(ask("POST", "/v1/sessions/one/cancel")), { cancelled: true })
+          assert.include(await sent.text(), "event: TurnEnded")
+        }
+      )
+    })
+
     if (store._tag !== "Files")
       it.live("a deletion of the tenant ends the messages that wait for their turn too", function* () {
         yield* serving(
