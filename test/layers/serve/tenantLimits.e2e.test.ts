@@ -48,14 +48,25 @@ const shared: Readonly<Record<string, Start>> = {
 const create = (ask: Ask, id: string) => Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } }))
 
 /** Opens an event stream. Its head has come, so the server has counted it. */
-const watching = (ask: Ask, signal: AbortSignal) => Effect.promise(() => ask("GET", `${one}/events`, { signal }))
+/** Responses whose streams stay open: fetch ends the stream of one that nothing refers to any more. */
+const kept: Array<Response> = []
+const keeping = async (asking: Promise<Response>) => {
+  const response = await asking
+  kept.push(response)
+  return response
+}
+
+const watching = (ask: Ask, signal: AbortSignal) =>
+  Effect.promise(() => keeping(ask("GET", `${one}/events`, { signal })))
 
 const send = (ask: Ask, id: string, message: string, signal?: AbortSignal) =>
   Effect.promise(() =>
-    ask("POST", `/v1/sessions/${id}/messages`, {
-      body: { id: message, text: "Hello" },
-      ...(signal === undefined ? {} : { signal })
-    })
+    keeping(
+      ask("POST", `/v1/sessions/${id}/messages`, {
+        body: { id: message, text: "Hello" },
+        ...(signal === undefined ? {} : { signal })
+      })
+    )
   )
 
 /** Sends a message to its end. Returns how its turn ended: `refused` by a limit, with the time after which to try again. */
