@@ -16,7 +16,7 @@ import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable, tellUnsearched } from "../output/RedactionNotices.ts"
-import { checkPlace, redactedCopy, telling, writeExport, writeText } from "../output/WrittenExport.ts"
+import { checkPlace, redactedCopy, withNotice, writeExport, writeText } from "../output/WrittenExport.ts"
 
 /** Writes a copy of another agent's file in its own format, line by line as it is. */
 const copyFile = Effect.fnUntraced(function* (source: string, file: string, secrets: SessionSecrets | undefined) {
@@ -156,7 +156,7 @@ export const exported = Command.make(
     }
     const count =
       format === undefined
-        ? yield* telling(file, copyFile(session.path, file, secrets))
+        ? yield* withNotice(file, copyFile(session.path, file, secrets))
         : yield* writeConversation(session, file, format, secrets)
     const replaced = count + (all ? yield* copyOthers(session, file, secrets) : 0)
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)

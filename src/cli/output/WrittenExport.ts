@@ -58,7 +58,7 @@ export const writeTranscript = Effect.fnUntraced(function* (
 })
 
 /** Runs `write`, and tells that the file was written, or that one of this name was overwritten. */
-export const telling = <A, E, R>(file: string, write: Effect.Effect<A, E, R>) =>
+export const withNotice = <A, E, R>(file: string, write: Effect.Effect<A, E, R>) =>
   Effect.gen(function* () {
     const fs = yield* FileSystem.FileSystem
     const isThere = yield* Effect.orElseSucceed(fs.exists(file), () => false)
@@ -83,5 +83,5 @@ export const writeExport = Effect.fnUntraced(
     }
     yield* writeTranscript(file, format, events)
   },
-  (write, file) => telling(file, write)
+  (write, file) => withNotice(file, write)
 )

@@ -2,7 +2,7 @@ import { Clock, Effect } from "effect"
 
 /**
  * Pure work in slices: a generator that yields where it can pause. A plan over a long conversation therefore stays pure and can
- * still be interrupted: no slice takes more than 20 ms. Between two places to pause, work is bounded to a few milliseconds.
+ * still be interrupted. Between two places to pause, work takes a few milliseconds; docs/performance.md has the longest ones.
  */
 export type SlicedWork<A> = Generator<void, A, void>
 

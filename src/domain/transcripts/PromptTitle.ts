@@ -8,10 +8,12 @@ import { firstWords, typedText } from "./voice/Voice.ts"
 export const promptTitle = (words: string): string => titleOf(firstWords(words))
 
 /** Returns the title that the user's first words give a session of which a snapshot of this program is the beginning; none for other texts. */
-export const snapshotTitle = (text: string): string =>
-  text.startsWith(runtimeMark)
-    ? promptTitle(/<user_words [^>]*>(?:\n\[e\d[^\]]*\] )?([^]*?)<\/user_words>/.exec(text)?.[1] ?? "")
-    : ""
+export const snapshotTitle = (text: string): string => {
+  const opening = text.startsWith(runtimeMark) ? text.indexOf("<user_words ") : -1
+  const from = opening < 0 ? -1 : text.indexOf(">", opening)
+  const end = from < 0 ? -1 : text.indexOf("</user_words>", from)
+  return end < 0 ? "" : promptTitle(text.slice(from + 1, end).replace(/^\n\[e\d[^\]]*\] /, ""))
+}
 
 /** Whether a title is a bare command, such as `/model`: any other title says more. */
 export const isBareCommand = (title: string): boolean => /^\/[\w:-]+$/.test(title)

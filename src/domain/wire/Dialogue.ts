@@ -114,18 +114,18 @@ export const isMistral = ({ dialect, model, server }: Target): boolean =>
 
 /** Gives calls ids that are valid and unique. An id depends only on the calls before it. Mutable: one for each dialogue. */
 class CallIds {
-  private readonly isNine: boolean
+  private readonly isMistral: boolean
   private readonly valid: RegExp
   private readonly used = new Set<string>()
   private count = 0
 
   constructor(target: Target) {
-    this.isNine = isMistral(target)
-    this.valid = this.isNine ? /^[A-Za-z0-9]{9}$/ : validIds[target.dialect]
+    this.isMistral = isMistral(target)
+    this.valid = this.isMistral ? /^[A-Za-z0-9]{9}$/ : validIds[target.dialect]
   }
 
   private made(again: number): string {
-    if (this.isNine) return `call${String(this.count + 10_000 * again).padStart(5, "0")}`
+    if (this.isMistral) return `call${String(this.count + 10_000 * again).padStart(5, "0")}`
     return `call_${this.count}${again === 0 ? "" : `_${again}`}`
   }
 
