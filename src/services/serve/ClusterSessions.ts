@@ -190,10 +190,15 @@ const accepted = Effect.fnUntraced(function* (
   // The message is stored when the first of the two returns. The second sends the same message and waits for its
   // answer.
   const payload = { message, text, media, options }
+  // The deletion of a session takes a message that no runner has begun from the engine, which then never answers it.
+  const gone = Effect.forever(Effect.delay(StoredSessions.existing(front.stored, tenant, id), "5 seconds")).pipe(
+    Effect.retry({ while: ({ _tag }) => _tag !== "NotFound" })
+  )
+  const answer = session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))
   const work = session.Send(payload, { discard: true }).pipe(
     Effect.mapError(away),
     Effect.onExit((exit) => Deferred.done(stored, exit)),
-    Effect.andThen(session.Send(payload).pipe(Effect.retry({ schedule: Schedule.spaced("500 millis") }))),
+    Effect.andThen(Effect.raceFirst(answer, gone)),
     Effect.flatMap((end) => Deferred.succeed(ended, end)),
     Effect.ignore,
     Effect.ensuring(release)

@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { utimesSync, writeFileSync } from "node:fs"
 import { join } from "node:path"
+import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import { newHome, reading, startServer, tokens } from "../../support/server.ts"
 import { overEachStore } from "../../support/serveStores.ts"
@@ -18,7 +19,8 @@ overEachStore((store) => {
   describe.concurrent(`records over ${store._tag}`, () => {
     const serving = (
       answers: Answers,
-      use: (server: Effect.Success<ReturnType<typeof startServer>>, home: string) => Promise<void>
+      use: (server: Effect.Success<ReturnType<typeof startServer>>, home: string) => Promise<void>,
+      limits: NonNullable<ServeSettings["limits"]> = {}
     ) =>
       Effect.scoped(
         Effect.gen(function* () {
@@ -27,7 +29,7 @@ overEachStore((store) => {
             home,
             store: yield* store.at(home),
             answers,
-            settings: { drainSeconds: 0 }
+            settings: { drainSeconds: 0, limits }
           })
           yield* Effect.promise(() => use(server, home))
         })
@@ -311,6 +313,34 @@ overEachStore((store) => {
           assert.deepStrictEqual(await json(ask("POST", "/v1/sessions/one/cancel")), { cancelled: true })
           assert.include(await sent.text(), "event: TurnEnded")
         }
+      )
+    })
+
+    it.live("a deletion gives back the turn of a message that no runner had begun", function* () {
+      yield* serving(
+        () => ({ _tag: "Hang" }),
+        async ({ ask }) => {
+          const create = (id: string) => ask("POST", "/v1/sessions", { body: { id } })
+          const send = (id: string) => ask("POST", `/v1/sessions/${id}/messages`, { body: { text: "Hello" } })
+          for (let round = 0; round < 6; round += 1) {
+            const [gone, next] = [`gone${round}`, `next${round}`]
+            await create(gone)
+            const sending = send(gone)
+            await new Promise((resolve) => setTimeout(resolve, round))
+            if ((await ask("DELETE", `/v1/sessions/${gone}`)).status !== 204)
+              await ask("POST", `/v1/sessions/${gone}/cancel`)
+            await (await sending).text()
+            await create(next)
+            let sent = await send(next)
+            while (sent.status === 429) {
+              await new Promise((resolve) => setTimeout(resolve, 100))
+              sent = await send(next)
+            }
+            assert.deepStrictEqual(await json(ask("POST", `/v1/sessions/${next}/cancel`)), { cancelled: true })
+            await sent.text()
+          }
+        },
+        { turns: 1 }
       )
     })
 
