@@ -161,7 +161,6 @@ const attempt = Effect.fnUntraced(function* (
   const received = new ReceivedAnswer(answer, emit)
   const own: ModelRequest = { model: context.model, contents, generation, systemInstruction, tools }
   const spare = Math.max(0, Math.floor(context.window.maxRequestTokens - tokens * hookSafetyFactor))
-  chat.requests.isChangedByHooks = false
   yield* Effect.addFinalizer(() => (received.isAnswered ? Effect.void : ModelHooks.unanswered(hooks, own)))
   const passed = yield* ModelHooks.before(hooks, own, spare, (name) =>
     Effect.provideContext(fitsWindowOf(context.settings, name, parts()), services)

@@ -204,27 +204,3 @@ describe("any answer has one clear ending, and the conversation continues", () =
     ])
   })
 })
-
-/** Some 15,000 tokens that can be made smaller. */
-
-it.live(
-  "a compression by hand that makes the request larger is refused, also by a strategy of reported counts",
-  function* () {
-    const usage = { promptTokenCount: 6_400, candidatesTokenCount: 1 }
-    const { chat, fake } = yield* against(
-      ({ method }) =>
-        method === "streamGenerateContent"
-          ? Fake.sse({ ...Fake.response([{ text: "ok" }]), usageMetadata: usage })
-          : Fake.json(Fake.response([{ text: `<state_snapshot>${"detail ".repeat(300)}</state_snapshot>` }])),
-      { systemInstruction: "instruction ".repeat(5_000), policy: { strategy: "gemini" } }
-    )
-    for (const words of ["hello", "how are you", "fine"]) yield* taken(chat.send(words))
-    const outcome = yield* chat.compress()
-    if (outcome._tag !== "FailedInflatedTokenCount") return assert.fail(outcome._tag)
-    assert.strictEqual(outcome.before, usage.promptTokenCount + 1)
-    assert.isAbove(outcome.after, outcome.before + 200)
-    yield* taken(chat.send("more"))
-    const last = (yield* fake.requests).at(-1) ?? assert.fail("no request")
-    assert.lengthOf(contentsOf(last), 7)
-  }
-)

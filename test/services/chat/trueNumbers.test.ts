@@ -95,6 +95,28 @@ describe("a missing summary", () => {
   }
 })
 
+it.effect(
+  "a compression by hand that makes the request larger is refused, also by a strategy of reported counts",
+  served({ prompt: () => 6_400, summary: `<state_snapshot>${"detail ".repeat(300)}</state_snapshot>` }),
+  function* () {
+    const { chat, events } = yield* begin({
+      window: 40_000,
+      systemInstruction: "instruction ".repeat(5_000),
+      policy: { strategy: "gemini", summarizer: "model" }
+    })
+    for (const line of ["hello", "how are you", "fine"]) yield* taken(chat.send(line))
+    const outcome = yield* chat.compress()
+    if (outcome._tag !== "FailedInflatedTokenCount") return assert.fail(outcome._tag)
+    assert.strictEqual(outcome.before, 6_401)
+    assert.isAbove(outcome.after, outcome.before + 200)
+    assert.isBelow(outcome.after, outcome.before + 600)
+    assert.notInclude(
+      events.map(({ _tag }) => _tag),
+      "Compressed"
+    )
+  }
+)
+
 describe("the summarizing model", () => {
   it.effect.each(["claude-sonnet-5", "openai/gpt-5", "ollama/llama3.1"])(
     "of a conversation with %s is the same",
