@@ -1,8 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
-import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import type { GrowingAnswer, Growth, ReadableForm } from "../AnswerForm.ts"
+import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
 import { blockReader } from "../BlockReader.ts"
@@ -54,8 +53,10 @@ const grown = (block: Json, { citation, type: _, ...delta }: Json): Json => {
 }
 
 /** A block as far as it is read. Its arguments arrive as pieces of JSON, or at its beginning; undefined if they are not JSON. */
-const readBlock = ({ partial_json: pieces, ...block }: Json): Json =>
-  typeof pieces !== "string" || pieces.trim() === "" ? block : { ...block, input: parsedOrUndefined(pieces) }
+const readBlock = ({ partial_json: pieces, ...block }: Json): Json => {
+  const given = typeof pieces === "string" && pieces.trim() !== "" ? pieces : block["input"]
+  return typeof given === "string" ? { ...block, input: callArguments(given) } : block
+}
 
 class AnthropicAnswer implements GrowingAnswer {
   /** By place, which is the index but for the blocks of servers that give all of them one index. */
