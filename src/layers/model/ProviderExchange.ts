@@ -112,14 +112,19 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
   })
   let [size, count] = [0, 0]
   let isOver = false
+  let whole: string | undefined
   return Effect.gen(function* () {
     while (arrived.length === 0 && !isOver) {
       const bytes = yield* nextBytes(provider, reply)
       isOver = bytes === undefined
       size += bytes?.length ?? 0
       if (size > maxAnswerBytes) return yield* tooLarge("bytes", maxAnswerBytes)
+      const text = isOver ? decoder.decode() : decoder.decode(bytes, { stream: true })
+      // Some servers answer with one body in place of events, above all with an error.
+      if (whole !== undefined || (count === 0 && /^\s*[{[]/.test(text))) whole = (whole ?? "") + text
       // Some servers leave out the blank line after the last event.
-      parser.feed(isOver ? `${decoder.decode()}\n\n` : decoder.decode(bytes, { stream: true }))
+      else parser.feed(isOver ? `${text}\n\n` : text)
+      if (isOver && whole !== undefined) arrived.push(whole)
     }
     if (arrived.length > 0) count += 1
     return count > maxAnswerParts ? yield* tooLarge("parts", maxAnswerParts) : arrived.shift()
