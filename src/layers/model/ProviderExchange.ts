@@ -128,6 +128,7 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
   })
   let [size, count] = [0, 0]
   let isOver = false
+  let isBegun = false
   let whole: string | undefined
   return Effect.gen(function* () {
     while (arrived.length === 0 && !isOver) {
@@ -137,7 +138,9 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
       if (size > maxAnswerBytes) return yield* tooLarge("bytes", maxAnswerBytes)
       const text = isOver ? decoder.decode() : decoder.decode(bytes, { stream: true })
       // Some servers answer with one body in place of events, above all with an error.
-      if (whole !== undefined || (count === 0 && /^\s*[{[]/.test(text))) whole = (whole ?? "") + text
+      if (!isBegun && /^\s*[{[]/.test(text)) whole = ""
+      isBegun ||= text.trim() !== ""
+      if (whole !== undefined) whole += text
       // Some servers leave out the blank line after the last event.
       else parser.feed(isOver ? `${text}\n\n` : text)
       if (isOver && whole !== undefined) arrived.push(whole)

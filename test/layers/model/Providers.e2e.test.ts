@@ -400,6 +400,12 @@ describe("a body in place of events", () => {
     })
   }
 
+  it.live("is none where an event is cut before its data", function* () {
+    const event = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: "stop" }] })
+    const { model } = yield* against(chat, () => ({ headers: eventsType, writes: ["\n", "data: ", event, "\n\n"] }))
+    assert.deepStrictEqual((yield* model.generate(question(chat))).content.parts, [text("Hello")])
+  })
+
   it.live("is the answer, where a server of Chat Completions streams none", function* () {
     const message = { role: "assistant", content: "Hello" }
     const { model } = yield* against(chat, () => Server.json({ choices: [{ message, finish_reason: "stop" }] }))
