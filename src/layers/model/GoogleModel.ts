@@ -1,6 +1,7 @@
-import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
+import { type Config, type Duration, Effect, type Layer, Stream } from "effect"
 import { model } from "../../domain/content/Content.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
 import { geminiContent, takesSchema } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
@@ -17,7 +18,7 @@ import {
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
 import { chunkOf, chunks, modelOf, unfinished } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
-import { failed, hideKey, unusable } from "./ModelFailures.ts"
+import { failed, unusable } from "./ModelFailures.ts"
 import {
   modelLayer,
   optionsConfig,
@@ -54,17 +55,6 @@ export interface Options extends Omit<ProviderOptions, "timeouts"> {
 
 const names: ProviderNames = { keys: keyVariables.google, baseUrl: "GOOGLE_GEMINI_BASE_URL", api: "Gemini" }
 const defaultBaseUrl = "https://generativelanguage.googleapis.com"
-
-const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
-/** Decodes the answer of `countTokens`. */
-const readCountResponse = Schema.decodeUnknownEffect(CountResponse)
-
-const ModelResponse = Schema.Struct({
-  inputTokenLimit: Schema.optionalKey(Schema.Natural),
-  outputTokenLimit: Schema.optionalKey(Schema.Natural)
-})
-/** Decodes the description of a model. */
-const readModelResponse = Schema.decodeUnknownEffect(ModelResponse)
 
 /** The request with its schema in words, for a model that takes none beside tools. */
 const withToldSchema = (request: ModelRequest): ModelRequest => {
@@ -109,10 +99,7 @@ const countTokens = Effect.fnUntraced(function* (
   const target = targetOf(client, model)
   const own = contents.map((content) => geminiContent(content, target))
   const response = yield* call(client, `${yield* pathOf(model)}:countTokens`, { contents: own })
-  const { totalTokens } = yield* readCountResponse(response).pipe(
-    Effect.mapError((error) => unusable(hideKey(client)(error.message)))
-  )
-  return totalTokens
+  return naturalAt(response, "totalTokens") ?? (yield* unusable("it contains no token count"))
 })
 
 /** Whether the API has no such model, or does not accept the text as a model name. An unknown path at a gateway or a rejected key does not count. */
@@ -131,17 +118,11 @@ const describe = Effect.fn("Model.describe")(function* (
   const response = yield* Effect.catch(asked, (error) =>
     refusal !== undefined && isUnknownModel(refusal) ? Effect.undefined : Effect.fail(error)
   )
-  const limits =
-    response === undefined
-      ? undefined
-      : yield* readModelResponse(response).pipe(Effect.mapError((error) => unusable(hideKey(client)(error.message))))
-  if (limits !== undefined && limits.inputTokenLimit === undefined) {
+  const window = naturalAt(response, "inputTokenLimit")
+  if (window === undefined && response !== undefined) {
     return yield* unusable("it does not state the maximum size of a request")
   }
-  const description =
-    limits?.inputTokenLimit === undefined
-      ? undefined
-      : { window: limits.inputTokenLimit, output: limits.outputTokenLimit }
+  const description = window === undefined ? undefined : { window, output: naturalAt(response, "outputTokenLimit") }
   descriptions.set(model, description)
   return description
 })

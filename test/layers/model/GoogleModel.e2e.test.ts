@@ -318,8 +318,8 @@ describe("interruption", () => {
 })
 
 describe("a call", () => {
-  const continued = Fake.response([{ text: "a" }], { finishReason: "CONTINUATION", continuationToken: "t" })
-  const checkpoint = Fake.response([{ text: "a" }], { finishReason: null, continuationToken: "t" })
+  const continued = Fake.response([{ text: "a" }], { finishReason: "CONTINUATION" })
+  const checkpoint = Fake.response([{ text: "a" }], { finishReason: null })
 
   it.live("is one request, also where the answer could be continued", function* () {
     const { fake, model } = yield* against(

@@ -26,12 +26,6 @@ export const usage = (counts: Json): Usage => {
   }
 }
 
-/** The answer to a request that counts tokens; undefined if it has no count. */
-export const tokenCount = (answer: unknown): number | undefined => {
-  const count = isJson(answer) ? answer["input_tokens"] : undefined
-  return typeof count === "number" && Number.isInteger(count) && count >= 0 ? count : undefined
-}
-
 /** The text and the thinking that a block begins with, or that a delta adds. */
 const shownIn = (piece: Json): ReadonlyArray<Part> => {
   const [text, thinking] = [textOrEmpty(piece, "text"), textOrEmpty(piece, "thinking")]

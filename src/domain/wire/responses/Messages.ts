@@ -1,7 +1,7 @@
 import type { Content, Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
+import { callArguments } from "../AnswerForm.ts"
 import {
-  argumentsIn,
   contentParts,
   groupOf,
   type MessageCodec,
@@ -37,7 +37,7 @@ const readItem = (
     case "custom_tool_call": {
       const name = textOrEmpty(item, "name")
       names.set(id, name)
-      const args = "input" in item ? item["input"] : argumentsIn(item["arguments"])
+      const args = "input" in item ? item["input"] : (callArguments(item["arguments"]) ?? item["arguments"])
       return ["model", [[{ functionCall: { id, name, args } }, undefined]]]
     }
     case "function_call_output":
