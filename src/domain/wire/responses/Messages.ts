@@ -1,6 +1,7 @@
 import type { Content, Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
 import { callArguments } from "../AnswerForm.ts"
+import { isInstruction } from "../Dialect.ts"
 import {
   contentParts,
   groupOf,
@@ -28,6 +29,7 @@ const readItem = (
   at: number,
   names: Map<string, string>
 ): readonly [Content["role"], ReadonlyArray<ReadPart>] | undefined => {
+  if (isInstruction(item)) return undefined
   const id = textOrEmpty(item, "call_id")
   switch (item["type"] ?? "message") {
     case "message":
