@@ -105,14 +105,17 @@ describe("a request of Codex, whose tools are an item", () => {
     assert.deepStrictEqual(JSON.parse(toolsOf(read)), others.length > 0 ? others : { ...item, tools })
   })
 
-  it("keeps an item in the middle, as any instruction", () => {
-    const groups = wire.responses.messages.read([user, item, user])
-    assert.deepStrictEqual(
-      groups.map(({ from, to }) => [from, to]),
-      [
-        [0, 1],
-        [2, 3]
-      ]
-    )
-  })
+  it.each([item, { type: "compaction", encrypted_content: "e" }, { type: "compaction_trigger" }])(
+    "keeps $type in the middle, as any instruction",
+    (kept) => {
+      const groups = wire.responses.messages.read([user, kept, user])
+      assert.deepStrictEqual(
+        groups.map(({ from, to }) => [from, to]),
+        [
+          [0, 1],
+          [2, 3]
+        ]
+      )
+    }
+  )
 })

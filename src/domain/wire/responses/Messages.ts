@@ -29,7 +29,8 @@ const readItem = (
   at: number,
   names: Map<string, string>
 ): readonly [Content["role"], ReadonlyArray<ReadPart>] | undefined => {
-  if (isInstruction(item)) return undefined
+  // What the provider compacted is nowhere else, and nobody but the provider can read it.
+  if (isInstruction(item) || textOrEmpty(item, "type").includes("compaction")) return undefined
   const id = textOrEmpty(item, "call_id")
   switch (item["type"] ?? "message") {
     case "message":
