@@ -124,7 +124,7 @@ const ResponsesRequest = Schema.Struct({
 })
 
 /** Servers of Chat Completions take back what they added to a message with calls, and ids in their own form. */
-const ChatId = Schema.String.check(Schema.isPattern(/^\S{1,64}$/))
+const ChatId = Schema.String.check(Schema.isPattern(/^\S{1,40}$/))
 
 const ChatRequest = Schema.Struct({
   model: Text,

@@ -34,7 +34,7 @@ export const callId = ({ id }: FunctionCall, answer: EntryId, part: number): str
  */
 const maxAnswerCalls = 256
 /** Characters of a call's name or id. Nothing shortens these later, and a name is sent again with its result. */
-const maxCallName = 1_024
+const maxCallName = 16_384
 
 /** Characters of an answer beside its texts, calls and data, mostly signatures: they are not counted as tokens. */
 const maxAnswerExtras = 8 * 1024 * 1024

@@ -1,6 +1,6 @@
 import { afterSpace, type ContainerSpans, objectSpans, type Span } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
-import { answerLimit, type Dialect, isInstruction, statefulKeys, type ValueAt } from "../wire/Dialect.ts"
+import { answerLimit, declaresTools, type Dialect, isInstruction, statefulKeys, type ValueAt } from "../wire/Dialect.ts"
 import type { RecallDeclaration } from "./RecallDeclaration.ts"
 import type { Route } from "./Route.ts"
 import { wire } from "./WireDialects.ts"
@@ -16,6 +16,8 @@ export interface RequestBody {
   /** The messages of the conversation, exactly as they were received. */
   readonly messages: ReadonlyArray<string>
   readonly tools: ContainerSpans | undefined
+  /** The index of the instruction that declares tools, where no others are declared. */
+  readonly toolsLead: number | undefined
   readonly model: string
   /** The maximum length of an answer that the request sets. */
   readonly maxAnswer: number | undefined
@@ -47,6 +49,11 @@ export const mayNameState = (text: string): boolean => {
   return [...members].some(([key, span]) => key.includes("\\") || (statefulKeys.includes(key) && !isNull(text, span)))
 }
 
+const toolsLeadOf = (lead: ReadonlyArray<string>): number | undefined => {
+  const at = lead.findIndex((slice) => declaresTools(parsedOrUndefined(slice)))
+  return at < 0 ? undefined : at
+}
+
 /**
  * Locates the messages of a request. Returns undefined for a body in an unknown form, without messages, or with only
  * a part of the conversation.
@@ -61,6 +68,7 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
   const slices = array.elements.map(({ end, start }) => text.slice(start, end))
   const spoken = form.hasInstructions ? slices.findIndex((slice) => !isInstruction(parsedOrUndefined(slice))) : 0
   const leading = spoken < 0 ? slices.length : spoken
+  const lead = slices.slice(0, leading)
   const tools = members.get("tools")
   const toolText = tools === undefined ? "" : text.slice(tools.start, tools.end)
   const modelInBody = value("model")
@@ -69,9 +77,10 @@ export const readBody = ({ dialect, isArray, model }: Route, text: string): Requ
     dialect,
     text,
     array,
-    lead: slices.slice(0, leading),
+    lead,
     messages: slices.slice(leading),
     tools: tools?.array,
+    toolsLead: (tools?.array?.elements.length ?? 0) > 0 ? undefined : toolsLeadOf(lead),
     model: model ?? (typeof modelInBody === "string" ? modelInBody : ""),
     maxAnswer: answerLimit(value),
     canRecall,
@@ -92,6 +101,10 @@ export const isStored = ({ dialect }: Route, text: string): boolean => {
   const members = isStored === undefined ? undefined : membersOf(text)
   return members !== undefined && isStored?.(valuesIn(text, members)) === true
 }
+
+/** Returns the JSON of the client's tools; empty if it declares none. */
+export const toolsOf = ({ lead, text, tools, toolsLead }: RequestBody): string =>
+  toolsLead === undefined ? (tools === undefined ? "" : text.slice(tools.start, tools.end)) : (lead[toolsLead] ?? "")
 
 /** Returns the text of a request without its messages: instructions, tools and options. */
 export const headOf = ({ array, lead, text }: RequestBody): string =>
@@ -135,6 +148,13 @@ const declaring = ({ dialect, text, tools }: RequestBody, { inDialect, plain }: 
   return appending(tools, inDialect)
 }
 
+/** The instructions with the tool's declaration after the client's tools, where they stand there. */
+const leadWith = ({ lead, toolsLead }: RequestBody, { inDialect }: RecallDeclaration): ReadonlyArray<string> =>
+  lead.map((slice, at) => {
+    const tools = at === toolsLead ? objectSpans(slice, 0, ["tools"])?.get("tools")?.array : undefined
+    return tools === undefined ? slice : edited(slice, [appending(tools, inDialect)])
+  })
+
 /**
  * Writes the request with other messages, and with the declaration if there is one. Everything else stays as
  * received.
@@ -143,8 +163,11 @@ export const withMessages = (
   body: RequestBody,
   messages: ReadonlyArray<string>,
   declaration: RecallDeclaration | undefined
-): string =>
-  edited(body.text, [
-    { ...body.array, by: `[${[...body.lead, ...messages].join()}]` },
-    ...(declaration === undefined ? [] : [declaring(body, declaration)])
+): string => {
+  const lead = declaration === undefined ? body.lead : leadWith(body, declaration)
+  const isDeclared = declaration === undefined || body.toolsLead !== undefined
+  return edited(body.text, [
+    { ...body.array, by: `[${[...lead, ...messages].join()}]` },
+    ...(isDeclared ? [] : [declaring(body, declaration)])
   ])
+}

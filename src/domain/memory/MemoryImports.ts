@@ -62,15 +62,15 @@ function* codeRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
   return regions
 }
 
-/** Ranges of inline and fenced code. A run of backticks without a closing run of the same length is text. */
+/** Ranges of inline and fenced code. A run of backticks, or of tildes at the start of a line, without a second one is text. */
 function* inlineRegions(text: string): SlicedWork<ReadonlyArray<Region>> {
   const runs: Array<{ readonly at: number; readonly length: number }> = []
   const next: Array<number> = []
-  const last = new Map<number, number>()
-  for (const { 0: run, index } of text.matchAll(/`+/g)) {
-    const before = last.get(run.length)
+  const last = new Map<string, number>()
+  for (const { 0: run, index } of text.matchAll(/`+|(?<=^ {0,3})~{3,}/gm)) {
+    const before = last.get(run)
     if (before !== undefined) next[before] = runs.length
-    last.set(run.length, runs.length)
+    last.set(run, runs.length)
     runs.push({ at: index, length: run.length })
     yield
   }

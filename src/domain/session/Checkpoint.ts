@@ -1,6 +1,8 @@
 import { Schema } from "effect"
 import type { Part } from "../content/Content.ts"
 import {
+  canRedo,
+  canUndo,
   type Entry,
   EntryId,
   type Patch,
@@ -58,6 +60,10 @@ export const replacesView = (event: SessionEvent): boolean => event._tag === "Co
 /** Whether an event puts back a view of the past, which only the whole log holds. */
 export const restoresView = ({ _tag }: SessionEvent): boolean =>
   _tag === "Undone" || _tag === "Redone" || _tag === "Branched"
+
+/** Whether an event goes back beyond what a session holds that was not read from its start. */
+export const goesBeyond = ({ conversation }: Session, { _tag }: SessionEvent): boolean =>
+  _tag === "Branched" || (_tag === "Undone" && !canUndo(conversation)) || (_tag === "Redone" && !canRedo(conversation))
 
 /** Joins consecutive ids into runs. */
 const runsOf = (ids: ReadonlyArray<EntryId>): Array<string> => {

@@ -1,5 +1,5 @@
-import { canRedo, canUndo, type Entry, entryTokens, inserted, shown, view } from "../conversation/Conversation.ts"
-import { replacesView } from "./Checkpoint.ts"
+import { type Entry, entryTokens, inserted, shown, view } from "../conversation/Conversation.ts"
+import { goesBeyond, replacesView } from "./Checkpoint.ts"
 import { applyEvent, emptySession, type Session, type SessionEvent } from "./Session.ts"
 
 /**
@@ -73,12 +73,8 @@ export class LongLogReader {
   }
 
   private follow(seen: Session, event: SessionEvent, bytes: number): Session | undefined {
-    const goesBack =
-      event._tag === "Branched" ||
-      (event._tag === "Undone" && !canUndo(seen.conversation)) ||
-      (event._tag === "Redone" && !canRedo(seen.conversation))
     // It needs content that is no longer held.
-    if (goesBack && this.isCut) return undefined
+    if (this.isCut && goesBeyond(seen, event)) return undefined
     const after = applyEvent(seen, event)
     this.seenBytes += bytes + messageBytes
     if (!replacesView(event) || this.seenBytes <= maxSeenBytes / 2)

@@ -12,14 +12,23 @@ interface UsableTools {
   readonly unreadable: ReadonlyArray<string>
 }
 
-/** The forms of a tool to try: as it is, as a tool with an object of arguments, and without what a model does not need. */
+/** A record without its fields of null, which many servers write for what is not there, and those of its records. */
+const withoutNulls = (value: unknown, levels = 2): unknown => {
+  if (!Predicate.isObject(value) || levels === 0) return value
+  const fields = Object.entries(value).filter(([, field]) => field !== null)
+  return Object.fromEntries(fields.map(([key, field]) => [key, withoutNulls(field, levels - 1)]))
+}
+
+/** The forms of a tool to try: as it is, without null, with an object of arguments, and with what a model needs. */
 const formsOf = (tool: unknown): ReadonlyArray<unknown> => {
-  if (!Predicate.isObject(tool)) return [tool]
-  const { description, inputSchema = {}, name } = tool
+  const clean = withoutNulls(tool)
+  if (!Predicate.isObject(clean)) return [tool]
+  const { description, inputSchema = {}, name } = clean
   const typed = { ...(Predicate.isObject(inputSchema) ? inputSchema : {}), type: "object" }
   return [
     tool,
-    { ...tool, inputSchema: typed },
+    clean,
+    { ...clean, inputSchema: typed },
     { name, inputSchema: typed, ...(Predicate.isString(description) ? { description } : {}) }
   ]
 }
@@ -41,11 +50,16 @@ export const usableTools = (result: unknown): UsableTools => {
 
 /** The result of `tools/call`, with a line in place of each block that cannot be read. */
 export const usableBlocks = (result: unknown): unknown => {
-  if (!Predicate.isObject(result) || !Array.isArray(result["content"])) return result
-  const content = result["content"].map((block: unknown) => {
-    if (Option.isSome(decodeBlock(block))) return block
+  if (!Predicate.isObject(result)) return result
+  const { content } = result
+  if (Predicate.isString(content)) return { ...result, content: [{ type: "text", text: content }] }
+  if (Predicate.isNullish(content) && Predicate.isObject(result["structuredContent"])) return { ...result, content: [] }
+  if (!Array.isArray(content)) return result
+  const blocks = content.map((block: unknown) => {
+    const usable = [block, withoutNulls(block)].find((form) => Option.isSome(decodeBlock(form)))
+    if (usable !== undefined) return usable
     const type = Predicate.isObject(block) && Predicate.isString(block["type"]) ? block["type"] : "no type"
     return { type: "text", text: `[a block of type ${JSON.stringify(type)}: left out, it cannot be read]` }
   })
-  return { ...result, content }
+  return { ...result, content: blocks }
 }

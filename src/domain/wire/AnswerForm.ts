@@ -1,5 +1,6 @@
 import type { Part } from "../content/Content.ts"
-import type { Json } from "../text/JsonObject.ts"
+import { isJson, type Json } from "../text/JsonObject.ts"
+import { afterSpace, valueEnd } from "../text/JsonSource.ts"
 import { parsedOrUndefined } from "../text/JsonText.ts"
 import type { Usage } from "../tokens/Tokens.ts"
 
@@ -17,9 +18,33 @@ export interface WireCall {
   readonly args: unknown
 }
 
-/** The arguments of a call: JSON as a text, or from some servers a value. */
-export const callArguments = (given: unknown = ""): unknown =>
-  typeof given !== "string" ? (given ?? {}) : given.trim() === "" ? {} : parsedOrUndefined(given)
+/** The one object in a text of objects in a row, beside empty ones. Relays begin with an empty object, or repeat the whole at the end. */
+const repeated = (text: string): unknown => {
+  const values = new Set<string>()
+  for (let at = afterSpace(text, 0); at < text.length;) {
+    const end = valueEnd(text, at)
+    if (end < 0) return undefined
+    values.add(text.slice(at, end))
+    at = afterSpace(text, end)
+  }
+  values.delete("{}")
+  const [only = "{}", ...others] = values
+  return others.length === 0 ? parsedOrUndefined(only) : undefined
+}
+
+/** The arguments of a call: JSON as a text, which some servers write as a string of JSON again, or a value. */
+export const callArguments = (given: unknown = ""): unknown => {
+  if (typeof given !== "string") return given ?? {}
+  const parsed = given.trim() === "" ? {} : (parsedOrUndefined(given) ?? repeated(given))
+  const inner = typeof parsed === "string" ? parsedOrUndefined(parsed) : undefined
+  return isJson(inner) || parsed === null ? (inner ?? {}) : parsed
+}
+
+/** The arguments of a call as an object, which every dialect requires in a request. */
+export const objectArguments = (args: unknown): Json => {
+  const read = callArguments(args)
+  return isJson(read) ? read : { value: args }
+}
 
 /** A part of an answer that the client saw. */
 export interface VisibleBlock {

@@ -12,6 +12,12 @@ export const numberAt = (value: Json, ...path: ReadonlyArray<string>): number =>
   return typeof at === "number" && Number.isFinite(at) && at > 0 ? Math.round(at) : 0
 }
 
+/** A number that an answer states, such as the tokens of a request; undefined if it states none. */
+export const naturalAt = (answer: unknown, key: string): number | undefined => {
+  const stated = isJson(answer) ? answer[key] : undefined
+  return typeof stated === "number" && Number.isInteger(stated) && stated >= 0 ? stated : undefined
+}
+
 /** Tokens above which the count of one request is taken for an error: more than the largest windows hold (ten million). */
 const maxBelievable = 20_000_000
 

@@ -54,6 +54,10 @@ export const answerLimit = (valueAt: ValueAt): number | undefined =>
 export const isInstruction = (message: unknown): boolean =>
   isJson(message) && (message["role"] === "system" || message["role"] === "developer")
 
+/** Whether an instruction declares tools, as Codex's requests have it since 0.144. */
+export const declaresTools = (message: unknown): boolean =>
+  isInstruction(message) && isJson(message) && message["type"] === "additional_tools" && Array.isArray(message["tools"])
+
 /** How the turn of a model stands in the messages of a request. */
 export type TurnForm =
   /** One message of blocks. */

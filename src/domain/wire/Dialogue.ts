@@ -10,6 +10,8 @@ import {
   type Role
 } from "../content/Content.ts"
 import { mediaText, responseContent } from "../content/MediaBlocks.ts"
+import type { Json } from "../text/JsonObject.ts"
+import { objectArguments } from "./AnswerForm.ts"
 import type { Dialect } from "./Dialect.ts"
 import { isCompaction, stateFor, type Target } from "./ModelState.ts"
 import type { ResponseSchema } from "./ResponseSchema.ts"
@@ -56,7 +58,7 @@ export type ModelBlock =
       readonly _tag: "Call"
       readonly id: string
       readonly name: string
-      readonly args: unknown
+      readonly args: Json
       /** Fields that the server of Chat Completions added to the call. */
       readonly state: unknown
     }
@@ -84,7 +86,8 @@ export const noWords = {
   opening: "(the conversation goes on)",
   user: "Continue.",
   model: "(no answer)",
-  result: "(no result)"
+  result: "(no result)",
+  thought: "(no reasoning)"
 }
 
 const isBlank = (text: string): boolean => text.trim() === ""
@@ -100,13 +103,18 @@ interface OpenCall {
   readonly name: string
 }
 
-/** The ids of calls that a dialect accepts. Servers of Chat Completions expect theirs back, whatever they look like. */
+/** The ids of calls that a dialect accepts. */
 const validIds: Readonly<Record<Dialect, RegExp>> = {
   anthropic: /^[A-Za-z0-9_-]{1,64}$/,
   responses: /^[A-Za-z0-9_-]{1,64}$/,
-  chat: /^\S{1,64}$/,
+  // Servers expect theirs back, whatever they look like: LiteLLM's hold a signature of thousands of characters.
+  chat: /^\S+$/,
   gemini: /\S/
 }
+
+/** The same for servers of Chat Completions that accept short ones alone: OpenAI's and Azure's. */
+const shortIds = /^\S{1,40}$/
+const takesShortIds = /(?:^|\.)(?:openai|azure)\.com$/
 
 /** Whether a model of Mistral reads a request of Chat Completions. It takes ids of nine characters, and no user's message after results. */
 export const isMistral = ({ dialect, model, server }: Target): boolean =>
@@ -121,7 +129,8 @@ class CallIds {
 
   constructor(target: Target) {
     this.isMistral = isMistral(target)
-    this.valid = this.isMistral ? /^[A-Za-z0-9]{9}$/ : validIds[target.dialect]
+    const isShort = target.dialect === "chat" && takesShortIds.test(target.server)
+    this.valid = this.isMistral ? /^[A-Za-z0-9]{9}$/ : isShort ? shortIds : validIds[target.dialect]
   }
 
   private made(again: number): string {
@@ -174,10 +183,10 @@ const modelTurn = (parts: ReadonlyArray<Part>, target: Target, ids: CallIds) => 
     if (state !== undefined && !isOfCall) blocks.push({ _tag: "State", state })
     if (isThought(part)) continue
     if (isCall(part)) {
-      const { args = {}, id: own, name } = part.functionCall
+      const { args, id: own, name } = part.functionCall
       const id = ids.next(own)
       open.push({ id, own, name })
-      blocks.push({ _tag: "Call", id, name, args, state: isOfCall ? state : undefined })
+      blocks.push({ _tag: "Call", id, name, args: objectArguments(args), state: isOfCall ? state : undefined })
       continue
     }
     const text = isMedia(part) ? mediaText(part) : textOf(part)

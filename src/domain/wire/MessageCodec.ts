@@ -1,7 +1,6 @@
 import { type Content, type Part, plainText } from "../content/Content.ts"
 import { blockMedia, responseText } from "../content/MediaBlocks.ts"
 import { isJson, type Json, textOrEmpty } from "../text/JsonObject.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
 
 /** How messages of a dialect are read as contents, and contents written as messages, so that what is kept stays as it was. */
 
@@ -60,10 +59,6 @@ export const resultTexts = (result: unknown, type: string): unknown => {
   const texts = blocks.flatMap((block) => (isJson(block) && block["type"] === type ? [textOrEmpty(block, "text")] : []))
   return texts.length === blocks.length && Array.isArray(result) ? texts.join("\n") : result
 }
-
-/** Returns the arguments of a call: parsed JSON, the text if it is not JSON, or what some clients send in its place. */
-export const argumentsIn = (given: unknown = ""): unknown =>
-  typeof given === "string" ? (parsedOrUndefined(given) ?? given) : given
 
 /** A message of texts in two roles, as most dialects have them. */
 export const plainMessage = (content: Content): Json => ({

@@ -20,20 +20,31 @@ export const openAiPart = (block: Json): Part => {
   }
 }
 
+/** The keys of tokens that a cache had: DeepSeek's, Moonshot's, Mistral's and LiteLLM's stand beside the others. */
+const cachedKeys = ["prompt_cache_hit_tokens", "cached_tokens", "num_cached_tokens", "cache_read_input_tokens"]
+
 /** Reads counts, which the two dialects call differently. */
 export const openAiUsage =
   (sent: string, answered: string) =>
   (counts: Json): Usage => {
+    const details = `${sent}_tokens_details`
+    const [prompt, answer] = [numberAt(counts, `${sent}_tokens`), numberAt(counts, `${answered}_tokens`)]
     const thoughts = numberAt(counts, `${answered}_tokens_details`, "reasoning_tokens")
+    const cached =
+      numberAt(counts, details, "cached_tokens") || Math.max(...cachedKeys.map((key) => numberAt(counts, key)))
+    const cacheWrite =
+      numberAt(counts, details, "cache_write_tokens") || numberAt(counts, "cache_creation_input_tokens")
+    // Some servers count what a cache had beside the prompt.
+    const beside = numberAt(counts, "total_tokens") - prompt - answer
+    const isApart = cached > 0 && (cached > prompt || cached === beside)
+    // xAI counts its thoughts beside the answer, and Gemini's server names them in the total alone.
+    const isThoughtApart = !isApart && beside > 0 && (thoughts === 0 || thoughts === beside)
     return {
-      prompt: numberAt(counts, `${sent}_tokens`),
-      answer: Math.max(0, numberAt(counts, `${answered}_tokens`) - thoughts),
-      thoughts,
-      // DeepSeek's and Moonshot's stand beside the others.
-      cached:
-        numberAt(counts, `${sent}_tokens_details`, "cached_tokens") ||
-        numberAt(counts, "prompt_cache_hit_tokens") ||
-        numberAt(counts, "cached_tokens")
+      prompt: prompt + (isApart ? cached : 0),
+      answer: isThoughtApart ? answer : Math.max(0, answer - thoughts),
+      thoughts: isThoughtApart ? beside : thoughts,
+      cached,
+      ...(cacheWrite === 0 ? {} : { cacheWrite })
     }
   }
 

@@ -28,6 +28,8 @@ const Fault = Schema.Struct({
   type: nullish,
   code: nullish,
   status: nullish,
+  /** z.ai. */
+  msg: nullish,
   /** Problem details (RFC 9457), as NVIDIA's servers write them. */
   title: nullish,
   detail: nullish,
@@ -40,9 +42,14 @@ const Fault = Schema.Struct({
   n_ctx: Schema.optionalKey(Schema.Natural)
 })
 
+/** MiniMax's servers report an error beside an answer without choices. */
+const MiniMax = Schema.Struct({
+  base_resp: Schema.Struct({ status_code: Schema.Int.check(Schema.isGreaterThan(0)), status_msg: Schema.String })
+})
+
 /** The error within an answer, in one of the shapes that servers give it. */
 const readFault = Schema.decodeUnknownOption(
-  Schema.Union([Schema.Struct({ error: Fault }), Schema.Struct({ error: Schema.String }), Fault])
+  Schema.Union([Schema.Struct({ error: Fault }), Schema.Struct({ error: Schema.String }), MiniMax, Fault])
 )
 const readJson = Schema.decodeUnknownOption(fromJson(Schema.Unknown))
 
@@ -76,14 +83,15 @@ const rawIn = (metadata: unknown): string | undefined =>
     ? metadata.raw
     : undefined
 
-/** Returns the error in a value; undefined if it contains none. */
+/** Returns the error in a value; undefined if it contains none. Google's servers put theirs into a list. */
 export const faultIn = (value: unknown): ProviderFault | undefined =>
-  Option.match(readFault(value), {
+  Option.match(readFault(Array.isArray(value) ? value[0] : value), {
     onNone: () => undefined,
     onSome: (read) => {
+      if ("base_resp" in read) return { message: read.base_resp.status_msg, kind: String(read.base_resp.status_code) }
       const fault = "error" in read ? read.error : read
       if (typeof fault === "string") return { message: fault, kind: "" }
-      const message = fault.message ?? String(fault.detail ?? fault.title ?? "")
+      const message = fault.message ?? String(fault.detail ?? fault.title ?? fault.msg ?? "")
       // Google's servers wrap an error again that was not declared as JSON.
       const wrapped = rawIn(fault.metadata) ?? (message.trimStart().startsWith("{") ? message : undefined)
       const inner = wrapped === undefined ? undefined : faultOf(wrapped)
@@ -129,6 +137,8 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   // Gemini.
   /input token count (?:is |of )?\(?(?<tokens>\d+)\)? .{0,60}?(?:exceeds|only supports up to) \D*(?<limit>\d+)/,
   // OpenAI, Azure, DeepSeek, OpenRouter, Together, vLLM and SGLang.
+  /maximum context length is (?<limit>\d+) tokens.{0,120} for a total of at least (?<tokens>\d+)/,
+  /you passed (?<tokens>\d+) input tokens .{0,60}context length is only (?<limit>\d+)/,
   /maximum context length (?:is|of) (?<limit>\d+) tokens.{0,20}? (?:you requested|your messages resulted in|your request has|your prompt contains|the request has|you requested a total of)(?: about| at least)? (?<tokens>\d+)/,
   /maximum context length (?:is|of) (?<limit>\d+)/,
   /prompt \(length (?<tokens>\d+)\) is longer than the maximum model length of (?<limit>\d+)/,
@@ -159,8 +169,12 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /input tokens exceeds max\. (?<tokens>\d+) > (?<limit>\d+)/,
   /max size: (?<limit>\d+) tokens/,
   /tokens \((?<tokens>\d+)\) exceeded this model context window limit \((?<limit>\d+)/,
-  // Text generation servers, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake.
-  /(?:prompt|input) length (?<tokens>\d+) (?:exceeds|is greater than) (?:the )?max\D{0,24}(?<limit>\d+)/,
+  // Text generation servers, Poolside, Perplexity, watsonx, SambaNova, Qianfan and Hunyuan, NVIDIA, Snowflake, SiliconFlow.
+  /(?:prompt|input) length \(?(?<tokens>\d+)\)? (?:exceeds|is greater than) (?:the |model's )?max\D{0,40}(?<limit>\d+)/,
+  /prompt too long: (?<tokens>\d+) tokens exceeds max\D{0,24}(?<limit>\d+)/,
+  /tokens in the prompt \((?<tokens>\d+)\) exceeds the max\D{0,24}(?<limit>\d+)/,
+  /(?:total |prompt_)tokens ?\((?<tokens>\d+)\) (?:exceed limit|must be less than \D{0,24}) ?\(?(?<limit>\d+)/,
+  /input tokens and max_tokens exceeds the limit of (?<limit>\d+)/,
   /requested (?<tokens>\d+) tokens exceeds model's context of (?<limit>\d+)/,
   /number of input tokens (?<tokens>\d+) cannot exceed \D*(?<limit>\d+)/,
   /prompt is (?<tokens>\d+) tokens long.{0,160}? sequence length is (?:just )?(?<limit>\d+)/,
@@ -169,10 +183,12 @@ const tooManyTokens: ReadonlyArray<RegExp> = [
   /max tokens of (?<limit>\d+) exceeded; prompt has (?<tokens>\d+)/,
   // Stepfun, AI21, Volcengine and Nova on Bedrock; z.ai and Baichuan.
   /\b(?:request|input|prompt|total|prompt \+ completion) tokens?\b.{0,40}\bexceeds? (?:the |model )?max(?:imum)?\b(?:[^\d.]{0,40}(?<limit>\d+))?/,
-  /(?:prompt|输入|上下文)(?:\S{0,6} ?(?:超长|过长)|长度\S{0,4}超出)/,
+  /(?:prompt|输入|上下文)(?:\S{0,6} ?(?:超长|过长)|长度\S{0,4}(?:超出|超过|超限))/,
   // Without numbers: codes of OpenAI, llama.cpp, Copilot and z.ai, and the words of Bedrock, Groq, Ollama, MiniMax and others.
   /context_length_exceeded|exceed_context_size|max_prompt_tokens_exceeded|model_context_window_exceeded/,
-  /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:prompt|input|conversation)[ _](?:is |length )?too[ _]long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
+  // vLLM's rest of a window that is full, and OpenAI's maximum number of messages.
+  /max_(?:completion_)?tokens must be at least 1, got -\d|'(?:messages|input)': array too long/,
+  /(?:prompt|input|request|conversation|context)(?: is| was)? too (?:long|large) for|(?:input|messages) token(?: length)?(?: is)? too long|(?:prompt|input|conversation)[ _](?:is |length )?too[ _]long|(?:prompt|input) (?:length )?exceeds (?:the )?(?:max|context)/,
   /token count.{0,40} exceeds|number of tokens in the (?:input|prompt) exceeds|too many (?:input |prompt )?tokens|context(?: |_)(?:length|window|size|limit)|reduce the length of the (?:messages|prompt|input)/
 ]
 
@@ -185,7 +201,7 @@ const tooManyBytes =
 
 /** Words about the length of the answer, or about a rate: the request itself is not too long. */
 const otherLimit =
-  /per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|at most \d+ completion tokens/
+  /throttling|please wait before|per minute|per day|\btpm\b|rate_limit|maximum (?:allowed )?number of output tokens|at most \d+ completion tokens/
 
 /** Content that a provider refuses by itself, so that the request is accepted without it. */
 export type RefusedContent = "image" | "file" | "signature"
@@ -195,9 +211,12 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
   // Anthropic, Gemini and OpenAI: reasoning that another model or account wrote.
   [
     "signature",
-    /signature\b.{0,80}(?:thinking|thought|valid|corrupt|expired|missing)|(?:invalid|corrupted|missing|expired).{0,40}signature/
+    /signature\b.{0,80}(?:thinking|thought|valid|corrupt|expired|missing|required)|(?:invalid|corrupted|missing|expired).{0,40}signature/
   ],
-  ["signature", /encrypted[_ ]content/],
+  ["signature", /encrypted[_ ]content|thinking` blocks .{0,40}cannot be modified/],
+  // Reasoning that OpenAI stored, or not; and servers that refuse the fields which they sent: Groq, Cerebras, Mistral.
+  ["signature", /item with id 'rs_\w+' not found|'reasoning' was provided without|without its required 'reasoning'/],
+  ["signature", /\breasoning(?:_content|_details)?['"`].{0,40}(?:unsupported|not supported|not permitted)/],
   // Anthropic, OpenAI, Gemini; then servers whose model has no vision: OpenRouter, vLLM, DeepSeek, Groq, Ollama, llama.cpp.
   [
     "image",
@@ -207,18 +226,26 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
     "image",
     /(?:invalid|unsupported|process|decod|pars|load|too many|at most \d+|support|download).{0,60}image|unknown variant .?image/
   ],
+  // The same of servers that name the form of the content: vLLM, llama.cpp, Groq, Cerebras, z.ai.
   [
-    "file",
-    /\bpdf\b|(?:unsupported|invalid|corrupt).{0,40}(?:\bfile\b|mime ?type|document|audio|video)|access the file|mime ?type.{0,80}not supported/
+    "image",
+    /content\S{0,7} (?:must be a|input should be a valid) string|content\S{0,7}\.type(?: is invalid|$)|not a multimodal/
   ],
   [
     "file",
-    /(?:file_data|file_id|input_file|document|audio|video).{0,80}(?:valid|unsupported|support|exceed|pages|process|expired|not found)/
+    /\bpdf\b|(?:unsupported|invalid|corrupt).{0,40}(?:\bfile\b|mime ?type|document\b|audio|video)|access the file|mime ?type.{0,80}not supported/
+  ],
+  [
+    "file",
+    /(?:file_data|file_id|input_file|document\b|audio|video).{0,80}(?:valid|expected|unsupported|support|exceed|pages|process|expired|not found)/
   ]
 ]
 
 /** Words about the request itself, not about its content: declarations of tools, and the length of a prompt, of which images are a part. */
 const otherParts = /input_schema|function_declarations|tools?[.[]\d|tools?\.function|tokens of image and text/
+
+/** How llama.cpp and Ollama say that their model takes no such content. Their status is that of a failing server, which may quote anything else. */
+const unableTo = /input is not supported|required for image input/
 
 /** Returns what a provider refused of a request; undefined if it was another part or the whole. `status` is that of HTTP. */
 export const refusedIn = (
@@ -227,7 +254,8 @@ export const refusedIn = (
 ): RefusedContent | undefined => {
   const text = `${kind} ${message}`.toLowerCase()
   // Addresses of files that expired are refused with 403 or 404, and images by routers with 404.
-  if (isPage || status < 400 || status >= 500 || [401, 402, 408, 429].includes(status) || otherParts.test(text)) {
+  const isFailing = status >= 500 && !unableTo.test(text)
+  if (isPage || status < 400 || isFailing || [401, 402, 408, 429].includes(status) || otherParts.test(text)) {
     return undefined
   }
   return refusals.find(([, form]) => form.test(text))?.[0]
@@ -244,14 +272,16 @@ export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | 
     return { _tag: "TooManyTokens", tokens: Number(asked), limit: Number(most) }
   }
   if (otherStatuses.has(status)) return undefined
-  // A failing server may quote anything, but gives a code on purpose.
-  const said = status >= 500 ? fault.kind.toLowerCase() : text
-  if (otherLimit.test(said)) return undefined
+  // A failing server may quote anything, but gives a code on purpose, and a number that is larger than its limit.
+  const isFailing = status >= 500
+  if (otherLimit.test(isFailing ? fault.kind.toLowerCase() : text)) return undefined
   if (fault.isPage !== true) {
     for (const form of tooManyTokens) {
-      const found = form.exec(said)
+      const found = form.exec(text)
       if (found === null) continue
       const { limit, more = "0", tokens } = found.groups ?? {}
+      const isMeant = Number(tokens) + Number(more) > Number(limit) || form.test(fault.kind.toLowerCase())
+      if (isFailing && !isMeant) continue
       const size = fault.tokens ?? (tokens === undefined ? undefined : Number(tokens) + Number(more))
       const window = fault.limit ?? (limit === undefined ? undefined : Number(limit))
       return {
@@ -261,6 +291,6 @@ export const excessOf = (status: number, fault: ProviderFault): TooManyTokens | 
       }
     }
   }
-  const isBytes = status === 413 || tooManyBytes.test(said)
-  return isBytes && status < 500 ? { _tag: "TooManyBytes" } : undefined
+  const isBytes = status === 413 || tooManyBytes.test(text)
+  return isBytes && !isFailing ? { _tag: "TooManyBytes" } : undefined
 }

@@ -1,4 +1,5 @@
 import { Predicate, Result, Schema } from "effect"
+import { isJson, type Json, jsonAt, jsonsAt } from "../text/JsonObject.ts"
 
 /** Reads tool declarations in the wire shape of the Gemini API, and names tools as the other dialects allow. */
 
@@ -31,7 +32,34 @@ const toJsonSchema = (value: unknown): unknown => {
   )
 }
 
-const isSchema = (value: unknown): value is Readonly<Record<string, unknown>> => Predicate.isObject(value)
+const requiredOf = (schema: Json): ReadonlyArray<unknown> =>
+  Array.isArray(schema["required"]) ? schema["required"] : []
+
+/**
+ * A schema without alternatives at its top, which most servers refuse, with every request that declares such a tool. It has the properties of
+ * all alternatives, and requires what each of them requires; the tool itself refuses other arguments.
+ */
+const plainSchema = (
+  { allOf: _all, anyOf: _any, enum: _enum, not: _not, oneOf: _one, ...rest }: Json,
+  whole: Json
+): Json => {
+  const formsOf = (key: string) =>
+    jsonsAt(whole, key).map((form) => {
+      const [, place = "", name = ""] = /^#\/(\$defs|definitions)\/(.+)$/.exec(String(form["$ref"])) ?? []
+      const own = name === "" ? form : jsonAt(jsonAt(whole, place), name)
+      return plainSchema(own, own)
+    })
+  const all = formsOf("allOf")
+  const choices = ["anyOf", "oneOf"].map(formsOf)
+  const forms = [...all, ...choices.flat()]
+  if (forms.length === 0) return rest
+  const common = choices.flatMap(([first, ...others]) =>
+    first === undefined ? [] : requiredOf(first).filter((key) => others.every((form) => requiredOf(form).includes(key)))
+  )
+  const required = [...new Set([rest, ...all].flatMap(requiredOf).concat(common))]
+  const properties = Object.assign({}, ...forms.map((form) => jsonAt(form, "properties")), jsonAt(rest, "properties"))
+  return { ...rest, properties, ...(required.length === 0 ? {} : { required }) }
+}
 
 /** The declared functions. Fails for any other tool, such as the Gemini API's own search. */
 export const toolDeclarations = (
@@ -43,7 +71,7 @@ export const toolDeclarations = (
       declared.flatMap(({ functionDeclarations }) =>
         functionDeclarations.map(({ description, name, parameters, parametersJsonSchema }) => {
           const schema = parametersJsonSchema ?? toJsonSchema(parameters ?? {})
-          const shape = isSchema(schema) ? schema : {}
+          const shape = isJson(schema) ? plainSchema(schema, schema) : {}
           return {
             name,
             ...(description === undefined ? {} : { description }),

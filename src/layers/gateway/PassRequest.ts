@@ -22,6 +22,8 @@ import { encodingOf, readAll, typeOf, type Upstream, type UpstreamAnswer, type U
 
 /** Carries out one request: its plan, the provider's answer, and the retry after a refusal. */
 
+/** Answers that may say that a request was too long: relays fail where their provider refuses. */
+const refusals: ReadonlySet<number> = new Set([400, 413, 422, 429, 500])
 /** Maximum size of a refusal's body that is inspected. */
 const maxRefusalBytes = 65_536
 
@@ -79,18 +81,14 @@ export const pass = Effect.fnUntraced(function* (
   const answer = yield* Effect.onInterrupt(sent, () => unanswered)
   const { status } = answer
   const size = Number(headerOf(answer.headers, "content-length") ?? 0)
-  if (
-    (status === 400 || status === 413 || status === 422 || status === 429) &&
-    passing.route?.asks === "answer" &&
-    size < maxRefusalBytes
-  ) {
+  if (refusals.has(status) && passing.route?.asks === "answer" && size < maxRefusalBytes) {
     const refusal = yield* readAll(answer, passing.holder)
     // Clients allow compressed answers, and refusals come compressed too.
     const plain = decoded(refusal, encodingOf(answer), maxRefusalBytes)
     if (excessOf(status, faultOf(plain?.toString("utf8") ?? ""))?._tag === "TooManyTokens") {
       const next = yield* retry
       if (next?._tag === "Changed") return yield* pass(passing, next, body, Effect.undefined)
-    } else if (status !== 429 && isChanged && plan.before.total < plan.sent.limit) {
+    } else if (status < 429 && isChanged && plan.before.total < plan.sent.limit) {
       // The provider may have refused what the gateway made of the request.
       const refused = new Error(`the provider refused a compressed request (${status})`)
       yield* reportFailure(Cause.fail(refused), unchangedRequest)

@@ -1,7 +1,8 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { defaultReserve, modelLimits, tokenLimit } from "../../domain/model/ModelLimits.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
-import { anthropicAnswerReader, tokenCount } from "../../domain/wire/anthropic/Answer.ts"
+import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
+import { anthropicAnswerReader } from "../../domain/wire/anthropic/Answer.ts"
 import { type AnthropicRequest, betaOf, countBody, requestBody, targetOf } from "../../domain/wire/anthropic/Request.ts"
 import { type Model, type ModelError, type ModelRequest } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
@@ -51,7 +52,7 @@ const countTokens = Effect.fnUntraced(function* (
     contents: request.contents
   })
   const answer = yield* call(carrying(provider, bare), "v1/messages/count_tokens", countBody(bare, tools))
-  return tokenCount(answer) ?? (yield* unusable("it contains no token count"))
+  return naturalAt(answer, "input_tokens") ?? (yield* unusable("it contains no token count"))
 })
 
 const make = (options: ProviderOptions, send: Send): Model["Service"] => {

@@ -1,7 +1,7 @@
 import { type Config, Effect, type Layer, Stream } from "effect"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
 import { chatAnswerReader } from "../../domain/wire/chat/Answer.ts"
-import { chatBody } from "../../domain/wire/chat/Request.ts"
+import { chatBody, wantsReasoning } from "../../domain/wire/chat/Request.ts"
 import { responsesAnswerReader } from "../../domain/wire/responses/Answer.ts"
 import { responsesBody } from "../../domain/wire/responses/Request.ts"
 import { type Model, type ModelRequest } from "../../services/model/Model.ts"
@@ -28,16 +28,29 @@ const defaultBaseUrl = "https://api.openai.com/v1"
 interface Server extends Provider {
   readonly api: "chat" | "responses"
   readonly isOpenAi: boolean
+  /** The models that refused calls of other models, which have no reasoning. */
+  readonly needReasoning: Set<string>
 }
 
 const stream = (server: Server, request: ModelRequest) =>
   Effect.map(opened(server, request), ({ names: tools, request }) => {
     const reading = { tools, target: { dialect: server.api, server: request.server, model: request.model } }
-    return server.api === "responses"
-      ? chunks(server, events(server, "responses", responsesBody(request, tools)), () => responsesAnswerReader(reading))
-      : chunks(server, events(server, "chat/completions", chatBody(request, tools, server.isOpenAi)), () =>
-          chatAnswerReader(reading)
-        )
+    if (server.api === "responses") {
+      const answer = events(server, "responses", responsesBody(request, tools))
+      return chunks(server, answer, () => responsesAnswerReader(reading))
+    }
+    const asked = Stream.suspend(() => {
+      const body = chatBody(request, tools, server.isOpenAi, server.needReasoning.has(request.model))
+      return chunks(server, events(server, "chat/completions", body), () => chatAnswerReader(reading))
+    })
+    return Stream.catch(asked, (error) => {
+      const { needReasoning } = server
+      const isNew = !needReasoning.has(request.model)
+      if (error.reason._tag !== "InvalidRequestError" || !isNew || !wantsReasoning(error.message))
+        return Stream.fail(error)
+      needReasoning.add(request.model)
+      return asked
+    })
   }).pipe(Stream.unwrap, streamSpan("openai", request))
 
 const make = (options: Options, send: Send): Model["Service"] => {
@@ -47,6 +60,7 @@ const make = (options: Options, send: Send): Model["Service"] => {
     ...provider,
     names,
     isOpenAi,
+    needReasoning: new Set(),
     api: options.api ?? (isOpenAi ? "responses" : "chat"),
     // A local server may need no key.
     needsKey: isOpenAi,

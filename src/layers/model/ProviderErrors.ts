@@ -18,14 +18,30 @@ import { clip } from "./ModelFailures.ts"
 
 /** Turns failures of providers and of the connection into reasons of a `ModelError`. */
 
+/** How servers say that an account is empty, or at a limit of hours and more: z.ai, MiniMax, xAI, OpenRouter, Ollama, Codex, Gemini. */
+const emptyAccount =
+  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly).{0,16}(?:limit|cap\b)|credits are depleted|available credits/i
+
 /** Whether a quota is used up that does not refill within minutes. The Gemini API says the same of a rate, in details. */
 const isQuota = ({ exhaustedQuota, kind, message }: ProviderFault): boolean =>
   exhaustedQuota !== undefined ||
+  emptyAccount.test(`${kind} ${message}`) ||
   (!/RESOURCE_EXHAUSTED/.test(kind) &&
     /insufficient_quota|billing|credit balance|exceeded your current quota/i.test(`${kind} ${message}`))
 
-const isPolicy = ({ kind }: ProviderFault): boolean =>
-  /content_policy|content_filter|moderation|invalid_prompt/i.test(kind)
+const isPolicyKind = /content_policy|content_filter|moderation|invalid_prompt|data_inspection/i
+/** How xAI, OpenRouter, DashScope and z.ai say that they refuse what a request is about. */
+const policyWords = /usage guidelines|input was flagged|inappropriate content|敏感内容/i
+
+/** Why a request was refused for what it is about, in the provider's word. */
+const policyOf = ({ kind, message }: ProviderFault): string | undefined =>
+  isPolicyKind.test(kind) ? kind : policyWords.test(message) ? message : undefined
+
+/** How servers that read calls themselves say that the model wrote none they can read: Groq. Another answer may have one. */
+const isUnreadable = /tool_use_failed|output_parse_failed/
+
+/** The words of servers, and of proxies before them, that have nothing at a path. */
+const isNowhere = /^(?:404 )?(?:(?:page |resource )?not found|method not allowed)\.?$/i
 
 /** The header `retry-after` (seconds, or a date by the server's clock) or `retry-after-ms`. */
 export const retryAfter = (
@@ -76,14 +92,16 @@ export const reasonOfStatus = (
   const { _tag: excess, ...counts } = excessOf(status, fault) ?? {}
   if (excess === "TooManyBytes") return new RequestBytesError({})
   if (excess === "TooManyTokens") return new ContextLengthError(counts)
-  if (status < 500 && isPage) {
-    const place = `check ${names.baseUrl}`
+  if (status < 500 && (isPage || ([404, 405].includes(status) && isNowhere.test(message.trim())))) {
+    const answered = `HTTP ${status}${isPage ? " and a page" : ""}`
     return new InvalidRequestError({
-      detail: `this address does not serve the ${names.api} API (HTTP ${status} and a page); ${place}`
+      detail: `this address does not serve the ${names.api} API (${answered}); check ${names.baseUrl}`
     })
   }
   if (status === 401 || fault.isKeyRefused === true) return keyError("InvalidKey", names)
-  if (isPolicy(fault)) return new ContentPolicyError({ finishReason: clip(kind) })
+  const policy = policyOf(fault)
+  if (policy !== undefined) return new ContentPolicyError({ finishReason: clip(policy) })
+  if (isUnreadable.test(kind)) return new InvalidResponseError({ detail })
   const refused = refusedIn(status, fault)
   if (refused !== undefined) return new InvalidRequestError({ detail, refused })
   if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })

@@ -16,12 +16,12 @@ import { reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors
  */
 
 /** Bytes of an answer, images included. An endless answer is ended there. */
-export const maxAnswerBytes = 32 * 1024 * 1024
+const maxAnswerBytes = 32 * 1024 * 1024
 /** Bytes of the body of an error, of which a few hundred characters are shown. */
 const maxErrorBytes = 1024 * 1024
 
 /** Fails with a `TimeoutError` after this time. */
-export const failAfter = (duration: Duration.Input) =>
+const failAfter = (duration: Duration.Input) =>
   Effect.timeoutOrElse({
     duration,
     orElse: () => Effect.fail(failed(new TimeoutError({ seconds: Duration.toSeconds(duration) })))
@@ -34,7 +34,7 @@ const nextBytes = ({ baseUrl }: Provider, { next }: Reply) =>
   Effect.mapError(next, (error) => failed(reasonOfConnection(error, true, baseUrl.host)))
 
 /** The text of a whole body. */
-export const textOf = Effect.fnUntraced(function* (
+const textOf = Effect.fnUntraced(function* (
   provider: Provider,
   reply: Reply,
   maxBytes: number
@@ -61,7 +61,7 @@ export interface Refusal {
  * Sends a request. Fails if the answer has the status of an error, and notes it with `refused`; follows no redirection, because the key is for this
  * server alone.
  */
-export const exchanged = Effect.fnUntraced(function* (
+const exchanged = Effect.fnUntraced(function* (
   provider: Provider,
   request: ProviderRequest,
   refused?: (refusal: Refusal) => void
@@ -88,20 +88,36 @@ export const exchanged = Effect.fnUntraced(function* (
 /** The bytes of a JSON body. */
 const bytesOf = (body: unknown): ReadonlyArray<Uint8Array> => [Buffer.from(wellFormedJson(JSON.stringify(body)))]
 
-/** Sends bytes of JSON to a path of the API. */
-const open = Effect.fnUntraced(function* (provider: Provider, path: string, body: ReadonlyArray<Uint8Array>) {
+/** A body as a value, or as its bytes. */
+type Body = ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
+
+/** Sends JSON to a path of the API; without a body it only asks for what is there. */
+const open = Effect.fnUntraced(function* (
+  provider: Provider,
+  path: string,
+  given: Body | undefined,
+  refused?: (refusal: Refusal) => void
+) {
   const key = yield* keyOf(provider)
   const headers = { "content-type": "application/json", ...provider.headers(key) }
-  return yield* exchanged(provider, { url: new URL(path, provider.baseUrl), method: "POST", headers, body })
+  const body = given === undefined ? [] : isBytes(given) ? given : bytesOf(given)
+  const method = given === undefined ? "GET" : "POST"
+  return yield* exchanged(provider, { url: new URL(path, provider.baseUrl), method, headers, body }, refused)
 })
 
-/** Asks for JSON. */
-export const call = (provider: Provider, path: string, body: unknown): Effect.Effect<unknown, ModelError> =>
+/** Asks for JSON. Default: as long as a count may take. `refused` notes an answer with the status of an error. */
+export const call = (
+  provider: Provider,
+  path: string,
+  body?: Body,
+  timeout: Duration.Input = provider.timeouts.countTokens,
+  refused?: (refusal: Refusal) => void
+): Effect.Effect<unknown, ModelError> =>
   Effect.gen(function* () {
-    const reply = yield* open(provider, path, bytesOf(body))
+    const reply = yield* open(provider, path, body, refused)
     const text = yield* textOf(provider, reply, maxAnswerBytes)
     return yield* Effect.fromResult(Result.mapError(parseJson(text), () => unusable("it is not JSON")))
-  }).pipe(Effect.scoped, failAfter(provider.timeouts.countTokens))
+  }).pipe(Effect.scoped, failAfter(timeout))
 
 /** Returns the data of the next event of an answer; undefined at its end. */
 const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | undefined, ModelError> => {
@@ -112,14 +128,22 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
   })
   let [size, count] = [0, 0]
   let isOver = false
+  let isBegun = false
+  let whole: string | undefined
   return Effect.gen(function* () {
     while (arrived.length === 0 && !isOver) {
       const bytes = yield* nextBytes(provider, reply)
       isOver = bytes === undefined
       size += bytes?.length ?? 0
       if (size > maxAnswerBytes) return yield* tooLarge("bytes", maxAnswerBytes)
+      const text = isOver ? decoder.decode() : decoder.decode(bytes, { stream: true })
+      // Some servers answer with one body in place of events, above all with an error.
+      if (!isBegun && /^\s*[{[]/.test(text)) whole = ""
+      isBegun ||= text.trim() !== ""
+      if (whole !== undefined) whole += text
       // Some servers leave out the blank line after the last event.
-      parser.feed(isOver ? `${decoder.decode()}\n\n` : decoder.decode(bytes, { stream: true }))
+      else parser.feed(isOver ? `${text}\n\n` : text)
+      if (isOver && whole !== undefined) arrived.push(whole)
     }
     if (arrived.length > 0) count += 1
     return count > maxAnswerParts ? yield* tooLarge("parts", maxAnswerParts) : arrived.shift()
@@ -128,14 +152,10 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
 
 const isBytes = (body: object): body is ReadonlyArray<Uint8Array> => Array.isArray(body)
 
-/** Asks for server-sent events, each with JSON. `body` is a value, or its bytes. The socket closes with the stream's scope. */
-export const events = (
-  provider: Provider,
-  path: string,
-  body: ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
-): Stream.Stream<unknown, ModelError> =>
+/** Asks for server-sent events, each with JSON. The socket closes with the stream's scope. */
+export const events = (provider: Provider, path: string, body: Body): Stream.Stream<unknown, ModelError> =>
   Effect.map(Effect.scope, (scope) => {
-    const start = open(provider, path, isBytes(body) ? body : bytesOf(body)).pipe(
+    const start = open(provider, path, body).pipe(
       Effect.map((reply) => eventsIn(provider, reply)),
       Scope.provide(scope)
     )

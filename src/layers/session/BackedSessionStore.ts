@@ -1,6 +1,5 @@
 import { Clock, Effect, Layer, type Scope, Semaphore } from "effect"
-import { canRedo, canUndo } from "../../domain/conversation/Conversation.ts"
-import { LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
+import { goesBeyond, LogLines, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine } from "../../domain/session/LogFormat.ts"
 import { isRepeated } from "../../domain/session/RepeatedAppend.ts"
 import {
@@ -162,11 +161,7 @@ const refuseIfClosed = ({ id, isClosed }: Writer): Effect.Effect<void, SessionSt
 /** The state before an event: an undo or redo beyond the part that was read, or a branch, needs the whole log. */
 const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   const { complete, session } = writer.state
-  const isBeyond =
-    event._tag === "Branched" ||
-    (event._tag === "Undone" && !canUndo(session.conversation)) ||
-    (event._tag === "Redone" && !canRedo(session.conversation))
-  if (!complete && isBeyond) writer.state = yield* readWhole(writer)
+  if (!complete && goesBeyond(session, event)) writer.state = yield* readWhole(writer)
   return writer.state
 })
 

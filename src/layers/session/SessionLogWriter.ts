@@ -1,6 +1,6 @@
 import { Deferred, Effect, Exit, type FileSystem, Option, type PlatformError, Scope, Semaphore } from "effect"
-import { canRedo, canUndo, sequenceOf } from "../../domain/conversation/Conversation.ts"
-import { type Checkpoint, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
+import { sequenceOf } from "../../domain/conversation/Conversation.ts"
+import { type Checkpoint, goesBeyond, type LogState, replacesView } from "../../domain/session/Checkpoint.ts"
 import { encodeLine, spillableParts } from "../../domain/session/LogFormat.ts"
 import { isRepeated, mayRepeat } from "../../domain/session/RepeatedAppend.ts"
 import {
@@ -112,11 +112,7 @@ const currentState = (writer: Writer): LogState => {
  */
 const stateBefore = Effect.fnUntraced(function* (writer: Writer, event: SessionEvent) {
   const { complete, session } = currentState(writer)
-  const isBeyond =
-    event._tag === "Branched" ||
-    (event._tag === "Undone" && !canUndo(session.conversation)) ||
-    (event._tag === "Redone" && !canRedo(session.conversation))
-  if (!complete && isBeyond) writer.state = yield* readAll(writer)
+  if (!complete && goesBeyond(session, event)) writer.state = yield* readAll(writer)
   return writer.state
 })
 

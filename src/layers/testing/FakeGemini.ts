@@ -117,20 +117,17 @@ export interface ResponseOptions {
   /** Omitted from the response when null. */
   readonly finishReason?: string | null
   readonly usage?: Readonly<Record<string, number>>
-  /** The token that the SDK sends back to continue an answer that ended with `CONTINUATION`, or without a reason. */
-  readonly continuationToken?: string
 }
 
 /** A response with one candidate of these parts, in the wire shape. */
 export const response = (parts: ReadonlyArray<unknown>, options: ResponseOptions = {}) => {
-  const { continuationToken, finishReason = "STOP", usage } = options
+  const { finishReason = "STOP", usage } = options
   return {
     candidates: [
       {
         content: { role: "model", parts },
         index: 0,
-        ...(finishReason === null ? {} : { finishReason }),
-        ...(continuationToken === undefined ? {} : { continuationToken })
+        ...(finishReason === null ? {} : { finishReason })
       }
     ],
     usageMetadata: usage ?? { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }

@@ -1,4 +1,5 @@
-import { Cause, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { Cause, Clock, Deferred, Effect, Exit, Fiber, Layer, Option, Scope, Stream } from "effect"
+import { TestClock } from "effect/testing"
 import assert from "node:assert/strict"
 import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { call, model as modelContent, type Part, response, text, user } from "../../domain/content/Content.ts"
@@ -11,7 +12,13 @@ import { HookSystem } from "../../services/hooks/HookSystem.ts"
 import { Model, type ModelRequest } from "../../services/model/Model.ts"
 import { TempStore } from "../../services/session/TempStore.ts"
 import { TokenCounter } from "../../services/tokens/TokenCounter.ts"
-import { type ContractVariant, serviceContract, type ServiceTests, type TestFunctions } from "./ContractTests.ts"
+import {
+  type ContractVariant,
+  ending,
+  serviceContract,
+  type ServiceTests,
+  type TestFunctions
+} from "./ContractTests.ts"
 
 /** Contract suites of the small services that programs bring: models, token counters, summarizers and hook systems. */
 
@@ -79,6 +86,7 @@ const parts: ReadonlyArray<Part> = [
   text("Hello, world."),
   text("Hello, world. ".repeat(100)),
   text("語".repeat(100)),
+  text("é 😀 \uD800 \0"),
   call("read", { path: "src/a.ts" }, "1"),
   response("read", { output: "1: export const a = 1\n".repeat(50) }, "1"),
   { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } }
@@ -247,6 +255,38 @@ const hookTests: ServiceTests<HookSystem, HookSystem["Service"]> = {
     assert.strictEqual(has("BeforeModel"), true)
     yield* fire(event)
     assert.strictEqual(heard, 0)
+  },
+  *"runs all hooks of a list for the tools that they name, by their priorities"({ add, fire }) {
+    const seen: Array<string> = []
+    const hook = (name: string, priority: number, matcher?: string) => ({
+      name,
+      priority,
+      matcher,
+      event: "BeforeTool" as const,
+      sequential: true,
+      run: () => Effect.sync(() => void seen.push(name))
+    })
+    yield* add([hook("later", 4), hook("first", 0, "read"), hook("another tool's", 0, "write")])
+    yield* fire({ _tag: "BeforeTool", tool: "read_file", input: {} })
+    assert.deepStrictEqual(seen, ["first", "later"])
+  },
+  *"ends a hook at its time limit"(service) {
+    yield* service.add([{ name: "hangs", priority: 0, timeout: "1 second", run: () => Effect.never }])
+    const started = yield* Clock.currentTimeMillis
+    const firing = yield* Effect.forkChild(service.fire(event))
+    yield* TestClock.adjust("1 second")
+    const { failures } = yield* ending(service, Fiber.join(firing))
+    assert.deepStrictEqual(
+      failures.map(({ hook }) => hook),
+      ["hangs"]
+    )
+    assert.strictEqual((yield* Clock.currentTimeMillis) - started, 1_000)
+  },
+  *"fires in the background too"(service) {
+    const heard = yield* Deferred.make<HookEvent>()
+    yield* service.subscribe("hears", (received) => Effect.asVoid(Deferred.succeed(heard, received)))
+    yield* service.fireAside(event)
+    assert.deepStrictEqual(yield* ending(service, Deferred.await(heard)), event)
   }
 }
 

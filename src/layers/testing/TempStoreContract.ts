@@ -60,7 +60,9 @@ type StoreTests = ServiceTests<TempStore, TempStore["Service"]>
 
 const storing: StoreTests = {
   *"names bytes by their SHA-256 in base32, without storing them"(store) {
-    assert.strictEqual(yield* store.hash(Bytes.encode("abc")), abc)
+    for (const bytes of ["abc", Bytes.encode("abc")]) assert.strictEqual(yield* store.hash(bytes), abc)
+    const long = "語".repeat(50_000)
+    assert.strictEqual(yield* store.hash(long), yield* store.put(Bytes.encode(long)))
     const error = yield* Effect.flip(store.get(abc))
     assert.strictEqual(error.reason._tag, "BlobMissing")
   },

@@ -96,22 +96,27 @@ export const continues = (view: ViewChain, earlier: ViewChain, message: Content 
   return node === earlier && (message === undefined || next?.value.entry.content === message)
 }
 
+/** Follows the view of the conversation, and reads the request of it. */
+const followed = Effect.fnUntraced(function* <A>(chat: ChatState, read: (outgoing: Outgoing) => A) {
+  const { conversation } = yield* Ref.get(chat.session)
+  // A compression may have changed the other content of the request.
+  const context = yield* requestContext(chat)
+  const { following, isUnsigned, outgoing } = chat.requests
+  const { model, opening } = context
+  const follow = Work.run(outgoing.follow(conversation.view, model, opening.length > 0, isUnsigned))
+  return { context, conversation, request: yield* following.withPermit(Effect.map(follow, () => read(outgoing))) }
+})
+
 /** Builds the request as it would be sent now. `share`: how much of the free window the message may take. */
 export const buildRequest = Effect.fnUntraced(function* (
   chat: ChatState,
   pending: PendingMessage | undefined,
   share: number
 ) {
-  const { conversation } = yield* Ref.get(chat.session)
-  // A compression may have changed the other content of the request.
-  const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
-  const next = pendingItems(pending, conversation.next)
-  const { following, outgoing } = chat.requests
-  const { contents, environment, parts, tokens } = yield* following.withPermit(
-    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0, chat.requests.isUnsigned)), () =>
-      outgoing.request(next)
-    )
-  )
+  const next = pendingItems(pending, (yield* Ref.get(chat.session)).conversation.next)
+  const { context, conversation, request } = yield* followed(chat, (outgoing) => outgoing.request(next))
+  const { opening, overheadParts, overheadTokens } = context
+  const { contents, environment, parts, tokens } = request
   const ready: ReadyRequest = {
     contents: [...opening, ...contents],
     environment,
@@ -124,18 +129,14 @@ export const buildRequest = Effect.fnUntraced(function* (
 })
 
 /** Returns the size of the request as it would be sent now, without a message. */
-const sizedRequest = Effect.fnUntraced(function* (chat: ChatState) {
-  const { conversation } = yield* Ref.get(chat.session)
-  const { model, opening, overheadParts, overheadTokens } = yield* requestContext(chat)
-  const { following, outgoing } = chat.requests
-  const { parts, tokens } = yield* following.withPermit(
-    Effect.map(Work.run(outgoing.follow(conversation.view, model, opening.length > 0, chat.requests.isUnsigned)), () =>
-      outgoing.size()
-    )
+const sizedRequest = (chat: ChatState) =>
+  Effect.map(
+    followed(chat, (outgoing) => outgoing.size()),
+    ({ context: { overheadParts, overheadTokens }, request: { parts, tokens } }): SizedRequest => ({
+      parts: () => [...overheadParts, ...parts()],
+      tokens: overheadTokens + tokens
+    })
   )
-  const sized: SizedRequest = { parts: () => [...overheadParts, ...parts()], tokens: overheadTokens + tokens }
-  return sized
-})
 
 /** The messages that would be sent now, before the next message. */
 export const nextContents = Effect.fnUntraced(function* (chat: ChatState) {

@@ -18,7 +18,7 @@ import { optionsKey } from "../../domain/content/WireContent.ts"
 import { itemParts, type ViewItem } from "../../domain/conversation/Conversation.ts"
 import { writtenContent } from "../../domain/conversation/Projection.ts"
 import { toMessage } from "../../domain/effect-ai/PromptContent.ts"
-import { excessOf } from "../../domain/wire/ProviderFault.ts"
+import { excessOf, refusedIn } from "../../domain/wire/ProviderFault.ts"
 import { type ToolDeclaration, toolDeclarations } from "../../domain/wire/ToolDeclarations.ts"
 import {
   AuthenticationError,
@@ -200,8 +200,11 @@ const toToolkit = Effect.fnUntraced(function* ({ tools }: ModelRequest) {
 })
 
 const requestReason = (detail: string): ModelErrorReason => {
-  const { _tag: excess, ...counts } = excessOf(400, { kind: "", message: detail }) ?? {}
-  return excess === "TooManyTokens" ? new ContextLengthError(counts) : new InvalidRequestError({ detail })
+  const fault = { kind: "", message: detail }
+  const { _tag: excess, ...counts } = excessOf(400, fault) ?? {}
+  if (excess === "TooManyTokens") return new ContextLengthError(counts)
+  const refused = refusedIn(400, fault)
+  return new InvalidRequestError({ detail, ...(refused === undefined ? {} : { refused }) })
 }
 
 const statusOf = (reason: AiError.InternalProviderError | AiError.UnknownError): number =>

@@ -9,6 +9,7 @@ import {
   modelOf,
   readBody,
   type RequestBody,
+  toolsOf,
   withMessages as bodyWith
 } from "../../domain/gateway/RequestBody.ts"
 import { BoundedMap } from "../../domain/text/BoundedMap.ts"
@@ -110,13 +111,9 @@ const compress = Effect.fnUntraced(function* (planning: Planning, next: Preparab
   return { view, rest, tokens, by: made.by }
 })
 
-const declarationFor = (
-  { recall }: GatewayOptions,
-  { route, text }: GatewayRequest,
-  { canRecall, dialect, tools }: RequestBody
-) =>
-  canRecall && recall !== false && route.asks === "answer"
-    ? recallDeclaration(dialect, tools === undefined ? "" : text.slice(tools.start, tools.end))
+const declarationFor = ({ recall }: GatewayOptions, { route }: GatewayRequest, body: RequestBody) =>
+  body.canRecall && recall !== false && route.asks === "answer"
+    ? recallDeclaration(body.dialect, toolsOf(body))
     : undefined
 
 /** Decides what goes out for a request. */

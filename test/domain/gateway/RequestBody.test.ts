@@ -1,8 +1,9 @@
 import { assert, describe, it } from "@effect/vitest"
 import { recallDeclaration } from "../../../src/domain/gateway/RecallDeclaration.ts"
-import { headOf, isStored, readBody, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
+import { headOf, isStored, readBody, toolsOf, withMessages } from "../../../src/domain/gateway/RequestBody.ts"
 import { requestTarget } from "../../../src/domain/gateway/RequestTarget.ts"
 import { routeOf } from "../../../src/domain/gateway/Route.ts"
+import { wire } from "../../../src/domain/gateway/WireDialects.ts"
 import { dialects } from "../../../src/domain/wire/Dialect.ts"
 import { codecs, type Json } from "../../support/GatewayDialects.ts"
 
@@ -72,4 +73,49 @@ it.each([
     const route = routeOf("POST", requestTarget(codecs[dialect].path(true)) ?? { path: "", query: [] })
     assert.strictEqual(route !== undefined && isStored(route, text), expected && dialect === "responses", dialect)
   }
+})
+
+describe("a request of Codex, whose tools are an item", () => {
+  const route = routeOf("POST", requestTarget("/v1/responses") ?? { path: "", query: [] })
+  const declaration = recallDeclaration("responses", "")
+  const item = { type: "additional_tools", role: "developer", tools: [{ type: "custom", name: "exec" }] }
+  const user = { type: "message", role: "user", content: [{ type: "input_text", text: "one" }] }
+
+  it.each<readonly [rule: string, beside: Json, tools: ReadonlyArray<Json>]>([
+    ["has our tool among them", {}, item.tools],
+    ["has our tool among them beside an empty list", { tools: [] }, item.tools],
+    ["has our tool in an empty item", {}, []],
+    [
+      "has our tool among those of the request, where it has some",
+      { tools: [{ type: "function", name: "a" }] },
+      item.tools
+    ]
+  ])("%s", (_, beside, tools) => {
+    const { tools: others = [] } = beside
+    const given = { model: "m", ...beside, input: [{ role: "developer", content: "s" }, { ...item, tools }, user] }
+    const read = route === undefined ? undefined : readBody(route, JSON.stringify(given))
+    if (read === undefined) return assert.fail("not read")
+    const own = JSON.parse(declaration.inDialect)
+    const written = JSON.parse(withMessages(read, read.messages, declaration))
+    const expected =
+      others.length > 0
+        ? { ...given, tools: [...others, own] }
+        : { ...given, input: [given.input[0], { ...item, tools: [...tools, own] }, user] }
+    assert.deepStrictEqual(written, expected)
+    assert.deepStrictEqual(JSON.parse(toolsOf(read)), others.length > 0 ? others : { ...item, tools })
+  })
+
+  it.each([item, { type: "compaction", encrypted_content: "e" }, { type: "compaction_trigger" }])(
+    "keeps $type in the middle, as any instruction",
+    (kept) => {
+      const groups = wire.responses.messages.read([user, kept, user])
+      assert.deepStrictEqual(
+        groups.map(({ from, to }) => [from, to]),
+        [
+          [0, 1],
+          [2, 3]
+        ]
+      )
+    }
+  )
 })

@@ -26,6 +26,7 @@ describe("imports of a text", () => {
     ["inline code", "`@a.md` @b.md `x @c.md y`", ["b.md"]],
     ["runs of the same length delimit, others do not", "`` @a.md ` @b.md `` @c.md", ["c.md"]],
     ["fenced code", "```\n@a.md\n```\n@b.md\n````md\n```\n@c.md\n````", ["b.md"]],
+    ["code fenced with tildes", "~~~sh\n@a.md\n`\n~~~\n@b.md ~~~ @c.md ~~~\n~~~ @d.md", ["b.md", "c.md", "d.md"]],
     ["a run that nothing closes is text", "` @a.md\n``` @b.md", ["a.md", "b.md"]],
     [
       "indented code, but no item of a list",

@@ -36,3 +36,24 @@ it("a block that cannot be read costs no other", () => {
   for (const [at, type] of [`"hologram"`, `"image"`, `"no type"`].entries()) assert.include(content[at + 1]?.text, type)
   assert.deepStrictEqual(usableBlocks({ isError: true }), { isError: true })
 })
+
+it("null stands for what is not there", () => {
+  const nulls = { ...look, title: null, annotations: { title: null, readOnlyHint: true } }
+  const bare = { name: "bare", description: null, inputSchema: { type: "object", properties: null, required: null } }
+  assert.deepStrictEqual(usableTools({ tools: [nulls, bare] }).result, {
+    tools: [
+      { ...look, annotations: { readOnlyHint: true } },
+      { name: "bare", inputSchema: { type: "object" } }
+    ]
+  })
+  const text = { type: "text", text: "seen" }
+  const file = { type: "resource", resource: { uri: "a:b", text: "seen" } }
+  const content = [
+    { ...text, annotations: null, _meta: null },
+    { ...file, resource: { ...file.resource, mimeType: null } }
+  ]
+  assert.deepStrictEqual(usableBlocks({ content }), { content: [text, file] })
+  assert.deepStrictEqual(usableBlocks({ content: "seen" }), { content: [text] })
+  const structuredContent = { a: 1 }
+  assert.deepStrictEqual(usableBlocks({ content: null, structuredContent }), { content: [], structuredContent })
+})

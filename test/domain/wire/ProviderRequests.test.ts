@@ -81,7 +81,15 @@ const Options = Schema.Struct({
 type Extra = Partial<
   Pick<
     Anthropic.AnthropicRequest,
-    "model" | "mustCall" | "responseSchema" | "systemInstruction" | "temperature" | "thinkingBudget" | "tools" | "topP"
+    | "model"
+    | "mustCall"
+    | "responseSchema"
+    | "server"
+    | "systemInstruction"
+    | "temperature"
+    | "thinkingBudget"
+    | "tools"
+    | "topP"
   >
 >
 const extraOf = ({ tools, ...options }: typeof Options.Type): Extra => ({
@@ -133,7 +141,14 @@ const dialects: Readonly<
     ["claude-sonnet-4-5", "claude-3-5-haiku-latest", "claude-opus-4-8", "claude-opus-6"]
   ],
   Responses: [responses, codecs.responses, "input", strict.Responses, ["gpt-5", "gpt-4o"]],
-  "Chat Completions": [chat, codecs.chat, "messages", strict["Chat Completions"], ["llama"]]
+  // Of its servers, OpenAI's own refuse most.
+  "Chat Completions": [
+    (contents, extra) => chat(contents, { ...extra, server: "api.openai.com" }),
+    codecs.chat,
+    "messages",
+    strict["Chat Completions"],
+    ["llama"]
+  ]
 }
 
 const withoutMarks = (value: unknown): string =>
@@ -590,6 +605,34 @@ describe("requests", () => {
     assert.deepStrictEqual(messagesTo("astraline", "api.openai.com"), others)
   })
 
+  it.each([
+    ["a string of JSON", '{"a":1}', { a: 1 }],
+    ["null", null, {}],
+    ["a list", [1], { value: [1] }],
+    ["words", "so", { value: "so" }]
+  ])("arguments that are no object become one: %s", (_, args, expected) => {
+    const contents = [user(text("q")), model(call("look", args, "c1")), user(response("look", { output: "r" }, "c1"))]
+    const [, asked] = Items(chat(contents)["messages"])
+    assert.deepInclude(asked, {
+      tool_calls: [{ id: "c1", type: "function", function: { name: "look", arguments: JSON.stringify(expected) } }]
+    })
+    assert.deepInclude(Items(responses(contents)["input"])[1], { arguments: JSON.stringify(expected) })
+    assert.deepInclude(Messages(anthropic(contents)["messages"])[1]?.content[0], { input: expected })
+    const target = { dialect: "gemini", server, model: "gemini-3-pro" } as const
+    const [part] = geminiContent(model(call("look", args, "c1")), target).parts
+    assert.deepStrictEqual(part?.functionCall?.args, expected)
+  })
+
+  it("an id of any length goes back to its server, but to those that take short ones alone", () => {
+    const id = `call_1__thought__${"A".repeat(900)}+/=`
+    const contents = [user(text("q")), model(call("look", {}, id)), user(response("look", { output: "r" }, id))]
+    const idTo = (host: string) =>
+      Items(chatBody({ model: "m", server: host, contents, tools: [] }, names, false)["messages"])[2]?.["tool_call_id"]
+    assert.strictEqual(idTo("litellm.local:4000"), id)
+    assert.strictEqual(idTo("api.openai.com"), "call_1")
+    assert.strictEqual(idTo("mine.openai.azure.com"), "call_1")
+  })
+
   it("media within a result follows it where a result is a text", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const contents = [
@@ -611,6 +654,37 @@ describe("requests", () => {
 })
 
 describe("tools", () => {
+  const properties = { a: { type: "string" }, b: { type: "string" } }
+
+  it.each([
+    ["alternatives", { anyOf: [{ required: ["a"] }, { required: ["b"] }] }, {}],
+    ["what all alternatives require", { oneOf: [{ required: ["a", "b"] }, { required: ["b"] }] }, { required: ["b"] }],
+    [
+      "conditions",
+      { required: ["a"], allOf: [{ required: ["b"] }], not: { required: ["c"] } },
+      { required: ["a", "b"] }
+    ]
+  ])("a schema has no %s at its top, which servers refuse with every request", (_, more, expected) => {
+    const [tool] = Result.getOrThrow(
+      toolDeclarations([
+        { functionDeclarations: [{ name: "a", parametersJsonSchema: { type: "object", properties, ...more } }] }
+      ])
+    )
+    assert.deepStrictEqual(tool?.parameters, { type: "object", properties, ...expected })
+  })
+
+  it("a schema of alternatives by reference has the properties of all", () => {
+    const $defs = {
+      One: { type: "object", properties: { a: properties.a }, required: ["a"] },
+      Two: { type: "object", properties, required: ["a", "b"] }
+    }
+    const schema = { type: "object", anyOf: [{ $ref: "#/$defs/One" }, { $ref: "#/$defs/Two" }], $defs }
+    const [tool] = Result.getOrThrow(
+      toolDeclarations([{ functionDeclarations: [{ name: "a", parametersJsonSchema: schema }] }])
+    )
+    assert.deepStrictEqual(tool?.parameters, { type: "object", properties, required: ["a"], $defs })
+  })
+
   it("both spellings of a schema become JSON Schema", () => {
     const declared = toolDeclarations([
       { functionDeclarations: [{ name: "a", parameters: { type: "OBJECT", properties: { n: { type: "STRING" } } } }] },

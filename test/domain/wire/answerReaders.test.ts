@@ -268,6 +268,7 @@ describe("an answer of Chat Completions", () => {
 })
 
 describe("what servers send that keep to a dialect loosely", () => {
+  const gemini = () => geminiAnswerReader({ target: { dialect: "gemini", server: "api", model: "m" } })
   const [list, look] = [{ functionCall: { id: "c2", name: "list", args: {} } }, call]
   const delta = (more: object, finish_reason: string | null = null) => ({ choices: [{ delta: more, finish_reason }] })
   const called = (...calls: ReadonlyArray<object>) => delta({ tool_calls: calls })
@@ -311,6 +312,75 @@ describe("what servers send that keep to a dialect loosely", () => {
       [look]
     ],
     [
+      "an empty object before the arguments",
+      chat,
+      [
+        called({ index: 0, id: "c1", function: { name: "look", arguments: "{}" } }),
+        called({ index: 0, function: { arguments: args } }),
+        ended
+      ],
+      [look]
+    ],
+    [
+      "the whole arguments once more at the end",
+      chat,
+      [
+        called({ index: 0, id: "c1", function: { name: "look", arguments: args.slice(0, 5) } }),
+        called({ index: 0, function: { arguments: args.slice(5) } }),
+        delta({ tool_calls: [{ index: 0, id: "c1", function: { name: "look", arguments: args } }] }, "tool_calls")
+      ],
+      [look]
+    ],
+    [
+      "arguments as a string of JSON, and null for none",
+      chat,
+      [
+        called({ index: 0, id: "c1", function: { name: "look", arguments: JSON.stringify(args) } }),
+        called({ index: 1, id: "c2", function: { name: "list", arguments: "null" } }),
+        ended
+      ],
+      [look, list]
+    ],
+    [
+      "images beside the text",
+      chat,
+      [
+        delta({ content: "", images: [{ type: "image_url", image_url: { url: "data:image/png;base64,aGk=" } }] }),
+        delta({}, "stop")
+      ],
+      [{ inlineData: { mimeType: "image/png", data: "aGk=" } }]
+    ],
+    [
+      "an empty object before the arguments of a block, and a string in place of them",
+      anthropic,
+      [
+        ...block(0, { type: "tool_use", id: "c1", name: "look", input: {} }, [
+          { type: "input_json_delta", partial_json: "{}" },
+          { type: "input_json_delta", partial_json: args }
+        ]),
+        ...block(1, { type: "tool_use", id: "c2", name: "list", input: "{}" }, []),
+        { type: "message_delta", delta: { stop_reason: "tool_use" } }
+      ],
+      [look, list]
+    ],
+    [
+      "null for what a part does not have",
+      gemini,
+      [
+        {
+          candidates: [
+            {
+              content: {
+                parts: [{ text: "It is so.", thought: null }, { functionCall: { ...look.functionCall, id: null } }]
+              },
+              finishReason: "STOP"
+            }
+          ]
+        }
+      ],
+      [{ text: "It is so." }, { functionCall: { name: "look", args: { path: "a.ts" } } }]
+    ],
+    [
       "arguments as an object",
       chat,
       [called({ index: 0, id: "c1", function: { name: "look", arguments: { path: "a.ts" } } }), ended],
@@ -337,6 +407,26 @@ describe("what servers send that keep to a dialect loosely", () => {
       [look, list]
     ],
     ["whole items without their pieces", responses, [done(message), completed([])], [{ text: "It is so." }]],
+    [
+      "the arguments of an item in an event of their own, and no item at the end",
+      responses,
+      [
+        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+        { type: "response.function_call_arguments.done", output_index: 0, item_id: "f1", arguments: args },
+        completed([])
+      ],
+      [look]
+    ],
+    [
+      "the arguments of an item in an event of their own, and an item without them",
+      responses,
+      [
+        { type: "response.function_call_arguments.done", output_index: 0, item_id: "f1", arguments: args },
+        done({ ...item, arguments: "" }, { output_index: 0 }),
+        completed([{ ...item, arguments: "" }])
+      ],
+      [look]
+    ],
     ["no item before the end", responses, [completed([message, item])], [{ text: "It is so." }, look]],
     [
       "events without indexes, and items at the end once more",
@@ -415,10 +505,46 @@ describe("what servers send that keep to a dialect loosely", () => {
   it.each([
     ["DeepSeek", { usage: { prompt_tokens: 10, completion_tokens: 5, prompt_cache_hit_tokens: 4 } }, {}, 4],
     ["Moonshot", {}, { usage: { prompt_tokens: 10, completion_tokens: 5, cached_tokens: 3 } }, 3],
-    ["Groq", { x_groq: { usage: { prompt_tokens: 10, completion_tokens: 5 } } }, {}, 0]
+    ["Groq", { x_groq: { usage: { prompt_tokens: 10, completion_tokens: 5 } } }, {}, 0],
+    ["Mistral", { usage: { prompt_tokens: 10, completion_tokens: 5, num_cached_tokens: 2 } }, {}, 2]
   ])("the counts of %s", (_, beside, within, cached) => {
     const event = { choices: [{ delta: {}, finish_reason: "stop", ...within }], ...beside }
     assert.deepStrictEqual(read(chat(), [event]).usage, { prompt: 10, answer: 5, thoughts: 0, cached })
+  })
+
+  it.each([
+    [
+      "xAI, whose thoughts are beside the answer",
+      {
+        prompt_tokens: 279,
+        completion_tokens: 6,
+        total_tokens: 374,
+        completion_tokens_details: { reasoning_tokens: 89 }
+      },
+      { prompt: 279, answer: 6, thoughts: 89, cached: 0 }
+    ],
+    [
+      "Gemini's server, whose thoughts are in the total alone",
+      { prompt_tokens: 10, completion_tokens: 6, total_tokens: 116 },
+      { prompt: 10, answer: 6, thoughts: 100, cached: 0 }
+    ],
+    [
+      "a relay that counts its cache beside the prompt",
+      { prompt_tokens: 20, completion_tokens: 6, total_tokens: 1_026, prompt_tokens_details: { cached_tokens: 1_000 } },
+      { prompt: 1_020, answer: 6, thoughts: 0, cached: 1_000 }
+    ],
+    [
+      "OpenRouter, what was written to a cache",
+      {
+        prompt_tokens: 2_000,
+        completion_tokens: 6,
+        total_tokens: 2_006,
+        prompt_tokens_details: { cached_tokens: 100, cache_write_tokens: 1_800 }
+      },
+      { prompt: 2_000, answer: 6, thoughts: 0, cached: 100, cacheWrite: 1_800 }
+    ]
+  ])("the counts of %s", (_, usage, expected) => {
+    assert.deepStrictEqual(read(chat(), [{ choices: [{ delta: {}, finish_reason: "stop" }], usage }]).usage, expected)
   })
 
   it("counts at the end that are zero leave those of the beginning", () => {
@@ -431,7 +557,10 @@ describe("what servers send that keep to a dialect loosely", () => {
 
   it.each([
     ["vLLM", { object: "error", message: "no", type: "BadRequestError", code: 400 }],
-    ["FastAPI", { detail: "no" }]
+    ["FastAPI", { detail: "no" }],
+    ["z.ai", { code: 500, msg: "no", success: false }],
+    ["MiniMax", { choices: null, base_resp: { status_code: 1008, status_msg: "no" } }],
+    ["Gemini", [{ error: { code: 400, message: "no" } }]]
   ])("an error among the events of Chat Completions: %s", (_, event) => {
     const problem = Option.getOrUndefined(Result.getFailure(chat().read(event)))
     assert.strictEqual(problem?._tag === "Fault" ? problem.fault.message : undefined, "no")

@@ -216,7 +216,8 @@ describe("a request that a provider refuses as too long", () => {
   it.live.each([
     ...dialects.map((dialect) => [dialect, 400, window] as const),
     ["chat", 413, minute] as const,
-    ["chat", 429, minute] as const
+    ["chat", 429, minute] as const,
+    ["chat", 500, window] as const
   ])("is compressed and sent again (%s, %s)", function* ([dialect, status, body]) {
     const provider = yield* makeProvider(({ text }) =>
       text.length > 9_000 ? { status, body } : [{ kind: "text", text: "Noted." }]

@@ -102,12 +102,50 @@ describe("an answer with the status of an error", () => {
         detail: "this address does not serve the Test API (HTTP 404 and a page); check BASE_URL"
       }
     ],
+    ...[
+      [404, "404 page not found"],
+      [404, "Not Found"],
+      [404, "Resource not found"],
+      [405, "Method Not Allowed"]
+    ].map(
+      ([status, message]) =>
+        [
+          Number(status),
+          { message: String(message) },
+          {
+            _tag: "InvalidRequestError",
+            detail: `this address does not serve the Test API (HTTP ${status}); check BASE_URL`
+          }
+        ] as const
+    ),
+    [404, { message: "model 'x' not found" }, { _tag: "InvalidRequestError", detail: "model 'x' not found" }],
+    [403, { message: "Content violates usage guidelines." }, { _tag: "ContentPolicyError" }],
+    [403, { message: 'Your input was flagged for "violence"' }, { _tag: "ContentPolicyError" }],
+    [400, { kind: "data_inspection_failed" }, { _tag: "ContentPolicyError", finishReason: "data_inspection_failed" }],
+    [400, { message: "系统检测到不安全或敏感内容" }, { _tag: "ContentPolicyError" }],
+    [400, { kind: "tool_use_failed" }, { _tag: "InvalidResponseError", detail: "no" }],
     [408, {}, { _tag: "InternalProviderError", status: 408 }],
     [409, {}, { _tag: "InternalProviderError", status: 409 }],
     [413, {}, { _tag: "RequestBytesError" }],
     [429, {}, { _tag: "RateLimitError" }],
     [429, { kind: "insufficient_quota" }, { _tag: "QuotaExhaustedError" }],
     [429, { kind: "RESOURCE_EXHAUSTED", message: "exceeded your current quota" }, { _tag: "RateLimitError" }],
+    ...[
+      "Insufficient balance or no resource package. Please recharge.",
+      "余额不足或无可用资源包,请充值。",
+      "Usage limit reached for 5 hour. Your limit will reset at 2026-01-20 10:00:00",
+      "usage limit exceeded (2056)",
+      "The usage limit has been reached",
+      "you've reached your hourly usage limit, please upgrade to continue",
+      "Weekly/Monthly Limit Exhausted. Your limit will reset at 2026-04-23 18:33:48",
+      "Your team has either used all available credits or reached its monthly spending limit."
+    ].map((message) => [429, { message }, { _tag: "QuotaExhaustedError", detail: message }] as const),
+    [
+      429,
+      { kind: "RESOURCE_EXHAUSTED", message: "Your prepayment credits are depleted." },
+      { _tag: "QuotaExhaustedError" }
+    ],
+    [403, { message: "Key limit exceeded (total limit)." }, { _tag: "QuotaExhaustedError" }],
     [429, { exhaustedQuota: "PerDay" }, { _tag: "QuotaExhaustedError", detail: "PerDay" }],
     [500, {}, { _tag: "InternalProviderError", status: 500 }],
     [502, { isPage: true }, { _tag: "InternalProviderError", status: 502 }]

@@ -385,6 +385,57 @@ describe("an address that is not the API's", () => {
   }
 })
 
+describe("a body in place of events", () => {
+  const eventsType = { "content-type": "text/event-stream" }
+  for (const dialect of allDialects) {
+    it.live(`is the error that it states: ${dialect.name}`, function* () {
+      const body = JSON.stringify(
+        dialect.error("invalid_request_error", "prompt is too long: 9000 tokens > 8192 maximum")
+      )
+      for (const headers of [{ "content-type": "application/json" }, eventsType]) {
+        const { model } = yield* against(dialect, () => ({ headers, writes: [body.slice(0, 9), body.slice(9)] }))
+        const { reason } = yield* Effect.flip(Stream.runDrain(model.stream(question(dialect))))
+        assert.deepInclude({ ...reason }, { _tag: "ContextLengthError", tokens: 9_000, limit: 8_192 })
+      }
+    })
+  }
+
+  it.live("is none where an event is cut before its data", function* () {
+    const event = JSON.stringify({ choices: [{ delta: { content: "Hello" }, finish_reason: "stop" }] })
+    const { model } = yield* against(chat, () => ({ headers: eventsType, writes: ["\n", "data: ", event, "\n\n"] }))
+    assert.deepStrictEqual((yield* model.generate(question(chat))).content.parts, [text("Hello")])
+  })
+
+  it.live("is the answer, where a server of Chat Completions streams none", function* () {
+    const message = { role: "assistant", content: "Hello" }
+    const { model } = yield* against(chat, () => Server.json({ choices: [{ message, finish_reason: "stop" }] }))
+    assert.deepStrictEqual((yield* model.generate(question(chat))).content.parts, [text("Hello")])
+  })
+})
+
+it.live(
+  "calls of another model get reasoning at a server that refuses them without it, and nowhere else",
+  function* () {
+    const { model, server } = yield* against(chat, ({ body }) =>
+      JSON.stringify(body).includes('"reasoning_content"')
+        ? chat.answer([{ text: "done" }])
+        : Server.json(
+            chat.error("invalid_request_error", "The `reasoning_content` must be passed back to the API."),
+            400
+          )
+    )
+    const contents = [
+      user(text("hello")),
+      { role: "model" as const, parts: [call("look.up", {}, "c1")] },
+      user(response("look.up", { output: "seen" }, "c1"))
+    ]
+    for (const expected of [2, 3]) {
+      assert.deepStrictEqual((yield* model.generate({ ...question(chat), contents })).content.parts, [text("done")])
+      assert.strictEqual(server.requests.length, expected)
+    }
+  }
+)
+
 it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {
   const { spans, tracer } = recordedSpans()
   for (const dialect of allDialects) {

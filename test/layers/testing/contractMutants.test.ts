@@ -49,6 +49,9 @@ const storeMutants: Readonly<Record<string, (blobs: Blobs, good: Store) => Parti
     resolve: (handle) => resolve(Handle.make(handle.slice(0, 12)))
   }),
   "takes the first of two": (blobs) => ({ resolve: (handle) => firstOf(blobs, handle.slice(2)) }),
+  "names a long text by its beginning": (_, good) => ({
+    hash: (bytes) => good.hash(typeof bytes === "string" ? bytes.slice(0, 100) : bytes)
+  }),
   "has another hash": (_, good) => ({
     hash: (bytes) => Effect.flatMap(good.hash(bytes), (name) => hash(`salt ${name}`))
   }),

@@ -10,7 +10,7 @@ import {
 import { Summarizer } from "../../../src/services/compression/summary/Summarizer.ts"
 import { HookSystem } from "../../../src/services/hooks/HookSystem.ts"
 import { Model } from "../../../src/services/model/Model.ts"
-import { TokenCounter } from "../../../src/services/tokens/TokenCounter.ts"
+import { TokenCounter, TokenCountError } from "../../../src/services/tokens/TokenCounter.ts"
 import { failedBy } from "../../support/contracts.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -88,6 +88,10 @@ const counterMutants: Readonly<Record<string, TokenCounter["Service"]["count"]>>
   "gives the sum": (parts) => Effect.succeed(parts.map(() => estimate(JSON.stringify(parts)))),
   sorts: (parts) => Effect.succeed(parts.map((part) => estimate(JSON.stringify(part))).sort((a, b) => a - b)),
   "counts nothing": (parts) => Effect.succeed(parts.map(() => 0)),
+  "cannot count what is no letter": (parts) =>
+    parts.some((part) => part.text?.includes("😀") === true)
+      ? Effect.fail(new TokenCountError({ message: "no letter", cause: null }))
+      : Effect.succeed(parts.map((part) => estimate(JSON.stringify(part)))),
   "counts below nothing": (parts) => Effect.succeed(parts.map((part) => -estimate(JSON.stringify(part)))),
   "counts NaN": (parts) => Effect.succeed(parts.map(() => Number.NaN)),
   "counts otherwise each time": (parts) =>
@@ -130,6 +134,11 @@ const hookMutants: Readonly<Record<string, (good: HookSystem["Service"]) => Part
         Effect.forkDetach(Effect.scoped(Effect.andThen(subscribe(name, run), Effect.never)), { startImmediately: true })
       )
   }),
+  "adds the first of a list": ({ add }) => ({ add: (hooks) => add(hooks.slice(0, 1)) }),
+  "asks for all tools": ({ add }) => ({ add: (hooks) => add(hooks.map(({ matcher: _matcher, ...hook }) => hook)) }),
+  "has no priorities": ({ add }) => ({ add: (hooks) => add(hooks.map((hook) => ({ ...hook, priority: 0 }))) }),
+  "has no time limits": ({ add }) => ({ add: (hooks) => add(hooks.map(({ timeout: _timeout, ...hook }) => hook)) }),
+  "sends nothing in the background": () => ({ fireAside: () => Effect.void }),
   "sends every event": (good) => ({ add: (hooks) => good.add(hooks.map(({ event: _event, ...hook }) => hook)) })
 }
 

@@ -403,7 +403,12 @@ describe("failures", () => {
       new AiError.InternalProviderError({ description: "x", http: { response: { status: 503, headers: {} } } }),
       { status: 503 }
     ],
-    [new AiError.NetworkError({ reason: "TransportError", ...network }), { detail: "TransportError" }]
+    [new AiError.NetworkError({ reason: "TransportError", ...network }), { detail: "TransportError" }],
+    [new AiError.InvalidRequestError({ description: "Could not process image" }), { refused: "image" }],
+    [
+      new AiError.InvalidRequestError({ description: "Invalid `signature` in `thinking` block" }),
+      { refused: "signature" }
+    ]
   ])("keep what is known of them: %s", (reason, known) => {
     assert.deepInclude<object>(toModelError(failing(reason)).reason, known)
   })

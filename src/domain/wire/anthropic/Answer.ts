@@ -1,8 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, jsonAt, textOrEmpty } from "../../text/JsonObject.ts"
-import { parsedOrUndefined } from "../../text/JsonText.ts"
 import type { Usage } from "../../tokens/Tokens.ts"
-import type { GrowingAnswer, Growth, ReadableForm } from "../AnswerForm.ts"
+import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
 import { finishReasonOf } from "../AnswerReader.ts"
 import { latestCounts, numberAt } from "../AnswerUsage.ts"
 import { blockReader } from "../BlockReader.ts"
@@ -27,12 +26,6 @@ export const usage = (counts: Json): Usage => {
   }
 }
 
-/** The answer to a request that counts tokens; undefined if it has no count. */
-export const tokenCount = (answer: unknown): number | undefined => {
-  const count = isJson(answer) ? answer["input_tokens"] : undefined
-  return typeof count === "number" && Number.isInteger(count) && count >= 0 ? count : undefined
-}
-
 /** The text and the thinking that a block begins with, or that a delta adds. */
 const shownIn = (piece: Json): ReadonlyArray<Part> => {
   const [text, thinking] = [textOrEmpty(piece, "text"), textOrEmpty(piece, "thinking")]
@@ -54,8 +47,10 @@ const grown = (block: Json, { citation, type: _, ...delta }: Json): Json => {
 }
 
 /** A block as far as it is read. Its arguments arrive as pieces of JSON, or at its beginning; undefined if they are not JSON. */
-const readBlock = ({ partial_json: pieces, ...block }: Json): Json =>
-  typeof pieces !== "string" || pieces.trim() === "" ? block : { ...block, input: parsedOrUndefined(pieces) }
+const readBlock = ({ partial_json: pieces, ...block }: Json): Json => {
+  const given = typeof pieces === "string" && pieces.trim() !== "" ? pieces : block["input"]
+  return typeof given === "string" ? { ...block, input: callArguments(given) } : block
+}
 
 class AnthropicAnswer implements GrowingAnswer {
   /** By place, which is the index but for the blocks of servers that give all of them one index. */

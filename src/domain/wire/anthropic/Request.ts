@@ -45,10 +45,8 @@ const modelBlock =
     switch (block._tag) {
       case "Text":
         return [{ type: "text", text: block.text }]
-      case "Call": {
-        const input = Predicate.isObject(block.args) ? block.args : { value: block.args }
-        return [{ type: "tool_use", id: block.id, name: names.sent(block.name), input }]
-      }
+      case "Call":
+        return [{ type: "tool_use", id: block.id, name: names.sent(block.name), input: block.args }]
       case "State":
         return Predicate.isObject(block.state) ? [{ ...block.state }] : []
     }

@@ -1,4 +1,5 @@
 import type { Part } from "../../content/Content.ts"
+import { blockMedia } from "../../content/MediaBlocks.ts"
 import { isJson, type Json, jsonAt, jsonsAt, textOrEmpty } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { callArguments, type GrowingAnswer, type Growth, type ReadableForm } from "../AnswerForm.ts"
@@ -77,11 +78,18 @@ const thoughtIn = (message: Json): string =>
   textOrEmpty(message, "reasoning") ||
   textIn(message["content"], "thinking")
 
-/** What a delta shows. */
+/** What a delta shows. OpenRouter has images that a model made in a field of their own. */
 const shownIn = (delta: Json): ReadonlyArray<Part> => {
+  const images = jsonsAt(delta, "images")
+    .map(blockMedia)
+    .filter((part) => part !== undefined)
   const thought = thoughtIn(delta)
   const words = textIn(delta["content"], "text") || textOrEmpty(delta, "refusal")
-  return [...(thought === "" ? [] : [{ text: thought, thought: true }]), ...(words === "" ? [] : [{ text: words }])]
+  return [
+    ...(thought === "" ? [] : [{ text: thought, thought: true }]),
+    ...(words === "" ? [] : [{ text: words }]),
+    ...images
+  ]
 }
 
 /** The fields of a message with those of a piece of it, or of the message after it. */
@@ -98,8 +106,10 @@ export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...p
 const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls: _calls, ...added }: Json): Json =>
   Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
-/** Whether an event without choices tells of an error, as vLLM and FastAPI write it. */
-const saysMore = (event: Json): boolean => textOrEmpty(event, "message") + textOrEmpty(event, "detail") !== ""
+/** Whether an event without choices tells of an error, as vLLM, FastAPI, z.ai and MiniMax write it. */
+const saysMore = (event: Json): boolean =>
+  ["message", "detail", "msg"].some((key) => textOrEmpty(event, key) !== "") ||
+  Number(jsonAt(event, "base_resp")["status_code"] ?? 0) > 0
 
 /** An answer of Chat Completions in the making: one message, with every field that its server adds. Mutable. */
 class ChatAnswer implements GrowingAnswer {

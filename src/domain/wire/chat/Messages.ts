@@ -1,7 +1,7 @@
 import type { Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
+import { callArguments } from "../AnswerForm.ts"
 import {
-  argumentsIn,
   contentParts,
   groupOf,
   type MessageCodec,
@@ -27,7 +27,7 @@ const readCalls = (message: Json, names: Map<string, string>): ReadonlyArray<Rea
     if (!isJson(call) || !isJson(called)) return [[opaque(call), undefined]]
     const [id, name] = [textOrEmpty(call, "id"), textOrEmpty(called, "name")]
     names.set(id, name)
-    const args = "input" in called ? called["input"] : argumentsIn(called["arguments"])
+    const args = "input" in called ? called["input"] : (callArguments(called["arguments"]) ?? called["arguments"])
     return [[{ functionCall: { id, name, args } }, undefined]]
   })
 }

@@ -39,8 +39,12 @@ const fieldsOf = (blocks: ReadonlyArray<ModelBlock>): Json =>
     {}
   )
 
+/** Whether a server refused messages with calls that have no reasoning: DeepSeek's and Kimi's refuse those of other models. */
+export const wantsReasoning = (detail: string): boolean =>
+  /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i.test(detail)
+
 const chatMessages =
-  (names: ToolNames, target: Target) =>
+  (names: ToolNames, target: Target, needsReasoning: boolean) =>
   (turn: DialogueTurn): ReadonlyArray<Json> => {
     if (turn.role === "user") {
       // The result of a tool is a text in this dialect, so that its media follows.
@@ -63,6 +67,7 @@ const chatMessages =
         ...(calls.length === 0
           ? {}
           : {
+              ...(needsReasoning ? { reasoning_content: noWords.thought } : {}),
               ...fieldsOf(turn.blocks),
               tool_calls: calls.map(({ args, id, name, state }) => ({
                 ...(isJson(state) ? state : {}),
@@ -75,8 +80,16 @@ const chatMessages =
     ]
   }
 
-/** The body of a request to a server of Chat Completions. `isOpenAi`: OpenAI's own, which wants another key for the length of an answer. */
-export const chatBody = (request: DialogueRequest, names: ToolNames, isOpenAi: boolean): Json => {
+/**
+ * The body of a request to a server of Chat Completions. `isOpenAi`: OpenAI's own, which wants another key for the length of an answer.
+ * `needsReasoning`: one that refuses calls without reasoning.
+ */
+export const chatBody = (
+  request: DialogueRequest,
+  names: ToolNames,
+  isOpenAi: boolean,
+  needsReasoning = false
+): Json => {
   const { contents, maxOutputTokens, model, server } = request
   const system = systemOf(request)
   const effort = effortOf(request)
@@ -86,7 +99,7 @@ export const chatBody = (request: DialogueRequest, names: ToolNames, isOpenAi: b
     model,
     messages: [
       ...(system === undefined ? [] : [{ role: "system", content: system }]),
-      ...dialogueOf(contents, target).flatMap(chatMessages(names, target))
+      ...dialogueOf(contents, target).flatMap(chatMessages(names, target, needsReasoning))
     ],
     ...declared(request, names, declaredTool),
     stream: true,

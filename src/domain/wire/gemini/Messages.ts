@@ -36,7 +36,7 @@ const isPythonPart = (part: unknown): part is Json =>
   isJson(part) && Object.keys(part).some((key) => partFields.has(key))
 
 /** Returns a part as the API's JavaScript SDK names its fields. Python's `model_dump()` writes null for those without a value. */
-const namedPart = (part: unknown): unknown => {
+export const namedPart = (part: unknown): unknown => {
   const whole = renamed(part, partFields)
   return isJson(whole)
     ? Object.fromEntries(

@@ -15,6 +15,7 @@ import {
 import { counted } from "../AnswerUsage.ts"
 import { carriedState, type Target } from "../ModelState.ts"
 import { candidateOf, growthOf, usage } from "./Answer.ts"
+import { namedPart } from "./Messages.ts"
 
 /** Reads the answers of the Gemini API, whole or streamed. */
 
@@ -51,7 +52,9 @@ const signedPart = (part: Part, target: Target): Part =>
 const readPiece = (response: unknown, target: Target): ReadEvent => {
   if (!isJson(response)) return unknownEvent(response)
   if (response["error"] !== undefined && response["error"] !== null) return faulty(response)
-  const { blocks: parts, counts, end } = growthOf(response)
+  const { blocks, counts, end } = growthOf(response)
+  // Relays name fields otherwise, or write null for those without a value.
+  const parts = blocks.map((part) => (isPart(part) ? part : namedPart(part)))
   const refusal =
     textOrEmpty(jsonAt(response, "promptFeedback"), "blockReason") || (finishReasonOf(end) === undefined ? end : "")
   if (refusal !== "") return Result.fail({ _tag: "Refusal", reason: refusal })

@@ -1,12 +1,20 @@
-import { type Content, isResponse, type Part, withOutput, withSignature } from "../../content/Content.ts"
+import { type Content, isCall, isResponse, type Part, withOutput, withSignature } from "../../content/Content.ts"
 import { responseContent, splitMedia } from "../../content/MediaBlocks.ts"
 import { wireContent } from "../../content/WireContent.ts"
+import { isJson } from "../../text/JsonObject.ts"
+import { objectArguments } from "../AnswerForm.ts"
 import { noWords } from "../Dialogue.ts"
 import { isCarried, stateFor, type Target } from "../ModelState.ts"
 
 /** Contents in the dialect of the Gemini API, from conversations that models of other providers took part in. */
 
 const isBlank = (part: Part): boolean => part.text === "" && Object.keys(part).length === 1
+
+/** A call with an object of arguments, as the API requires. */
+const withObject = (part: Part): Part =>
+  isCall(part) && part.functionCall.args !== undefined && !isJson(part.functionCall.args)
+    ? { ...part, functionCall: { ...part.functionCall, args: objectArguments(part.functionCall.args) } }
+    : part
 
 /** A part with the signature of this model, or without any. Signatures that are not carried are from before models were noted, and are kept. */
 const ownPart = (part: Part, target: Target): Part => {
@@ -40,7 +48,7 @@ export const takesSchema = (model: string, hasTools: boolean): boolean => !hasTo
 export const geminiContent = (content: Content, target: Target): Content => {
   const wire = wireContent(content)
   if (wire.role !== "model") return withMediaBeside(wire)
-  const own = wire.parts.map((part) => ownPart(part, target))
+  const own = wire.parts.map((part) => withObject(ownPart(part, target)))
   const parts = own.filter((part) => !isBlank(part))
   if (own.length === parts.length && own.every((part, at) => part === wire.parts[at])) return withSignature(wire)
   return withSignature({ ...wire, parts: parts.length === 0 ? [{ text: noWords.model }] : parts })

@@ -39,6 +39,8 @@ class ResponsesAnswer implements GrowingAnswer {
   private readonly spoken = new Set<unknown>()
   /** The items that are complete, by their ids and places: Copilot's servers give an item another id at the end. */
   private readonly done = new Set<string>()
+  /** The arguments of calls, by the ids of their items. */
+  private readonly args = new Map<string, unknown>()
   private usage: unknown
 
   readonly push = (event: Json): Growth | undefined => {
@@ -47,7 +49,7 @@ class ResponsesAnswer implements GrowingAnswer {
     const begun = isJson(item) ? item : undefined
     const at = typeof index === "number" ? index : this.items.size
     const pieces = typeof index === "number" ? [{ at, begun }] : []
-    if (begun !== undefined) this.items.set(at, begun)
+    if (begun !== undefined) this.items.set(at, { ...begun, ...this.knownArguments(begun) })
     if (beginnings.has(type)) return { border: "beginning" }
     if (endings.has(type)) return { border: "end", ...this.ended(type, jsonAt(event, "response")) }
     switch (type) {
@@ -58,8 +60,12 @@ class ResponsesAnswer implements GrowingAnswer {
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return { pieces, shown: delta === "" ? [] : [{ text: delta, thought: true }] }
+      case "response.function_call_arguments.done": {
+        this.args.set(textOrEmpty(event, "item_id"), event["arguments"])
+        return { pieces }
+      }
       case "response.output_item.done":
-        return { pieces, ...this.completed(begun === undefined ? [] : [[at, begun]], false) }
+        return { pieces, ...this.completed(begun === undefined ? [] : [[at, this.items.get(at) ?? begun]], false) }
       case "error":
         return { fault: event }
       default:
@@ -68,6 +74,12 @@ class ResponsesAnswer implements GrowingAnswer {
   }
 
   readonly end = (): Growth => ({})
+
+  /** The arguments of a call that an event had, where its item has none. */
+  private knownArguments(item: Json): Json {
+    const args = this.args.get(textOrEmpty(item, "id"))
+    return args === undefined || item["arguments"] !== "" ? {} : { arguments: args }
+  }
 
   /** What items add that are complete now. Some servers send no pieces, and others no item before the end. */
   private completed(
@@ -91,9 +103,11 @@ class ResponsesAnswer implements GrowingAnswer {
 
   /** The last event has the whole response. */
   private ended(type: string, response: Json): Growth {
-    const output = [...jsonsAt(response, "output").entries()]
-    // The indexes before can be others.
-    if (output.length > 0) this.items.clear()
+    const whole = [...jsonsAt(response, "output").entries()]
+    const known = [...this.items].map(([at, item]) => [at, { ...item, ...this.knownArguments(item) }] as const)
+    // Some servers end with no item, and the indexes before can be others.
+    const output = whole.length > 0 ? whole : known
+    this.items.clear()
     for (const [at, item] of output) this.items.set(at, item)
     this.usage = response["usage"]
     const isFailed = type === "response.failed" || response["status"] === "failed"

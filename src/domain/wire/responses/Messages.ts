@@ -1,7 +1,8 @@
 import type { Content, Part } from "../../content/Content.ts"
 import { isJson, type Json, textOrEmpty } from "../../text/JsonObject.ts"
+import { callArguments } from "../AnswerForm.ts"
+import { isInstruction } from "../Dialect.ts"
 import {
-  argumentsIn,
   contentParts,
   groupOf,
   type MessageCodec,
@@ -28,6 +29,8 @@ const readItem = (
   at: number,
   names: Map<string, string>
 ): readonly [Content["role"], ReadonlyArray<ReadPart>] | undefined => {
+  // What the provider compacted is nowhere else, and nobody but the provider can read it.
+  if (isInstruction(item) || textOrEmpty(item, "type").includes("compaction")) return undefined
   const id = textOrEmpty(item, "call_id")
   switch (item["type"] ?? "message") {
     case "message":
@@ -37,7 +40,7 @@ const readItem = (
     case "custom_tool_call": {
       const name = textOrEmpty(item, "name")
       names.set(id, name)
-      const args = "input" in item ? item["input"] : argumentsIn(item["arguments"])
+      const args = "input" in item ? item["input"] : (callArguments(item["arguments"]) ?? item["arguments"])
       return ["model", [[{ functionCall: { id, name, args } }, undefined]]]
     }
     case "function_call_output":
