@@ -97,6 +97,9 @@ const violations = (sources: ReadonlyArray<Source>): ReadonlyArray<string> => {
       const isNode = name.startsWith("node:")
       const isEffect = isPackage(name, "effect")
       if (file.startsWith("src/") && target !== undefined && !target.startsWith("src/")) forbid("src imports src only")
+      if (isPackage(name, "@google/genai") && !path.posix.basename(file).startsWith("Google")) {
+        forbid("only Google*.ts import the SDK")
+      }
       if (floor === undefined || isWiring(file)) continue
       const below = floors.indexOf(target === undefined ? floor : (floorOf(target) ?? floor))
       if (below > floors.indexOf(floor)) forbid(`${floor} imports nothing from a floor above`)
@@ -174,9 +177,10 @@ describe("the rules", () => {
     ["only the wiring imports layers", "src/cli/commands/a.ts", `load(() => import("../../layers/assembly/Live.ts"))`],
     ["the platform and vendors belong to layers", "src/cli/page/Page.ts", `import * as Plot from "@observablehq/plot"`],
     ["the platform and vendors belong", "src/services/a/A.ts", `await import("re2js")`],
-    ["the platform and vendors belong", "src/cli/page/Charts.ts", `import { Pool } from "undici"`],
+    ["the platform and vendors belong", "src/cli/page/Charts.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["what draws is loaded", "src/cli/page/Page.ts", `import { draw } from "./Charts.ts"`],
     ["src imports src only", "src/layers/a/A.ts", `import { f } from "../../../test/support/f.ts"`],
+    ["only Google*.ts import the SDK", "src/layers/a/Other.ts", `import { GoogleGenAI } from "@google/genai"`],
     ["re-exports another module (barrel)", "src/domain/a/A.ts", `export * from "./B.ts"`],
     ["re-exports another module (barrel)", "src/domain/a/A.ts", `export { B } from "./B.ts"`],
     ["named after the concept", "src/domain/a/utils.ts", ""],
@@ -220,7 +224,7 @@ describe("the rules", () => {
       { file: "src/layers/a/A.ts", text: `import { hash } from "./Sha256.ts"\nimport fs from "node:fs"` },
       { file: "src/layers/a/Sha256.ts", text: `export const hash = 1` },
       { file: "src/layers/assembly/Live.ts", text: `import * as A from "../a/A.ts"` },
-      { file: "src/layers/a/Upstream.ts", text: `import { Pool } from "undici"` },
+      { file: "src/layers/a/GoogleModel.ts", text: `import { GoogleGenAI } from "@google/genai"` },
       {
         file: "src/cli/main.ts",
         text: `import { NodeServices } from "@effect/platform-node"\nimport "../layers/assembly/Live.ts"`
@@ -232,7 +236,7 @@ describe("the rules", () => {
       { file: "src/cli/page/Charts.ts", text: `import * as Plot from "@observablehq/plot"\nimport "linkedom/worker"` },
       { file: patterns.file, text: `await import("re2js")` },
       { file: "src/cli/page/Page.ts", text: `import type { A } from "./Charts.ts"\nawait import("./Charts.ts")` },
-      { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "undici"'` }
+      { file: "src/cli/commands/b.ts", text: `export const text = 'import x from "@google/genai"'` }
     ]
     assert.deepStrictEqual(violations(allowed), [])
   })

@@ -16,12 +16,12 @@ import { reasonOfConnection, reasonOfStatus, retryAfter } from "./ProviderErrors
  */
 
 /** Bytes of an answer, images included. An endless answer is ended there. */
-const maxAnswerBytes = 32 * 1024 * 1024
+export const maxAnswerBytes = 32 * 1024 * 1024
 /** Bytes of the body of an error, of which a few hundred characters are shown. */
 const maxErrorBytes = 1024 * 1024
 
 /** Fails with a `TimeoutError` after this time. */
-const failAfter = (duration: Duration.Input) =>
+export const failAfter = (duration: Duration.Input) =>
   Effect.timeoutOrElse({
     duration,
     orElse: () => Effect.fail(failed(new TimeoutError({ seconds: Duration.toSeconds(duration) })))
@@ -34,7 +34,7 @@ const nextBytes = ({ baseUrl }: Provider, { next }: Reply) =>
   Effect.mapError(next, (error) => failed(reasonOfConnection(error, true, baseUrl.host)))
 
 /** The text of a whole body. */
-const textOf = Effect.fnUntraced(function* (
+export const textOf = Effect.fnUntraced(function* (
   provider: Provider,
   reply: Reply,
   maxBytes: number
@@ -61,7 +61,7 @@ export interface Refusal {
  * Sends a request. Fails if the answer has the status of an error, and notes it with `refused`; follows no redirection, because the key is for this
  * server alone.
  */
-const exchanged = Effect.fnUntraced(function* (
+export const exchanged = Effect.fnUntraced(function* (
   provider: Provider,
   request: ProviderRequest,
   refused?: (refusal: Refusal) => void
@@ -88,36 +88,20 @@ const exchanged = Effect.fnUntraced(function* (
 /** The bytes of a JSON body. */
 const bytesOf = (body: unknown): ReadonlyArray<Uint8Array> => [Buffer.from(wellFormedJson(JSON.stringify(body)))]
 
-/** A body as a value, or as its bytes. */
-type Body = ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
-
-/** Sends JSON to a path of the API; without a body it only asks for what is there. */
-const open = Effect.fnUntraced(function* (
-  provider: Provider,
-  path: string,
-  given: Body | undefined,
-  refused?: (refusal: Refusal) => void
-) {
+/** Sends bytes of JSON to a path of the API. */
+const open = Effect.fnUntraced(function* (provider: Provider, path: string, body: ReadonlyArray<Uint8Array>) {
   const key = yield* keyOf(provider)
   const headers = { "content-type": "application/json", ...provider.headers(key) }
-  const body = given === undefined ? [] : isBytes(given) ? given : bytesOf(given)
-  const method = given === undefined ? "GET" : "POST"
-  return yield* exchanged(provider, { url: new URL(path, provider.baseUrl), method, headers, body }, refused)
+  return yield* exchanged(provider, { url: new URL(path, provider.baseUrl), method: "POST", headers, body })
 })
 
-/** Asks for JSON. Default: as long as a count may take. `refused` notes an answer with the status of an error. */
-export const call = (
-  provider: Provider,
-  path: string,
-  body?: Body,
-  timeout: Duration.Input = provider.timeouts.countTokens,
-  refused?: (refusal: Refusal) => void
-): Effect.Effect<unknown, ModelError> =>
+/** Asks for JSON. */
+export const call = (provider: Provider, path: string, body: unknown): Effect.Effect<unknown, ModelError> =>
   Effect.gen(function* () {
-    const reply = yield* open(provider, path, body, refused)
+    const reply = yield* open(provider, path, bytesOf(body))
     const text = yield* textOf(provider, reply, maxAnswerBytes)
     return yield* Effect.fromResult(Result.mapError(parseJson(text), () => unusable("it is not JSON")))
-  }).pipe(Effect.scoped, failAfter(timeout))
+  }).pipe(Effect.scoped, failAfter(provider.timeouts.countTokens))
 
 /** Returns the data of the next event of an answer; undefined at its end. */
 const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | undefined, ModelError> => {
@@ -152,10 +136,14 @@ const eventsIn = (provider: Provider, reply: Reply): Effect.Effect<string | unde
 
 const isBytes = (body: object): body is ReadonlyArray<Uint8Array> => Array.isArray(body)
 
-/** Asks for server-sent events, each with JSON. The socket closes with the stream's scope. */
-export const events = (provider: Provider, path: string, body: Body): Stream.Stream<unknown, ModelError> =>
+/** Asks for server-sent events, each with JSON. `body` is a value, or its bytes. The socket closes with the stream's scope. */
+export const events = (
+  provider: Provider,
+  path: string,
+  body: ReadonlyArray<Uint8Array> | Readonly<Record<string, unknown>>
+): Stream.Stream<unknown, ModelError> =>
   Effect.map(Effect.scope, (scope) => {
-    const start = open(provider, path, body).pipe(
+    const start = open(provider, path, isBytes(body) ? body : bytesOf(body)).pipe(
       Effect.map((reply) => eventsIn(provider, reply)),
       Scope.provide(scope)
     )

@@ -117,17 +117,20 @@ export interface ResponseOptions {
   /** Omitted from the response when null. */
   readonly finishReason?: string | null
   readonly usage?: Readonly<Record<string, number>>
+  /** The token that the SDK sends back to continue an answer that ended with `CONTINUATION`, or without a reason. */
+  readonly continuationToken?: string
 }
 
 /** A response with one candidate of these parts, in the wire shape. */
 export const response = (parts: ReadonlyArray<unknown>, options: ResponseOptions = {}) => {
-  const { finishReason = "STOP", usage } = options
+  const { continuationToken, finishReason = "STOP", usage } = options
   return {
     candidates: [
       {
         content: { role: "model", parts },
         index: 0,
-        ...(finishReason === null ? {} : { finishReason })
+        ...(finishReason === null ? {} : { finishReason }),
+        ...(continuationToken === undefined ? {} : { continuationToken })
       }
     ],
     usageMetadata: usage ?? { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 }
