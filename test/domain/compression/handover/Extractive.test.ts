@@ -516,6 +516,26 @@ it("files of a temporary folder come after the others, and of each file what was
   assert.notInclude(whole, "limit = 100")
 })
 
+it.each<readonly [what: string, tool: string, args: object, isShown: boolean]>([
+  ["took out", "Edit", { file_path: "a.gradle", old_string: "implementation 'lib:1.20'", new_string: "" }, false],
+  ["replaced", "Edit", { file_path: "a.gradle", old_string: "'lib:1.20'", new_string: "x" }, false],
+  ["left alone", "Edit", { file_path: "a.gradle", old_string: "java", new_string: "" }, true],
+  ["deleted with its file", "Bash", { command: "rm a.gradle" }, false]
+])("what a later call %s is not shown as what was written last, and all else is", (_, tool, args, isShown) => {
+  const { text: whole } = extract([
+    user(text("Add it.")),
+    ...calls(
+      [
+        "Edit",
+        { file_path: "a.gradle", old_string: "}", new_string: "  implementation 'lib:1.20'\n}" },
+        { output: "ok" }
+      ],
+      [tool, args, { output: "ok" }]
+    )
+  ])
+  assert.strictEqual(/^- last written to a\.gradle[^]*lib:1\.20/m.test(whole), isShown)
+})
+
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {
   const refusal =
     "The user doesn't want to proceed with this tool use. The tool use was rejected. To tell you how to proceed, the user said:\nuse the interface"
