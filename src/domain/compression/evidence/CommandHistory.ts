@@ -324,9 +324,13 @@ export const recordResult = (
   }
   for (const action of actions) {
     if (!("path" in action)) continue
-    const ends = [` ${action.path}`, ` ${nameOf(action.path)}`]
+    const name = nameOf(action.path)
+    const file = name.replace(/^.*[\\/]/, "")
     for (const [other, failure] of failures) {
-      if (!ends.some((end) => other.endsWith(end))) continue
+      if (!other.endsWith(file)) continue
+      // A tool and its file, or a command that ends with the file.
+      const names = [other.slice(other.indexOf(" ") + 1), other.slice(other.lastIndexOf(" ") + 1)]
+      if (!names.some((each) => nameOf(each) === name)) continue
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }
