@@ -66,7 +66,7 @@ import {
   weightsOf
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
-import { taskSource } from "./TaskTexts.ts"
+import { planIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
@@ -107,6 +107,9 @@ const maxLastWords = 12
 const maxTasks = 3
 /** The task is stated in the first messages. */
 const taskSearchEntries = 60
+
+/** How a plan is named that the user approved: the last one is the task. */
+const approvedPlan = "the plan that the user approved"
 
 /** Words that announce what is done next. */
 const announcing = /^(?:\S+ ){0,6}?(?:let me|let's|I'll|I will|I need to)\b/i
@@ -275,15 +278,17 @@ const gatherCall = (
   state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
   if (answer === undefined) return file
-  const source = index < taskSearchEntries ? taskSource(call) : undefined
+  const plan = planIn(call)
+  const source = plan === undefined ? (index < taskSearchEntries ? taskSource(call) : undefined) : approvedPlan
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
-  if (source !== undefined && isRead && !isErrorResponse(answer.part)) {
-    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    const task = { entry: entry.id, text, handle: answer.handle, source }
+  if (source !== undefined && isRead && refusedBy === undefined && !isErrorResponse(answer.part)) {
+    const text = plan || withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+    const handle = plan ? entry.handles[entry.content.parts.indexOf(call)] : answer.handle
+    const task = { entry: entry.id, text, handle, source }
     const same = tasks.findIndex((known) => known.source === source)
     // What is read in parts is one text: its longest part tells most.
-    if (same >= 0 && text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
-    else if (same < 0 && text.length >= 80 && tasks.length < maxTasks) tasks.push(task)
+    if (same >= 0 && (plan !== undefined || text.length > (tasks[same]?.text.length ?? 0))) tasks[same] = task
+    else if (same < 0 && text.length >= 80 && (plan !== undefined || tasks.length < maxTasks)) tasks.push(task)
   }
   return file
 }

@@ -208,6 +208,37 @@ describe("what was read", () => {
     assert.include(whole, "Task 2: its phases")
   })
 
+  const plan = (step: string) =>
+    `# Totals\n1. ${step}\n2. Write a page that shows them, without a chart.\n3. Test both with vitest.`
+  it.each<readonly [name: string, tool: string, args: object, answer: object, isTold: boolean]>([
+    ["of Claude Code", "ExitPlanMode", { plan: plan("Sum up") }, { output: "User has approved your plan." }, true],
+    ["in the answer alone", "plan_exit", {}, { output: `User has approved it.\n${plan("Sum up")}` }, true],
+    [
+      "that was not approved",
+      "ExitPlanMode",
+      { plan: plan("Sum up") },
+      { error: "The agent proposed a plan that was rejected by the user." },
+      false
+    ],
+    [
+      "that Gemini CLI did not carry out",
+      "exit_plan_mode",
+      { plan: plan("Sum up") },
+      { output: "Plan rejected. User feedback: no" },
+      false
+    ]
+  ])("a plan %s", (_, tool, args, answer, isTold) => {
+    const { text: whole } = extract([
+      user(text("Show the totals.")),
+      ...calls(
+        ["ExitPlanMode", { plan: plan("Guess") }, { output: "User has approved your plan." }],
+        [tool, args, answer]
+      )
+    ])
+    const told = /- task text, the plan that the user approved \(e\d h_\w+\): ([^\n]*)/.exec(whole)?.[1] ?? ""
+    assert.match(told, isTold ? /Totals 1\. Sum up 2\..*vitest\.$/ : /Totals 1\. Guess 2\./)
+  })
+
   it("quotes what the user said in place of a call, and does not tell the call as made", () => {
     const words = "Never delete the build folder; move it to /tmp/old instead."
     const error = `The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n${words}`
