@@ -55,8 +55,13 @@ const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   return at < 0 ? [] : words.slice(at)
 }
 
+/** Commands of Windows that read, or only choose or print lines. */
+const windowsReaders =
+  /^(?:(?:get|select|test|measure|compare|format|sort|where|group|resolve|find)-\w+|(?:write|out)-(?:host|output|string|null)|dir|findstr|tasklist)$/i
+
 const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
+  if (windowsReaders.test(program)) return true
   if (words.some((word) => /^(?:--version|--help|--dry-run)$/.test(word))) return true
   if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
   if (program === "curl") return !words.some((word) => curlSends.test(word))
