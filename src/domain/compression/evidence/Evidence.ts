@@ -433,8 +433,8 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): vo
   }
 }
 
-/** The name of a tag in a program's text (`<environment_context>`) is a word of its protocol; its attributes may name files. */
-const programTag = /<\/?[a-z]+(?:_[a-z]+)+/g
+/** The name of a tag in a program's text (`<environment_context>`), and of its first attribute, are words of its protocol; its attributes may name files. */
+const protocolName = /<\/?[a-z]+(?:[-_][a-z]+)+(?:\s+\w+(?==))?/g
 
 /** Gathers what one part says of anything but a summary. */
 const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): void => {
@@ -444,7 +444,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
-    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(programTag, " "), {
+    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
       amount: ranking.program
     })
   }
