@@ -1,22 +1,13 @@
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { decodeClaude, ignoredKinds } from "../claude/Record.ts"
+import * as pi from "../pi/Record.ts"
 import { isRecordList, recordsByLine } from "../RecordList.ts"
 import type { SourceFormat } from "../Transcript.ts"
 
 /** Detects the format of a file from its first lines. */
 
-const piKinds = new Set([
-  "message",
-  "model_change",
-  "thinking_level_change",
-  "compaction",
-  "branch_summary",
-  "custom",
-  "custom_message",
-  "label",
-  "session_info"
-])
+const piKinds = new Set([...pi.ignoredKinds, ...pi.readKinds])
 const codexKinds = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
 /** Keys of Claude Code alone. Other programs have `type` and `sessionId`, too. */
 const claudeKeys = ["parentUuid", "leafUuid", "isSidechain"]
