@@ -178,10 +178,7 @@ export const seenPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<str
   // Of an agent that does not record its folder, calls name a file by the end of the path that results show.
   const isKnown = (path: string) =>
     known.has(path) || (path.startsWith("/") && endsOf(path).some((end) => files.has(end)))
-  const seen = names
+  return names
     .slice(0, maxSeenNames)
-    .filter((name) => anchors.get(name)?.kind === "path" && filePath.test(name) && !isKnown(name))
-  // The end of a longer path is the same file.
-  const ends = new Set(seen.flatMap(endsOf))
-  return seen.filter((path) => !ends.has(path) && !isTransient(path))
+    .filter((name) => anchors.get(name)?.kind === "path" && filePath.test(name) && !isKnown(name) && !isTransient(name))
 }
