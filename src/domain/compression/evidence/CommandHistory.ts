@@ -327,10 +327,9 @@ export const recordResult = (
     const name = nameOf(action.path)
     const file = name.replace(/^.*[\\/]/, "")
     for (const [other, failure] of failures) {
-      if (!other.endsWith(file)) continue
       // A tool and its file, or a command that ends with the file.
-      const names = [other.slice(other.indexOf(" ") + 1), other.slice(other.lastIndexOf(" ") + 1)]
-      if (!names.some((each) => nameOf(each) === name)) continue
+      const isOf = (head: RegExp) => nameOf(other.replace(head, "")) === name
+      if (!other.endsWith(file) || !(isOf(/^\S+ /) || isOf(/^.* /s))) continue
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }

@@ -282,8 +282,8 @@ const gatherCall = (
   const source = plan === undefined ? (index < taskSearchEntries ? taskSource(call) : undefined) : approvedPlan
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
   if (source !== undefined && isRead && refusedBy === undefined && !isErrorResponse(answer.part)) {
-    const text = plan || withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    const handle = plan ? entry.handles[entry.content.parts.indexOf(call)] : answer.handle
+    const text = plan ?? withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+    const handle = plan !== undefined ? entry.handles[entry.content.parts.indexOf(call)] : answer.handle
     const task = { entry: entry.id, text, handle, source }
     const same = tasks.findIndex((known) => known.source === source)
     // What is read in parts is one text: its longest part tells most.

@@ -9,11 +9,11 @@ const issueTool = /(?:get|view|read|fetch)_?(?:issue|ticket|story)/i
 const taskFile =
   /(?:^|[\\/_-])(?:issue|ticket|task|plan|prd|spec|todo|requirements|design|brief)s?\b[^\\/]*\.(?:md|txt|org|rst)$|[\\/](?:plans|specs|issues|tasks)[\\/][^\\/]*\.md$/i
 
-/** Returns the plan of a call that shows it to the user; empty where the tool has it from elsewhere, undefined for any other call. */
-export const planIn = ({ functionCall: { args, name } = { name: "" } }: Part): string | undefined => {
-  if (toolKind(name) !== "approve") return undefined
-  return Predicate.isObject(args) && typeof args.plan === "string" ? args.plan : ""
-}
+/** Returns the plan that a call showed to the user for approval; undefined for any other call. */
+export const planIn = ({ functionCall: call }: Part): string | undefined =>
+  toolKind(call?.name ?? "") === "approve" && Predicate.isObject(call?.args) && typeof call.args.plan === "string"
+    ? call.args.plan
+    : undefined
 
 /** Returns how a call that reads an issue, a ticket or a plan names it; undefined for any other call. */
 export const taskSource = (call: Part): string | undefined => {

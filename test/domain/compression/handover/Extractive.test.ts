@@ -211,8 +211,7 @@ describe("what was read", () => {
   const plan = (step: string) =>
     `# Totals\n1. ${step}\n2. Write a page that shows them, without a chart.\n3. Test both with vitest.`
   it.each<readonly [name: string, tool: string, args: object, answer: object, isTold: boolean]>([
-    ["of Claude Code", "ExitPlanMode", { plan: plan("Sum up") }, { output: "User has approved your plan." }, true],
-    ["in the answer alone", "plan_exit", {}, { output: `User has approved it.\n${plan("Sum up")}` }, true],
+    ["that was approved", "plan_exit", { plan: plan("Sum up") }, { output: "User has approved your plan." }, true],
     [
       "that was not approved",
       "ExitPlanMode",
