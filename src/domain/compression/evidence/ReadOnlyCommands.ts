@@ -1,4 +1,4 @@
-import { readers, type RunProgram, runPrograms } from "./Commands.ts"
+import { readers, type RunProgram, runPrograms, valued } from "./Commands.ts"
 
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
@@ -51,7 +51,7 @@ const ghSends = /^(?:-[fFX].*|--(?:field|raw-field|input|method)(?:=.*)?)$/
 
 /** Options of the program itself, before the task: `git -C folder log`. */
 const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const at = words.findIndex((word, index) => !word.startsWith("-") && !/^-[Cc]$/.test(words[index - 1] ?? ""))
+  const at = words.findIndex((word, index) => !word.startsWith("-") && !valued.test(words[index - 1] ?? ""))
   return at < 0 ? [] : words.slice(at)
 }
 

@@ -16,6 +16,7 @@ describe("commands that only read", () => {
     "curl -s https://example.com/a.json",
     "curl -fsSL https://example.com/a.json",
     "docker ps -a",
+    "kubectl --context staging get pods",
     "git push --dry-run",
     "Get-Content -Path .\\src\\a.cs -TotalCount 40 | Select-String limit",
     'findstr /s "limit" src\\*.cs'
