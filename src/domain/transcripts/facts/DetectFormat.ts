@@ -1,6 +1,7 @@
 import { isJson, type Json } from "../../text/JsonObject.ts"
 import { parsedOrUndefined } from "../../text/JsonText.ts"
 import { decodeClaude, ignoredKinds } from "../claude/Record.ts"
+import * as codex from "../codex/Record.ts"
 import * as pi from "../pi/Record.ts"
 import { isRecordList, recordsByLine } from "../RecordList.ts"
 import type { SourceFormat } from "../Transcript.ts"
@@ -8,7 +9,7 @@ import type { SourceFormat } from "../Transcript.ts"
 /** Detects the format of a file from its first lines. */
 
 const piKinds = new Set([...pi.ignoredKinds, ...pi.readKinds])
-const codexKinds = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
+const codexKinds = new Set([...codex.ignoredKinds, ...codex.readKinds, "response_item", "event_msg"])
 /** Keys of Claude Code alone. Other programs have `type` and `sessionId`, too. */
 const claudeKeys = ["parentUuid", "leafUuid", "isSidechain"]
 
