@@ -11,7 +11,7 @@ import { claudeReader } from "../../src/domain/transcripts/claude/ClaudeReader.t
 import { writeClaude } from "../../src/domain/transcripts/claude/ClaudeWriter.ts"
 import { codexReader } from "../../src/domain/transcripts/codex/CodexReader.ts"
 import { writeCodex } from "../../src/domain/transcripts/codex/CodexWriter.ts"
-import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../src/domain/transcripts/DetectFormat.ts"
+import { detectFormat, isGeminiDocument, isOpencodeRows } from "../../src/domain/transcripts/facts/DetectFormat.ts"
 import { geminiReader, readGeminiDocument } from "../../src/domain/transcripts/gemini/GeminiReader.ts"
 import { writeGemini, writeGeminiDocument } from "../../src/domain/transcripts/gemini/GeminiWriter.ts"
 import { opencodeReader, readOpencodeDocument } from "../../src/domain/transcripts/opencode/OpencodeReader.ts"

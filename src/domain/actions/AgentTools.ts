@@ -16,6 +16,8 @@ export type ToolKind =
   | "script"
   | "search"
   | "ask"
+  /** Shows a plan to the user, who approves it. */
+  | "approve"
   | "plan"
   | "delegate"
 
@@ -39,6 +41,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Gemini CLI", versions: "from 0.27", kind: "search", names: "grep_search" },
   { agent: "Gemini CLI", kind: "plan", names: "write_todos" },
   { agent: "Gemini CLI", versions: "from 0.28", kind: "ask", names: "ask_user" },
+  { agent: "Gemini CLI", versions: "from 0.28", kind: "approve", names: "exit_plan_mode" },
   { agent: "Gemini CLI", kind: "delegate", names: "delegate_to_agent codebase_investigator invoke_agent" },
   { agent: "Claude Code", kind: "read", names: "Read NotebookRead View" },
   { agent: "Claude Code", kind: "write", names: "Write" },
@@ -48,6 +51,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "Claude Code", kind: "search", names: "Grep Glob LS WebFetch WebSearch ToolSearch LSP" },
   { agent: "Claude Code", kind: "plan", names: "TodoWrite" },
   { agent: "Claude Code", kind: "ask", names: "AskUserQuestion" },
+  { agent: "Claude Code", kind: "approve", names: "ExitPlanMode" },
   { agent: "Claude Code", kind: "delegate", names: "Task Agent" },
   { agent: "Claude Code", versions: "in Zed", kind: "read", names: "mcp__acp__Read" },
   { agent: "Claude Code", versions: "in Zed", kind: "write", names: "mcp__acp__Write" },
@@ -70,6 +74,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "opencode", kind: "search", names: "grep glob list webfetch websearch codesearch" },
   { agent: "opencode", kind: "plan", names: "todowrite" },
   { agent: "opencode", kind: "ask", names: "question" },
+  { agent: "opencode", kind: "approve", names: "plan_exit" },
   { agent: "opencode", kind: "delegate", names: "task" },
   { agent: "Pi", kind: "read", names: "read" },
   { agent: "Pi", kind: "write", names: "write" },
@@ -83,6 +88,7 @@ const agentTools: ReadonlyArray<AgentTools> = [
   { agent: "others", kind: "edit", names: "str_replace edit_file apply_diff mcp__filesystem__edit_file" },
   { agent: "others", kind: "command", names: "pwsh" },
   { agent: "others", kind: "delete", names: "delete_file delete" },
+  { agent: "others", kind: "ask", names: "ask_user_question ask_question" },
   { agent: "others", kind: "plan", names: "todo_write" }
 ]
 

@@ -8,7 +8,7 @@ import {
   detectFormat,
   isGeminiDocument,
   isOpencodeRows
-} from "../../domain/transcripts/DetectFormat.ts"
+} from "../../domain/transcripts/facts/DetectFormat.ts"
 import { readContents } from "../../domain/transcripts/gemini/ContentsReader.ts"
 import { geminiReader, readGeminiDocument } from "../../domain/transcripts/gemini/GeminiReader.ts"
 import { opencodeReader, readOpencodeDocument } from "../../domain/transcripts/opencode/OpencodeReader.ts"

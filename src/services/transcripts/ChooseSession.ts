@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path } from "effect"
-import { compressedProblem, detectFormat } from "../../domain/transcripts/DetectFormat.ts"
+import { compressedProblem, detectFormat } from "../../domain/transcripts/facts/DetectFormat.ts"
 import type { SessionFile } from "./AgentSessions.ts"
 import { type FoundSession, listSessions, type SessionList, sessionOf } from "./FindSessions.ts"
 import { inUtf8, lineText } from "./LineSplitter.ts"

@@ -5,7 +5,7 @@ import { call, model, response, text, user } from "../../../src/domain/content/C
 import { Author, type Draft } from "../../../src/domain/conversation/Conversation.ts"
 import { foreignNotes } from "../../../src/domain/conversation/Projection.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
-import { detectFormat, formatOfRecord } from "../../../src/domain/transcripts/DetectFormat.ts"
+import { detectFormat, formatOfRecord } from "../../../src/domain/transcripts/facts/DetectFormat.ts"
 import { newScan } from "../../../src/domain/transcripts/facts/ScanState.ts"
 import { scanRecord } from "../../../src/domain/transcripts/facts/SessionScan.ts"
 import type { Step, Transcript } from "../../../src/domain/transcripts/Transcript.ts"

@@ -324,9 +324,12 @@ export const recordResult = (
   }
   for (const action of actions) {
     if (!("path" in action)) continue
-    const ends = [` ${action.path}`, ` ${nameOf(action.path)}`]
+    const name = nameOf(action.path)
+    const file = name.replace(/^.*[\\/]/, "")
     for (const [other, failure] of failures) {
-      if (!ends.some((end) => other.endsWith(end))) continue
+      // A tool and its file, or a command that ends with the file.
+      const isOf = (head: RegExp) => nameOf(other.replace(head, "")) === name
+      if (!other.endsWith(file) || !(isOf(/^\S+ /) || isOf(/^.* /s))) continue
       if (commands.has(other)) failures.set(other, { ...failure, isQuoted: false })
       else failures.delete(other)
     }

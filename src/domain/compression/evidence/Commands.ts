@@ -23,7 +23,8 @@ export interface RunProgram {
 const wrappers =
   /^(?:sudo|time|nohup|command|env|then|do|else|if|while|!|[({]|npx|bunx|pnpx|uvx|(?:(?:pnpm|npm|bundle|yarn|poetry|uv|mise|bun) (?:exec|x|dlx))|(?:uv|poetry|hatch|pdm) run|(?:timeout|nice)(?: -\S+)*(?: \d\S*)?|(?:\S*\/)?python[\d.]* -m|(?:ba|z)?sh(?= [^-\s])|\w+=\S*)\s+/
 /** Options of runners that take a value. */
-const valued = /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package))$/
+export const valued =
+  /^(?:-[CcFwfj]|--(?:prefix|filter|workspace|cwd|dir|project|git-dir|work-tree|package|context|namespace|kubeconfig))$/
 
 /** What follows a program whose exit code the line does not have. */
 const hiding = new Set([";", "&", "\n", "||"])

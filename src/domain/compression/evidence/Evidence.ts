@@ -66,7 +66,7 @@ import {
   weightsOf
 } from "./NameWeights.ts"
 import { withoutPosing } from "./PosingText.ts"
-import { taskSource } from "./TaskTexts.ts"
+import { planIn, taskSource } from "./TaskTexts.ts"
 import { followIssues, noTodos, recordTodos, resumeTodos, type TodoHistory } from "./TodoHistory.ts"
 import { isFailure, subjectOf } from "./ToolFailures.ts"
 import {
@@ -107,6 +107,9 @@ const maxLastWords = 12
 const maxTasks = 3
 /** The task is stated in the first messages. */
 const taskSearchEntries = 60
+
+/** How a plan is named that the user approved: the last one is the task. */
+const approvedPlan = "the plan that the user approved"
 
 /** Words that announce what is done next. */
 const announcing = /^(?:\S+ ){0,6}?(?:let me|let's|I'll|I will|I need to)\b/i
@@ -275,15 +278,17 @@ const gatherCall = (
   state.lastCall = { entry: entry.id, tool, action, failed, refusedBy }
   const file = fileOf(state, actions)
   if (answer === undefined) return file
-  const source = index < taskSearchEntries ? taskSource(call) : undefined
+  const plan = planIn(call)
+  const source = plan === undefined ? (index < taskSearchEntries ? taskSource(call) : undefined) : approvedPlan
   const isRead = actions.every(({ _tag }) => _tag !== "Write" && _tag !== "Edit" && _tag !== "Delete")
-  if (source !== undefined && isRead && !isErrorResponse(answer.part)) {
-    const text = withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
-    const task = { entry: entry.id, text, handle: answer.handle, source }
+  if (source !== undefined && isRead && refusedBy === undefined && !isErrorResponse(answer.part)) {
+    const text = plan ?? withoutLineNumbers(withoutPosing(printedText(answerText(answer.part)))).trim()
+    const handle = plan !== undefined ? entry.handles[entry.content.parts.indexOf(call)] : answer.handle
+    const task = { entry: entry.id, text, handle, source }
     const same = tasks.findIndex((known) => known.source === source)
     // What is read in parts is one text: its longest part tells most.
-    if (same >= 0 && text.length > (tasks[same]?.text.length ?? 0)) tasks[same] = task
-    else if (same < 0 && text.length >= 80 && tasks.length < maxTasks) tasks.push(task)
+    if (same >= 0 && (plan !== undefined || text.length > (tasks[same]?.text.length ?? 0))) tasks[same] = task
+    else if (same < 0 && text.length >= 80 && (plan !== undefined || tasks.length < maxTasks)) tasks.push(task)
   }
   return file
 }
@@ -428,8 +433,8 @@ const gatherAgentPart = (state: Gathering, part: Part, around: Surroundings): vo
   }
 }
 
-/** The name of a tag in a program's text (`<environment_context>`) is a word of its protocol; its attributes may name files. */
-const programTag = /<\/?[a-z]+(?:_[a-z]+)+/g
+/** The name of a tag in a program's text (`<environment_context>`), and of its first attribute, are words of its protocol; its attributes may name files. */
+const protocolName = /<\/?[a-z]+(?:[-_][a-z]+)+(?:\s+\w+(?==))?/g
 
 /** Gathers what one part says of anything but a summary. */
 const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanned: boolean): void => {
@@ -439,7 +444,7 @@ const gatherPart = (state: Gathering, part: Part, around: Surroundings, isScanne
   }
   if (author === "program" && isText(part)) {
     recordNotifiedEnds(state.commands, id, part.text)
-    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(programTag, " "), {
+    return countUse(state.weights, part.text.slice(0, maxScannedChars).replace(protocolName, " "), {
       amount: ranking.program
     })
   }

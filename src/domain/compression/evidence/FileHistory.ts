@@ -175,7 +175,11 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
   const path = nameOf(history, done.action.path)
   record(history, path, done)
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
-    for (const [, text] of replacementsIn(done.call.functionCall?.args)) {
+    for (const [before, text] of replacementsIn(done.call.functionCall?.args)) {
+      // What an earlier edit wrote stands as this one leaves it.
+      history.edits = history.edits.map((edit) =>
+        edit.path === path && before !== "" ? { ...edit, text: edit.text.replace(before, () => text) } : edit
+      )
       if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
     }
     history.edits.splice(0, history.edits.length - maxEdits)

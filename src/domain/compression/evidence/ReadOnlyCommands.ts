@@ -1,4 +1,4 @@
-import { readers, type RunProgram, runPrograms } from "./Commands.ts"
+import { readers, type RunProgram, runPrograms, valued } from "./Commands.ts"
 
 /**
  * Commands that only read: what they printed is their result, and they leave no state that anybody asks for later. Beside
@@ -51,12 +51,17 @@ const ghSends = /^(?:-[fFX].*|--(?:field|raw-field|input|method)(?:=.*)?)$/
 
 /** Options of the program itself, before the task: `git -C folder log`. */
 const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const at = words.findIndex((word, index) => !word.startsWith("-") && !/^-[Cc]$/.test(words[index - 1] ?? ""))
+  const at = words.findIndex((word, index) => !word.startsWith("-") && !valued.test(words[index - 1] ?? ""))
   return at < 0 ? [] : words.slice(at)
 }
 
+/** Commands of Windows that read, or only choose or print lines. */
+const windowsReaders =
+  /^(?:(?:get|select|test|measure|compare|format|sort|where|group|resolve|find)-\w+|(?:write|out)-(?:host|output|string|null)|dir|findstr|tasklist)$/i
+
 const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true
+  if (windowsReaders.test(program)) return true
   if (words.some((word) => /^(?:--version|--help|--dry-run)$/.test(word))) return true
   if (program === "sed") return !words.some((word) => /^-[a-zA-Z]*i|^--in-place/.test(word))
   if (program === "curl") return !words.some((word) => curlSends.test(word))

@@ -1,13 +1,19 @@
 import { Predicate } from "effect"
-import { commandIn, pathsIn } from "../../actions/AgentTools.ts"
+import { commandIn, pathsIn, toolKind } from "../../actions/AgentTools.ts"
 import type { Part } from "../../content/Content.ts"
 
-/** Which calls read the text of the task: an issue, a ticket or a plan. */
+/** Which calls hold the text of the task: those that read an issue, a ticket or a plan, and those that had a plan approved. */
 
 const issueCommand = /\b(?:gh|glab) (?:issue|pr) view\b[^|;&]*|\bbd show\b[^|;&]*/
 const issueTool = /(?:get|view|read|fetch)_?(?:issue|ticket|story)/i
 const taskFile =
   /(?:^|[\\/_-])(?:issue|ticket|task|plan|prd|spec|todo|requirements|design|brief)s?\b[^\\/]*\.(?:md|txt|org|rst)$|[\\/](?:plans|specs|issues|tasks)[\\/][^\\/]*\.md$/i
+
+/** Returns the plan that a call showed to the user for approval; undefined for any other call. */
+export const planIn = ({ functionCall: call }: Part): string | undefined =>
+  toolKind(call?.name ?? "") === "approve" && Predicate.isObject(call?.args) && typeof call.args.plan === "string"
+    ? call.args.plan
+    : undefined
 
 /** Returns how a call that reads an issue, a ticket or a plan names it; undefined for any other call. */
 export const taskSource = (call: Part): string | undefined => {

@@ -36,7 +36,7 @@ const minEditChars = 24
 const editItems = ({ evidence }: Material): ReadonlyArray<SnapshotItem> => {
   const latest = new Map(evidence.edits.map((edit) => [edit.path, edit]))
   return newestFirst(evidence.edits)
-    .filter((edit) => latest.get(edit.path) === edit)
+    .filter((edit) => latest.get(edit.path) === edit && evidence.files.get(edit.path)?.state !== "deleted")
     .flatMap(({ entry, path, text }, index) => {
       const lines = text.replaceAll("\t", "  ").split("\n")
       const shown = lines.filter((line) => line.trim().length > 2).slice(0, shownEdit.lines)

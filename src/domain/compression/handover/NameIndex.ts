@@ -168,20 +168,17 @@ export const isTransient = (path: string): boolean => transient.test(path)
 /** Matches the path of a file with an extension. A first segment with a dot is a host (`github.com/…`). */
 const filePath = /^(?!https?:|[\w-]+\.\w+\/)(?:~?\/[\w.@+-]+\/|\.{0,2}\/?)[\w@+-][\w.@+-]*(?:\/[\w.@+-]+)+\.\w{1,8}$/
 
+/** Returns the shorter paths that are the ends of a path. */
+const endsOf = (path: string): ReadonlyArray<string> =>
+  [...path.matchAll(/(?<=.)\//g)].map(({ index }) => path.slice(index + 1))
+
 /** Returns the paths that results showed, best first, without files that were read or changed. */
-export const seenPaths = (evidence: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
-  const known = new Set<string>()
-  for (const path of evidence.files.keys()) {
-    known.add(path)
-    for (let at = path.indexOf("/"); at >= 0; at = path.indexOf("/", at + 1)) known.add(path.slice(at + 1))
-  }
-  const seen = names
+export const seenPaths = ({ anchors, files }: Evidence, names: ReadonlyArray<string>): ReadonlyArray<string> => {
+  const known = new Set([...files.keys()].flatMap((path) => [path, ...endsOf(path)]))
+  // Of an agent that does not record its folder, calls name a file by the end of the path that results show.
+  const isKnown = (path: string) =>
+    known.has(path) || (path.startsWith("/") && endsOf(path).some((end) => files.has(end)))
+  return names
     .slice(0, maxSeenNames)
-    .filter((name) => evidence.anchors.get(name)?.kind === "path" && filePath.test(name) && !known.has(name))
-  // The end of a longer path is the same file.
-  const ends = new Set<string>()
-  for (const path of seen) {
-    for (let at = path.indexOf("/", 1); at >= 0; at = path.indexOf("/", at + 1)) ends.add(path.slice(at + 1))
-  }
-  return seen.filter((path) => !ends.has(path) && !isTransient(path))
+    .filter((name) => anchors.get(name)?.kind === "path" && filePath.test(name) && !isKnown(name) && !isTransient(name))
 }

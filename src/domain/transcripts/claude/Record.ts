@@ -106,9 +106,10 @@ const messageOf = (record: Json) => {
 const keptSegment = (metadata: Json) => {
   const segment = jsonAt(metadata, "preservedSegment")
   const messages = jsonAt(metadata, "preservedMessages")
-  const uuids = [messages.uuids, messages.allUuids]
-    .flatMap((list): ReadonlyArray<unknown> => (Array.isArray(list) ? list : []))
-    .filter((uuid) => typeof uuid === "string")
+  const listed = [messages.allUuids, messages.uuids].flatMap((list): ReadonlyArray<unknown> =>
+    Array.isArray(list) ? list : []
+  )
+  const uuids = [...new Set(listed.filter((uuid) => typeof uuid === "string"))]
   const head = textAt(segment, "headUuid") ?? uuids[0]
   const tail = textAt(segment, "tailUuid") ?? uuids.at(-1)
   // What the first one follows: the summary, or the boundary when the summary stands after them.

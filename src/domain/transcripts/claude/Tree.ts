@@ -22,8 +22,19 @@ export class Tree {
     return this.last[sidechain ? "side" : "main"]
   }
 
+  /** Returns a line with its place in the conversation: the last ones that a compaction kept can be stored after it, on its summary. */
+  private placed(line: Line): Line {
+    for (const { boundary } of this.keeping) {
+      const { anchor, uuids = [] } = boundary?.kept ?? {}
+      const before = line.parent === anchor ? uuids[uuids.indexOf(line.uuid) - 1] : undefined
+      if (before !== undefined) return { ...line, parent: before }
+    }
+    return line
+  }
+
   /** Adds a line. */
-  add(line: Line): void {
+  add(read: Line): void {
+    const line = this.placed(read)
     this.lines.set(line.uuid, line)
     if (!line.sidechain) this.pinned = undefined
     if (line.boundary?.kept !== undefined) this.keeping.push(line)

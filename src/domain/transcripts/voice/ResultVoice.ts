@@ -1,4 +1,5 @@
 import { Predicate } from "effect"
+import { toolKind } from "../../actions/AgentTools.ts"
 import { isErrorResponse, isResponse, outputText, type Part } from "../../content/Content.ts"
 import { responseText } from "../../content/MediaBlocks.ts"
 import { isJson, jsonsAt } from "../../text/JsonObject.ts"
@@ -25,17 +26,6 @@ export type Refuser = "user" | "rule"
 
 /** Names those who refuse calls. */
 export const refusers: Readonly<Record<Refuser, string>> = { user: "the user", rule: "a rule" }
-
-/** Tools that ask the user, by name. */
-const asking = new Set([
-  "askuserquestion",
-  "ask_user",
-  "ask_user_question",
-  "ask_question",
-  "question",
-  "questionnaire",
-  "request_user_input"
-])
 
 /** How agents say that a call was refused. What follows `said` is the user's, up to `ends`. */
 const refusals: ReadonlyArray<{ readonly opens: RegExp; readonly said?: RegExp; readonly ends?: RegExp }> = [
@@ -90,15 +80,15 @@ const maxPlainChars = 400
 const byRule =
   /^(?:(?:Error: )?The user has specifi|Permission to use |Claude requested )|\bpolicy(?: forbids [^]*)?\.?$|approval settings\.?$/
 
-/** Gemini CLI's tool that asks for approval of a plan. Its answer is no failure. */
-const planTool = "exit_plan_mode"
+const kindOf = (part: Part) => toolKind(part.functionResponse?.name ?? "")
 
 /** Claude Code puts answers into the reason of a refusal, when the user wants to talk about the questions first. */
 const clarifies = /\bthe user said:\nThe user wants to clarify these questions\./
 const clarified = /^ {2}(?:Answer|User notes): ([^\n]+)$/gm
 
 const refusalIn = (text: string, part: Part): UserReply | undefined => {
-  const isRead = isErrorResponse(part) || part.functionResponse?.name === planTool
+  // Where a plan was not approved, Gemini CLI's answer is no failure.
+  const isRead = isErrorResponse(part) || kindOf(part) === "approve"
   const form = isRead ? refusals.find(({ opens }) => opens.test(text)) : undefined
   const refusal = (plainRefusal.exec(text) ?? form?.opens.exec(text))?.[0]
   if (refusal === undefined) return undefined
@@ -191,10 +181,10 @@ export const questionOf = (args: unknown, text: string, start: number): string =
 /** Returns what the user said in the result of a call; undefined for the result of a tool. */
 export const userReply = (part: Part): UserReply | undefined => {
   if (!isResponse(part)) return undefined
-  const isAsking = asking.has((part.functionResponse.name ?? "").toLowerCase())
+  const kind = kindOf(part)
   // Most results are long, and no tool's that asks.
   const isShort = isErrorResponse(part) || (outputText(part)?.length ?? Infinity) <= maxPlainChars
-  if (!isAsking && !isShort && part.functionResponse.name !== planTool) return undefined
+  if (kind !== "ask" && kind !== "approve" && !isShort) return undefined
   const text = responseText(part)
-  return refusalIn(text, part) ?? (isAsking ? answerIn(text) : undefined)
+  return refusalIn(text, part) ?? (kind === "ask" ? answerIn(text) : undefined)
 }

@@ -271,9 +271,11 @@ class Reading {
       if (!isAhead) this.nextTag = next
       if (tag === undefined) return undefined
       if (tag.start < from) continue
-      const form = this.forms.formsOf(tag.name).find(({ at, mark }) => {
+      const form = this.forms.formsOf(tag.name).find(({ after, at, mark }) => {
         const isHere = at === undefined || (this.isAtStart && (isAhead || tag.start === from))
-        return isHere && (mark === undefined || mark.test(tag.rest))
+        const isAfter =
+          after === undefined || after.test(this.text.slice(Math.max(0, tag.start - maxTagChars), tag.start))
+        return isHere && isAfter && (mark === undefined || mark.test(tag.rest))
       })
       if (form === undefined) continue
       const command = form.isCommand === true ? { isCommand: form.isCommand } : {}
@@ -379,7 +381,7 @@ export const typedText = (text: string): string => {
   if (typed[0]?.isCommand !== true) return wordsOf(typed)
   const tagged = (name: string) => new RegExp(`<${name}>([^]*?)(?:</${name}>|$)`).exec(text)?.[1]?.trim() ?? ""
   const name = (tagged("command-name") || tagged("command-message")).replace(/^\//, "")
-  const words = wordsOf(typed.filter(({ speaker }) => speaker === "user"))
+  const words = wordsOf(typed.filter(({ speaker }) => speaker === "user")) || tagged("command-args")
   const command = tagged("bash-input")
   return `${name === "" ? (command === "" ? "" : `!${command}`) : `/${name}`} ${words}`.trim()
 }

@@ -10,6 +10,8 @@ export interface ElementForm {
   readonly names: ReadonlyArray<string>
   /** What must follow the name of the opening tag, which then begins a line. For names that ordinary text uses, too. */
   readonly mark?: RegExp
+  /** What must stand before it in the text. */
+  readonly after?: RegExp
   /** It records a command that the user gave to the program: no words to the model, but the user's message. */
   readonly isCommand?: true
   /** `start`: only where the text begins, or after other forms there. Absent: anywhere. */
@@ -64,6 +66,14 @@ const claude: VoiceForms = {
         fetched-web-content`)
     },
     { speaker: "program", names: ["command-name", "command-message", "bash-input"], isCommand: true },
+    // Commands that only set or show something in the program. Those of a project have other names.
+    {
+      speaker: "program",
+      names: ["command-args"],
+      isCommand: true,
+      after:
+        /<command-name>\/(?:add-dir|color|config|effort|export|fast|login|mcp|memory|model|output-style|permissions|plugin|rename|resume|theme|vim)<\/command-name>/
+    },
     { speaker: "quotes", names: ["command-args"], isCommand: true },
     { speaker: "quotes", names: ["user-memory-input"] },
     { speaker: "agent", names: words("teammate-message agent-message cross-session-message coordinator-relay") },

@@ -239,6 +239,19 @@ describe("commands", () => {
 })
 
 it.each([
+  ["a shell", ran("sed -i s/a/b/ src/a.ts")],
+  ["a tool", ["Write", { file_path: "/work/app/src/a.ts", content: "b" }, { output: "ok" }]]
+] as const)("the failure of an edit ends where %s changes the file, by whatever name", (_, change) => {
+  const edit: Call = [
+    "Edit",
+    { file_path: "/work/app/src/a.ts", old_string: "a", new_string: "b" },
+    { error: "not found" }
+  ]
+  const { failures } = runSync(gatherEvidence(entriesOf(made([edit, change])), { cwd: "/work/app" }))
+  assert.deepStrictEqual([...failures.keys()], [])
+})
+
+it.each([
   ["gh api repos/a/b/pulls/7/comments | jq x", 0],
   ["gh pr view 7 --json x", 0],
   ["gh pr checks 7", 1],

@@ -16,7 +16,10 @@ describe("commands that only read", () => {
     "curl -s https://example.com/a.json",
     "curl -fsSL https://example.com/a.json",
     "docker ps -a",
-    "git push --dry-run"
+    "kubectl --context staging get pods",
+    "git push --dry-run",
+    "Get-Content -Path .\\src\\a.cs -TotalCount 40 | Select-String limit",
+    'findstr /s "limit" src\\*.cs'
   ])("%s", (command) => assert.isTrue(isLook(command)))
   it.each([
     "npm test",
@@ -33,6 +36,7 @@ describe("commands that only read", () => {
     "sed -i s/a/b/ a.ts",
     "git status && npm run build",
     "docker run a",
+    "Get-Content .\\a.txt | Set-Content .\\b.txt",
     "./deploy.sh"
   ])("but not %s", (command) => assert.isFalse(isLook(command)))
 })

@@ -208,6 +208,36 @@ describe("what was read", () => {
     assert.include(whole, "Task 2: its phases")
   })
 
+  const plan = (step: string) =>
+    `# Totals\n1. ${step}\n2. Write a page that shows them, without a chart.\n3. Test both with vitest.`
+  it.each<readonly [name: string, tool: string, args: object, answer: object, isTold: boolean]>([
+    ["that was approved", "plan_exit", { plan: plan("Sum up") }, { output: "User has approved your plan." }, true],
+    [
+      "that was not approved",
+      "ExitPlanMode",
+      { plan: plan("Sum up") },
+      { error: "The agent proposed a plan that was rejected by the user." },
+      false
+    ],
+    [
+      "that Gemini CLI did not carry out",
+      "exit_plan_mode",
+      { plan: plan("Sum up") },
+      { output: "Plan rejected. User feedback: no" },
+      false
+    ]
+  ])("a plan %s", (_, tool, args, answer, isTold) => {
+    const { text: whole } = extract([
+      user(text("Show the totals.")),
+      ...calls(
+        ["ExitPlanMode", { plan: plan("Guess") }, { output: "User has approved your plan." }],
+        [tool, args, answer]
+      )
+    ])
+    const told = /- task text, the plan that the user approved \(e\d h_\w+\): ([^\n]*)/.exec(whole)?.[1] ?? ""
+    assert.match(told, isTold ? /Totals 1\. Sum up 2\..*vitest\.$/ : /Totals 1\. Guess 2\./)
+  })
+
   it("quotes what the user said in place of a call, and does not tell the call as made", () => {
     const words = "Never delete the build folder; move it to /tmp/old instead."
     const error = `The user doesn't want to proceed with this tool use. To tell you how to proceed, the user said:\n${words}`
@@ -514,6 +544,26 @@ it("files of a temporary folder come after the others, and of each file what was
   assert.isBelow(whole.indexOf("src/a.ts: modified"), whole.indexOf("/tmp/fix.py: modified"))
   assert.include(whole, "limit = 300")
   assert.notInclude(whole, "limit = 100")
+})
+
+it.each<readonly [what: string, tool: string, args: object, isShown: boolean]>([
+  ["took out", "Edit", { file_path: "a.gradle", old_string: "implementation 'lib:1.20'", new_string: "" }, false],
+  ["replaced", "Edit", { file_path: "a.gradle", old_string: "'lib:1.20'", new_string: "x" }, false],
+  ["left alone", "Edit", { file_path: "a.gradle", old_string: "java", new_string: "" }, true],
+  ["deleted with its file", "Bash", { command: "rm a.gradle" }, false]
+])("what a later call %s is not shown as what was written last, and all else is", (_, tool, args, isShown) => {
+  const { text: whole } = extract([
+    user(text("Add it.")),
+    ...calls(
+      [
+        "Edit",
+        { file_path: "a.gradle", old_string: "}", new_string: "  implementation 'lib:1.20'\n}" },
+        { output: "ok" }
+      ],
+      [tool, args, { output: "ok" }]
+    )
+  ])
+  assert.strictEqual(/^- last written to a\.gradle[^]*lib:1\.20/m.test(whole), isShown)
 })
 
 it("an edit that the user refused is told as that, also from the next snapshot on; one that changes nothing is no failure", () => {

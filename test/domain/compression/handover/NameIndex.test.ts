@@ -1,6 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { gatherEvidence } from "../../../../src/domain/compression/evidence/Evidence.ts"
-import { indexItems, rankedNames } from "../../../../src/domain/compression/handover/NameIndex.ts"
+import { indexItems, rankedNames, seenPaths } from "../../../../src/domain/compression/handover/NameIndex.ts"
 import { call, type Content, model, response, text, user } from "../../../../src/domain/content/Content.ts"
 import * as Work from "../../../../src/domain/text/SlicedWork.ts"
 import { entriesOf, entryOf } from "../../../support/entries.ts"
@@ -67,11 +67,12 @@ describe("the rank of names", () => {
     assert.deepStrictEqual(items(focused), wanted)
     assert.include(names, "render_all")
     assert.notInclude(names, "turn_aborted")
-    const opened = user(text('<opened_file path="src/table.ts">\n'))
-    const shown = Work.runSync(
-      rankedNames(Work.runSync(gatherEvidence([entryOf(1, opened, { author: "program" })])), () => false)
-    )
-    assert.deepStrictEqual(shown, ["src/table.ts"])
+    const namesOf = (words: string) =>
+      Work.runSync(
+        rankedNames(Work.runSync(gatherEvidence([entryOf(1, user(text(words)), { author: "program" })])), () => false)
+      )
+    assert.deepStrictEqual(namesOf('<opened_file path="src/table.ts">\n'), ["src/table.ts"])
+    assert.deepStrictEqual(namesOf('<teammate-message teammate_id="back">wrote src/table.ts'), ["src/table.ts"])
   })
 
   it("keeps a member that is an ordinary word, and what a variable of every program has", () => {
@@ -80,6 +81,24 @@ describe("the rank of names", () => {
       user(text("go on"))
     )
     assert.includeMembers([...names], ["entry.Type", "renderRow"])
+  })
+})
+
+describe("files that were only seen", () => {
+  it.each([
+    ["a longer path of a file that was written", "/root/acc/system.py", []],
+    ["another file of that name", "/root/old/system.py", ["/root/old/system.py"]],
+    ["a shorter path of it", "system.py", []]
+  ])("%s", (_, shown, seen) => {
+    const evidence = Work.runSync(
+      gatherEvidence(
+        entriesOf([
+          ...ran("write_file", { file_path: "acc/system.py", content: "" }, "ok"),
+          ...ran("glob", { pattern: "*" }, shown)
+        ])
+      )
+    )
+    assert.deepStrictEqual(seenPaths(evidence, [shown]), seen)
   })
 })
 

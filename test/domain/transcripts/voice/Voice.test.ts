@@ -5,6 +5,7 @@ import {
   isPrompt,
   authorOf,
   firstWords,
+  typedText,
   type Speaker,
   spokenText,
   voicesOf
@@ -102,10 +103,12 @@ describe("whose words are whose", () => {
 
   it("a command is the user's, and no word to the model", () => {
     const command = "<command-message>clear</command-message>\n<command-name>/clear</command-name>"
-    assert.deepStrictEqual(usersWords(command), [])
+    const setting = "<command-name>/model</command-name>\n<command-args>opus</command-args>"
+    assert.deepStrictEqual([command, setting].map(usersWords), [[], []])
+    assert.deepStrictEqual([command, setting].map(typedText), ["/clear", "/model opus"])
     assert.strictEqual(firstWords(`${command}\n<command-args>now</command-args>`), "")
     assert.strictEqual(firstWords("<system-reminder>WORDS</system-reminder>\nGo on.\n<ide_a>WORDS</ide_a>"), "Go on.")
-    assert.isUndefined(authorOf([{ text: command }]))
+    for (const one of [command, setting]) assert.isUndefined(authorOf([{ text: one }]))
   })
 
   it("a message with an image, or without a word, has no other author", () => {

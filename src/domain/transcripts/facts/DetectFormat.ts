@@ -1,30 +1,17 @@
-import { isJson, type Json } from "../text/JsonObject.ts"
-import { parsedOrUndefined } from "../text/JsonText.ts"
-import { isRecordList, recordsByLine } from "./RecordList.ts"
-import type { SourceFormat } from "./Transcript.ts"
+import { isJson, type Json } from "../../text/JsonObject.ts"
+import { parsedOrUndefined } from "../../text/JsonText.ts"
+import { decodeClaude, ignoredKinds } from "../claude/Record.ts"
+import * as codex from "../codex/Record.ts"
+import * as pi from "../pi/Record.ts"
+import { isRecordList, recordsByLine } from "../RecordList.ts"
+import type { SourceFormat } from "../Transcript.ts"
 
 /** Detects the format of a file from its first lines. */
 
-const piKinds = new Set([
-  "message",
-  "model_change",
-  "thinking_level_change",
-  "compaction",
-  "branch_summary",
-  "custom",
-  "custom_message",
-  "label",
-  "session_info"
-])
-const codexKinds = new Set(["session_meta", "turn_context", "response_item", "event_msg", "compacted"])
-/** Keys of Claude Code alone, and records without them that a file can begin with. Other programs have `type` and `sessionId`, too. */
+const piKinds = new Set([...pi.ignoredKinds, ...pi.readKinds])
+const codexKinds = new Set([...codex.ignoredKinds, ...codex.readKinds, "response_item", "event_msg"])
+/** Keys of Claude Code alone. Other programs have `type` and `sessionId`, too. */
 const claudeKeys = ["parentUuid", "leafUuid", "isSidechain"]
-const claudeKinds = new Set(
-  `queue-operation mode permission-mode repl-mode memory-mode last-prompt custom-title ai-title agent-name agent-color agent-setting
-  worktree-state bridge-session pr-link session-owner continued-in derived-from fork-context-ref content-replacement`.split(
-    /\s+/
-  )
-)
 
 const isCodex = (record: Json): boolean =>
   typeof record.type === "string"
@@ -46,11 +33,17 @@ const isGemini = (record: Json): boolean => {
 const isQwen = ({ message, systemPayload }: Json): boolean =>
   systemPayload !== undefined || (isJson(message) && "parts" in message && !("content" in message))
 
+/** Whether Claude Code writes records of this kind. A message has one. */
+const isClaudeKind = (record: Json): boolean => {
+  const { _tag, recordKind } = decodeClaude(record)
+  return ignoredKinds.has(recordKind) || (_tag !== "Other" && _tag !== "Broken")
+}
+
 const isClaude = (record: Json): boolean =>
   typeof record.type === "string" &&
   !isQwen(record) &&
   (claudeKeys.some((key) => key in record) ||
-    ("sessionId" in record && (claudeKinds.has(record.type) || isJson(record.message))) ||
+    ("sessionId" in record && isClaudeKind(record)) ||
     (record.type === "file-history-snapshot" && "snapshot" in record))
 
 const isPi = (record: Json): boolean => {
