@@ -249,16 +249,10 @@ const run = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run an agent: its progress goes to stderr, its result to stdout"),
-  Command.withExamples([
-    {
-      command: `palimpsest agents run codebase_investigator "Where are sessions locked?"`,
-      description: "Search the code"
-    },
-    {
-      command: `palimpsest agents run generalist --approve edits "Fix the typos in docs"`,
-      description: "Let the agent edit files"
-    }
-  ])
+  Input.withExamples({
+    'palimpsest agents run codebase_investigator "Where are sessions locked?"': "Search the code",
+    'palimpsest agents run generalist --approve edits "Fix the typos in docs"': "Let the agent edit files"
+  })
 )
 
 /** The command `palimpsest agents …`. */

@@ -229,15 +229,10 @@ export const find = Command.make(
     }
   })
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest find", description: "List the newest sessions of every agent" },
-    {
-      command: 'palimpsest find "prompt cache" ttl --since 30d',
-      description: "Search for a phrase and a word in a month of sessions"
-    },
-    {
-      command: "palimpsest find --grep 'ECONN(RESET|REFUSED)' --agent claude,codex",
-      description: "Search the sessions of two agents by a pattern"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest find": "List the newest sessions of every agent",
+    'palimpsest find "prompt cache" ttl --since 30d': "Search for a phrase and a word in a month of sessions",
+    "palimpsest find --grep 'ECONN(RESET|REFUSED)' --agent claude,codex":
+      "Search the sessions of two agents by a pattern"
+  })
 )

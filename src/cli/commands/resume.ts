@@ -1,6 +1,7 @@
 import { Effect } from "effect"
 import { Command, Flag } from "effect/cli"
 import * as CarriedSession from "../flags/CarriedSession.ts"
+import { withExamples } from "../flags/SharedFlags.ts"
 
 /** The command `palimpsest resume SESSION --in AGENT`. */
 export const resume = Command.make(
@@ -11,7 +12,7 @@ export const resume = Command.make(
   },
   Effect.fn("cli.resume")(({ in: agent, ...input }) => CarriedSession.run({ ...input, agent }))
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest resume 1f0c2d1a --in codex", description: "Continue a session of any agent in Codex" }
-  ])
+  withExamples({
+    "palimpsest resume 1f0c2d1a --in codex": "Continue a session of any agent in Codex"
+  })
 )

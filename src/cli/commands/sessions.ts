@@ -106,7 +106,9 @@ const list = Command.make(
   })
 ).pipe(
   Command.withDescription("List saved sessions, newest first"),
-  Command.withExamples([{ command: "palimpsest sessions list --limit 10", description: "Show the ten newest" }])
+  Input.withExamples({
+    "palimpsest sessions list --limit 10": "Show the ten newest"
+  })
 )
 
 /** Reads the summary and the log of a session, also while another process writes to it. */
@@ -245,7 +247,9 @@ const tree = Command.make(
   })
 ).pipe(
   Command.withDescription("Show a session as a tree: its messages, compressions and branches"),
-  Command.withExamples([{ command: "palimpsest sessions tree latest", description: "Show the last session" }])
+  Input.withExamples({
+    "palimpsest sessions tree latest": "Show the last session"
+  })
 )
 
 const rename = Command.make(
@@ -294,14 +298,11 @@ const exported = Command.make(
   })
 ).pipe(
   Command.withDescription("Export a session to a file, in any format"),
-  Command.withExamples([
-    {
-      command: "palimpsest sessions export latest talk.jsonl",
-      description: "Export with everything that can be recalled"
-    },
-    { command: "palimpsest sessions export latest talk.html", description: "Export a page for a browser" },
-    { command: "palimpsest sessions export 3 talk.jsonl --to claude", description: "Export for Claude Code" }
-  ])
+  Input.withExamples({
+    "palimpsest sessions export latest talk.jsonl": "Export with everything that can be recalled",
+    "palimpsest sessions export latest talk.html": "Export a page for a browser",
+    "palimpsest sessions export 3 talk.jsonl --to claude": "Export for Claude Code"
+  })
 )
 
 /** The title that an agent gave to a session. */
@@ -330,12 +331,9 @@ const imported = Command.make(
   })
 ).pipe(
   Command.withDescription("Import a conversation as a new session and print its id"),
-  Command.withExamples([
-    {
-      command: "palimpsest chat --resume $(palimpsest sessions import talk.jsonl)",
-      description: "Continue a conversation of another agent"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest chat --resume $(palimpsest sessions import talk.jsonl)": "Continue a conversation of another agent"
+  })
 )
 
 const confirmDelete = (sessions: ReadonlyArray<SessionSummary>) => {

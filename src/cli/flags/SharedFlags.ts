@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Option } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
@@ -10,6 +10,10 @@ import { badInput, type ExitError } from "../output/ExitError.ts"
 const file = Argument.String("file").pipe(
   Argument.withDescription("Conversation file, - for standard input, or the beginning of a session's id (see find)")
 )
+
+/** Adds examples to the help page of a command: command lines, each with what it does. */
+export const withExamples = (examples: Readonly<Record<string, string>>) =>
+  Command.withExamples(Object.entries(examples).map(([command, description]) => ({ command, description })))
 
 /** A boolean flag that is off by default. */
 export const flag = (name: string, description: string): Flag.Flag<boolean> =>
