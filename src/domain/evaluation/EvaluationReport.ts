@@ -1,11 +1,9 @@
 import { Schema } from "effect"
 import { estimate } from "./Interval.ts"
-import { type Figure, noRatio, sumRatios } from "./Measure.ts"
+import { type Figure, Figures, noRatio, Ratio, sumRatios } from "./Measure.ts"
 import { PlantedSum } from "./PlantedGrades.ts"
 
 /** The report of `eval`, and its sums. */
-
-const RatioOf = Schema.Struct({ part: Schema.Finite, whole: Schema.Finite })
 
 /** One text that replaced a conversation, and what it gave the agent. */
 export const MeasuredRow = Schema.Struct({
@@ -24,7 +22,7 @@ export const MeasuredRow = Schema.Struct({
   /** Tokens of the snapshot, and of the whole context. */
   snapshotTokens: Schema.Natural,
   contextTokens: Schema.Natural,
-  figures: Schema.Record(Schema.String, RatioOf)
+  figures: Figures
 })
 export type MeasuredRow = typeof MeasuredRow.Type
 
@@ -39,7 +37,7 @@ export const MeasuredPoint = Schema.Struct({
 export type MeasuredPoint = typeof MeasuredPoint.Type
 
 const Sum = Schema.Struct({
-  ...RatioOf.fields,
+  ...Ratio.fields,
   value: Schema.NullOr(Schema.Finite),
   /** The 95 % interval; null for fewer than two files. */
   interval: Schema.NullOr(Schema.Tuple([Schema.Finite, Schema.Finite]))

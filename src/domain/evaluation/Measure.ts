@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import type { Handle } from "../content/Handle.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import type { DroppedText } from "./DroppedText.ts"
@@ -31,10 +32,8 @@ export interface Replacement {
 }
 
 /** A part of a whole. Sums over compactions add parts and wholes; a whole of 0 says that there was nothing to measure. */
-export interface Ratio {
-  readonly part: number
-  readonly whole: number
-}
+export const Ratio = Schema.Struct({ part: Schema.Finite, whole: Schema.Finite })
+export type Ratio = typeof Ratio.Type
 
 /** Nothing was measured. */
 export const noRatio: Ratio = { part: 0, whole: 0 }
@@ -49,7 +48,8 @@ export interface Figure {
 }
 
 /** The ratios of a measure, by the key of the figure. */
-export type Figures = Readonly<Record<string, Ratio>>
+export const Figures = Schema.Record(Schema.String, Ratio)
+export type Figures = typeof Figures.Type
 
 /** A step of a measure. It is short, so that a caller can stop between two of them. */
 export type MeasureStep<A> = () => A

@@ -1,10 +1,10 @@
-import { Clock, Effect, Layer, type Scope, Stream } from "effect"
+import { Clock, Effect, Layer, Schema, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
 import { type Conversation, view } from "../../domain/conversation/Conversation.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import { groundedActions } from "../../domain/evaluation/GroundedActions.ts"
-import type { Figures } from "../../domain/evaluation/Measure.ts"
+import { Figures } from "../../domain/evaluation/Measure.ts"
 import { recaller } from "../../domain/evaluation/RecalledText.ts"
 import { type RecordedTurn, type RequestSize, tokensOf } from "../../domain/evaluation/Replay.ts"
 import { replayedCompactions, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
@@ -50,21 +50,22 @@ export interface ReplayOptions {
 }
 
 /** One compression of a replay. Tokens are those of the request. */
-export interface ReplayedCompression {
+export const ReplayedCompression = Schema.Struct({
   /** The exchange before whose request it was done, counted from 1. */
-  readonly turn: number
-  readonly status: string
+  turn: Schema.Natural,
+  status: Schema.String,
   /** `threshold`: due by the threshold. `guard`: forced, because the request might not have fitted. */
-  readonly trigger: "threshold" | "guard"
+  trigger: Schema.Literals(["threshold", "guard"]),
   /** Why a stronger plan was needed, or what failed; null otherwise. */
-  readonly message: string | null
-  readonly before: number
-  readonly after: number
+  message: Schema.NullOr(Schema.String),
+  before: Schema.Natural,
+  after: Schema.Natural,
   /** Number of requests before it. */
-  readonly request: number
-  /** What it left to the agent, by the measures of `eval`. Null when it changed nothing. */
-  readonly figures: Figures | null
-}
+  request: Schema.Natural,
+  /** What it left the agent until the next one, by the measures of `eval`. Null: it changed nothing. */
+  figures: Schema.NullOr(Figures)
+})
+export type ReplayedCompression = typeof ReplayedCompression.Type
 
 /** The result of a replay. */
 export interface ReplayResult {
