@@ -1,10 +1,11 @@
-import { Effect, Path, Schema, Stdio } from "effect"
+import { Effect, Path, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { type UnusableFile, unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { KnownAgent } from "../../services/agent/AgentDefinitions.ts"
 import { TerminateReason } from "../../services/agent/AgentRunner.ts"
+import { eventText, parseTask, type ProcessEvent } from "../../services/agent/ProcessAgentProtocol.ts"
 import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
@@ -16,7 +17,35 @@ import { badInput, type ExitError, failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText } from "../output/ToolCallText.ts"
-import { runProcess } from "./agentProcess.ts"
+
+const readTask = Effect.gen(function* () {
+  const { stdin } = yield* Stdio.Stdio
+  const text = yield* Stream.mkString(Stream.decodeText(stdin)).pipe(
+    Effect.mapError(() => badInput("standard input cannot be read"))
+  )
+  return parseTask(text) ?? (yield* badInput("--process is how an agent starts another; use agents run without it"))
+})
+
+/** Runs the agent that the parent of this process describes on stdin (`ProcessAgentProtocol`), and reports to it on stdout. */
+const runProcess = Effect.gen(function* () {
+  const { definition, model, prompt } = yield* readTask
+  const stdio = yield* Stdio.Stdio
+  const report = (event: ProcessEvent) => Effect.provideService(Output.text(eventText(event)), Stdio.Stdio, stdio)
+  const { progress: _progress, ...handlers } = yield* RuntimeText.handlers
+  const { host } = yield* RuntimeText.orExit(Runtime.make({ model, isAgentProcess: true, handlers }))
+  const runner = host.agents.inPlace(definition)
+  if (runner === undefined) return yield* failed(`the agent ${definition.name} cannot be started here`)
+  const { duration, note, reason, text, turns } = yield* Effect.gen(function* () {
+    const { result } = yield* runner.start({
+      prompt,
+      // Without a parent that reads, the work has no purpose: it ends.
+      activity: (activity) => Effect.orDie(report({ _tag: "Working", activity })),
+      waiting: (work) => work
+    })
+    return yield* result
+  }).pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
+  yield* report({ _tag: "Ended", text, reason, turns, duration, note })
+})
 
 /** An agent in the output of `list --json`. */
 const Row = Schema.Struct({

@@ -1,8 +1,6 @@
 import { Schema } from "effect"
-import type { Handle } from "../content/Handle.ts"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { DroppedText } from "./DroppedText.ts"
-import type { SearchableText } from "./WholeWords.ts"
+import type { DroppedText, Replacement } from "./OneRecall.ts"
 
 /**
  * The measures of `eval`. Each takes one compaction of a recording and a text that replaces the conversation before it, and
@@ -19,16 +17,6 @@ export interface Compaction {
   readonly after: ReadonlyArray<Entry>
   /** The working directories of the session: paths below them are compared in relative form. */
   readonly roots: ReadonlyArray<string>
-}
-
-/** What an agent has after a compaction. */
-export interface Replacement {
-  /** The summary alone. */
-  readonly snapshot: SearchableText
-  /** Everything in the window: the summary, and the messages that were kept. */
-  readonly context: SearchableText
-  /** Returns the text that one recall of a handle shows; undefined for a handle that does not exist. */
-  readonly recall: (handle: Handle) => string | undefined
 }
 
 /** A part of a whole. Sums over compactions add parts and wholes; a whole of 0 says that there was nothing to measure. */

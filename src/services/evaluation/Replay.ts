@@ -1,21 +1,27 @@
 import { Clock, Effect, Layer, Schema, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
-import { type Conversation, view } from "../../domain/conversation/Conversation.ts"
+import { type Conversation, entries, view } from "../../domain/conversation/Conversation.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import { groundedActions } from "../../domain/evaluation/GroundedActions.ts"
 import { Figures } from "../../domain/evaluation/Measure.ts"
-import { recaller } from "../../domain/evaluation/RecalledText.ts"
+import { recaller } from "../../domain/evaluation/OneRecall.ts"
 import { type RecordedTurn, type RequestSize, tokensOf } from "../../domain/evaluation/Replay.ts"
 import { replayedCompactions, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
-import type { NamesUsedAgain } from "../../domain/evaluation/Retention.ts"
 import {
+  anchorsIn,
+  type NamesUsedAgain,
+  placeOf,
+  reachableTexts,
+  reusedAnchors
+} from "../../domain/evaluation/Retention.ts"
+import {
+  applyEvent,
   emptySession,
   logVersion,
   type Session,
   type SessionEvent,
-  type Started,
-  applyEvent
+  type Started
 } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimatorVersion, type Usage } from "../../domain/tokens/Tokens.ts"
@@ -32,8 +38,43 @@ import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { prepareMeasures } from "./Measuring.ts"
-import { namesUsedAgain } from "./NamesUsedAgain.ts"
 import { ReplayModel } from "./ReplayModel.ts"
+import { eachItem } from "./Steps.ts"
+
+/**
+ * Finds the names that the agent used again after each compression, before the next one and before another message showed
+ * them again, and reports where the compression had left them. `moments` are the session right after each compression, in
+ * order; `end` is the final conversation. A name is behind a handle when a handle in the context leads to it, possibly
+ * through other handles.
+ */
+export const namesUsedAgain = Effect.fnUntraced(function* (
+  moments: ReadonlyArray<Session>,
+  end: Conversation
+): Effect.fn.Return<NamesUsedAgain> {
+  const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
+  const occurred = new Set<string>()
+  const lengths = [...moments.map(({ conversation }) => entries(conversation).length), undefined]
+  const log = entries(end)
+  // What follows one compression comes before the next.
+  let earlier = yield* eachItem(log.slice(0, lengths[0] ?? 0), anchorsIn)
+  for (const [index, session] of moments.entries()) {
+    for (const { anchor } of earlier.flat()) occurred.add(anchor)
+    const after = log.slice(lengths[index], lengths[index + 1])
+    earlier = yield* eachItem(after, anchorsIn)
+    // Summaries that a compression inserted show and use nothing.
+    const used = reusedAnchors(
+      occurred,
+      earlier.filter((_, at) => after[at]?.author !== "summary")
+    )
+    if (used.size === 0) continue
+    const context = shownText(view(session.conversation))
+    const reachable = yield* eachItem(reachableTexts(session, context), (text) => text)
+    const places = yield* eachItem(used, ([anchor, kind]) => placeOf(anchor, kind, { context, reachable }))
+    kept.used += used.size
+    for (const place of places) kept[place] += 1
+  }
+  return kept
+})
 
 /** Options of a replay. */
 export interface ReplayOptions {
