@@ -14,6 +14,7 @@ import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { orNull } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText } from "../output/ToolCallText.ts"
@@ -53,8 +54,8 @@ const Row = Schema.Struct({
   /** `local` runs in this process, `process` in one of its own, `remote` on a server. */
   kind: Schema.Literals(["local", "process", "remote"]),
   source: Schema.Literals(["built-in", "project", "user"]),
-  file: Schema.NullOr(Schema.String),
-  description: Schema.NullOr(Schema.String),
+  file: orNull(Schema.String),
+  description: orNull(Schema.String),
   /** Whether the agent is offered to a model only when the settings name it. */
   optIn: Schema.Boolean
 })
@@ -69,19 +70,19 @@ const List = Schema.Struct({
 /** The output of `show --json`. The card of a remote agent is not read here. */
 const Shown = Schema.Struct({
   ...Row.fields,
-  displayName: Schema.NullOr(Schema.String),
+  displayName: orNull(Schema.String),
   /** Names of the agent's inputs. */
   inputs: Schema.Array(Schema.String),
   /** Tools of the agent; null means all. */
-  tools: Schema.NullOr(Schema.Array(Schema.String)),
+  tools: orNull(Schema.Array(Schema.String)),
   mcpServers: Schema.Array(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  temperature: Schema.NullOr(Schema.Finite),
-  topP: Schema.NullOr(Schema.Finite),
-  maxTurns: Schema.NullOr(Schema.Natural),
-  timeoutMinutes: Schema.NullOr(Schema.Natural),
-  card: Schema.NullOr(Schema.String),
-  prompt: Schema.NullOr(Schema.String)
+  model: orNull(Schema.String),
+  temperature: orNull(Schema.Finite),
+  topP: orNull(Schema.Finite),
+  maxTurns: orNull(Schema.Natural),
+  timeoutMinutes: orNull(Schema.Natural),
+  card: orNull(Schema.String),
+  prompt: orNull(Schema.String)
 })
 
 /** The output of `run --json`, also for a run without a result. */
@@ -89,11 +90,11 @@ const RunResult = Schema.Struct({
   agent: Schema.String,
   reason: TerminateReason,
   result: Schema.String,
-  note: Schema.NullOr(Schema.String),
+  note: orNull(Schema.String),
   turns: Schema.Natural,
   /** Duration in milliseconds. */
   duration: Schema.Finite,
-  session: Schema.NullOr(Schema.String)
+  session: orNull(Schema.String)
 })
 
 const kindOf = (definition: AgentDefinition): Row["kind"] =>
@@ -103,8 +104,8 @@ const rowOf = ({ definition, file, isOptIn = false, source }: KnownAgent): Row =
   name: definition.name,
   kind: kindOf(definition),
   source,
-  file: file ?? null,
-  description: definition.description ?? null,
+  file,
+  description: definition.description,
   optIn: isOptIn
 })
 
@@ -146,7 +147,7 @@ const list = Command.make(
       .map(({ description, file, kind, name: called, optIn, source }) => [
         bold(called),
         optIn ? `${kind}, opt-in` : kind,
-        file === null ? source : `${source}: ${printableLine(file)}`,
+        file === undefined ? source : `${source}: ${printableLine(file)}`,
         dim(truncate(printableLine(description ?? ""), maxDescriptionColumns))
       ])
     yield* Output.text(Output.table([["NAME", "KIND", "FROM", "PURPOSE"], ...rows]))
@@ -172,21 +173,13 @@ const remoteFacts = ({ auth, card }: RemoteAgent): ReadonlyArray<readonly [strin
 
 const shownOf = (agent: KnownAgent): typeof Shown.Type => {
   const { definition } = agent
-  const local = definition.kind === "local" ? definition : undefined
-  return {
-    ...rowOf(agent),
-    displayName: definition.displayName ?? null,
-    inputs: local === undefined ? [] : Object.keys(local.inputs),
-    tools: local?.tools ?? null,
-    mcpServers: Object.keys(local?.mcpServers ?? {}),
-    model: local?.model ?? null,
-    temperature: local?.temperature ?? null,
-    topP: local?.topP ?? null,
-    maxTurns: local?.maxTurns ?? null,
-    timeoutMinutes: local?.timeoutMinutes ?? null,
-    card: definition.kind === "local" ? null : "url" in definition.card ? definition.card.url : definition.card.json,
-    prompt: local?.prompt ?? null
+  const row = rowOf(agent)
+  if (definition.kind === "local") {
+    const { inputs, mcpServers } = definition
+    return { ...definition, ...row, inputs: Object.keys(inputs), mcpServers: Object.keys(mcpServers) }
   }
+  const { card, displayName } = definition
+  return { ...row, displayName, inputs: [], mcpServers: [], card: "url" in card ? card.url : card.json }
 }
 
 /** Escapes control characters and keeps line breaks. */
@@ -265,10 +258,10 @@ const run = Command.make(
         agent: agentName,
         reason,
         result: text,
-        note: note ?? null,
+        note,
         turns,
         duration,
-        session: session ?? null
+        session
       })
       return reason === "GOAL" ? undefined : yield* failed("")
     }

@@ -15,6 +15,7 @@ import * as FileWindow from "../flags/FileWindow.ts"
 import * as SecretFlags from "../flags/SecretFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
+import { orNull } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable } from "../output/RedactionNotices.ts"
 import { kindsText, redactedCopy } from "../output/WrittenExport.ts"
@@ -52,7 +53,7 @@ const Report = Schema.Struct({
   id: Schema.String,
   command: Schema.String,
   original: Schema.String,
-  status: Schema.NullOr(Schema.String),
+  status: orNull(Schema.String),
   tokens: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
   messages: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
   bytes: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
@@ -172,7 +173,6 @@ const run = Effect.fnUntraced(function* (input: {
   yield* Output.json(Report, {
     ...carried,
     original,
-    status: carried.status ?? null,
     skipped: { ...loaded.skipped, ...(loaded.torn === undefined ? {} : { "incomplete last line": 1 }) }
   })
 }, Effect.scoped)

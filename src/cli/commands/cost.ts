@@ -32,7 +32,7 @@ const insideOf = Effect.fnUntraced(function* (
       path,
       reads: times,
       repeated,
-      cost: price === undefined ? null : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
+      cost: price === undefined ? undefined : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
     })),
     ratings: compactions.flatMap(({ after, rating }) => (rating === null ? [] : [{ after, rating }]))
   }

@@ -9,12 +9,13 @@ import {
   table
 } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { type KeptEnd, truncate } from "./Columns.ts"
 import type { CostReport } from "./CostReport.ts"
-import { dollars } from "./InspectReport.ts"
 import { ratingsTable } from "./InspectSections.ts"
 import * as Output from "./Output.ts"
 import { reportText, type TextLimits } from "./ReportText.ts"
+import { iso } from "./TimeText.ts"
 
 /** What sessions cost, as sections of a report. */
 
@@ -73,7 +74,7 @@ const causesOf = (breaks: CostReport["breaks"]) => {
   return [...causes].map(([cause, sums]) => ({ cause, ...sums })).sort((a, b) => b.cost - a.cost)
 }
 
-const priceText = (cost: number | null): string => (cost === null ? "?" : dollars(cost))
+const priceText = (cost: number | undefined): string => (cost === undefined ? "?" : dollars(cost))
 
 /** Of several sessions only the causes are shown. */
 const breaksSection = ({ breaks, reads }: CostReport): Section => {
@@ -95,7 +96,7 @@ const breaksSection = ({ breaks, reads }: CostReport): Section => {
       "Most expensive first",
       breaks,
       [
-        column("when", ({ at }) => at.slice(0, 16).replace("T", " ")),
+        column("when", ({ at }) => iso(at).slice(0, 16).replace("T", " ")),
         figures("from the cache", ({ served }) => Output.tokensText(served)),
         figures("expected", ({ expected }) => Output.tokensText(expected)),
         figures("cost", ({ cost }) => priceText(cost)),

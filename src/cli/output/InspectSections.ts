@@ -16,9 +16,10 @@ import {
 } from "../../domain/evaluation/Report.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { ratingLabel } from "../../domain/session/Rating.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { type ComparisonRow, comparisonRows, namesOf } from "./InspectComparison.ts"
-import { dollars, type Report } from "./InspectReport.ts"
+import { type Report } from "./InspectReport.ts"
 import { number, plural, share } from "./Output.ts"
 
 /**

@@ -50,7 +50,6 @@ const neededEdits = ({ after, before, roots }: Compaction) => {
 
 /** Edits: whether the file's path and the text to be replaced stand in the context, or one recall away. */
 export const groundedEdits: Measure = {
-  name: "edits",
   figures: [{ key: "editsReachable", title: "edits", unit: "share" }],
   prepare(compaction, dropped) {
     const { edits, steps } = neededEdits(compaction)

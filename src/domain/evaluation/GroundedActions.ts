@@ -94,7 +94,6 @@ export const needsOf = ({ after, before, log, roots }: Compaction) => {
  * the context as whole words, or one recall away.
  */
 export const groundedActions: Measure = {
-  name: "grounded actions and facts",
   figures: [
     { key: "actionsGrounded", title: "actions", unit: "share" },
     { key: "actionsReachable", title: "+recall", unit: "share" },

@@ -58,7 +58,6 @@ export interface CompactionMeasure {
 
 /** A measure. To add one, write a value of this type and add it to `measures` in `Measures.ts`. */
 export interface Measure {
-  readonly name: string
   readonly figures: ReadonlyArray<Figure>
   /** Prepares the measure of one compaction. `dropped` has all of its log. */
   readonly prepare: (compaction: Compaction, dropped: DroppedText) => CompactionMeasure
