@@ -23,47 +23,37 @@ const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
 const columnsOf = ({ columns, isTTY }: Streams["output"]): number =>
   (isTTY === true ? columnsWithin(columns) : undefined) ?? Number.POSITIVE_INFINITY
 
-/** Writes answers to stdout. */
-class AnswerWriter {
-  private readonly stream: Streams["output"]
-  /** Called when the reader of the output is gone. */
-  private readonly onClosed: () => void
+/** Writes answers to stdout. `onClosed`: called when the reader of the output is gone. */
+const answerWriter = (stream: Streams["output"], onClosed: () => void) => {
   /** Makes invisible characters of the answer visible, also those that arrive in pieces. */
-  private visible = visibleStream()
+  let visible = visibleStream()
   /** Wraps the answer to the columns that the terminal had at its beginning. */
-  private wrapped: ReturnType<typeof wrapStream> | undefined
-  private isWithinLine = false
-
-  constructor(stream: Streams["output"], onClosed: () => void) {
-    this.stream = stream
-    this.onClosed = onClosed
-  }
-
-  readonly write = Effect.fn("ChatTerminal.write")({ self: this }, function* (text: string) {
+  let wrapped: ReturnType<typeof wrapStream> | undefined
+  let isWithinLine = false
+  const write = Effect.fn("ChatTerminal.write")(function* (text: string) {
     if (text === "") return
-    this.isWithinLine = !text.endsWith("\n")
-    if (!(yield* written(this.stream, this.stream.isTTY === true ? SafeText.shown(text) : text))) this.onClosed()
+    isWithinLine = !text.endsWith("\n")
+    if (!(yield* written(stream, stream.isTTY === true ? SafeText.shown(text) : text))) onClosed()
   })
-
-  answer(piece: string): Effect.Effect<void> {
-    this.wrapped ??= wrapStream(columnsOf(this.stream), CliOutput.displayWidth)
-    return this.write(this.wrapped(this.visible(piece)))
+  return {
+    write,
+    answer: (piece: string): Effect.Effect<void> => {
+      wrapped ??= wrapStream(columnsOf(stream), CliOutput.displayWidth)
+      return write(wrapped(visible(piece)))
+    },
+    /** Writes a whole text. */
+    text: (value: string): Effect.Effect<void> => write(wrapLines(value, columnsOf(stream), CliOutput.displayWidth)),
+    /** Ends the answer, and its line. */
+    end: Effect.suspend((): Effect.Effect<void> => {
+      const wrap = wrapped ?? ((piece = "") => piece)
+      const rest = wrap(visible(undefined)) + wrap(undefined)
+      visible = visibleStream()
+      wrapped = undefined
+      return write(`${rest}${isWithinLine || rest !== "" ? "\n" : ""}`)
+    })
   }
-
-  /** Writes a whole text. */
-  text(value: string): Effect.Effect<void> {
-    return this.write(wrapLines(value, columnsOf(this.stream), CliOutput.displayWidth))
-  }
-
-  /** Ends the answer, and its line. */
-  readonly end: Effect.Effect<void> = Effect.suspend(() => {
-    const { wrapped = (piece = "") => piece } = this
-    const rest = wrapped(this.visible(undefined)) + wrapped(undefined)
-    this.visible = visibleStream()
-    this.wrapped = undefined
-    return this.write(`${rest}${this.isWithinLine || rest !== "" ? "\n" : ""}`)
-  })
 }
+type AnswerWriter = ReturnType<typeof answerWriter>
 
 /** What both kinds of chat have in common. `note` writes a line that is no answer. */
 const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: string) => Effect.Effect<void>) => ({
@@ -104,7 +94,7 @@ export const pipe = Effect.fnUntraced(function* ({ error, input, output }: Strea
   )
   const note = (line: string) => Effect.asVoid(written(error, `${printableLine(line)}\n`))
   return ChatTerminal.of({
-    ...common(new AnswerWriter(output, close), output, note),
+    ...common(answerWriter(output, close), output, note),
     isTerminal: false,
     ask: Effect.fn("ChatTerminal.ask")(() => Queue.take(lines)),
     during: (_label, work) => work(Effect.never),
@@ -238,7 +228,7 @@ export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Str
   const messages = yield* Queue.unbounded<string, Closed>()
   const state: LineChat["state"] = { replies: undefined, interrupted: undefined, isLeaving: false }
   const close = () => closeInput({ messages, state })
-  const answers = new AnswerWriter(stream, close)
+  const answers = answerWriter(stream, close)
   const questionTurns = yield* Semaphore.make(1)
   const chat: LineChat = { stream, history, rl, answers, messages, questionTurns, state }
   rl.on("line", (line) => onLine(chat, line))

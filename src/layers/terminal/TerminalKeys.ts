@@ -247,7 +247,7 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
     isWorking: progress.current !== undefined,
     isAsked: question.isOpen,
     isEmpty,
-    hasQueued: !queue.isEmpty,
+    hasQueued: queue.messages.length > 0,
     takesTab: editor.takesTab(),
     takesEscape: editor.isShowingAutocomplete() || editor.takesEscape()
   })

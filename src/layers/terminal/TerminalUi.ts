@@ -102,7 +102,7 @@ const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question):
   yield* question.turns.withPermit(Effect.void)
   state.prompt = asked
   state.prefill = asked.prefill ?? state.prefill
-  if (queue.isEmpty && queue.isOpen) {
+  if (queue.messages.length === 0 && queue.isOpen) {
     editor.prompt = asked.prompt
     if (state.prefill !== "") {
       const typed = editor.wholeText()
@@ -111,7 +111,7 @@ const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question):
     }
     output.draw()
   }
-  const message = yield* queue.take()
+  const message = yield* queue.take
   output.endAnswer(false)
   output.transcript.message(SafeText.shown(message.text))
   output.draw()
