@@ -1,13 +1,8 @@
 import { type Component, getCapabilities } from "@earendil-works/pi-tui"
 import { Clock, Deferred, Effect, Fiber, FiberSet, Semaphore } from "effect"
+import type { TerminalSettings } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import {
-  type Card,
-  ChatTerminal,
-  type Closed,
-  type Question,
-  type TerminalOptions
-} from "../../services/terminal/ChatTerminal.ts"
+import { type Card, ChatTerminal, type Closed, type Question } from "../../services/terminal/ChatTerminal.ts"
 import { ChatOutput, safeCard } from "./ChatOutput.ts"
 import { ChatScreen } from "./ChatScreen.ts"
 import * as Clipboard from "./Clipboard.ts"
@@ -75,7 +70,7 @@ const belowConversation = (parts: TerminalParts, theme: Theme.Theme): Component 
 /** Takes the colours of a theme, for what is drawn from now on. */
 const paintFor = Effect.fnUntraced(function* (
   { canColor, output, screen, state }: TerminalParts,
-  theme: TerminalOptions["theme"]
+  theme: TerminalSettings["theme"]
 ) {
   if (!canColor) return
   const isAsked = theme === "auto" || theme === "contrast"
@@ -172,7 +167,7 @@ const setStatus = ({ editor, output, state }: TerminalParts, line: (columns: num
   output.draw()
 }
 
-const configure = (parts: TerminalParts, options: TerminalOptions) => {
+const configure = (parts: TerminalParts, options: TerminalSettings) => {
   const { editor, state } = parts
   const isOtherTheme = options.theme !== state.options.theme
   state.options = options
@@ -197,6 +192,14 @@ const takeTyped = ({ output, queue }: TerminalParts) =>
 /** The service over the parts. */
 const service = (parts: TerminalParts): ChatTerminal["Service"] => {
   const { output, progress, question, queue, terminal } = parts
+  /** Shows something after the answer. */
+  const after = (change: () => void) =>
+    Effect.sync(() =>
+      output.show(() => {
+        output.endAnswer(false)
+        change()
+      })
+    )
   return {
     isTerminal: true,
     canColor: parts.canColor,
@@ -229,22 +232,8 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     configure: (options) => Effect.sync(() => configure(parts, options)),
     title: (text) => Effect.sync(() => terminal.setTitle(printableLine(text))),
     copy: (text) => Clipboard.copy(text, terminal.write),
-    write: Effect.fn("ChatTerminal.write")((text) =>
-      Effect.sync(() =>
-        output.show(() => {
-          output.endAnswer(false)
-          output.transcript.text(SafeText.shown(text))
-        })
-      )
-    ),
-    note: Effect.fn("ChatTerminal.note")((line) =>
-      Effect.sync(() =>
-        output.show(() => {
-          output.endAnswer(false)
-          output.addNote(line)
-        })
-      )
-    )
+    write: Effect.fn("ChatTerminal.write")((text) => after(() => output.transcript.text(SafeText.shown(text)))),
+    note: Effect.fn("ChatTerminal.note")((line) => after(() => output.addNote(line)))
   }
 }
 
