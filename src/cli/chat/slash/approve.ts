@@ -42,15 +42,6 @@ const list = Effect.fnUntraced(function* (session: ChatSession, held: ReadonlyAr
   yield* say(session, "/approvals NUMBER takes one back, /approvals all takes back all of them.")
 })
 
-/** Lets the user choose a grant to take back; none where no list can be shown. */
-const choose = ({ terminal }: ChatSession, held: ReadonlyArray<HeldGrant>) =>
-  terminal
-    .choose(
-      "Enter takes an approval back",
-      held.map((value) => ({ value, label: printableLine(grantText(value.grant)), about: duration(value) }))
-    )
-    .pipe(Effect.option)
-
 /** `/approvals [number|all]`: shows what the user allowed, and takes it back. */
 export const approvals: SlashCommand = {
   name: "approvals",
@@ -74,7 +65,13 @@ export const approvals: SlashCommand = {
         ? yield* say(session, `There is no approval ${printableLine(argument)}; /approvals lists them.`)
         : yield* withdraw([one])
     }
-    const chosen = yield* choose(session, held)
+    const choices = held.map((value) => ({
+      value,
+      label: printableLine(grantText(value.grant)),
+      about: duration(value)
+    }))
+    const chosen = yield* Effect.option(session.terminal.choose("Enter takes an approval back", choices))
+    // No list can be shown here.
     if (Option.isNone(chosen)) return yield* list(session, held)
     if (Option.isSome(chosen.value)) yield* withdraw([chosen.value.value])
   })
