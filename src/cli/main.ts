@@ -9,6 +9,7 @@ import { runningGroups } from "../services/platform/ChildOutput.ts"
 import { shutdown } from "../services/platform/Shutdown.ts"
 import { telemetryMark } from "../services/telemetry/Telemetry.ts"
 import type { ServeMcp } from "../services/transcripts/McpHttp.ts"
+import type { Options as ChatOptions } from "./commands/chat.ts"
 import { formatFlags, withCommand } from "./flags/BareArguments.ts"
 import { ExitError } from "./output/ExitError.ts"
 import { helpText, maxHelpColumns } from "./output/HelpText.ts"
@@ -157,16 +158,18 @@ const start = Effect.gen(function* () {
   const { stdinIsTerminal, stdoutIsTerminal } = yield* Stdio.Stdio
   if (!((yield* stdinIsTerminal) && (yield* stdoutIsTerminal)))
     return yield* new CliError.ShowHelp({ commandPath: ["palimpsest"], errors: [] })
-  const { converse } = yield* Effect.promise(() => import("./chatCommand.ts"))
   return yield* converse({})
 })
 
-const live = Layer.unwrap(
-  Effect.map(
-    Effect.promise(() => import("../layers/assembly/Live.ts")),
-    ({ layer }) => layer
-  )
-)
+/** An effect from a module that is loaded when the effect runs. */
+const lazily = <A, E, R>(load: () => Promise<Effect.Effect<A, E, R>>) => Effect.flatten(Effect.promise(load))
+
+/** A layer from a module that is loaded when the layer is built. */
+const lazyLayer = <A, E, R>(load: () => Promise<Layer.Layer<A, E, R>>) => Layer.unwrap(Effect.promise(load))
+
+const converse = (options: ChatOptions) => lazily(async () => (await import("./chatCommand.ts")).converse(options))
+
+const live = lazyLayer(async () => (await import("../layers/assembly/Live.ts")).layer)
 
 /** A command that is loaded when it is needed, with its description in the list of commands. It brings the layers that it needs. */
 const ownCommand = <Name extends string, Input, E, R>(
@@ -183,17 +186,20 @@ const command = <Name extends string, Input, E, R>(
   load: () => Promise<Command.Command<Name, Input, {}, E, R>>
 ) => ownCommand(description, async () => Command.provide(await load(), live))
 
+/** A command over the sessions of every agent on this machine. */
+const sessionsCommand = <Name extends string, Input, E, R>(
+  description: string,
+  load: () => Promise<Command.Command<Name, Input, {}, E, R>>
+) =>
+  command(description, async () => {
+    const [each, { layer }] = await Promise.all([load(), import("../layers/assembly/LiveAgentSessions.ts")])
+    return Command.provide(each, layer)
+  })
+
 /** The commands, each in a part of the bundle that is loaded only when the command line contains the command's name. */
 const commands = {
   compress: command("Compress a conversation; what leaves it stays recallable", async () =>
-    (await import("./commands/compress.ts")).compress(
-      Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("./agentCommands.ts")),
-          ({ tools }) => tools
-        )
-      )
-    )
+    (await import("./commands/compress.ts")).compress(lazyLayer(async () => (await import("./agentCommands.ts")).tools))
   ),
   inspect: command("Show where the tokens of a conversation go", async () => {
     const [{ inspect }, { layer }] = await Promise.all([
@@ -202,51 +208,33 @@ const commands = {
     ])
     return Command.provide(inspect, layer)
   }),
-  find: command("Find sessions of every agent on this machine, and search their contents", async () => {
-    const [{ find }, { layer }] = await Promise.all([
-      import("./commands/find.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(find, layer)
-  }),
-  cost: command("Show what sessions cost, and where prompt caches broke", async () => {
-    const [{ cost }, { layer }] = await Promise.all([
-      import("./commands/cost.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(cost, layer)
-  }),
+  find: sessionsCommand(
+    "Find sessions of every agent on this machine, and search their contents",
+    async () => (await import("./commands/find.ts")).find
+  ),
+  cost: sessionsCommand(
+    "Show what sessions cost, and where prompt caches broke",
+    async () => (await import("./commands/cost.ts")).cost
+  ),
   mcp: ownCommand("Serve sessions to other agents over MCP, for exact recall", async () => {
     const [{ mcp }, { host }] = await Promise.all([
       import("./commands/mcp.ts"),
       import("../layers/platform/InstallHost.ts")
     ])
     const serve: ServeMcp = (...given) =>
-      Effect.flatMap(
-        Effect.promise(() => import("../layers/serve/McpHttpServing.ts")),
-        ({ serveMcp }) => serveMcp(...given)
-      )
+      lazily(async () => (await import("../layers/serve/McpHttpServing.ts")).serveMcp(...given))
     return mcp(host, serve, (scope) =>
-      Effect.flatMap(
-        Effect.promise(() => import("../layers/assembly/LiveSessionAnswers.ts")),
-        ({ open }) => open(scope)
-      )
+      lazily(async () => (await import("../layers/assembly/LiveSessionAnswers.ts")).open(scope))
     )
   }),
-  secrets: command("Find keys, passwords and personal data in sessions, without showing them", async () => {
-    const [{ secrets }, { layer }] = await Promise.all([
-      import("./commands/secrets.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(secrets, layer)
-  }),
-  export: command("Export a session of any agent to a file; --redact leaves out its secrets", async () => {
-    const [{ exported }, { layer }] = await Promise.all([
-      import("./commands/export.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(exported, layer)
-  }),
+  secrets: sessionsCommand(
+    "Find keys, passwords and personal data in sessions, without showing them",
+    async () => (await import("./commands/secrets.ts")).secrets
+  ),
+  export: sessionsCommand(
+    "Export a session of any agent to a file; --redact leaves out its secrets",
+    async () => (await import("./commands/export.ts")).exported
+  ),
   install: command(
     "Connect another agent: add an MCP server, and hooks or a plugin where it supports them",
     async () => {
@@ -271,20 +259,14 @@ const commands = {
     ])
     return Command.provide(hook, sessions)
   }),
-  rescue: command("Repair or shorten a session so that its agent can open it again", async () => {
-    const [{ rescue }, { layer }] = await Promise.all([
-      import("./commands/rescue.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(rescue, layer)
-  }),
-  resume: command("Continue a session in another agent, and print the command that opens it", async () => {
-    const [{ resume }, { layer }] = await Promise.all([
-      import("./commands/resume.ts"),
-      import("../layers/assembly/LiveAgentSessions.ts")
-    ])
-    return Command.provide(resume, layer)
-  }),
+  rescue: sessionsCommand(
+    "Repair or shorten a session so that its agent can open it again",
+    async () => (await import("./commands/carry.ts")).rescue
+  ),
+  resume: sessionsCommand(
+    "Continue a session in another agent, and print the command that opens it",
+    async () => (await import("./commands/carry.ts")).resume
+  ),
   recall: command(
     "Print the exact bytes behind a handle, or search what left the window",
     async () => (await import("./commands/recall.ts")).recall
@@ -317,21 +299,15 @@ const commands = {
   ),
   serve: command("Serve sessions over HTTP: an API with event streams, and a web page", async () => {
     const { serve } = await import("./commands/serve.ts")
-    const live = Effect.promise(() => import("../layers/assembly/LiveServe.ts"))
     return serve(
-      (options) => Layer.unwrap(Effect.map(live, ({ layer }) => layer(options))),
-      Effect.flatMap(live, ({ hasSqlite }) => hasSqlite)
+      (options) => lazyLayer(async () => (await import("../layers/assembly/LiveServe.ts")).layer(options)),
+      lazily(async () => (await import("../layers/assembly/LiveServe.ts")).hasSqlite)
     )
   }),
   gateway: command("Run a proxy that keeps any client within its window by compressing its requests", async () => {
     const { gateway } = await import("./commands/gateway.ts")
     return gateway((options) =>
-      Layer.unwrap(
-        Effect.map(
-          Effect.promise(() => import("../layers/assembly/LiveGateway.ts")),
-          ({ layer }) => layer(options)
-        )
-      )
+      lazyLayer(async () => (await import("../layers/assembly/LiveGateway.ts")).layer(options))
     )
   }),
   config: command("Manage settings", async () => (await import("./commands/config.ts")).config),
@@ -344,13 +320,10 @@ const commands = {
       import("./commands/sessions.ts"),
       import("../layers/platform/ProcessEnvironment.ts")
     ])
-    const all = sessions((resume) =>
-      Effect.flatMap(
-        Effect.promise(() => import("./chatCommand.ts")),
-        ({ converse }) => converse({ resume })
-      )
+    return Command.provide(
+      sessions((resume) => converse({ resume })),
+      environment.layer
     )
-    return Command.provide(all, environment.layer)
   })
 }
 

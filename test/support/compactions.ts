@@ -1,13 +1,7 @@
 import { call, type Content, model, response, text, user } from "../../src/domain/content/Content.ts"
 import { type Entry, entryId } from "../../src/domain/conversation/Conversation.ts"
-import { DroppedText } from "../../src/domain/evaluation/DroppedText.ts"
-import {
-  type Compaction,
-  type Figures,
-  type Measure,
-  type Replacement,
-  sumAnswers
-} from "../../src/domain/evaluation/Measure.ts"
+import { type Compaction, type Figures, type Measure, sumAnswers } from "../../src/domain/evaluation/Measure.ts"
+import { DroppedText, type Replacement } from "../../src/domain/evaluation/OneRecall.ts"
 import { entryText } from "../../src/domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../src/domain/evaluation/WholeWords.ts"
 

@@ -1,4 +1,4 @@
-import { Context, Effect, Layer, Logger, Option, References, Sink, Stdio } from "effect"
+import { Context, Effect, Layer, Logger, Option, Path, References, Sink, Stdio } from "effect"
 import { Command } from "effect/cli"
 import { mainAgent } from "../../domain/agent/AgentPlace.ts"
 import { isResponse } from "../../domain/content/Content.ts"
@@ -9,12 +9,15 @@ import { ChatDefaults } from "../../services/chat/ChatSettings.ts"
 import { ReplayModel } from "../../services/evaluation/ReplayModel.ts"
 import { Model } from "../../services/model/Model.ts"
 import type { AgentHandlers } from "../../services/runtime/AgentHost.ts"
+import { offersIn } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import type { RuntimeNotice } from "../../services/runtime/RuntimeNotice.ts"
 import * as SessionOpening from "../../services/runtime/SessionOpening.ts"
 import { Settings } from "../../services/settings/Settings.ts"
 import { telemetryMark } from "../../services/telemetry/Telemetry.ts"
-import { ChatTerminal } from "../../services/terminal/ChatTerminal.ts"
+import { ChatTerminal, Closed } from "../../services/terminal/ChatTerminal.ts"
+import { offerText } from "../../services/workspace/FolderOffers.ts"
+import { Trust } from "../../services/workspace/Trust.ts"
 import type { Options } from "../commands/chat.ts"
 import { canAsk, missingKeyLines } from "../flags/ApiKey.ts"
 import * as ChatFlags from "../flags/ChatFlags.ts"
@@ -24,10 +27,45 @@ import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { version } from "../output/Version.ts"
 import * as ChatLoop from "./ChatLoop.ts"
-import { askQuestion, askApproval, askShorten } from "./Questions.ts"
+import { askApproval, askQuestion, askShorten, yesNoInquiry } from "./Questions.ts"
 import { type NextSession, openHandlers } from "./slash/ChatSession.ts"
 import { chooseSession } from "./slash/SessionPicker.ts"
-import { askOnce } from "./TrustPrompt.ts"
+
+const answers = {
+  yes: "trust it and everything below it",
+  no: "ignore these; palimpsest trust changes the answer later",
+  hint: "Esc asks again next time"
+}
+
+/**
+ * Asks once whether the user trusts the working folder, if the folder offers anything. Without a terminal nothing is asked,
+ * and the folder stays untrusted. A user who leaves without an answer is asked again the next time.
+ */
+export const askOnce = Effect.fn("TrustPrompt.askOnce")(function* (terminal: ChatTerminal["Service"]) {
+  if (!terminal.isTerminal) return
+  const trust = yield* Trust
+  const path = yield* Path.Path
+  const folder = path.resolve(".")
+  const asking = Effect.gen(function* () {
+    if ((yield* trust.of(folder)) !== "unknown" || (yield* trust.isWide(folder))) return
+    const offers = yield* offersIn(folder)
+    if (offers.length === 0) return
+    const listed = offers.map((offer) => `  ${printableLine(offerText(offer))}\n`).join("")
+    const head = `Do you trust ${printableLine(folder)}? These would instruct the model or run commands:\n${listed}`
+    const style = terminal.canColor ? Output.coloured : Output.plain
+    const answered = terminal.inquire(yesNoInquiry(head, answers, { prompt: "trust? ", style }))
+    const isTrusted = yield* terminal.during("asking", (interrupted) =>
+      Effect.raceFirst(answered, Effect.andThen(interrupted, new Closed()))
+    )
+    yield* trust.set(folder, isTrusted ? "trusted" : "untrusted")
+  })
+  yield* asking.pipe(
+    Effect.catchTags({
+      Closed: () => Effect.void,
+      TrustError: ({ message }) => terminal.note(printableLine(message))
+    })
+  )
+})
 
 const replayPrefix = "replay:"
 

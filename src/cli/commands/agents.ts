@@ -1,10 +1,11 @@
-import { Effect, Path, Schema, Stdio } from "effect"
+import { Effect, Path, Schema, Stdio, Stream } from "effect"
 import { Argument, Command, Flag } from "effect/cli"
 import type { AgentDefinition, LocalAgent, RemoteAgent } from "../../domain/agent/AgentDefinition.ts"
 import { type UnusableFile, unusableFileText } from "../../domain/agent/UnusableFile.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { KnownAgent } from "../../services/agent/AgentDefinitions.ts"
 import { TerminateReason } from "../../services/agent/AgentRunner.ts"
+import { eventText, parseTask, type ProcessEvent } from "../../services/agent/ProcessAgentProtocol.ts"
 import { isTrusted } from "../../services/runtime/FolderTrust.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import { RuntimePlatform } from "../../services/runtime/RuntimePlatform.ts"
@@ -13,10 +14,39 @@ import * as ChatFlags from "../flags/ChatFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
+import { orNull } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import * as RuntimeText from "../output/RuntimeText.ts"
 import { activityText } from "../output/ToolCallText.ts"
-import { runProcess } from "./agentProcess.ts"
+
+const readTask = Effect.gen(function* () {
+  const { stdin } = yield* Stdio.Stdio
+  const text = yield* Stream.mkString(Stream.decodeText(stdin)).pipe(
+    Effect.mapError(() => badInput("standard input cannot be read"))
+  )
+  return parseTask(text) ?? (yield* badInput("--process is how an agent starts another; use agents run without it"))
+})
+
+/** Runs the agent that the parent of this process describes on stdin (`ProcessAgentProtocol`), and reports to it on stdout. */
+const runProcess = Effect.gen(function* () {
+  const { definition, model, prompt } = yield* readTask
+  const stdio = yield* Stdio.Stdio
+  const report = (event: ProcessEvent) => Effect.provideService(Output.text(eventText(event)), Stdio.Stdio, stdio)
+  const { progress: _progress, ...handlers } = yield* RuntimeText.handlers
+  const { host } = yield* RuntimeText.orExit(Runtime.make({ model, isAgentProcess: true, handlers }))
+  const runner = host.agents.inPlace(definition)
+  if (runner === undefined) return yield* failed(`the agent ${definition.name} cannot be started here`)
+  const { duration, note, reason, text, turns } = yield* Effect.gen(function* () {
+    const { result } = yield* runner.start({
+      prompt,
+      // Without a parent that reads, the work has no purpose: it ends.
+      activity: (activity) => Effect.orDie(report({ _tag: "Working", activity })),
+      waiting: (work) => work
+    })
+    return yield* result
+  }).pipe(Effect.mapError(({ message }) => failed(printableLine(message))))
+  yield* report({ _tag: "Ended", text, reason, turns, duration, note })
+})
 
 /** An agent in the output of `list --json`. */
 const Row = Schema.Struct({
@@ -24,8 +54,8 @@ const Row = Schema.Struct({
   /** `local` runs in this process, `process` in one of its own, `remote` on a server. */
   kind: Schema.Literals(["local", "process", "remote"]),
   source: Schema.Literals(["built-in", "project", "user"]),
-  file: Schema.NullOr(Schema.String),
-  description: Schema.NullOr(Schema.String),
+  file: orNull(Schema.String),
+  description: orNull(Schema.String),
   /** Whether the agent is offered to a model only when the settings name it. */
   optIn: Schema.Boolean
 })
@@ -40,19 +70,19 @@ const List = Schema.Struct({
 /** The output of `show --json`. The card of a remote agent is not read here. */
 const Shown = Schema.Struct({
   ...Row.fields,
-  displayName: Schema.NullOr(Schema.String),
+  displayName: orNull(Schema.String),
   /** Names of the agent's inputs. */
   inputs: Schema.Array(Schema.String),
   /** Tools of the agent; null means all. */
-  tools: Schema.NullOr(Schema.Array(Schema.String)),
+  tools: orNull(Schema.Array(Schema.String)),
   mcpServers: Schema.Array(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  temperature: Schema.NullOr(Schema.Finite),
-  topP: Schema.NullOr(Schema.Finite),
-  maxTurns: Schema.NullOr(Schema.Natural),
-  timeoutMinutes: Schema.NullOr(Schema.Natural),
-  card: Schema.NullOr(Schema.String),
-  prompt: Schema.NullOr(Schema.String)
+  model: orNull(Schema.String),
+  temperature: orNull(Schema.Finite),
+  topP: orNull(Schema.Finite),
+  maxTurns: orNull(Schema.Natural),
+  timeoutMinutes: orNull(Schema.Natural),
+  card: orNull(Schema.String),
+  prompt: orNull(Schema.String)
 })
 
 /** The output of `run --json`, also for a run without a result. */
@@ -60,11 +90,11 @@ const RunResult = Schema.Struct({
   agent: Schema.String,
   reason: TerminateReason,
   result: Schema.String,
-  note: Schema.NullOr(Schema.String),
+  note: orNull(Schema.String),
   turns: Schema.Natural,
   /** Duration in milliseconds. */
   duration: Schema.Finite,
-  session: Schema.NullOr(Schema.String)
+  session: orNull(Schema.String)
 })
 
 const kindOf = (definition: AgentDefinition): Row["kind"] =>
@@ -74,8 +104,8 @@ const rowOf = ({ definition, file, isOptIn = false, source }: KnownAgent): Row =
   name: definition.name,
   kind: kindOf(definition),
   source,
-  file: file ?? null,
-  description: definition.description ?? null,
+  file,
+  description: definition.description,
   optIn: isOptIn
 })
 
@@ -117,7 +147,7 @@ const list = Command.make(
       .map(({ description, file, kind, name: called, optIn, source }) => [
         bold(called),
         optIn ? `${kind}, opt-in` : kind,
-        file === null ? source : `${source}: ${printableLine(file)}`,
+        file === undefined ? source : `${source}: ${printableLine(file)}`,
         dim(truncate(printableLine(description ?? ""), maxDescriptionColumns))
       ])
     yield* Output.text(Output.table([["NAME", "KIND", "FROM", "PURPOSE"], ...rows]))
@@ -143,21 +173,13 @@ const remoteFacts = ({ auth, card }: RemoteAgent): ReadonlyArray<readonly [strin
 
 const shownOf = (agent: KnownAgent): typeof Shown.Type => {
   const { definition } = agent
-  const local = definition.kind === "local" ? definition : undefined
-  return {
-    ...rowOf(agent),
-    displayName: definition.displayName ?? null,
-    inputs: local === undefined ? [] : Object.keys(local.inputs),
-    tools: local?.tools ?? null,
-    mcpServers: Object.keys(local?.mcpServers ?? {}),
-    model: local?.model ?? null,
-    temperature: local?.temperature ?? null,
-    topP: local?.topP ?? null,
-    maxTurns: local?.maxTurns ?? null,
-    timeoutMinutes: local?.timeoutMinutes ?? null,
-    card: definition.kind === "local" ? null : "url" in definition.card ? definition.card.url : definition.card.json,
-    prompt: local?.prompt ?? null
+  const row = rowOf(agent)
+  if (definition.kind === "local") {
+    const { inputs, mcpServers } = definition
+    return { ...definition, ...row, inputs: Object.keys(inputs), mcpServers: Object.keys(mcpServers) }
   }
+  const { card, displayName } = definition
+  return { ...row, displayName, inputs: [], mcpServers: [], card: "url" in card ? card.url : card.json }
 }
 
 /** Escapes control characters and keeps line breaks. */
@@ -236,10 +258,10 @@ const run = Command.make(
         agent: agentName,
         reason,
         result: text,
-        note: note ?? null,
+        note,
         turns,
         duration,
-        session: session ?? null
+        session
       })
       return reason === "GOAL" ? undefined : yield* failed("")
     }
@@ -249,16 +271,10 @@ const run = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Run an agent: its progress goes to stderr, its result to stdout"),
-  Command.withExamples([
-    {
-      command: `palimpsest agents run codebase_investigator "Where are sessions locked?"`,
-      description: "Search the code"
-    },
-    {
-      command: `palimpsest agents run generalist --approve edits "Fix the typos in docs"`,
-      description: "Let the agent edit files"
-    }
-  ])
+  Input.withExamples({
+    'palimpsest agents run codebase_investigator "Where are sessions locked?"': "Search the code",
+    'palimpsest agents run generalist --approve edits "Fix the typos in docs"': "Let the agent edit files"
+  })
 )
 
 /** The command `palimpsest agents …`. */

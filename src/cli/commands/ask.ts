@@ -342,10 +342,10 @@ export const ask = Command.make(
     }
   }, Effect.scoped)
 ).pipe(
-  Command.withExamples([
-    { command: `palimpsest ask "What is a palimpsest?"`, description: "Ask one question" },
-    { command: `git diff | palimpsest ask "Review this"`, description: "Add piped input to the prompt" },
-    { command: `palimpsest ask --approve edits "Fix the typo in README.md"`, description: "Let the model edit files" },
-    { command: `palimpsest ask --session review "And the tests?"`, description: "Continue a conversation" }
-  ])
+  Input.withExamples({
+    'palimpsest ask "What is a palimpsest?"': "Ask one question",
+    'git diff | palimpsest ask "Review this"': "Add piped input to the prompt",
+    'palimpsest ask --approve edits "Fix the typo in README.md"': "Let the model edit files",
+    'palimpsest ask --session review "And the tests?"': "Continue a conversation"
+  })
 )

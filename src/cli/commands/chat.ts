@@ -19,13 +19,10 @@ export const chat = <E, R>(converse: (options: Options) => Effect.Effect<void, E
     },
     converse
   ).pipe(
-    Command.withExamples([
-      { command: "palimpsest chat", description: "Start a conversation" },
-      { command: "palimpsest chat --approve edits", description: "Let the model edit files without asking" },
-      { command: "palimpsest chat --continue", description: "Continue the newest conversation" },
-      {
-        command: "palimpsest chat --model replay:session.jsonl",
-        description: "Step through a recording, without a key"
-      }
-    ])
+    Input.withExamples({
+      "palimpsest chat": "Start a conversation",
+      "palimpsest chat --approve edits": "Let the model edit files without asking",
+      "palimpsest chat --continue": "Continue the newest conversation",
+      "palimpsest chat --model replay:session.jsonl": "Step through a recording, without a key"
+    })
   )

@@ -636,14 +636,8 @@ export const compress = <E, R>(hooking: Layer.Layer<Environment | RuntimePlatfor
       yield* carryOut({ input, loaded, policy }, settings.models ?? {})
     }, Effect.scoped)
   ).pipe(
-    Command.withExamples([
-      {
-        command: "palimpsest compress talk.jsonl --force --window 64k",
-        description: "Show what a window of 64,000 tokens keeps"
-      },
-      {
-        command: "palimpsest compress talk.jsonl --force --out small.jsonl",
-        description: "Write the compressed conversation"
-      }
-    ])
+    Input.withExamples({
+      "palimpsest compress talk.jsonl --force --window 64k": "Show what a window of 64,000 tokens keeps",
+      "palimpsest compress talk.jsonl --force --out small.jsonl": "Write the compressed conversation"
+    })
   )

@@ -218,13 +218,10 @@ const set = Command.make(
   })
 ).pipe(
   Command.withDescription("Set a value and keep the rest of the file unchanged"),
-  Command.withExamples([
-    { command: "palimpsest config set compressionThreshold 70%", description: "Compress later" },
-    {
-      command: "palimpsest config set memory.fileNames GEMINI.md,AGENTS.md --workspace",
-      description: "Set it for this folder only"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest config set compressionThreshold 70%": "Compress later",
+    "palimpsest config set memory.fileNames GEMINI.md,AGENTS.md --workspace": "Set it for this folder only"
+  })
 )
 
 const unset = Command.make(
@@ -295,12 +292,9 @@ const schema = Command.make(
   Effect.fn("cli.config.schema")(() => Output.text(JSON.stringify(settingsSchema(), undefined, 2)))
 ).pipe(
   Command.withDescription("Print the JSON Schema of settings files for your editor"),
-  Command.withExamples([
-    {
-      command: "palimpsest config schema > settings.schema.json",
-      description: `Save the schema; refer to it as "$schema" in a settings file`
-    }
-  ])
+  Input.withExamples({
+    "palimpsest config schema > settings.schema.json": `Save the schema; refer to it as "$schema" in a settings file`
+  })
 )
 
 const ok = (check: string, message: string): Check => ({ check, status: "ok", message })

@@ -83,10 +83,10 @@ const gemini = Command.make(
   )
 ).pipe(
   Command.withDescription("Import settings, memory, agents and skills of Gemini CLI; existing values stay"),
-  Command.withExamples([
-    { command: "palimpsest config import gemini --dry-run", description: "Preview the import" },
-    { command: "palimpsest config import gemini --from backup/.gemini", description: "Import from another folder" }
-  ])
+  Input.withExamples({
+    "palimpsest config import gemini --dry-run": "Preview the import",
+    "palimpsest config import gemini --from backup/.gemini": "Import from another folder"
+  })
 )
 
 /** The command `palimpsest config import …`, a subcommand of `config`. */

@@ -32,7 +32,7 @@ const insideOf = Effect.fnUntraced(function* (
       path,
       reads: times,
       repeated,
-      cost: price === undefined ? null : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
+      cost: price === undefined ? undefined : Math.round(repeated * (price.cacheWrite ?? price.input)) / 1e6
     })),
     ratings: compactions.flatMap(({ after, rating }) => (rating === null ? [] : [{ after, rating }]))
   }
@@ -101,15 +101,9 @@ export const cost = Command.make(
       yield* Output.text(costText(report, input.by, yield* Output.style, yield* terminalLimits))
   }, Effect.scoped)
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest cost --since 30d --by day", description: "Show what each day of a month cost" },
-    {
-      command: "palimpsest cost 491e126e",
-      description: "Show where the prompt cache of a session broke, and what that cost"
-    },
-    {
-      command: "palimpsest cost --folder . --html cost.html",
-      description: "Write a page about the sessions of this folder"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest cost --since 30d --by day": "Show what each day of a month cost",
+    "palimpsest cost 491e126e": "Show where the prompt cache of a session broke, and what that cost",
+    "palimpsest cost --folder . --html cost.html": "Write a page about the sessions of this folder"
+  })
 )

@@ -10,10 +10,9 @@ import { sumPlanted } from "../../services/evaluation/PlantedRun.ts"
 import * as ConversationInput from "../flags/ConversationInput.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import * as StrategyFlag from "../flags/StrategyFlag.ts"
-import { describeEvaluation } from "../output/EvaluationTable.ts"
+import { describeEvaluation, describePlanted } from "../output/EvaluationTable.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
-import { describePlanted } from "../output/PlantedTable.ts"
 
 /** Default size of a snapshot with planted facts, in tokens. */
 const defaultPlantedBudget = 4_000

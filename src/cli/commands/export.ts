@@ -162,9 +162,9 @@ export const exported = Command.make(
     if (redact) yield* Output.notice(`replaced ${Output.plural(replaced, "secret")}; ${name} is unchanged`)
   })
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest export 491e126e talk.jsonl --redact", description: "Write a copy to share" },
-    { command: "palimpsest export 491e126e talk.md --redact", description: "Write a page for reading" },
-    { command: "palimpsest export 491e126e talk.jsonl --to codex", description: "Write it for another agent" }
-  ])
+  Input.withExamples({
+    "palimpsest export 491e126e talk.jsonl --redact": "Write a copy to share",
+    "palimpsest export 491e126e talk.md --redact": "Write a page for reading",
+    "palimpsest export 491e126e talk.jsonl --to codex": "Write it for another agent"
+  })
 )

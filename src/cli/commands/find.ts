@@ -3,6 +3,7 @@ import { Argument, Command, Flag } from "effect/cli"
 import { ignoresCase } from "../../domain/conversation/RecallQuery.ts"
 import type { Spent } from "../../domain/evaluation/SessionCost.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { type SessionQuery, wordsQuery } from "../../domain/transcripts/facts/SessionSearch.ts"
 import * as Patterns from "../../services/platform/Patterns.ts"
@@ -12,9 +13,9 @@ import * as SessionFlags from "../flags/SessionFlags.ts"
 import * as Input from "../flags/SharedFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { badInput, type ExitError, failed } from "../output/ExitError.ts"
-import { dollars } from "../output/InspectReport.ts"
+import { orNull, Time } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
-import { ago, iso } from "../output/TimeText.ts"
+import { ago } from "../output/TimeText.ts"
 
 const Hit = Schema.Struct({
   /** The file, which may be one of a subagent. */
@@ -31,12 +32,11 @@ const Row = Schema.Struct({
   agent: AgentName,
   id: Schema.String,
   path: Schema.String,
-  folder: Schema.NullOr(Schema.String),
-  title: Schema.NullOr(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  /** Times are ISO 8601. */
-  startedAt: Schema.NullOr(Schema.String),
-  updatedAt: Schema.String,
+  folder: orNull(Schema.String),
+  title: orNull(Schema.String),
+  model: orNull(Schema.String),
+  startedAt: orNull(Time),
+  updatedAt: Time,
   bytes: Schema.Natural,
   prompts: Schema.Natural,
   subagents: Schema.Natural,
@@ -67,17 +67,7 @@ const rowOf = (
   spent: Spent,
   found?: Omit<FindSessions.FoundHits, "session">
 ): Row => ({
-  agent: session.agent,
-  id: session.id,
-  path: session.path,
-  folder: session.folder ?? null,
-  title: session.title ?? null,
-  model: session.model ?? null,
-  startedAt: session.startedAt === undefined ? null : iso(session.startedAt),
-  updatedAt: iso(session.updatedAt),
-  bytes: session.bytes,
-  prompts: session.prompts,
-  subagents: session.subagents,
+  ...session,
   tokens: spent.sent + spent.answered,
   cost: costOf(spent),
   matches: found?.matches ?? 0,
@@ -91,8 +81,8 @@ const lineColumns = 100
 const minFolderColumns = 70
 
 /** Shortens a folder to its last components that fit. */
-const shortFolder = (folder: string | null): string => {
-  const text = printableLine(folder ?? "")
+const shortFolder = (folder = ""): string => {
+  const text = printableLine(folder)
   return text.length <= folderColumns ? text : `…${text.slice(1 - folderColumns)}`
 }
 
@@ -127,7 +117,7 @@ const listText = (rows: ReadonlyArray<Row>, now: number, style: Output.Style, co
   const hasFolder = columns >= minFolderColumns
   const cells = rows.map((row) => [
     row.agent,
-    ago(Date.parse(row.updatedAt), now),
+    ago(row.updatedAt, now),
     row.tokens === 0 ? "" : Output.tokensText(row.tokens),
     costText(row),
     ...(hasFolder ? [shortFolder(row.folder)] : []),
@@ -229,15 +219,10 @@ export const find = Command.make(
     }
   })
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest find", description: "List the newest sessions of every agent" },
-    {
-      command: 'palimpsest find "prompt cache" ttl --since 30d',
-      description: "Search for a phrase and a word in a month of sessions"
-    },
-    {
-      command: "palimpsest find --grep 'ECONN(RESET|REFUSED)' --agent claude,codex",
-      description: "Search the sessions of two agents by a pattern"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest find": "List the newest sessions of every agent",
+    'palimpsest find "prompt cache" ttl --since 30d': "Search for a phrase and a word in a month of sessions",
+    "palimpsest find --grep 'ECONN(RESET|REFUSED)' --agent claude,codex":
+      "Search the sessions of two agents by a pattern"
+  })
 )

@@ -145,12 +145,10 @@ export const gateway = <E extends { readonly message: string }, R>(
       )
     })
   ).pipe(
-    Command.withExamples([
-      { command: "palimpsest gateway", description: "Listen on this machine, in front of the real providers" },
-      { command: "palimpsest gateway --print claude", description: "Print how to point Claude Code at it" },
-      {
-        command: "palimpsest gateway --window 100000 --upstream openai=http://127.0.0.1:8000",
-        description: "Keep requests below 100,000 tokens, and send those for OpenAI to another server"
-      }
-    ])
+    Input.withExamples({
+      "palimpsest gateway": "Listen on this machine, in front of the real providers",
+      "palimpsest gateway --print claude": "Print how to point Claude Code at it",
+      "palimpsest gateway --window 100000 --upstream openai=http://127.0.0.1:8000":
+        "Keep requests below 100,000 tokens, and send those for OpenAI to another server"
+    })
   )

@@ -94,17 +94,12 @@ export const inspect = Command.make(
     yield* sharing.tell
   })
 ).pipe(
-  Command.withExamples([
-    {
-      command: "palimpsest inspect examples/claude-code-subagent.jsonl",
-      description: "Inspect a Claude Code transcript"
-    },
-    { command: "palimpsest inspect session.json --json | jq .tokens", description: "Use the numbers in a script" },
-    { command: "palimpsest inspect session.jsonl --html session.html", description: "Open it in a browser" },
-    {
-      command: "palimpsest inspect session.jsonl --html session.html --share",
-      description: "Write a page to share, without secrets and account names"
-    },
-    { command: "palimpsest inspect before.jsonl --beside after.jsonl", description: "Compare two runs" }
-  ])
+  Input.withExamples({
+    "palimpsest inspect examples/claude-code-subagent.jsonl": "Inspect a Claude Code transcript",
+    "palimpsest inspect session.json --json | jq .tokens": "Use the numbers in a script",
+    "palimpsest inspect session.jsonl --html session.html": "Open it in a browser",
+    "palimpsest inspect session.jsonl --html session.html --share":
+      "Write a page to share, without secrets and account names",
+    "palimpsest inspect before.jsonl --beside after.jsonl": "Compare two runs"
+  })
 )

@@ -176,16 +176,10 @@ export const install = (host: InstallHost) =>
     { agent, yes },
     Effect.fn("cli.install")((input) => change(input, true, host))
   ).pipe(
-    Command.withExamples([
-      {
-        command: "palimpsest install claude",
-        description: "Add the MCP server and the compaction hooks to Claude Code in this folder"
-      },
-      {
-        command: "palimpsest install pi --yes",
-        description: "Compact Pi's sessions in this folder without a model; do not ask before writing"
-      }
-    ])
+    Input.withExamples({
+      "palimpsest install claude": "Add the MCP server and the compaction hooks to Claude Code in this folder",
+      "palimpsest install pi --yes": "Compact Pi's sessions in this folder without a model; do not ask before writing"
+    })
   )
 
 /** The command `palimpsest uninstall AGENT`. */

@@ -190,16 +190,10 @@ export const mcp = <R>(
         : overHttp(serve, input.http, about, registrations)
     }, Effect.scoped)
   ).pipe(
-    Command.withExamples([
-      { command: "palimpsest mcp --setup claude", description: "Print the command that adds it to Claude Code" },
-      { command: "palimpsest mcp --setup codex --write", description: "Add it to Codex's settings" },
-      {
-        command: "palimpsest mcp --http 4402",
-        description: "Serve over HTTP to programs on this machine, with a token"
-      },
-      {
-        command: "palimpsest mcp --others",
-        description: "Serve all sessions of this folder over standard input and output"
-      }
-    ])
+    Input.withExamples({
+      "palimpsest mcp --setup claude": "Print the command that adds it to Claude Code",
+      "palimpsest mcp --setup codex --write": "Add it to Codex's settings",
+      "palimpsest mcp --http 4402": "Serve over HTTP to programs on this machine, with a token",
+      "palimpsest mcp --others": "Serve all sessions of this folder over standard input and output"
+    })
   )

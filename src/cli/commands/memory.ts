@@ -111,16 +111,10 @@ const add = Command.make(
   })
 ).pipe(
   Command.withDescription("Add a fact to memory"),
-  Command.withExamples([
-    {
-      command: 'palimpsest memory add "Tests run with make check" --scope project',
-      description: "Add a fact for this folder"
-    },
-    {
-      command: 'palimpsest memory add "I write British English" --scope global',
-      description: "Add a fact for every folder"
-    }
-  ])
+  Input.withExamples({
+    'palimpsest memory add "Tests run with make check" --scope project': "Add a fact for this folder",
+    'palimpsest memory add "I write British English" --scope global': "Add a fact for every folder"
+  })
 )
 
 /** The command `palimpsest memory …`. */

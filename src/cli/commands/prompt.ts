@@ -90,12 +90,9 @@ export const promptCommand = <R>(
       yield* Output.aside(Output.table(rowsOf(shown), "lr"))
     })
   ).pipe(
-    Command.withExamples([
-      { command: "palimpsest prompt", description: "Print the prompt" },
-      {
-        command: "palimpsest prompt --json",
-        description: "Print it with the tokens of each section and of the tools"
-      },
-      { command: "palimpsest prompt --mode minimal > agent.md", description: "Save the short form" }
-    ])
+    Input.withExamples({
+      "palimpsest prompt": "Print the prompt",
+      "palimpsest prompt --json": "Print it with the tokens of each section and of the tools",
+      "palimpsest prompt --mode minimal > agent.md": "Save the short form"
+    })
   )

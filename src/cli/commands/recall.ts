@@ -131,18 +131,9 @@ export const recall = Command.make(
     }
   })
 ).pipe(
-  Command.withExamples([
-    {
-      command: "palimpsest recall session.jsonl h_abcdefghij > output.txt",
-      description: "Save a tool output byte for byte"
-    },
-    {
-      command: "palimpsest recall session.jsonl h_abcdefghij --grep 'error|fail'",
-      description: "Print matching lines"
-    },
-    {
-      command: "palimpsest recall session.jsonl --grep timeout",
-      description: "Find the handles of everything that mentions a word"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest recall session.jsonl h_abcdefghij > output.txt": "Save a tool output byte for byte",
+    "palimpsest recall session.jsonl h_abcdefghij --grep 'error|fail'": "Print matching lines",
+    "palimpsest recall session.jsonl --grep timeout": "Find the handles of everything that mentions a word"
+  })
 )

@@ -114,18 +114,10 @@ export const replay = Command.make(
     }
   })
 ).pipe(
-  Command.withExamples([
-    {
-      command: "palimpsest replay talk.jsonl --window 32k",
-      description: "Show when a window of 32,000 tokens is compressed and what it keeps"
-    },
-    {
-      command: "palimpsest replay talk.jsonl --window 32k --strategy palimpsest,gemini",
-      description: "Compare two strategies"
-    },
-    {
-      command: "palimpsest replay talk.jsonl --window 32k --strategy palimpsest,pi --html talk.html",
-      description: "Compare them on a page with a chart"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest replay talk.jsonl --window 32k": "Show when a window of 32,000 tokens is compressed and what it keeps",
+    "palimpsest replay talk.jsonl --window 32k --strategy palimpsest,gemini": "Compare two strategies",
+    "palimpsest replay talk.jsonl --window 32k --strategy palimpsest,pi --html talk.html":
+      "Compare them on a page with a chart"
+  })
 )

@@ -146,11 +146,8 @@ export const secrets = Command.make(
     )
   })
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest secrets --since 30d", description: "Search the sessions of a month" },
-    {
-      command: "palimpsest secrets session.jsonl --only secrets",
-      description: "Search one file for keys and passwords"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest secrets --since 30d": "Search the sessions of a month",
+    "palimpsest secrets session.jsonl --only secrets": "Search one file for keys and passwords"
+  })
 )

@@ -238,14 +238,11 @@ export const serve = <E extends { readonly message: string }, R>(
       )
     })
   ).pipe(
-    Command.withExamples([
-      { command: "palimpsest serve", description: "Serve this machine, with a token made at the start" },
-      { command: "palimpsest serve --new-token acme", description: "Make a token for a tenant" },
-      {
-        command: "palimpsest serve --host 0.0.0.0 --port 8080",
-        description: "Serve other machines; tokens are in the settings"
-      }
-    ])
+    Input.withExamples({
+      "palimpsest serve": "Serve this machine, with a token made at the start",
+      "palimpsest serve --new-token acme": "Make a token for a tenant",
+      "palimpsest serve --host 0.0.0.0 --port 8080": "Serve other machines; tokens are in the settings"
+    })
   )
 
 const isDatabaseError = (error: unknown): error is { readonly message: string } =>

@@ -26,6 +26,7 @@ import * as ShareFlags from "../flags/ShareFlags.ts"
 import { truncate } from "../output/Columns.ts"
 import { confirmOrFail } from "../output/Confirm.ts"
 import { badInput, failed } from "../output/ExitError.ts"
+import { orNull, Time } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
 import { headingOf, sessionTable } from "../output/SessionTable.ts"
@@ -40,23 +41,22 @@ import { copy, resolveAll } from "./sessionsCopy.ts"
  * One file: the subcommands share how a session is named, read and shown.
  */
 
-/** A session in the output of `--json`. Times are ISO 8601. */
+/** A session in the output of `--json`. */
 const Row = Schema.Struct({
   /** The position in the list, from 1, as `--resume` accepts it. */
   number: Schema.Natural,
   id: Schema.String,
-  title: Schema.NullOr(Schema.String),
-  firstPrompt: Schema.NullOr(Schema.String),
-  model: Schema.NullOr(Schema.String),
-  cwd: Schema.NullOr(Schema.String),
-  startedAt: Schema.String,
-  updatedAt: Schema.String,
+  title: orNull(Schema.String),
+  firstPrompt: orNull(Schema.String),
+  model: orNull(Schema.String),
+  cwd: orNull(Schema.String),
+  startedAt: Time,
+  updatedAt: Time,
   bytes: Schema.Natural,
-  inUse: Schema.NullOr(Schema.Struct({ pid: Schema.Int, since: Schema.String })),
+  inUse: orNull(Schema.Struct({ pid: Schema.Int, since: Time })),
   /** Why the session cannot be opened. */
-  problem: Schema.NullOr(Schema.String)
+  problem: orNull(Schema.String)
 })
-type Row = typeof Row.Type
 
 const MessageExcerpt = Schema.Struct({ id: Schema.String, role: Schema.String, text: Schema.String })
 
@@ -67,24 +67,12 @@ const Shown = Schema.Struct({
   compressions: Schema.Natural,
   /** Tokens of the context that would be sent to the model. */
   tokens: Schema.Natural,
-  importedFrom: Schema.NullOr(Schema.String),
+  importedFrom: orNull(Schema.String),
   first: Schema.Array(MessageExcerpt),
   last: Schema.Array(MessageExcerpt)
 })
 
-const rowOf = (session: SessionSummary, index: number): Row => ({
-  number: index + 1,
-  id: session.id,
-  title: session.title ?? null,
-  firstPrompt: session.firstPrompt ?? null,
-  model: session.model ?? null,
-  cwd: session.cwd ?? null,
-  startedAt: iso(session.startedAt),
-  updatedAt: iso(session.updatedAt),
-  bytes: session.bytes,
-  inUse: session.holder === undefined ? null : { pid: session.holder.pid, since: iso(session.holder.since) },
-  problem: session.problem ?? null
-})
+const rowOf = (session: SessionSummary, index: number) => ({ ...session, number: index + 1, inUse: session.holder })
 
 const summaries = orExit(SessionStore.use((store) => store.summaries))
 
@@ -106,7 +94,9 @@ const list = Command.make(
   })
 ).pipe(
   Command.withDescription("List saved sessions, newest first"),
-  Command.withExamples([{ command: "palimpsest sessions list --limit 10", description: "Show the ten newest" }])
+  Input.withExamples({
+    "palimpsest sessions list --limit 10": "Show the ten newest"
+  })
 )
 
 /** Reads the summary and the log of a session, also while another process writes to it. */
@@ -150,7 +140,7 @@ const show = Command.make(
         messages: all.length,
         compressions,
         tokens: Math.ceil(tokens),
-        importedFrom: started?.importedFrom?.format ?? null,
+        importedFrom: started?.importedFrom?.format,
         first: first.map(excerptOf),
         last: last.map(excerptOf)
       })
@@ -190,7 +180,7 @@ const show = Command.make(
   })
 ).pipe(Command.withDescription("Show a session's details, first and last messages"))
 
-/** The output of `tree --json`. Times are ISO 8601. */
+/** The output of `tree --json`. */
 const Tree = Schema.Struct({
   session: Schema.String,
   /** The entry at the end of the current path. */
@@ -202,8 +192,8 @@ const Tree = Schema.Struct({
       children: Schema.Array(EntryId),
       kind: Schema.String,
       text: Schema.String,
-      at: Schema.NullOr(Schema.String),
-      label: Schema.NullOr(Schema.String),
+      at: orNull(Time),
+      label: orNull(Schema.String),
       /** Whether the current path leads over it. */
       isOnPath: Schema.Boolean
     })
@@ -221,16 +211,7 @@ const tree = Command.make(
     const { loaded, summary } = yield* read(sessionName)
     const found = sessionTree(loaded.session)
     if (json) {
-      const nodes = [...found.nodes.values()]
-      return yield* Output.json(Tree, {
-        session: summary.id,
-        current: found.tip,
-        entries: nodes.map(({ at, label, ...node }) => ({
-          ...node,
-          at: at === undefined ? null : iso(at),
-          label: label ?? null
-        }))
-      })
+      return yield* Output.json(Tree, { session: summary.id, current: found.tip, entries: [...found.nodes.values()] })
     }
     if (found.nodes.size === 0) return yield* Output.notice("the session has no messages")
     const style = yield* Output.style
@@ -245,7 +226,9 @@ const tree = Command.make(
   })
 ).pipe(
   Command.withDescription("Show a session as a tree: its messages, compressions and branches"),
-  Command.withExamples([{ command: "palimpsest sessions tree latest", description: "Show the last session" }])
+  Input.withExamples({
+    "palimpsest sessions tree latest": "Show the last session"
+  })
 )
 
 const rename = Command.make(
@@ -294,14 +277,11 @@ const exported = Command.make(
   })
 ).pipe(
   Command.withDescription("Export a session to a file, in any format"),
-  Command.withExamples([
-    {
-      command: "palimpsest sessions export latest talk.jsonl",
-      description: "Export with everything that can be recalled"
-    },
-    { command: "palimpsest sessions export latest talk.html", description: "Export a page for a browser" },
-    { command: "palimpsest sessions export 3 talk.jsonl --to claude", description: "Export for Claude Code" }
-  ])
+  Input.withExamples({
+    "palimpsest sessions export latest talk.jsonl": "Export with everything that can be recalled",
+    "palimpsest sessions export latest talk.html": "Export a page for a browser",
+    "palimpsest sessions export 3 talk.jsonl --to claude": "Export for Claude Code"
+  })
 )
 
 /** The title that an agent gave to a session. */
@@ -330,12 +310,9 @@ const imported = Command.make(
   })
 ).pipe(
   Command.withDescription("Import a conversation as a new session and print its id"),
-  Command.withExamples([
-    {
-      command: "palimpsest chat --resume $(palimpsest sessions import talk.jsonl)",
-      description: "Continue a conversation of another agent"
-    }
-  ])
+  Input.withExamples({
+    "palimpsest chat --resume $(palimpsest sessions import talk.jsonl)": "Continue a conversation of another agent"
+  })
 )
 
 const confirmDelete = (sessions: ReadonlyArray<SessionSummary>) => {

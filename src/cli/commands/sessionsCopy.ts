@@ -4,6 +4,7 @@ import { matchName } from "../../domain/session/SessionName.ts"
 import { orSelectionError } from "../../services/runtime/SessionOpening.ts"
 import * as SessionCopy from "../../services/session/SessionCopy.ts"
 import { SessionStore, StoreOpener } from "../../services/session/SessionStore.ts"
+import { withExamples } from "../flags/SharedFlags.ts"
 import { failed } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import { orExit } from "../output/RuntimeText.ts"
@@ -58,7 +59,7 @@ export const copy = Command.make(
   }, Effect.scoped)
 ).pipe(
   Command.withDescription("Copy sessions to another store, or what was added since the last copy"),
-  Command.withExamples([
-    { command: "palimpsest sessions copy --to sqlite:sessions.db", description: "Copy all sessions to a database" }
-  ])
+  withExamples({
+    "palimpsest sessions copy --to sqlite:sessions.db": "Copy all sessions to a database"
+  })
 )

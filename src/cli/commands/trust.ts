@@ -96,9 +96,9 @@ export const trust = Command.make(
     Effect.catchTag("TrustError", ({ message }) => Effect.fail(failed(printableLine(message))))
   )
 ).pipe(
-  Command.withExamples([
-    { command: "palimpsest trust", description: "Trust the working folder and everything below it" },
-    { command: "palimpsest trust vendor --no", description: "Exclude one folder" },
-    { command: "palimpsest trust --list", description: "List the answers so far" }
-  ])
+  Input.withExamples({
+    "palimpsest trust": "Trust the working folder and everything below it",
+    "palimpsest trust vendor --no": "Exclude one folder",
+    "palimpsest trust --list": "List the answers so far"
+  })
 )

@@ -1,13 +1,28 @@
-import { Clock, Effect, FileSystem, Option, Path } from "effect"
+import { Clock, Effect, FileSystem, Path } from "effect"
 import { Flag } from "effect/cli"
 import { AgentName } from "../../domain/transcripts/AgentFolders.ts"
 import { AgentSessions, type SessionProblem } from "../../services/transcripts/AgentSessions.ts"
 import { badInput } from "../output/ExitError.ts"
 import * as Output from "../output/Output.ts"
 import * as Input from "./SharedFlags.ts"
-import * as SinceFlag from "./SinceFlag.ts"
 
 /** The flags that select sessions of the agents, and the notices about those that cannot be read. */
+
+const unitMillis: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000, w: 604_800_000 }
+
+/** A time in milliseconds since 1970, by the present one. */
+type Since = (now: number) => number
+
+/** Parses `30m`, `12h`, `7d`, `2w`, `2026-02-03` or a whole ISO time; undefined for anything else. */
+const parseSince = (text: string): Since | undefined => {
+  const [, digits, unit] = /^(\d{1,6})\s*([mhdw])$/i.exec(text.trim()) ?? []
+  const millis = unitMillis[(unit ?? "").toLowerCase()]
+  if (digits !== undefined && millis !== undefined) return (now) => now - Number(digits) * millis
+  const at = /^\d{4}-\d{2}-\d{2}(?:T[\d:.]+(?:Z|[+-]\d{2}:?\d{2})?)?$/.test(text.trim())
+    ? Date.parse(text.trim())
+    : Number.NaN
+  return Number.isFinite(at) ? () => at : undefined
+}
 
 const names = AgentName.literals.join(", ")
 
@@ -23,27 +38,24 @@ const parseAgents = (text: string): ReadonlyArray<AgentName> | undefined => {
 /** The flags. */
 export const flags = {
   agent: Input.optional(
-    Flag.String("agent").pipe(
-      Flag.filterMap(
-        (text) => Option.fromUndefinedOr(parseAgents(text)),
-        () => `one or more of ${names}, separated by commas`
-      ),
-      Flag.withMetavar("names")
-    ),
+    Input.parsed("agent", "names", `one or more of ${names}, separated by commas`, parseAgents),
     `Only sessions of these agents: ${names}`
   ),
   folder: Input.optional(
     Flag.String("folder").pipe(Flag.withMetavar("folder")),
     "Only sessions of this folder and of those below it"
   ),
-  since: SinceFlag.flag
+  since: Input.optional(
+    Input.parsed("since", "time", "a time such as 12h, 7d or 2026-02-03", parseSince),
+    "Only sessions that changed since then: 12h, 7d, 2026-02-03"
+  )
 }
 
 /** Makes a filter of the flags. A missing folder is bad input, unless its path is absolute: sessions may still name it. */
 export const filterOf = Effect.fnUntraced(function* (input: {
   readonly agent: ReadonlyArray<AgentName> | undefined
   readonly folder: string | undefined
-  readonly since: SinceFlag.Since | undefined
+  readonly since: Since | undefined
 }) {
   const fs = yield* FileSystem.FileSystem
   const path = yield* Path.Path
@@ -56,7 +68,7 @@ export const filterOf = Effect.fnUntraced(function* (input: {
   return {
     agents: agent,
     folder: folder === undefined ? undefined : path.resolve(folder),
-    since: SinceFlag.timeOf(input.since, yield* Clock.currentTimeMillis)
+    since: input.since?.(yield* Clock.currentTimeMillis)
   }
 })
 

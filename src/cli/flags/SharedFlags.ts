@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Option } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { OutputForm } from "../../domain/conversation/ToolOutputShortening.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 import { badInput, type ExitError } from "../output/ExitError.ts"
@@ -10,6 +10,10 @@ import { badInput, type ExitError } from "../output/ExitError.ts"
 const file = Argument.String("file").pipe(
   Argument.withDescription("Conversation file, - for standard input, or the beginning of a session's id (see find)")
 )
+
+/** Adds examples to the help page of a command: command lines, each with what it does. */
+export const withExamples = (examples: Readonly<Record<string, string>>) =>
+  Command.withExamples(Object.entries(examples).map(([command, description]) => ({ command, description })))
 
 /** A boolean flag that is off by default. */
 export const flag = (name: string, description: string): Flag.Flag<boolean> =>
@@ -85,23 +89,28 @@ const parseLines = (text: string): readonly [from: number, to: number] | undefin
   return from >= 1 && from <= to && Number.isSafeInteger(to) ? [from, to] : undefined
 }
 
-const parsed =
-  <A>(parse: (text: string) => A | undefined, expected: string) =>
-  (name: string): Flag.Flag<A> =>
-    Flag.String(name).pipe(
-      Flag.filterMap(
-        (text) => Option.fromUndefinedOr(parse(text)),
-        () => expected
-      )
-    )
+/** A flag whose text is parsed. `expected`: what it takes, for a text that `parse` returns undefined for. */
+export const parsed = <A>(
+  name: string,
+  metavar: string,
+  expected: string,
+  parse: (text: string) => A | undefined
+): Flag.Flag<A> =>
+  Flag.String(name).pipe(
+    Flag.filterMap(
+      (text) => Option.fromUndefinedOr(parse(text)),
+      () => expected
+    ),
+    Flag.withMetavar(metavar)
+  )
 
 /** A flag that takes a whole number, also as `64k` or `1.5M` (thousands; `Ki` and `Mi` count in 1024s). */
 export const size = (name: string): Flag.Flag<number> =>
-  parsed(parseSize, "a whole number, such as 64000, 64k or 1.5M")(name).pipe(Flag.withMetavar("number"))
+  parsed(name, "number", "a whole number, such as 64000, 64k or 1.5M", parseSize)
 
 /** A flag that takes a share of a whole. */
 export const share = (name: string): Flag.Flag<number> =>
-  parsed(parseShare, "a fraction from 0 to 1, such as 0.5 or 50%")(name).pipe(Flag.withMetavar("fraction"))
+  parsed(name, "fraction", "a fraction from 0 to 1, such as 0.5 or 50%", parseShare)
 
 const parseModels = (text: string): readonly [string, ...ReadonlyArray<string>] | undefined => {
   const [first = "", ...rest] = text.split(",").map((name) => name.trim())
@@ -110,11 +119,11 @@ const parseModels = (text: string): readonly [string, ...ReadonlyArray<string>] 
 
 /** A flag that takes the name of a model, or several with commas between them. */
 export const models = (name: string) =>
-  parsed(parseModels, "the name of a model, or names with commas between them")(name).pipe(Flag.withMetavar("name,…"))
+  parsed(name, "name,…", "the name of a model, or names with commas between them", parseModels)
 
 /** A flag that takes a range of lines. */
 export const lines = (name: string): Flag.Flag<readonly [from: number, to: number]> =>
-  parsed(parseLines, "lines counted from 1, such as 10-20, 10- or 10")(name).pipe(Flag.withMetavar("A-B"))
+  parsed(name, "A-B", "lines counted from 1, such as 10-20, 10- or 10", parseLines)
 
 /** Reads the file that a flag names. `expected` says what a missing one should be. An unreadable one is bad input: status 2. */
 export const fileText = (file: string, expected: string): Effect.Effect<string, ExitError, FileSystem.FileSystem> =>

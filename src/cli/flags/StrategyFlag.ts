@@ -1,5 +1,5 @@
-import { Option, Schema } from "effect"
-import { Flag } from "effect/cli"
+import { Schema } from "effect"
+import type { Flag } from "effect/cli"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
 import * as Input from "./SharedFlags.ts"
 
@@ -17,21 +17,16 @@ const parseStrategies = (text: string): ReadonlyArray<StrategyName> | undefined 
 }
 
 /** `--strategy` of a command that works with one strategy. */
-export const one: Flag.Flag<StrategyName> = Flag.String("strategy").pipe(
-  Flag.filterMap(
-    (text) => Option.liftPredicate(text, isStrategy),
-    () => `one of ${names}`
-  ),
-  Flag.withMetavar("name")
+export const one: Flag.Flag<StrategyName> = Input.parsed("strategy", "name", `one of ${names}`, (text) =>
+  isStrategy(text) ? text : undefined
 )
 
 /** `--strategy` of a command that compares strategies. */
-export const several: Flag.Flag<ReadonlyArray<StrategyName>> = Flag.String("strategy").pipe(
-  Flag.filterMap(
-    (text) => Option.fromUndefinedOr(parseStrategies(text)),
-    () => `strategies with commas between them, of ${names}`
-  ),
-  Flag.withMetavar("name,…")
+export const several: Flag.Flag<ReadonlyArray<StrategyName>> = Input.parsed(
+  "strategy",
+  "name,…",
+  `strategies with commas between them, of ${names}`,
+  parseStrategies
 )
 
 /** `--threshold` of a command that compresses a conversation of a file. */

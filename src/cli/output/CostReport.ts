@@ -1,8 +1,9 @@
-import { Schema } from "effect"
+import { Record, Schema } from "effect"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
+import { Spent } from "../../domain/evaluation/SessionCost.ts"
 import { Rating } from "../../domain/session/Rating.ts"
 import type { Account, Accounts, SessionBreak } from "../../services/transcripts/SessionAccounts.ts"
-import { iso } from "./TimeText.ts"
+import { orNull, Time } from "./JsonFields.ts"
 
 /** The output of `cost --json`. */
 
@@ -13,19 +14,7 @@ const Sums = Schema.Struct({
   title: Schema.optionalKey(Schema.String),
   /** The id of a session. */
   id: Schema.optionalKey(Schema.String),
-  requests: Schema.Natural,
-  /** All tokens sent, those from a cache included. */
-  sent: Schema.Natural,
-  cached: Schema.Natural,
-  /** Tokens written to a cache, where the provider charges for that. */
-  written: Schema.Natural,
-  answered: Schema.Natural,
-  /** US dollars of the requests with a price. */
-  cost: Schema.Finite,
-  /** Requests whose cost the agent recorded. */
-  recorded: Schema.Natural,
-  /** Requests without a price. */
-  unpriced: Schema.Natural,
+  ...Spent.fields,
   breaks: Schema.Natural,
   /** US dollars that cache breaks cost. */
   breakCost: Schema.Finite
@@ -34,8 +23,7 @@ const Sums = Schema.Struct({
 const Break = Schema.Struct({
   agent: Schema.String,
   path: Schema.String,
-  /** ISO 8601. */
-  at: Schema.String,
+  at: Time,
   request: Schema.String,
   model: Schema.String,
   cause: Schema.String,
@@ -44,7 +32,7 @@ const Break = Schema.Struct({
   /** Tokens that the cache could have served, and those that it did. */
   expected: Schema.Natural,
   served: Schema.Natural,
-  cost: Schema.NullOr(Schema.Finite)
+  cost: orNull(Schema.Finite)
 })
 
 /** A file that was read more than once. */
@@ -54,7 +42,7 @@ export const Reread = Schema.Struct({
   /** Tokens of the repeats. */
   repeated: Schema.Natural,
   /** US dollars for sending them once; null without a price. */
-  cost: Schema.NullOr(Schema.Finite)
+  cost: orNull(Schema.Finite)
 })
 export type Reread = typeof Reread.Type
 
@@ -83,28 +71,19 @@ export type CostReport = typeof CostReport.Type
 
 const dollarsExactly = (cost: number): number => Math.round(cost * 1e6) / 1e6
 
-const sumsOf = (account: Account): typeof Sums.Type => ({
-  name: account.name,
-  ...(account.session === undefined ? {} : { id: account.session.id }),
-  ...(account.session?.title === undefined ? {} : { title: account.session.title }),
-  requests: account.requests,
-  sent: account.sent,
-  cached: account.cached,
-  written: account.written,
-  answered: account.answered,
+const sumsOf = ({ session, ...account }: Account): typeof Sums.Type => ({
+  ...account,
+  ...(session === undefined ? {} : { id: session.id }),
+  ...(session?.title === undefined ? {} : { title: session.title }),
   cost: dollarsExactly(account.cost),
-  recorded: account.recorded,
-  unpriced: account.unpriced,
-  breaks: account.breaks,
   breakCost: dollarsExactly(account.breakCost)
 })
 
-const breakOf = ({ at, cost, session, ...rest }: SessionBreak): typeof Break.Type => ({
+const breakOf = ({ cost, session, ...rest }: SessionBreak): typeof Break.Type => ({
   ...rest,
   agent: session.agent,
   path: session.path,
-  at: iso(at),
-  cost: cost === undefined ? null : dollarsExactly(cost)
+  ...(cost === undefined ? {} : { cost: dollarsExactly(cost) })
 })
 
 /** Makes a report of accounts. */
@@ -113,17 +92,10 @@ export const reportOf = (
   about: Pick<CostReport, "prices" | "ratings" | "reads" | "problems">
 ): CostReport => ({
   currency: "USD",
-  prices: about.prices,
   sessions,
+  ...about,
   total: sumsOf(total),
-  session: by.session.map(sumsOf),
-  folder: by.folder.map(sumsOf),
-  day: by.day.map(sumsOf),
-  model: by.model.map(sumsOf),
-  agent: by.agent.map(sumsOf),
+  ...Record.map(by, (accounts) => accounts.map(sumsOf)),
   breaks: breaks.map(breakOf),
-  reads: about.reads,
-  ratings: about.ratings,
-  repeated,
-  problems: about.problems
+  repeated
 })

@@ -1,5 +1,5 @@
 import {
-  type Block,
+  blocksOf,
   type Cell,
   column,
   figures,
@@ -9,12 +9,13 @@ import {
   table
 } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { type KeptEnd, truncate } from "./Columns.ts"
 import type { CostReport } from "./CostReport.ts"
-import { dollars } from "./InspectReport.ts"
 import { ratingsTable } from "./InspectSections.ts"
 import * as Output from "./Output.ts"
 import { reportText, type TextLimits } from "./ReportText.ts"
+import { iso } from "./TimeText.ts"
 
 /** What sessions cost, as sections of a report. */
 
@@ -73,29 +74,26 @@ const causesOf = (breaks: CostReport["breaks"]) => {
   return [...causes].map(([cause, sums]) => ({ cause, ...sums })).sort((a, b) => b.cost - a.cost)
 }
 
-const priceText = (cost: number | null): string => (cost === null ? "?" : dollars(cost))
+const priceText = (cost: number | undefined): string => (cost === undefined ? "?" : dollars(cost))
 
 /** Of several sessions only the causes are shown. */
 const breaksSection = ({ breaks, reads }: CostReport): Section => {
-  const blocks: Array<Block> = []
-  if (breaks.length > 0) {
-    const sum = breaks.reduce((total, { cost }) => total + (cost ?? 0), 0)
-    blocks.push(
-      sentence(`It broke ${Output.plural(breaks.length, "time")}, for ${dollars(sum)}.`),
-      table("By cause", causesOf(breaks), [
-        column("cause", ({ cause }) => cause),
-        figures("times", ({ count }) => count),
-        figures("cost", ({ cost }) => dollars(cost)),
-        column("what avoids it", ({ avoid }) => avoid, { form: "prose", isExtra: true })
-      ])
-    )
-  }
-  if (breaks.length > 0 && reads !== null) {
-    const list = table(
+  const sum = breaks.reduce((total, { cost }) => total + (cost ?? 0), 0)
+  const blocks = blocksOf(
+    breaks.length === 0
+      ? undefined
+      : sentence(`It broke ${Output.plural(breaks.length, "time")}, for ${dollars(sum)}.`),
+    table("By cause", causesOf(breaks), [
+      column("cause", ({ cause }) => cause),
+      figures("times", ({ count }) => count),
+      figures("cost", ({ cost }) => dollars(cost)),
+      column("what avoids it", ({ avoid }) => avoid, { form: "prose", isExtra: true })
+    ]),
+    table(
       "Most expensive first",
-      breaks,
+      reads === null ? [] : breaks,
       [
-        column("when", ({ at }) => at.slice(0, 16).replace("T", " ")),
+        column("when", ({ at }) => iso(at).slice(0, 16).replace("T", " ")),
         figures("from the cache", ({ served }) => Output.tokensText(served)),
         figures("expected", ({ expected }) => Output.tokensText(expected)),
         figures("cost", ({ cost }) => priceText(cost)),
@@ -103,8 +101,7 @@ const breaksSection = ({ breaks, reads }: CostReport): Section => {
       ],
       200
     )
-    blocks.push(list)
-  }
+  )
   return { id: "breaks", title: "Where the prompt cache broke", short: "Cache breaks", blocks }
 }
 
@@ -120,15 +117,14 @@ const readsSection = ({ reads }: CostReport): Section => {
     ],
     200
   )
-  const blocks = reads === null || reads.length === 0 ? [] : [files]
-  return { id: "reads", title: "Files read more than once", short: "Files read again", blocks }
+  return { id: "reads", title: "Files read more than once", short: "Files read again", blocks: blocksOf(files) }
 }
 
 const ratingsSection = ({ ratings }: CostReport): Section => ({
   id: "ratings",
   title: "Rated compressions",
   short: "Ratings",
-  blocks: ratings === null || ratings.length === 0 ? [] : [ratingsTable(ratings)]
+  blocks: blocksOf(ratingsTable(ratings ?? []))
 })
 
 /** Returns the sections of a report: only the sums by `by`, or those by each of `all`, and what is known of the inside of sessions. */

@@ -1,5 +1,7 @@
 import type { EvaluationReport, MeasuredRow, MeasuredSum } from "../../domain/evaluation/EvaluationReport.ts"
 import { type Figure, type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
+import { plantedKinds } from "../../domain/evaluation/PlantedFacts.ts"
+import type { PlantedSum } from "../../domain/evaluation/PlantedGrades.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { narrowRow } from "./Columns.ts"
 import * as Output from "./Output.ts"
@@ -73,4 +75,23 @@ export const describeEvaluation = (
     ...shown.flatMap((row, index) => [...(headings.get(index) ?? []), ...row]),
     ...(headings.get(rows.length) ?? [])
   ].join("\n")
+}
+
+// The table of planted facts: a row for each kind, with its grades after each number of compressions.
+
+/** Returns the sums as text, one table for each writer and share that was kept. */
+export const describePlanted = (sums: ReadonlyArray<PlantedSum>): string => {
+  const rows: Array<ReadonlyArray<string>> = []
+  for (const { budget, compressions, kinds, preserve, writer } of sums) {
+    const title = `planted: ${writer} ${preserve === 0 ? "alone" : `keep ${preserve}`} ${Output.number(budget)}`
+    const times = Output.plural(compressions, "compression")
+    rows.push([`${title}, ${times}`, "planted", "kept", "reachable", "stale", "lost", "invented"])
+    for (const kind of plantedKinds) {
+      const counts = kinds[kind]
+      if (counts === undefined) continue
+      const { invented, kept, lost, planted, reachable, stale } = counts
+      rows.push([`  ${kind}`, ...[planted, kept, reachable, stale, lost, invented].map(Output.number)])
+    }
+  }
+  return Output.table(rows, "lrrrrrr")
 }

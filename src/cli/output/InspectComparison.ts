@@ -1,6 +1,7 @@
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
-import { dollars, kindNames, type Report } from "./InspectReport.ts"
+import { kindNames, type Report } from "./InspectReport.ts"
 import { number, share } from "./Output.ts"
 
 /** The figures of two conversations beside each other. */

@@ -4,7 +4,6 @@ import { Handle } from "../../domain/content/Handle.ts"
 import { EntryId } from "../../domain/conversation/Conversation.ts"
 import { Inspection } from "../../domain/evaluation/Inspection.ts"
 import type { PartKind } from "../../domain/evaluation/PartKind.ts"
-import { dollars } from "../../domain/text/NumberText.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
 
 /** The output of `inspect --json`. */
@@ -48,5 +47,3 @@ export const kindNames: Record<PartKind, string> = {
   media: "media",
   other: "other"
 }
-
-export { dollars }

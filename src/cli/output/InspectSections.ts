@@ -3,6 +3,7 @@ import { defaultPolicy } from "../../domain/compression/strategies/Policy.ts"
 import { PartKind } from "../../domain/evaluation/PartKind.ts"
 import {
   bars,
+  blocksOf,
   type Block,
   column,
   type ColumnOf,
@@ -16,9 +17,10 @@ import {
 } from "../../domain/evaluation/Report.ts"
 import type { TurnCost } from "../../domain/evaluation/TurnCosts.ts"
 import { ratingLabel } from "../../domain/session/Rating.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { tokensOfCost } from "../../domain/tokens/Prices.ts"
 import { type ComparisonRow, comparisonRows, namesOf } from "./InspectComparison.ts"
-import { dollars, type Report } from "./InspectReport.ts"
+import type { Report } from "./InspectReport.ts"
 import { number, plural, share } from "./Output.ts"
 
 /**
@@ -93,7 +95,7 @@ const composition = ({ kinds, roles, tokens, tools }: Report): Section => {
     blocks:
       kinds.length === 0
         ? [sentence("Nothing was counted.")]
-        : [
+        : blocksOf(
             { _tag: "Shares", kinds: ordered, whole: tokens.all },
             note(
               "In the bars below, full colour is content in the current view; pale is content no longer in it.",
@@ -109,8 +111,8 @@ const composition = ({ kinds, roles, tokens, tools }: Report): Section => {
               ...sumColumns(roles, tokens.all, () => "used"),
               figures("messages", ({ messages }) => messages, extra)
             ]),
-            ...(tools.length === 0 ? [] : [byTool])
-          ]
+            byTool
+          )
   }
 }
 
@@ -132,17 +134,16 @@ const growth = ({ messages, tokens, turns }: Report, sizes: ReadonlyArray<number
 
 /** The tokens and the cost of each prompt of the user, up to the next. */
 const turnsSection = ({ cost, growth }: Report, all: ReadonlyArray<TurnCost>, hidesTexts: boolean): Section => {
-  const blocks: Array<Block> = []
-  if (all.length > 0 && growth.length > 0) {
-    const isPriced = cost.total !== null && cost.total > 0
-    const sizeOf = (turn: TurnCost) => (isPriced ? (turn.cost ?? 0) : turn.tokens)
-    const views = new Map(growth.map((row) => [row.turn, row.tokens]))
-    const [dearest] = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))
-    if (isPriced && typeof dearest?.cost === "number" && all.length > 1) {
-      const whole = `${dollars(cost.total)}${cost.estimated ? ", by estimates" : ""}`
-      blocks.push(sentence(`Prompt ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${whole}.`))
-    }
-    const list = table(
+  const isPriced = cost.total !== null && cost.total > 0
+  const sizeOf = (turn: TurnCost) => (isPriced ? (turn.cost ?? 0) : turn.tokens)
+  const views = new Map(growth.map((row) => [row.turn, row.tokens]))
+  const [dearest] = [...all].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0))
+  const whole = `${dollars(cost.total ?? 0)}${cost.estimated ? ", by estimates" : ""}`
+  const blocks = blocksOf(
+    isPriced && typeof dearest?.cost === "number" && all.length > 1
+      ? sentence(`Prompt ${number(dearest.turn)} cost most: ${dollars(dearest.cost)} of ${whole}.`)
+      : undefined,
+    table(
       "What each prompt took",
       all,
       [
@@ -160,9 +161,8 @@ const turnsSection = ({ cost, growth }: Report, all: ReadonlyArray<TurnCost>, hi
       ],
       60
     )
-    blocks.push(list)
-  }
-  return { id: "turns", title: "Prompts", blocks }
+  )
+  return { id: "turns", title: "Prompts", blocks: growth.length === 0 ? [] : blocks }
 }
 
 const rounded = (value: number): string => (Number.isFinite(value) ? number(Math.round(value)) : "–")
@@ -284,11 +284,11 @@ const messagesOf = ({ messages, tokens }: { readonly messages: number; readonly 
   messages === 0 ? "–" : `${number(messages)} · ${number(tokens)}`
 
 /** Past compactions: what each of them dropped and kept. */
-const compactionsSection = ({ compactions, dropped }: Report, recall: string): Section => {
-  const blocks: Array<Block> = []
-  const rated = compactions.flatMap(({ after, rating }) => (rating === null ? [] : [{ after, rating }]))
-  if (compactions.length > 0) {
-    const list = table(
+const compactionsSection = ({ compactions, dropped }: Report, recall: string): Section => ({
+  id: "compactions",
+  title: "Compactions",
+  blocks: blocksOf(
+    table(
       "Compactions in force, newest first",
       compactions.toReversed(),
       [
@@ -313,20 +313,15 @@ const compactionsSection = ({ compactions, dropped }: Report, recall: string): S
         )
       ],
       60
-    )
-    blocks.push(list)
-  }
-  if (compactions.some(({ facts }) => facts !== null)) {
-    blocks.push(
-      note(
-        "Facts are the most important names, paths and numbers in the dropped messages; the kept ones are still in the view afterwards.",
-        "page"
-      )
-    )
-  }
-  if (rated.length > 0) blocks.push(ratingsTable(rated))
-  if (dropped.length > 0) {
-    const ranges = table(
+    ),
+    compactions.some(({ facts }) => facts !== null)
+      ? note(
+          "Facts are the most important names, paths and numbers in the dropped messages; the kept ones are still in the view afterwards.",
+          "page"
+        )
+      : undefined,
+    ratingsTable(compactions.flatMap(({ after, rating }) => (rating === null ? [] : [{ after, rating }]))),
+    table(
       "Dropped messages, recallable in full by handle",
       dropped,
       [
@@ -336,11 +331,10 @@ const compactionsSection = ({ compactions, dropped }: Report, recall: string): S
         column("handle", ({ handle }) => ({ _tag: "Code", text: handle }))
       ],
       60
-    )
-    blocks.push(ranges, note(`\`${recall} HANDLE\``, "page"))
-  }
-  return { id: "compactions", title: "Compactions", blocks }
-}
+    ),
+    dropped.length === 0 ? undefined : note(`\`${recall} HANDLE\``, "page")
+  )
+})
 
 /** A compaction that the user rated. */
 interface Rated {

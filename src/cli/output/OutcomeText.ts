@@ -6,8 +6,8 @@ import {
   Outcome
 } from "../../domain/compression/Compression.ts"
 import { viewItem, itemTokens } from "../../domain/conversation/Conversation.ts"
+import { dollars } from "../../domain/text/NumberText.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
-import { dollars } from "./InspectReport.ts"
 import * as Output from "./Output.ts"
 
 /** Sentences about the outcome of a compression, one for each status. */

@@ -1,15 +1,14 @@
 import { Schema } from "effect"
 import { StrategyName } from "../../domain/compression/strategies/Strategies.ts"
-import { sumFigures } from "../../domain/evaluation/Measure.ts"
-import { repeatedInVain, stablePrefix } from "../../domain/evaluation/ReplayFigures.ts"
+import { Figures, sumFigures } from "../../domain/evaluation/Measure.ts"
+import { RequestSize } from "../../domain/evaluation/Replay.ts"
+import { repeatedInVain, StablePrefix, stablePrefix } from "../../domain/evaluation/ReplayFigures.ts"
+import { NamesUsedAgain } from "../../domain/evaluation/Retention.ts"
 import { costOf, type Prices } from "../../domain/tokens/Prices.ts"
 import { SourceFormat } from "../../domain/transcripts/Transcript.ts"
-import type { ReplayedCompression, ReplayResult } from "../../services/evaluation/Replay.ts"
+import { ReplayedCompression, type ReplayResult } from "../../services/evaluation/Replay.ts"
 
 /** The report of `replay`. */
-
-/** Figures by their key in `eval --json`. */
-const Figures = Schema.Record(Schema.String, Schema.Struct({ part: Schema.Finite, whole: Schema.Finite }))
 
 /** The result of one strategy. Token counts are those of requests, by the estimator. */
 export const Result = Schema.Struct({
@@ -31,7 +30,7 @@ export const Result = Schema.Struct({
    * Of the requests that follow another one without a compression between them: the tokens with which the next request begins,
    * unchanged, of all tokens, and the least share of one request.
    */
-  stable: Schema.Struct({ part: Schema.Natural, whole: Schema.Natural, least: Schema.Finite }),
+  stable: StablePrefix,
   /** US dollars for all requests and answers. Null: the model has no price. */
   cost: Schema.NullOr(Schema.Finite),
   /** Number of compressions by status. */
@@ -40,31 +39,13 @@ export const Result = Schema.Struct({
   rescued: Schema.Natural,
   /** Compressions right after another one that saved less than a tenth of the request. */
   inVain: Schema.Natural,
-  compressions: Schema.Array(
-    Schema.Struct({
-      turn: Schema.Natural,
-      status: Schema.String,
-      trigger: Schema.Literals(["threshold", "guard"]),
-      message: Schema.NullOr(Schema.String),
-      before: Schema.Natural,
-      after: Schema.Natural,
-      /** Number of requests before it. */
-      request: Schema.Natural,
-      /** What it left the agent until the next one, by the measures of `eval`. Null: it changed nothing. */
-      figures: Schema.NullOr(Figures)
-    })
-  ),
+  compressions: Schema.Array(ReplayedCompression),
   /** The sums over all compressions. */
   figures: Figures,
   /** The facts that the agent used again after a compression, before any later message showed them, by location. */
-  facts: Schema.Struct({
-    used: Schema.Natural,
-    inContext: Schema.Natural,
-    behindHandle: Schema.Natural,
-    lost: Schema.Natural
-  }),
+  facts: NamesUsedAgain,
   /** The tokens of each request, and the prefix that it shares with the one before. */
-  sizes: Schema.Array(Schema.Struct({ tokens: Schema.Natural, prefix: Schema.Natural })),
+  sizes: Schema.Array(RequestSize),
   /** Time spent in the runtime itself. */
   milliseconds: Schema.Finite
 })

@@ -1,9 +1,8 @@
 import type { Array as Arr } from "effect"
-import { type Ratio, valueOf } from "../../domain/evaluation/Measure.ts"
+import { noRatio, type Ratio } from "../../domain/evaluation/Measure.ts"
 import { type Cell, column, figures, note, type Section, table } from "../../domain/evaluation/Report.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import { plural } from "../../domain/text/NumberText.ts"
-import { dollars } from "./InspectReport.ts"
+import { dollars, plural } from "../../domain/text/NumberText.ts"
 import * as Output from "./Output.ts"
 import { isChange, isRescue, type Report, type Result } from "./ReplayReport.ts"
 import { reportText, type TextLimits, textLimits } from "./ReportText.ts"
@@ -32,8 +31,7 @@ const runsOf = (compressions: ReadonlyArray<Compression>): ReadonlyArray<Run> =>
 
 const span = (from: number, to: number): string => (from === to ? number(from) : `${number(from)}–${number(to)}`)
 
-const percent = (ratio: Ratio | undefined): string =>
-  ratio === undefined || valueOf(ratio) === undefined ? "–" : share(ratio.part, ratio.whole)
+const percent = ({ part, whole }: Ratio = noRatio): string => (whole === 0 ? "–" : share(part, whole))
 
 const statusOf = (run: Run, refused: ReadonlyArray<number>): string => {
   const [first] = run
@@ -97,8 +95,6 @@ const strategySection = ({ compressions, largest, refused, sizes, strategy }: Re
 /** A row of the table: the name of a figure, and its value for each strategy. */
 type FigureRow = readonly [name: Cell, ...values: ReadonlyArray<string>]
 
-const noRatio: Ratio = { part: 0, whole: 0 }
-
 /**
  * Returns the table of figures: one row per figure, one value per strategy. Some rows are left out when their figure is zero
  * for all strategies.
@@ -113,9 +109,8 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
   const any = (figure: (result: Result) => number, ...rows: ReadonlyArray<FigureRow>) =>
     results.some((result) => figure(result) > 0) ? rows : []
   const kept = (name: string, located: (facts: Result["facts"]) => number) =>
-    part(name, ({ facts }) => (facts.used === 0 ? "–" : share(located(facts), facts.used)))
+    part(name, ({ facts }) => percent({ part: located(facts), whole: facts.used }))
   const figure = (result: Result, key: string) => result.figures[key] ?? noRatio
-  const shareOf = (ratio: Ratio) => (ratio.whole === 0 ? "–" : share(ratio.part, ratio.whole))
   const statuses = [...new Set(results.flatMap((result) => Object.keys(result.statuses)))].sort()
   return [
     row("requests", ({ requests }) => number(requests)),
@@ -129,7 +124,7 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     row("tokens sent in total", ({ sent }) => number(sent)),
     part("average request", ({ requests, sent }) => number(Math.round(sent / Math.max(1, requests)))),
     part("same as in the request before", ({ prefix, sent }) => share(prefix, sent)),
-    row("unchanged between compressions", ({ stable }) => shareOf(stable)),
+    row("unchanged between compressions", ({ stable }) => percent(stable)),
     part("lowest of any request", ({ stable: { least, whole } }) => (whole === 0 ? "–" : share(least, 1))),
     row("cost", ({ cost }) => (cost === null ? "–" : dollars(cost))),
     row("compressions", ({ compressions }) => number(compressions.length)),
@@ -142,8 +137,8 @@ export const figureRows = (results: ReadonlyArray<Result>): ReadonlyArray<Figure
     ...any(
       (result) => figure(result, "actionsGrounded").whole,
       row("tool calls that need earlier content", (result) => number(figure(result, "actionsGrounded").whole)),
-      part("which is in the context", (result) => shareOf(figure(result, "actionsGrounded"))),
-      part("or there after one recall", (result) => shareOf(figure(result, "actionsReachable")))
+      part("which is in the context", (result) => percent(figure(result, "actionsGrounded"))),
+      part("or there after one recall", (result) => percent(figure(result, "actionsReachable")))
     ),
     ...any(
       ({ facts }) => facts.used,

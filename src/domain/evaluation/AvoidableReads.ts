@@ -49,7 +49,6 @@ export const linesReadAgain = ({ after, before, roots }: Compaction) => {
 
 /** Measures the estimated tokens, per compaction, of lines that were read again and that the context does not have. */
 export const avoidableReads: Measure = {
-  name: "avoidable reads",
   figures: [{ key: "avoidableReadTokens", title: "re-reads", unit: "mean" }],
   prepare(compaction) {
     const { lines, steps } = linesReadAgain(compaction)

@@ -201,39 +201,33 @@ const weightiest = (items: ReadonlyArray<ViewItem>): ReadonlyArray<string> => {
     .map(([fact]) => fact)
 }
 
-/** The facts that a compression dropped, the most used first, and the messages in which each may still stand verbatim. */
-export class DroppedFacts {
-  readonly facts: ReadonlyArray<string>
-  /** Dialogue is searched first: it is shorter than tool output and holds most facts. */
-  private readonly dialogue: string
-  private readonly outputs: string
-
-  constructor(
-    { dropped, kept }: PartedView,
-    patch: Patch,
-    inserted: ReadonlyArray<Part> = patch.insert.flatMap(({ content }) => content.parts)
-  ) {
-    this.facts = weightiest(dropped)
-    const replaced = replacements(patch)
-    const dialogue: Array<string> = []
-    const outputs: Array<string> = []
-    const read = (part: Part) => {
-      agentTexts(part, (text) => dialogue.push(text))
-      toolTexts(part, (text) => outputs.push(text))
-    }
-    inserted.forEach(read)
-    for (const item of kept) {
-      itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
-    }
-    this.dialogue = dialogue.join("\n")
-    this.outputs = outputs.join("\n")
+/** Finds the facts that a compression dropped, the most used first, and the messages in which each may still stand verbatim. */
+const factsOf = (
+  { dropped, kept }: PartedView,
+  patch: Patch,
+  inserted: ReadonlyArray<Part> = patch.insert.flatMap(({ content }) => content.parts)
+) => {
+  const replaced = replacements(patch)
+  // Dialogue is searched first: it is shorter than tool output and holds most facts.
+  const dialogue: Array<string> = []
+  const outputs: Array<string> = []
+  const read = (part: Part) => {
+    agentTexts(part, (text) => dialogue.push(text))
+    toolTexts(part, (text) => outputs.push(text))
   }
-
-  /** Whether the remaining messages have a fact. */
-  isKept(fact: string): boolean {
-    return this.dialogue.includes(fact) || this.outputs.includes(fact)
+  inserted.forEach(read)
+  for (const item of kept) {
+    itemParts(item).forEach((part, index) => read(replaced.get(`${item.entry.id}:${index}`)?.replacement ?? part))
+  }
+  const remaining = [dialogue.join("\n"), outputs.join("\n")]
+  return {
+    facts: weightiest(dropped),
+    /** Whether the remaining messages have a fact. */
+    isKept: (fact: string): boolean => remaining.some((text) => text.includes(fact))
   }
 }
+/** The facts that a compression dropped, and whether the messages that remain have one. */
+export type DroppedFacts = ReturnType<typeof factsOf>
 
 /**
  * Returns the facts that the compression in force at this index dropped, beside the messages that remain. With `snapshot`, as if
@@ -248,7 +242,7 @@ export const droppedFacts = (
   if (layer === undefined) return undefined
   const view = parted(PersistentList.toArray(layer.before), layer.patch)
   if (view.dropped.length === 0) return undefined
-  return new DroppedFacts(view, layer.patch, snapshot === undefined ? undefined : [{ text: snapshot }])
+  return factsOf(view, layer.patch, snapshot === undefined ? undefined : [{ text: snapshot }])
 }
 
 /** A compression in force, before its facts are searched. */
@@ -291,7 +285,7 @@ export function* compactionsOf(
         },
         shortened: shortenedIn(view.kept, patch)
       },
-      facts: view.dropped.length === 0 || left < 0 ? null : new DroppedFacts(view, patch)
+      facts: view.dropped.length === 0 || left < 0 ? null : factsOf(view, patch)
     }
   }
 }

@@ -3,7 +3,7 @@ import { withoutLineNumbers } from "../actions/ToolResults.ts"
 import { isCall } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { type Compaction, type Measure, shareOf, stepsOf } from "./Measure.ts"
-import { OneRecall } from "./OneRecall.ts"
+import { oneRecall } from "./OneRecall.ts"
 import { entryText } from "./RecordedNames.ts"
 import { comparable, relativeTo, SearchableText } from "./WholeWords.ts"
 
@@ -50,14 +50,13 @@ const neededEdits = ({ after, before, roots }: Compaction) => {
 
 /** Edits: whether the file's path and the text to be replaced stand in the context, or one recall away. */
 export const groundedEdits: Measure = {
-  name: "edits",
   figures: [{ key: "editsReachable", title: "edits", unit: "share" }],
   prepare(compaction, dropped) {
     const { edits, steps } = neededEdits(compaction)
     return {
       steps,
       questions(replacement) {
-        const recall = new OneRecall(dropped, replacement, compaction.roots)
+        const recall = oneRecall(dropped, replacement, compaction.roots)
         const text = new SearchableText(withoutLineNumbers(replacement.context.text), (own) => own)
         const isReachable = ({ path, replaced }: NeededEdit): boolean =>
           (text.has(path, "path") || recall.shows([[path, "path"]])) &&

@@ -1,11 +1,40 @@
 import { Schema } from "effect"
-import { estimate } from "./Interval.ts"
-import { type Figure, noRatio, sumRatios } from "./Measure.ts"
+import { type Figure, Figures, noRatio, Ratio, sumRatios, valueOf } from "./Measure.ts"
 import { PlantedSum } from "./PlantedGrades.ts"
+import { seededRandom } from "./SeededRandom.ts"
 
 /** The report of `eval`, and its sums. */
 
-const RatioOf = Schema.Struct({ part: Schema.Finite, whole: Schema.Finite })
+// Confidence intervals by bootstrap. The same seed gives the same interval.
+
+const resamples = 1_000
+
+/** An estimate with its 95 % interval. */
+interface Estimate {
+  readonly value: number
+  /** Absent for fewer than two sessions: one session says nothing about others. */
+  readonly interval: readonly [low: number, high: number] | undefined
+}
+
+/**
+ * Returns the value over all sessions, with the interval of a percentile bootstrap: sessions are drawn with replacement,
+ * because compactions of one session resemble each other. Undefined when nothing was measured.
+ */
+export const estimate = (sessions: ReadonlyArray<Ratio>, seed: number): Estimate | undefined => {
+  const measured = sessions.filter(({ whole }) => whole > 0)
+  const value = valueOf(sumRatios(measured))
+  if (value === undefined) return undefined
+  if (measured.length < 2) return { value, interval: undefined }
+  const next = seededRandom(seed)
+  const values: Array<number> = []
+  for (let round = 0; round < resamples; round += 1) {
+    const drawn = measured.map(() => measured[Math.floor(next() * measured.length)] ?? { part: 0, whole: 0 })
+    values.push(valueOf(sumRatios(drawn)) ?? value)
+  }
+  values.sort((a, b) => a - b)
+  const at = (share: number) => values[Math.round(share * (resamples - 1))] ?? value
+  return { value, interval: [at(0.025), at(0.975)] }
+}
 
 /** One text that replaced a conversation, and what it gave the agent. */
 export const MeasuredRow = Schema.Struct({
@@ -24,7 +53,7 @@ export const MeasuredRow = Schema.Struct({
   /** Tokens of the snapshot, and of the whole context. */
   snapshotTokens: Schema.Natural,
   contextTokens: Schema.Natural,
-  figures: Schema.Record(Schema.String, RatioOf)
+  figures: Figures
 })
 export type MeasuredRow = typeof MeasuredRow.Type
 
@@ -39,7 +68,7 @@ export const MeasuredPoint = Schema.Struct({
 export type MeasuredPoint = typeof MeasuredPoint.Type
 
 const Sum = Schema.Struct({
-  ...RatioOf.fields,
+  ...Ratio.fields,
   value: Schema.NullOr(Schema.Finite),
   /** The 95 % interval; null for fewer than two files. */
   interval: Schema.NullOr(Schema.Tuple([Schema.Finite, Schema.Finite]))

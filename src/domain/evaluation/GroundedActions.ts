@@ -2,8 +2,8 @@ import type { AnchorKind } from "../compression/Anchors.ts"
 import { isCall, type Part } from "../content/Content.ts"
 import type { Entry } from "../conversation/Conversation.ts"
 import { type Measure, shareOf, type Compaction, stepsOf } from "./Measure.ts"
-import { OneRecall } from "./OneRecall.ts"
-import { declaredNames, eachName, type EntryNames, namesBelow, programsOf, referringTexts } from "./RecordedNames.ts"
+import { oneRecall } from "./OneRecall.ts"
+import { declaredNames, eachName, namesBelow, programsOf, referringTexts } from "./RecordedNames.ts"
 import { relativeTo } from "./WholeWords.ts"
 
 /** A name that a measure searches, with its kind. */
@@ -38,79 +38,54 @@ const namesOfCall = (call: Part, relative: (text: string) => string): ReadonlyAr
 
 const secretMark = /REDACTED/
 
-/** What followed a compaction, read answer by answer. An answer of the agent is one message, or several in a row. */
-class NextAnswers {
-  private readonly relative: (text: string) => string
-  private readonly namesOf: (entry: Entry) => EntryNames
-  /** Names of tools and their parameters: every request declares them. */
-  private readonly declared: ReadonlySet<string>
-  private readonly occurred = new Set<string>()
-  private readonly shown = new Set<string>()
-  private answer: Array<Entry> = []
-  private readonly actions: Array<ReadonlyArray<NeededName>> = []
-  private readonly facts = new Map<string, AnchorKind>()
-
-  constructor({ after, log, roots }: Compaction) {
-    this.relative = relativeTo(roots)
-    this.namesOf = namesBelow(roots)
-    this.declared = declaredNames([...log, ...after])
+/** Finds what the next actions of the agent needed, up to the fortieth that needed something. The needs are complete after all steps. */
+export const needsOf = ({ after, before, log, roots }: Compaction) => {
+  const relative = relativeTo(roots)
+  const namesOf = namesBelow(roots)
+  // Names of tools and their parameters: every request declares them.
+  const declared = declaredNames([...log, ...after])
+  const occurred = new Set<string>()
+  const shown = new Set<string>()
+  const actions: Array<ReadonlyArray<NeededName>> = []
+  const facts = new Map<string, AnchorKind>()
+  // An answer of the agent is one message, or several in a row.
+  let answer: Array<Entry> = []
+  const show = (entry: Entry): void => {
+    for (const name of namesOf(entry).all) shown.add(name)
   }
-
-  /** Reads the next message from before the compaction. */
-  readBefore(entry: Entry): void {
-    for (const name of this.namesOf(entry).all) this.occurred.add(name)
-  }
-
-  /** Reads the next message from after it. */
-  readAfter(entry: Entry): void {
-    // What follows the last action that counts is not read.
-    if (entry.author === "summary" || this.actions.length >= maxActions) return
-    if (entry.content.role === "model") {
-      this.answer.push(entry)
-      return
-    }
-    this.endAnswer()
-    this.show(entry)
-  }
-
-  /** Returns what the answers needed, after all messages were read. */
-  needs(): Needs {
-    this.endAnswer()
-    return { actions: this.actions, facts: [...this.facts] }
-  }
-
-  private endAnswer(): void {
-    const { actions, answer } = this
-    this.answer = []
+  /** Whether a name has to come from before: it occurred there, no message since has shown it, and no request declares it. */
+  const isFromBefore = (name: string): boolean =>
+    occurred.has(name) && !shown.has(name) && !declared.has(name) && !secretMark.test(name)
+  const endAnswer = (): void => {
     for (const call of answer.flatMap(({ content }) => content.parts.filter(isCall))) {
-      const names = namesOfCall(call, this.relative).filter(([name]) => this.isFromBefore(name))
+      const names = namesOfCall(call, relative).filter(([name]) => isFromBefore(name))
       if (names.length > 0 && actions.length < maxActions) actions.push([...new Map(names)])
     }
-    for (const [name, kind] of answer.flatMap((entry) => [...this.namesOf(entry).written])) {
-      if (!bareNumber.test(name) && this.isFromBefore(name)) this.facts.set(name, kind)
+    for (const [name, kind] of answer.flatMap((entry) => [...namesOf(entry).written])) {
+      if (!bareNumber.test(name) && isFromBefore(name)) facts.set(name, kind)
     }
-    answer.forEach((entry) => this.show(entry))
+    answer.forEach(show)
+    answer = []
   }
-
-  private show(entry: Entry): void {
-    for (const name of this.namesOf(entry).all) this.shown.add(name)
+  const readBefore = (entry: Entry): void => {
+    for (const name of namesOf(entry).all) occurred.add(name)
   }
-
-  /** Whether a name has to come from before: it occurred there, no message since has shown it, and no request declares it. */
-  private isFromBefore(name: string): boolean {
-    return this.occurred.has(name) && !this.shown.has(name) && !this.declared.has(name) && !secretMark.test(name)
+  const readAfter = (entry: Entry): void => {
+    // What follows the last action that counts is not read.
+    if (entry.author === "summary" || actions.length >= maxActions) return
+    if (entry.content.role === "model") {
+      answer.push(entry)
+      return
+    }
+    endAnswer()
+    show(entry)
   }
-}
-
-/** Finds what the next actions of the agent needed, up to the fortieth that needed something. The needs are complete after all steps. */
-export const needsOf = (compaction: Compaction) => {
-  const answers = new NextAnswers(compaction)
   return {
-    steps: [
-      ...stepsOf(compaction.before, (entry) => answers.readBefore(entry)),
-      ...stepsOf(compaction.after, (entry) => answers.readAfter(entry))
-    ],
-    needs: () => answers.needs()
+    steps: [...stepsOf(before, readBefore), ...stepsOf(after, readAfter)],
+    needs: (): Needs => {
+      endAnswer()
+      return { actions, facts: [...facts] }
+    }
   }
 }
 
@@ -119,7 +94,6 @@ export const needsOf = (compaction: Compaction) => {
  * the context as whole words, or one recall away.
  */
 export const groundedActions: Measure = {
-  name: "grounded actions and facts",
   figures: [
     { key: "actionsGrounded", title: "actions", unit: "share" },
     { key: "actionsReachable", title: "+recall", unit: "share" },
@@ -132,7 +106,7 @@ export const groundedActions: Measure = {
       steps,
       questions(replacement) {
         const { actions, facts } = needs()
-        const recall = new OneRecall(dropped, replacement, compaction.roots)
+        const recall = oneRecall(dropped, replacement, compaction.roots)
         const ask = (names: ReadonlyArray<NeededName>, here: string, reachable: string) => () => {
           const missing = names.filter((name) => !replacement.context.has(...name))
           const isHere = missing.length === 0

@@ -43,7 +43,6 @@ export const messagesIn = (text: string, messages: ReadonlyArray<string>): numbe
 
 /** The share of the user's messages that the context has, whole or by both ends. */
 export const keptUserMessages: Measure = {
-  name: "user messages",
   figures: [{ key: "userMessages", title: "user", unit: "share" }],
   prepare({ before, roots }) {
     const relative = relativeTo(roots)

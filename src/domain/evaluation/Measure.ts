@@ -1,7 +1,6 @@
-import type { Handle } from "../content/Handle.ts"
+import { Schema } from "effect"
 import type { Entry } from "../conversation/Conversation.ts"
-import type { DroppedText } from "./DroppedText.ts"
-import type { SearchableText } from "./WholeWords.ts"
+import type { DroppedText, Replacement } from "./OneRecall.ts"
 
 /**
  * The measures of `eval`. Each takes one compaction of a recording and a text that replaces the conversation before it, and
@@ -20,21 +19,9 @@ export interface Compaction {
   readonly roots: ReadonlyArray<string>
 }
 
-/** What an agent has after a compaction. */
-export interface Replacement {
-  /** The summary alone. */
-  readonly snapshot: SearchableText
-  /** Everything in the window: the summary, and the messages that were kept. */
-  readonly context: SearchableText
-  /** Returns the text that one recall of a handle shows; undefined for a handle that does not exist. */
-  readonly recall: (handle: Handle) => string | undefined
-}
-
 /** A part of a whole. Sums over compactions add parts and wholes; a whole of 0 says that there was nothing to measure. */
-export interface Ratio {
-  readonly part: number
-  readonly whole: number
-}
+export const Ratio = Schema.Struct({ part: Schema.Finite, whole: Schema.Finite })
+export type Ratio = typeof Ratio.Type
 
 /** Nothing was measured. */
 export const noRatio: Ratio = { part: 0, whole: 0 }
@@ -49,7 +36,8 @@ export interface Figure {
 }
 
 /** The ratios of a measure, by the key of the figure. */
-export type Figures = Readonly<Record<string, Ratio>>
+export const Figures = Schema.Record(Schema.String, Ratio)
+export type Figures = typeof Figures.Type
 
 /** A step of a measure. It is short, so that a caller can stop between two of them. */
 export type MeasureStep<A> = () => A
@@ -70,7 +58,6 @@ export interface CompactionMeasure {
 
 /** A measure. To add one, write a value of this type and add it to `measures` in `Measures.ts`. */
 export interface Measure {
-  readonly name: string
   readonly figures: ReadonlyArray<Figure>
   /** Prepares the measure of one compaction. `dropped` has all of its log. */
   readonly prepare: (compaction: Compaction, dropped: DroppedText) => CompactionMeasure

@@ -111,7 +111,6 @@ export const answerOwn = (
 
 /** Measures the answers to a user's questions. `--json` also has a figure for each question: `question: TEXT`. */
 export const ownQuestions = (questions: ReadonlyArray<OwnQuestion>): Measure => ({
-  name: "questions",
   figures: [
     { key: "questionsRight", title: "questions", unit: "share" },
     { key: "questionsWrong", title: "wrong", unit: "share" }

@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { AnswerBuilder } from "../chat/Answer.ts"
 import type { Content, Part } from "../content/Content.ts"
 import { type Conversation, type Draft, entries, type Entry } from "../conversation/Conversation.ts"
@@ -77,10 +78,8 @@ export const recordedTurns = (conversation: Conversation): ReadonlyArray<Recorde
 }
 
 /** The size of a request: its tokens, and the tokens of its common prefix with the previous request. */
-export interface RequestSize {
-  readonly tokens: number
-  readonly prefix: number
-}
+export const RequestSize = Schema.Struct({ tokens: Schema.Natural, prefix: Schema.Natural })
+export type RequestSize = typeof RequestSize.Type
 
 const same = (one: object | undefined, other: object): boolean =>
   one === other || (one !== undefined && JSON.stringify(one) === JSON.stringify(other))

@@ -1,16 +1,19 @@
+import { Schema } from "effect"
 import { entries, type Conversation, view } from "../conversation/Conversation.ts"
 import type { Session } from "../session/Session.ts"
 import { rootsOf, shownEntry } from "./CompactionPoints.ts"
-import type { Compaction, Ratio } from "./Measure.ts"
+import { type Compaction, Ratio } from "./Measure.ts"
 import type { RequestSize } from "./Replay.ts"
 
 /** The figures by which replays of strategies are compared. */
 
 /** The beginning that requests share with the ones before them, where no compression lies between the two. */
-export interface StablePrefix extends Ratio {
+export const StablePrefix = Schema.Struct({
+  ...Ratio.fields,
   /** The smallest share of a request that the next one begins with; 1 when there is none to compare. */
-  readonly least: number
-}
+  least: Schema.Finite
+})
+type StablePrefix = typeof StablePrefix.Type
 
 /**
  * Returns how much of each request the next one begins with, unchanged. `breaks` are the requests, counted from 0, before

@@ -1,4 +1,5 @@
 import { dollars, number, plural, share } from "../text/NumberText.ts"
+import type { NamesUsedAgain } from "./Retention.ts"
 
 /** Describes a replay in at most three sentences: its cost, the facts that stayed in the context, and what to do. */
 
@@ -13,13 +14,7 @@ export interface PlayedStrategy {
   readonly refused: number
   /** Compressions that changed something. */
   readonly compressions: number
-  /** Of the names used again after a compression: those in the context, those a recall away, those lost. */
-  readonly facts: {
-    readonly used: number
-    readonly inContext: number
-    readonly behindHandle: number
-    readonly lost: number
-  }
+  readonly facts: NamesUsedAgain
 }
 
 const named = ({ strategy }: PlayedStrategy): string => `\`${strategy}\``

@@ -100,6 +100,10 @@ export const table = <A>(
   ...(pageRows === undefined ? {} : { pageRows })
 })
 
+/** The blocks of a section: those that are there, without tables that have no rows. */
+export const blocksOf = (...blocks: ReadonlyArray<Block | undefined>): ReadonlyArray<Block> =>
+  blocks.flatMap((block) => (block === undefined || (block._tag === "Table" && block.rows.length === 0) ? [] : [block]))
+
 /** A column of words, names and links. */
 export const column = <A>(head: string, of: ColumnOf<A>["of"], more: Omit<Column, "head"> = {}): ColumnOf<A> => ({
   head,

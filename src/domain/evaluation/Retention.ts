@@ -1,3 +1,4 @@
+import { Schema } from "effect"
 import { type AnchorKind, eachAnchor } from "../compression/Anchors.ts"
 import { payload } from "../content/Content.ts"
 import { type Handle, mentions } from "../content/Handle.ts"
@@ -81,12 +82,13 @@ export function* reachableTexts(session: Session, context: string): Generator<st
  * Where the names that were used again after a compression were when it was done: in the context, only in content that a handle
  * in it leads to, or nowhere.
  */
-export interface NamesUsedAgain {
-  readonly used: number
-  readonly inContext: number
-  readonly behindHandle: number
-  readonly lost: number
-}
+export const NamesUsedAgain = Schema.Struct({
+  used: Schema.Natural,
+  inContext: Schema.Natural,
+  behindHandle: Schema.Natural,
+  lost: Schema.Natural
+})
+export type NamesUsedAgain = typeof NamesUsedAgain.Type
 
 /** Searches for an anchor, as a whole word, in the context, and else anywhere in what the handles of the context lead to. */
 export const placeOf = (

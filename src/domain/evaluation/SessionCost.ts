@@ -1,24 +1,26 @@
+import { Schema } from "effect"
 import { priceOf, type Prices, requestCost } from "../tokens/Prices.ts"
 import type { RecordedRequest } from "../transcripts/facts/ScanState.ts"
 
 /** What recorded requests took and cost. */
-export interface Spent {
-  readonly requests: number
+export const Spent = Schema.Struct({
+  requests: Schema.Natural,
   /** Prompt tokens, including those from a cache. */
-  readonly sent: number
+  sent: Schema.Natural,
   /** Prompt tokens that a cache served. */
-  readonly cached: number
+  cached: Schema.Natural,
   /** Prompt tokens that were written to a cache. */
-  readonly written: number
+  written: Schema.Natural,
   /** Tokens answered, thoughts included. */
-  readonly answered: number
+  answered: Schema.Natural,
   /** US dollars of the requests with a price. */
-  readonly cost: number
+  cost: Schema.Finite,
   /** Number of requests whose cost the agent recorded. */
-  readonly recorded: number
+  recorded: Schema.Natural,
   /** Number of requests without a recorded cost and without a price. */
-  readonly unpriced: number
-}
+  unpriced: Schema.Natural
+})
+export type Spent = typeof Spent.Type
 
 /** Nothing spent. */
 export const nothingSpent: Spent = {

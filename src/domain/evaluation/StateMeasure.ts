@@ -27,7 +27,6 @@ const figuresOf = ({ kind }: StateQuestion, verdict: Verdict): Figures => {
  * counts as right. `--json` also has the right answers of each kind, as `state: KIND`.
  */
 export const stateOfWork: Measure = {
-  name: "state questions",
   figures: [
     { key: "statesRight", title: "state", unit: "share" },
     { key: "statesStale", title: "stale", unit: "share" },

@@ -86,7 +86,6 @@ export const indexChars = (text: string): number =>
 
 /** Waste: the share of a snapshot's words that tell nothing. Index: the share of its characters in lists of names. */
 export const waste: Measure = {
-  name: "waste and index",
   figures: [
     { key: "waste", title: "waste", unit: "share" },
     { key: "index", title: "index", unit: "share" }

@@ -1,5 +1,5 @@
 import { Predicate, Result } from "effect"
-import { type EditResult, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
+import { type EditResult, edited, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
 import type { McpClient, SetupFile } from "./McpClients.ts"
 import { isOwnHookLine } from "./OwnCommand.ts"
 import { withExisting, withItem, withoutEntry } from "./SettingsEdits.ts"
@@ -80,27 +80,21 @@ const editOf = ({ event, group, hook }: EventHook, line: string): FileEdit => {
       return Result.succeed(ownHooks(groups ?? [], line))
     })
   const add = (text: string): EditResult =>
-    Result.match(look(text), {
-      onFailure: (result) => result,
-      onSuccess: (own) => {
-        if (own.length === 0) {
-          return jsonEdit(withItem(text, path, { ...group, hooks: [{ type: "command", command: line, ...hook }] }))
-        }
-        const stale = own.find((one) => one.line !== line)
-        if (stale === undefined) return { _tag: "Unchanged" }
-        const next = jsonEdit(withExisting(text, [...placeOf(stale), "command"], line))
-        return next._tag === "Written" ? written(next.text, add(next.text)) : next
+    edited(look(text), (own) => {
+      if (own.length === 0) {
+        return jsonEdit(withItem(text, path, { ...group, hooks: [{ type: "command", command: line, ...hook }] }))
       }
+      const stale = own.find((one) => one.line !== line)
+      if (stale === undefined) return { _tag: "Unchanged" }
+      const next = jsonEdit(withExisting(text, [...placeOf(stale), "command"], line))
+      return next._tag === "Written" ? written(next.text, add(next.text)) : next
     })
   const remove = (text: string, removable: ReadonlyArray<string>): EditResult =>
-    Result.match(look(text), {
-      onFailure: (result) => result,
-      onSuccess: ([own]) => {
-        if (own === undefined) return { _tag: "Unchanged" }
-        const place = own.isShared ? placeOf(own) : [...path, String(own.group)]
-        const next = jsonEdit(withoutEntry(text, place, removable))
-        return next._tag === "Written" ? written(next.text, remove(next.text, removable)) : next
-      }
+    edited(look(text), ([own]) => {
+      if (own === undefined) return { _tag: "Unchanged" }
+      const place = own.isShared ? placeOf(own) : [...path, String(own.group)]
+      const next = jsonEdit(withoutEntry(text, place, removable))
+      return next._tag === "Written" ? written(next.text, remove(next.text, removable)) : next
     })
   return { isRest: isJsonRest, isWholeFile: false, containers: ["hooks", `hooks.${event}`], add, remove }
 }

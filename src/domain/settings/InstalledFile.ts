@@ -18,6 +18,10 @@ export type EditResult =
 /** An edit that cannot be made. */
 export const refused = (reason: string): EditResult => ({ _tag: "Refused", reason })
 
+/** Edits what was read of a text; where it cannot be read, the failure is the result. */
+export const edited = <A>(read: Result.Result<A, EditResult>, edit: (value: A) => EditResult): EditResult =>
+  Result.merge(Result.map(read, edit))
+
 /** The result of an edit of JSON. */
 export const jsonEdit = (edit: Result.Result<string, SettingsProblem>): EditResult =>
   Result.match(edit, {
@@ -114,7 +118,7 @@ interface Edited {
 }
 
 /** Applies edits one after the other. The failure says why the file is not changed. */
-const edited = (text: string, changes: ReadonlyArray<(text: string) => EditResult>): Result.Result<Edited, string> => {
+const applied = (text: string, changes: ReadonlyArray<(text: string) => EditResult>): Result.Result<Edited, string> => {
   let next = text
   const splices: Array<Splice> = []
   const foreign: Array<string> = []
@@ -137,10 +141,10 @@ const missingContainers = (text: string, edits: ReadonlyArray<FileEdit>): Readon
 
 /** Text of a new JSON file, over several lines. */
 const laidOut = (text: string): string =>
-  Result.match(jsonOf(text), {
-    onFailure: () => text,
-    onSuccess: (value) => `${JSON.stringify(value, undefined, 2)}\n`
-  })
+  Result.getOrElse(
+    Result.map(jsonOf(text), (value) => `${JSON.stringify(value, undefined, 2)}\n`),
+    () => text
+  )
 
 /** Plans the installation in a file. `before` is undefined when there is no file. */
 export const planInstall = (
@@ -148,7 +152,7 @@ export const planInstall = (
   record: InstallRecord | undefined,
   edits: ReadonlyArray<FileEdit>
 ): Result.Result<FilePlan, string> => {
-  const added = edited(
+  const added = applied(
     before ?? "",
     edits.map((edit) => edit.add)
   )
@@ -185,7 +189,7 @@ export const planUninstall = (
   const { containers = [], created = false } = record ?? {}
   const removed =
     found === undefined
-      ? edited(
+      ? applied(
           before,
           edits.map((edit) => (text) => edit.remove(text, containers))
         )

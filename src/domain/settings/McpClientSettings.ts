@@ -1,6 +1,6 @@
 import { Predicate, Result } from "effect"
 import * as Toml from "effect/encoding/Toml"
-import { type EditResult, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
+import { type EditResult, edited, type FileEdit, isJsonRest, jsonEdit, jsonObject, refused } from "./InstalledFile.ts"
 import { type McpClient, serverArguments, serverName, setupFile } from "./McpClients.ts"
 import { isOwnCall, type OwnCommand } from "./OwnCommand.ts"
 import { newlineOf, withExisting, withoutEntry, withValue } from "./SettingsEdits.ts"
@@ -61,24 +61,18 @@ const inJson = (client: McpClient, command: OwnCommand): FileEdit => {
     isWholeFile: false,
     containers: [list],
     add: (text) =>
-      Result.match(look(text), {
-        onFailure: (result) => result,
-        onSuccess: (there) => {
-          if (there === undefined) return jsonEdit(withValue(text, path, entryOf(client, words)))
-          if (isSame(there, words)) return unchanged
-          return jsonEdit(
-            Object.entries(startFields(client, words)).reduce<Result.Result<string, SettingsProblem>>(
-              (next, [name, value]) => Result.flatMap(next, (so) => withExisting(so, [...path, name], value)),
-              Result.succeed(text)
-            )
+      edited(look(text), (there) => {
+        if (there === undefined) return jsonEdit(withValue(text, path, entryOf(client, words)))
+        if (isSame(there, words)) return unchanged
+        return jsonEdit(
+          Object.entries(startFields(client, words)).reduce<Result.Result<string, SettingsProblem>>(
+            (next, [name, value]) => Result.flatMap(next, (so) => withExisting(so, [...path, name], value)),
+            Result.succeed(text)
           )
-        }
+        )
       }),
     remove: (text, removable) =>
-      Result.match(look(text), {
-        onFailure: (result) => result,
-        onSuccess: (there) => (there === undefined ? unchanged : jsonEdit(withoutEntry(text, path, removable)))
-      })
+      edited(look(text), (there) => (there === undefined ? unchanged : jsonEdit(withoutEntry(text, path, removable))))
   }
 }
 
@@ -103,10 +97,7 @@ const valuesWithout = (toml: Readonly<Record<string, unknown>>): string => {
 }
 
 const hasServer = (text: string): boolean =>
-  Result.match(tomlOf(text), {
-    onFailure: () => false,
-    onSuccess: (toml) => valueAt(toml, [tables, serverName]) !== undefined
-  })
+  valueAt(Result.getOrUndefined(tomlOf(text)), [tables, serverName]) !== undefined
 
 /** Whether only the server is gone, as a whole: a key behind its table would now be another table's. */
 const isTomlRest = (rest: string, text: string): boolean => {
@@ -148,13 +139,8 @@ const withTable = (text: string, words: OwnCommand): EditResult => {
     ""
   ]
   const next = `${text}${gap}${table.join(newline)}`
-  return Result.match(tomlOf(next), {
-    onFailure: () => byHand("add the server"),
-    onSuccess: (toml) =>
-      isSame(wordsOf(valueAt(toml, [tables, serverName])), words)
-        ? { _tag: "Written", text: next }
-        : byHand("add the server")
-  })
+  const there = wordsOf(valueAt(Result.getOrUndefined(tomlOf(next)), [tables, serverName]))
+  return isSame(there, words) ? { _tag: "Written", text: next } : byHand("add the server")
 }
 
 /** A server in a TOML file, as Codex has them. */
@@ -172,10 +158,7 @@ const inToml = (client: McpClient, command: OwnCommand): FileEdit => {
     return without._tag === "Written" ? withTable(without.text, words) : without
   }
   const onToml = (text: string, isAdded: boolean): EditResult =>
-    Result.match(tomlOf(text), {
-      onFailure: (result) => result,
-      onSuccess: (toml) => edit(text, isAdded, toml)
-    })
+    edited(tomlOf(text), (toml) => edit(text, isAdded, toml))
   return {
     isRest: isTomlRest,
     isWholeFile: false,

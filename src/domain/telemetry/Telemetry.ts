@@ -176,27 +176,21 @@ export interface RecentActivity {
 /** Holds the latest records: the newest replaces the oldest. Mutable. */
 export class ActivityBuffer {
   private readonly records: Array<TelemetryRecord> = []
-  /** The position of the oldest record once the buffer is full. */
-  private first = 0
   private readonly capacity: number
 
   constructor(capacity: number) {
     this.capacity = Math.max(1, Math.floor(capacity))
   }
 
-  /** Adds a record in constant time. */
+  /** Adds a record. */
   push(record: TelemetryRecord): void {
-    if (this.records.length < this.capacity) {
-      this.records.push(record)
-      return
-    }
-    this.records[this.first] = record
-    this.first = (this.first + 1) % this.capacity
+    this.records.push(record)
+    if (this.records.length > this.capacity) this.records.shift()
   }
 
   /** A copy of the records held now. */
   view(): RecentActivity {
-    const records = [...this.records.slice(this.first), ...this.records.slice(0, this.first)]
+    const records = [...this.records]
     const kinds: Record<string, number> = {}
     for (const { name } of records) kinds[name] = (kinds[name] ?? 0) + 1
     const from = records[0]?.at

@@ -3,8 +3,10 @@ import * as NodeCrypto from "@effect/platform-node/NodeCrypto"
 import * as PgClient from "@effect/sql-pg/PgClient"
 import { Effect, Layer, Option, type Redacted, Schedule, Schema } from "effect"
 import {
+  ClusterError,
   ClusterWorkflowEngine,
   MessageStorage,
+  type Reply,
   RunnerAddress,
   ShardingConfig,
   SingleRunner,
@@ -14,9 +16,53 @@ import {
 } from "effect/cluster"
 import { SqlClient, type SqlError } from "effect/sql"
 import * as SqliteClient from "../platform/SqliteClient.ts"
-import * as ClusterMessages from "./ClusterMessages.ts"
+import { orConnectionLost } from "../platform/SqlTransaction.ts"
 
 /** The cluster engine of servers: the database, the shards, the messages. */
+
+// The engine's messages, in a database that may be restarted.
+
+/**
+ * How long a runner leaves the messages that it has read. A read marks messages, and the engine reads marked ones again only
+ * after ten minutes. It never gets those whose read lost its connection, and never those that another runner has marked since it
+ * lost their shard.
+ */
+const claimMillis = 10_000
+
+const isAnswer =
+  (reply: Reply.Encoded) =>
+  (stored: Reply.Encoded): boolean =>
+    stored.id === reply.id || (stored._tag === "WithExit" && reply._tag === "WithExit")
+
+/**
+ * Makes the storage survive a restart of its database. Marks of a runner's shards are cleared every few seconds; the engine skips
+ * messages that it is answering. An answer is stored again until it is: the engine tries for a second, and then
+ * neither stores the answer nor runs the message again.
+ */
+export const lasting = (encoded: MessageStorage.Encoded): MessageStorage.Encoded => {
+  let clearedAt = -Infinity
+  return {
+    ...encoded,
+    unprocessedMessages: Effect.fnUntraced(function* (shards, now, options) {
+      if (now - clearedAt >= claimMillis) {
+        yield* encoded.resetShards(shards)
+        clearedAt = now
+      }
+      return yield* encoded.unprocessedMessages(shards, now, options)
+    }),
+    saveReply: (reply) =>
+      Effect.catchCause(encoded.saveReply(reply), orConnectionLost).pipe(
+        // The connection may have closed after the commit.
+        Effect.catch((cause) =>
+          Effect.flatMap(encoded.repliesForUnfiltered([reply.requestId]), (stored) =>
+            stored.some(isAnswer(reply)) ? Effect.void : Effect.fail(new ClusterError.PersistenceError({ cause }))
+          )
+        ),
+        Effect.tapError(() => Effect.logWarning("serve: an answer is not stored yet; the server tries again")),
+        Effect.retry(Schedule.spaced("1 second"))
+      )
+  }
+}
 
 /** The database cannot be used. */
 export class DatabaseError extends Schema.TaggedError<DatabaseError>()("DatabaseError", { message: Schema.String }) {}
@@ -78,9 +124,7 @@ export const single = SingleRunner.layer({ shardingConfig: failover, runnerStora
 /** Messages in tables of the database. */
 const messages = Layer.effect(
   MessageStorage.MessageStorage,
-  Effect.flatMap(SqlMessageStorage.makeEncoded(), (encoded) =>
-    MessageStorage.makeEncoded(ClusterMessages.lasting(encoded))
-  )
+  Effect.flatMap(SqlMessageStorage.makeEncoded(), (encoded) => MessageStorage.makeEncoded(lasting(encoded)))
 ).pipe(Layer.provide([Snowflake.layerGenerator, NodeCrypto.layerDigest]))
 
 /** A runner or a front among others. */

@@ -1,10 +1,9 @@
 import { Clock, Effect, Layer, Option, RcMap, Schema, type Scope, Semaphore } from "effect"
 import { KeyValueStore } from "effect/persistence"
-import { pid } from "node:process"
 import { Hash } from "../../domain/content/Handle.ts"
 import * as Bytes from "../../domain/text/Bytes.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
-import { Processes } from "../../services/platform/ProcessIdentity.ts"
+import { newId } from "../../services/platform/NewId.ts"
 import {
   type BackedLine,
   type BackedRow,
@@ -22,7 +21,6 @@ import {
   SessionTaken,
   sessionUnavailable
 } from "../../services/session/SessionStore.ts"
-import * as ThisProcess from "../platform/ThisProcess.ts"
 import { failureOf } from "./SessionStoreErrors.ts"
 
 /**
@@ -71,6 +69,9 @@ type Line = typeof Line.Type
 const recordFrom = Schema.decodeUnknownOption(SessionRecord)
 const lineFrom = Schema.decodeUnknownOption(Line)
 const isHash = Schema.is(Hash)
+
+/** The process, where there is one. */
+const pid = globalThis.process?.pid ?? 0
 
 /** Lines and sessions read or written at once. */
 const maxConcurrent = 16
@@ -167,7 +168,7 @@ const createSession = Effect.fnUntraced(function* (
   const { store } = state
   if ((yield* store.get(id)) !== undefined) return yield* sessionError(new SessionExists({ id }))
   const record: SessionRecord = {
-    log: yield* ThisProcess.provide(Effect.flatMap(Processes, ({ unique }) => unique)),
+    log: yield* newId,
     head,
     checkpoints: lines
       .filter(({ isCheckpoint }) => isCheckpoint)

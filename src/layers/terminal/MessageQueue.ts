@@ -10,69 +10,45 @@ export interface TypedMessage {
   readonly store: Effect.Effect<void>
 }
 
-/** The messages that wait for the next prompts, oldest first. The user can take them back until a prompt takes them. */
-export class MessageQueue {
-  private readonly arrivals: Queue.Queue<TypedMessage, Closed>
-  /** Messages in `arrivals` that were not taken back. */
-  private readonly waiting: Array<TypedMessage> = []
-
-  constructor(arrivals: Queue.Queue<TypedMessage, Closed>) {
-    this.arrivals = arrivals
-  }
-
-  /** Whether messages are still taken. */
-  get isOpen(): boolean {
-    return this.arrivals.state._tag === "Open"
-  }
-
-  /** The messages. */
-  get messages(): ReadonlyArray<TypedMessage> {
-    return this.waiting
-  }
-
-  /** Whether no message waits. */
-  get isEmpty(): boolean {
-    return this.waiting.length === 0
-  }
-
-  /** Adds a message as the newest. */
-  add(message: TypedMessage) {
-    this.waiting.push(message)
-    Queue.offerUnsafe(this.arrivals, message)
-  }
-
-  /** Takes the messages that need not wait for a prompt. */
-  takeTyped(): ReadonlyArray<TypedMessage> {
-    const taken = this.waiting.filter(({ waits }) => !waits)
-    this.waiting.splice(0, this.waiting.length, ...this.waiting.filter((message) => !taken.includes(message)))
-    return taken
-  }
-
-  /** Takes all messages back and returns their texts. */
-  takeBackAll(): ReadonlyArray<string> {
-    return this.waiting.splice(0).map(({ text }) => text)
-  }
-
-  /** Takes the newest message back and returns its text. */
-  takeBackLast(): string | undefined {
-    return this.waiting.pop()?.text
-  }
-
-  /** Waits for the oldest message that was not taken back. */
-  take(): Effect.Effect<TypedMessage, Closed> {
-    return Effect.gen({ self: this }, function* () {
-      let message = yield* Queue.take(this.arrivals)
-      while (message !== this.waiting[0]) message = yield* Queue.take(this.arrivals)
-      this.waiting.shift()
+/** Makes an empty queue of the messages that wait for the next prompts. The user can take them back until a prompt takes them. */
+export const make = Effect.gen(function* () {
+  const arrivals = yield* Queue.unbounded<TypedMessage, Closed>()
+  /** Messages in `arrivals` that were not taken back, oldest first. */
+  const waiting: Array<TypedMessage> = []
+  const messages: ReadonlyArray<TypedMessage> = waiting
+  return {
+    /** Whether messages are still taken. */
+    get isOpen(): boolean {
+      return arrivals.state._tag === "Open"
+    },
+    messages,
+    /** Adds a message as the newest. */
+    add: (message: TypedMessage): void => {
+      waiting.push(message)
+      Queue.offerUnsafe(arrivals, message)
+    },
+    /** Takes the messages that need not wait for a prompt. */
+    takeTyped: (): ReadonlyArray<TypedMessage> => {
+      const taken = waiting.filter(({ waits }) => !waits)
+      waiting.splice(0, waiting.length, ...waiting.filter(({ waits }) => waits))
+      return taken
+    },
+    /** Takes all messages back and returns their texts. */
+    takeBackAll: (): ReadonlyArray<string> => waiting.splice(0).map(({ text }) => text),
+    /** Takes the newest message back and returns its text. */
+    takeBackLast: (): string | undefined => waiting.pop()?.text,
+    /** Waits for the oldest message that was not taken back. */
+    take: Effect.gen(function* () {
+      let message = yield* Queue.take(arrivals)
+      while (message !== waiting[0]) message = yield* Queue.take(arrivals)
+      waiting.shift()
       return message
-    })
+    }),
+    /** Takes no more messages, and fails what waits for one. */
+    close: (): void => {
+      Queue.failCauseUnsafe(arrivals, Cause.fail(new Closed()))
+    }
   }
-
-  /** Takes no more messages, and fails what waits for one. */
-  close() {
-    Queue.failCauseUnsafe(this.arrivals, Cause.fail(new Closed()))
-  }
-}
-
-/** Makes an empty queue. */
-export const make = Effect.map(Queue.unbounded<TypedMessage, Closed>(), (arrivals) => new MessageQueue(arrivals))
+})
+/** The messages that wait for the next prompts. */
+export type MessageQueue = Effect.Success<typeof make>

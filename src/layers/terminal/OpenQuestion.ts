@@ -2,11 +2,87 @@ import { matchesKey } from "@earendil-works/pi-tui"
 import { Cause, Effect, Queue, type Semaphore } from "effect"
 import { Closed, type Detail, type Inquiry, type Reading } from "../../services/terminal/ChatTerminal.ts"
 import type { ChatOutput } from "./ChatOutput.ts"
-import * as DetailView from "./DetailView.ts"
 import * as SafeText from "./SafeText.ts"
 import type { Theme } from "./Theme.ts"
+import { detailRows } from "./TranscriptRows.ts"
 
 /** A question that must be answered before work goes on: shown in the conversation, and answered in the editor. */
+
+// Shows the detail of a question between its heading and the answers. It scrolls when it is longer than the screen; below its last row, the
+// arrows go on to the answers.
+
+/** Rows that are shown however small the screen is. */
+const minShownRows = 3
+
+const number = (value: number) => value.toLocaleString("en-US")
+
+/** A scrolled detail. */
+type DetailView = ReturnType<typeof make>
+
+/** Makes the view, which begins at the first row. `canMark`: the arrows go on to the answers. */
+const make = (detail: Detail, theme: Theme, canMark: boolean) => {
+  let top = 0
+  let shown = minShownRows
+  /** The first row of the last page. */
+  let lastTop = 0
+  /** Whether the screen shows all answers: none is marked out of sight. */
+  let areInView = false
+  /** The answer that Enter gives: none until the arrows reach the answers. */
+  let mark: number | undefined
+  let rows: { readonly width: number; readonly parts: ReturnType<typeof detailRows> } | undefined
+  const partsFor = (width: number) => {
+    rows = rows?.width === width ? rows : { width, parts: detailRows(detail, theme, width, mark) }
+    return rows.parts
+  }
+  const step = (by: number) => {
+    const isAtAnswers = canMark && areInView && (mark !== undefined || (by > 0 && top >= lastTop))
+    if (!isAtAnswers) {
+      top += by
+      return
+    }
+    const next = (mark ?? -1) + by
+    mark = next < 0 ? undefined : Math.min(next, detail.options.length - 1)
+    rows = undefined
+  }
+  return {
+    detail,
+    /** Returns the letter of the marked answer, and takes the mark away: another Enter answers what comes next. */
+    takeMarked: (): string | undefined => {
+      const letter = mark === undefined ? undefined : detail.options[mark]?.[0]
+      mark = undefined
+      return letter
+    },
+    invalidate: () => {
+      rows = undefined
+    },
+    /** Returns the rows: at most `height`, unless that is less than the minimum. */
+    render: (width: number, height: number): Array<string> => {
+      const { foot, head, rows: all } = partsFor(width)
+      const rest = height - head.length - foot.length
+      const fits = all.length <= rest
+      areInView = foot.length <= height
+      shown = fits ? all.length : Math.max(minShownRows, rest - 1)
+      lastTop = Math.max(0, all.length - shown)
+      top = Math.max(0, Math.min(top, lastTop))
+      if (fits) return [...head, ...all, ...foot]
+      const place = `rows ${number(top + 1)} to ${number(Math.min(top + shown, all.length))} of ${number(all.length)} · ↑ ↓ PgUp PgDn`
+      return [...head, ...all.slice(top, top + shown), theme.dim(place), ...foot]
+    },
+    /** Takes a key that scrolls or marks an answer. Returns whether it was one. */
+    takes: (key: string): boolean => {
+      const page = Math.max(1, shown - 1)
+      if (matchesKey(key, "up")) step(-1)
+      else if (matchesKey(key, "down")) step(1)
+      else if (matchesKey(key, "pageUp")) top -= page
+      else if (matchesKey(key, "pageDown") || key === " ") top += page
+      else if (matchesKey(key, "home")) top = 0
+      else if (matchesKey(key, "end")) top = Number.MAX_SAFE_INTEGER
+      else return false
+      top = Math.max(0, top)
+      return true
+    }
+  }
+}
 
 /** What a question needs of the editor. */
 export interface QuestionEditor {
@@ -59,7 +135,7 @@ export class OpenQuestion {
       }
     | undefined
   /** What the question is about, and its answers, until it is answered. */
-  private view: DetailView.DetailView | undefined
+  private view: DetailView | undefined
   /** A letter that answers unless another key shows that it begins a word, and how to stop waiting for that key. */
   private held: { readonly letter: string; readonly release: () => void } | undefined
   /** Whether the last key answered a question by itself. An Enter after it, out of habit, sends nothing. */
@@ -204,7 +280,7 @@ export class OpenQuestion {
     const isFree = draft === ""
     output.endAnswer(false)
     if (detail === undefined) output.addText(SafeText.shown(text))
-    else this.view = DetailView.make(safeDetail(detail), theme, isFree)
+    else this.view = make(safeDetail(detail), theme, isFree)
     output.hold()
     const typed = this.open === undefined ? "" : editor.wholeText()
     this.open = { replies, keys: isFree ? keys : [], opening: isFree ? Object.keys(opens) : [], escape }

@@ -1,10 +1,9 @@
+import type { TerminalSettings } from "../../domain/settings/Settings.ts"
+
 /** The colours of a theme: the codes that replace the standard ones. */
 
 /** The background of the terminal. */
 export type Background = "dark" | "light"
-
-/** A theme as the settings name it. */
-export type ThemeName = "auto" | "dark" | "light" | "contrast"
 
 type Codes = Readonly<Record<string, string>>
 
@@ -36,7 +35,7 @@ const darkest: Codes = {
   36: "38;5;24"
 }
 
-const codesOf = (theme: ThemeName, background: Background): Codes => {
+const codesOf = (theme: TerminalSettings["theme"], background: Background): Codes => {
   switch (theme) {
     case "dark":
       return dark
@@ -70,7 +69,7 @@ const painters = new Map(
 
 /** Returns what puts the colours of a theme into a row: the same function for the same colours. */
 export const painter = (
-  theme: ThemeName,
+  theme: TerminalSettings["theme"],
   background: Background,
   hasTrueColour = false
 ): ((row: string) => string) | undefined => {

@@ -23,47 +23,37 @@ const written = (stream: Writable, text: string): Effect.Effect<boolean> =>
 const columnsOf = ({ columns, isTTY }: Streams["output"]): number =>
   (isTTY === true ? columnsWithin(columns) : undefined) ?? Number.POSITIVE_INFINITY
 
-/** Writes answers to stdout. */
-class AnswerWriter {
-  private readonly stream: Streams["output"]
-  /** Called when the reader of the output is gone. */
-  private readonly onClosed: () => void
+/** Writes answers to stdout. `onClosed`: called when the reader of the output is gone. */
+const answerWriter = (stream: Streams["output"], onClosed: () => void) => {
   /** Makes invisible characters of the answer visible, also those that arrive in pieces. */
-  private visible = visibleStream()
+  let visible = visibleStream()
   /** Wraps the answer to the columns that the terminal had at its beginning. */
-  private wrapped: ReturnType<typeof wrapStream> | undefined
-  private isWithinLine = false
-
-  constructor(stream: Streams["output"], onClosed: () => void) {
-    this.stream = stream
-    this.onClosed = onClosed
-  }
-
-  readonly write = Effect.fn("ChatTerminal.write")({ self: this }, function* (text: string) {
+  let wrapped: ReturnType<typeof wrapStream> | undefined
+  let isWithinLine = false
+  const write = Effect.fn("ChatTerminal.write")(function* (text: string) {
     if (text === "") return
-    this.isWithinLine = !text.endsWith("\n")
-    if (!(yield* written(this.stream, this.stream.isTTY === true ? SafeText.shown(text) : text))) this.onClosed()
+    isWithinLine = !text.endsWith("\n")
+    if (!(yield* written(stream, stream.isTTY === true ? SafeText.shown(text) : text))) onClosed()
   })
-
-  answer(piece: string): Effect.Effect<void> {
-    this.wrapped ??= wrapStream(columnsOf(this.stream), CliOutput.displayWidth)
-    return this.write(this.wrapped(this.visible(piece)))
+  return {
+    write,
+    answer: (piece: string): Effect.Effect<void> => {
+      wrapped ??= wrapStream(columnsOf(stream), CliOutput.displayWidth)
+      return write(wrapped(visible(piece)))
+    },
+    /** Writes a whole text. */
+    text: (value: string): Effect.Effect<void> => write(wrapLines(value, columnsOf(stream), CliOutput.displayWidth)),
+    /** Ends the answer, and its line. */
+    end: Effect.suspend((): Effect.Effect<void> => {
+      const wrap = wrapped ?? ((piece = "") => piece)
+      const rest = wrap(visible(undefined)) + wrap(undefined)
+      visible = visibleStream()
+      wrapped = undefined
+      return write(`${rest}${isWithinLine || rest !== "" ? "\n" : ""}`)
+    })
   }
-
-  /** Writes a whole text. */
-  text(value: string): Effect.Effect<void> {
-    return this.write(wrapLines(value, columnsOf(this.stream), CliOutput.displayWidth))
-  }
-
-  /** Ends the answer, and its line. */
-  readonly end: Effect.Effect<void> = Effect.suspend(() => {
-    const { wrapped = (piece = "") => piece } = this
-    const rest = wrapped(this.visible(undefined)) + wrapped(undefined)
-    this.visible = visibleStream()
-    this.wrapped = undefined
-    return this.write(`${rest}${this.isWithinLine || rest !== "" ? "\n" : ""}`)
-  })
 }
+type AnswerWriter = ReturnType<typeof answerWriter>
 
 /** What both kinds of chat have in common. `note` writes a line that is no answer. */
 const common = (answers: AnswerWriter, stream: Streams["output"], note: (line: string) => Effect.Effect<void>) => ({
@@ -104,7 +94,7 @@ export const pipe = Effect.fnUntraced(function* ({ error, input, output }: Strea
   )
   const note = (line: string) => Effect.asVoid(written(error, `${printableLine(line)}\n`))
   return ChatTerminal.of({
-    ...common(new AnswerWriter(output, close), output, note),
+    ...common(answerWriter(output, close), output, note),
     isTerminal: false,
     ask: Effect.fn("ChatTerminal.ask")(() => Queue.take(lines)),
     during: (_label, work) => work(Effect.never),
@@ -112,55 +102,14 @@ export const pipe = Effect.fnUntraced(function* ({ error, input, output }: Strea
   })
 })
 
-/** A chat in lines: its parts, and its state. */
-interface LineChat {
-  readonly stream: Streams["output"]
-  readonly history: InputHistory
-  readonly rl: readline.Interface
+/** What a question in lines needs of the chat: its answers, its input, and the lines that are typed. */
+interface LineQuestion {
   readonly answers: AnswerWriter
-  readonly messages: Queue.Queue<string, Closed>
-  /** Held while a question is open. */
-  readonly questionTurns: Semaphore.Semaphore
-  readonly state: {
-    /** Lines that answer the open question. */
-    replies: Queue.Queue<string, Closed> | undefined
-    /** Completed when the user cancels the work that goes on. */
-    interrupted: Deferred.Deferred<void> | undefined
-    /** Whether the next Ctrl+C leaves. */
-    isLeaving: boolean
-  }
+  readonly rl: readline.Interface
+  readonly replies: Queue.Queue<string, Closed>
 }
 
-const closeInput = ({ messages, state: { replies } }: Pick<LineChat, "messages" | "state">) => {
-  Queue.failCauseUnsafe(messages, Cause.fail(new Closed()))
-  if (replies !== undefined) Queue.failCauseUnsafe(replies, Cause.fail(new Closed()))
-}
-
-const onLine = ({ messages, state }: LineChat, line: string) => {
-  state.isLeaving = false
-  if (state.replies !== undefined) Queue.offerUnsafe(state.replies, line.trim())
-  else if (line.trim() !== "") Queue.offerUnsafe(messages, line.trimEnd())
-}
-
-const onCtrlC = ({ rl, state, stream }: LineChat) => {
-  const action = ctrlCAction({
-    isWorking: state.interrupted !== undefined,
-    hasInput: rl.line !== "",
-    wasPressed: state.isLeaving
-  })
-  if (action === "cancelWork") {
-    if (state.interrupted !== undefined) Deferred.doneUnsafe(state.interrupted, Effect.void)
-    return
-  }
-  if (action === "leave") return rl.close()
-  state.isLeaving = action === "warn"
-  rl.write(null, { ctrl: true, name: "e" })
-  rl.write(null, { ctrl: true, name: "u" })
-  stream.write(action === "warn" ? "\npress Ctrl+C again to leave\n" : "\n")
-  rl.prompt()
-}
-
-const showPrompt = ({ rl }: LineChat, text: string) =>
+const showPrompt = (rl: readline.Interface, text: string) =>
   Effect.sync(() => {
     rl.setPrompt(text)
     rl.prompt(true)
@@ -168,16 +117,13 @@ const showPrompt = ({ rl }: LineChat, text: string) =>
 
 /** Asks a question until a line answers it. */
 const exchange = Effect.fnUntraced(function* <A>(
-  chat: LineChat,
-  replies: Queue.Queue<string, Closed>,
+  { answers, replies, rl }: LineQuestion,
   inquiry: Inquiry<A>
 ): Effect.fn.Return<A, Closed> {
-  const { answers, messages, rl } = chat
-  if (messages.state._tag !== "Open") return yield* new Closed()
   yield* answers.end
   yield* answers.text(inquiry.text)
   for (let { fill = "", prompt, read } = inquiry; ;) {
-    yield* showPrompt(chat, prompt)
+    yield* showPrompt(rl, prompt)
     // A line break would send what is only to be edited.
     if (fill !== "" && !fill.includes("\n")) rl.write(fill)
     const reading = read(yield* Queue.take(replies))
@@ -188,45 +134,6 @@ const exchange = Effect.fnUntraced(function* <A>(
   }
 })
 
-const inquire = <A>(chat: LineChat, inquiry: Inquiry<A>): Effect.Effect<A, Closed> =>
-  Effect.acquireUseRelease(
-    Effect.map(Queue.unbounded<string, Closed>(), (replies) => (chat.state.replies = replies)),
-    (replies) => exchange(chat, replies, inquiry),
-    (_, exit) =>
-      Effect.sync(() => {
-        chat.state.replies = undefined
-        if (Exit.isFailure(exit)) chat.stream.write("\n")
-      })
-  ).pipe(chat.questionTurns.withPermit)
-
-const ask = Effect.fnUntraced(function* (chat: LineChat, { prefill = "", prompt }: Question) {
-  if (chat.messages.state._tag !== "Open") return yield* new Closed()
-  yield* showPrompt(chat, prompt)
-  if (prefill !== "") chat.rl.write(prefill.replaceAll("\n", " "))
-  // What follows the end of the input does not stand behind the prompt.
-  const message = yield* Effect.tapError(Queue.take(chat.messages), () => chat.answers.write("\n"))
-  yield* chat.history.add(message)
-  return message
-})
-
-const during = <A, E, R>(
-  { state }: LineChat,
-  job: (interrupted: Effect.Effect<void>) => Effect.Effect<A, E, R>
-): Effect.Effect<A, E, R> =>
-  Effect.acquireUseRelease(
-    Effect.sync(() => {
-      const outer = state.interrupted
-      const interrupted = Deferred.makeUnsafe<void>()
-      state.interrupted = interrupted
-      return { interrupted, outer }
-    }),
-    ({ interrupted }) => job(Deferred.await(interrupted)),
-    ({ outer }) =>
-      Effect.sync(() => {
-        state.interrupted = outer
-      })
-  )
-
 /** A chat in lines on a terminal: what is typed is edited by readline, and nothing that was written changes. */
 export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Streams, history: InputHistory) {
   const rl = yield* Effect.acquireRelease(
@@ -236,25 +143,81 @@ export const lines = Effect.fnUntraced(function* ({ input, output: stream }: Str
     (rl) => Effect.sync(() => rl.close())
   )
   const messages = yield* Queue.unbounded<string, Closed>()
-  const state: LineChat["state"] = { replies: undefined, interrupted: undefined, isLeaving: false }
-  const close = () => closeInput({ messages, state })
-  const answers = new AnswerWriter(stream, close)
   const questionTurns = yield* Semaphore.make(1)
-  const chat: LineChat = { stream, history, rl, answers, messages, questionTurns, state }
-  rl.on("line", (line) => onLine(chat, line))
-  rl.on("SIGINT", () => onCtrlC(chat))
+  /** Lines that answer the open question. */
+  let replies: Queue.Queue<string, Closed> | undefined
+  /** Completed when the user cancels the work that goes on. */
+  let interrupted: Deferred.Deferred<void> | undefined
+  /** Whether the next Ctrl+C leaves. */
+  let isLeaving = false
+
+  const close = () => {
+    for (const queue of [messages, replies]) {
+      if (queue !== undefined) Queue.failCauseUnsafe(queue, Cause.fail(new Closed()))
+    }
+  }
+  const answers = answerWriter(stream, close)
+  const cancelWork = () => {
+    if (interrupted !== undefined) Deferred.doneUnsafe(interrupted, Effect.void)
+  }
+  rl.on("line", (line) => {
+    isLeaving = false
+    if (replies !== undefined) Queue.offerUnsafe(replies, line.trim())
+    else if (line.trim() !== "") Queue.offerUnsafe(messages, line.trimEnd())
+  })
+  rl.on("SIGINT", () => {
+    const isWorking = interrupted !== undefined
+    const action = ctrlCAction({ isWorking, hasInput: rl.line !== "", wasPressed: isLeaving })
+    if (action === "cancelWork") return cancelWork()
+    if (action === "leave") return rl.close()
+    isLeaving = action === "warn"
+    rl.write(null, { ctrl: true, name: "e" })
+    rl.write(null, { ctrl: true, name: "u" })
+    stream.write(action === "warn" ? "\npress Ctrl+C again to leave\n" : "\n")
+    rl.prompt()
+  })
   const onKey = (_: unknown, { name }: readline.Key) => {
-    if (name === "escape" && state.interrupted !== undefined) Deferred.doneUnsafe(state.interrupted, Effect.void)
+    if (name === "escape") cancelWork()
   }
   input.on("keypress", onKey)
   rl.once("close", () => input.off("keypress", onKey))
   rl.once("close", close)
-  const note = (line: string) => answers.text(`${printableLine(line)}\n`)
   return ChatTerminal.of({
-    ...common(answers, stream, note),
+    ...common(answers, stream, (line) => answers.text(`${printableLine(line)}\n`)),
     isTerminal: true,
-    ask: Effect.fn("ChatTerminal.ask")((question) => ask(chat, question)),
-    during: (_label, job) => during(chat, job),
-    inquire: (inquiry) => inquire(chat, inquiry)
+    ask: Effect.fn("ChatTerminal.ask")(function* ({ prefill = "", prompt }: Question) {
+      if (messages.state._tag !== "Open") return yield* new Closed()
+      yield* showPrompt(rl, prompt)
+      if (prefill !== "") rl.write(prefill.replaceAll("\n", " "))
+      // What follows the end of the input does not stand behind the prompt.
+      const message = yield* Effect.tapError(Queue.take(messages), () => answers.write("\n"))
+      yield* history.add(message)
+      return message
+    }),
+    during: (_label, job) =>
+      Effect.acquireUseRelease(
+        Effect.sync(() => {
+          const outer = interrupted
+          const own = Deferred.makeUnsafe<void>()
+          interrupted = own
+          return { own, outer }
+        }),
+        ({ own }) => job(Deferred.await(own)),
+        ({ outer }) =>
+          Effect.sync(() => {
+            interrupted = outer
+          })
+      ),
+    inquire: (inquiry) =>
+      Effect.acquireUseRelease(
+        Effect.map(Queue.unbounded<string, Closed>(), (own) => (replies = own)),
+        (own) =>
+          messages.state._tag === "Open" ? exchange({ answers, rl, replies: own }, inquiry) : Effect.fail(new Closed()),
+        (_, exit) =>
+          Effect.sync(() => {
+            replies = undefined
+            if (Exit.isFailure(exit)) stream.write("\n")
+          })
+      ).pipe(questionTurns.withPermit)
   })
 })

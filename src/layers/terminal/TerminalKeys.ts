@@ -1,15 +1,94 @@
 import { matchesKey } from "@earendil-works/pi-tui"
 import { Effect, Option } from "effect"
+import { spawn } from "node:child_process"
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises"
+import { tmpdir } from "node:os"
+import path from "node:path"
+import { env } from "node:process"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { Choice } from "../../services/terminal/ChatTerminal.ts"
 import * as Clipboard from "./Clipboard.ts"
 import { ctrlCAction } from "./CtrlCAction.ts"
-import { edited } from "./ExternalEditor.ts"
-import { type KeyAction, keyAction } from "./KeyAction.ts"
 import * as PastedImages from "./PastedImages.ts"
 import type { TerminalParts } from "./TerminalParts.ts"
 
-/** Carries out what the user types. `KeyAction.ts` decides what a key does, `CtrlCAction.ts` what Ctrl+C does. */
+/** Carries out what the user types. `keyAction` decides what a key does, `CtrlCAction.ts` what Ctrl+C does. */
+
+/** The state of the terminal that a key depends on. */
+export interface KeyState {
+  /** Work runs that can be cancelled. */
+  readonly isWorking: boolean
+  /** A question is open. */
+  readonly isAsked: boolean
+  /** The editor holds no text. */
+  readonly isEmpty: boolean
+  /** Messages wait for the next prompt. */
+  readonly hasQueued: boolean
+  /** The editor completes the text at the cursor with Tab. */
+  readonly takesTab: boolean
+  /** Escape means something in the editor: it closes a menu or leaves Vim's insert mode. */
+  readonly takesEscape: boolean
+}
+
+/** The keys that mean the same wherever the focus is. `none`: the key does nothing. */
+export type KeyAction =
+  | "ctrlC"
+  | "cancel"
+  | "leave"
+  | "none"
+  | "takeLastQueued"
+  | "cycleMode"
+  | "sendLater"
+  | "clearScreen"
+  | "toggleCards"
+  | "searchMessages"
+  | "editOutside"
+  | "pasteImage"
+  | "suspend"
+
+/** Decides what a key does. Returns undefined for the keys of the editor. */
+export const keyAction = (
+  key: string,
+  { hasQueued, isAsked, isEmpty, isWorking, takesEscape, takesTab }: KeyState
+): KeyAction | undefined => {
+  if (matchesKey(key, "ctrl+c")) return "ctrlC"
+  if (matchesKey(key, "escape")) return isWorking && !takesEscape ? "cancel" : undefined
+  if (matchesKey(key, "ctrl+d")) return isEmpty ? (isAsked ? "none" : "leave") : undefined
+  if (matchesKey(key, "up")) return isEmpty && hasQueued && !isAsked ? "takeLastQueued" : undefined
+  if (matchesKey(key, "tab")) return isWorking && !isAsked && !isEmpty && !takesTab ? "sendLater" : undefined
+  if (matchesKey(key, "shift+tab")) return "cycleMode"
+  if (matchesKey(key, "ctrl+l")) return "clearScreen"
+  if (matchesKey(key, "ctrl+o")) return "toggleCards"
+  if (matchesKey(key, "ctrl+z")) return "suspend"
+  if (isAsked) return undefined
+  if (matchesKey(key, "ctrl+r")) return "searchMessages"
+  if (matchesKey(key, "ctrl+g")) return "editOutside"
+  if (matchesKey(key, "ctrl+v")) return "pasteImage"
+  return undefined
+}
+
+/** Lets the user edit a text in the editor that VISUAL or EDITOR names. Returns none if there is none or it cannot be started. */
+export const edited = (text: string): Effect.Effect<Option.Option<string>> => {
+  const command = env["VISUAL"] ?? env["EDITOR"] ?? ""
+  if (command === "") return Effect.succeedNone
+  return Effect.acquireUseRelease(
+    Effect.promise(() => mkdtemp(path.join(tmpdir(), "palimpsest-message-"))),
+    (folder) =>
+      Effect.gen(function* () {
+        const file = path.join(folder, "message.md")
+        yield* Effect.promise(() => writeFile(file, text, { mode: 0o600 }))
+        const isDone = yield* Effect.callback<boolean>((resume) => {
+          const child = spawn("sh", ["-c", `${command} "$0"`, file], { stdio: "inherit" })
+          child.once("error", () => resume(Effect.succeed(false)))
+          child.once("exit", (code) => resume(Effect.succeed(code === 0)))
+        })
+        if (!isDone) return Option.none()
+        const after = yield* Effect.promise(() => readFile(file, "utf8"))
+        return Option.some(after.replace(/\n$/, ""))
+      }),
+    (folder) => Effect.promise(() => rm(folder, { recursive: true, force: true }))
+  )
+}
 
 /** Ends the input: prompts and questions fail from now on. */
 export const leave = ({ question, queue, slot }: TerminalParts) => {
@@ -168,7 +247,7 @@ export const onKey = (parts: TerminalParts, key: string): boolean => {
     isWorking: progress.current !== undefined,
     isAsked: question.isOpen,
     isEmpty,
-    hasQueued: !queue.isEmpty,
+    hasQueued: queue.messages.length > 0,
     takesTab: editor.takesTab(),
     takesEscape: editor.isShowingAutocomplete() || editor.takesEscape()
   })

@@ -1,6 +1,7 @@
 import type { Terminal } from "@earendil-works/pi-tui"
 import type { Clock, Effect } from "effect"
-import type { Question, TerminalOptions } from "../../services/terminal/ChatTerminal.ts"
+import type { TerminalSettings } from "../../domain/settings/Settings.ts"
+import type { Question } from "../../services/terminal/ChatTerminal.ts"
 import type { ChatOutput } from "./ChatOutput.ts"
 import type { ChatScreen } from "./ChatScreen.ts"
 import type { EditorSlot } from "./EditorSlot.ts"
@@ -35,7 +36,7 @@ export interface TerminalParts {
     /** Whether the next Ctrl+C leaves. */
     isLeaving: boolean
     status: ((columns: number) => string) | undefined
-    options: TerminalOptions
+    options: TerminalSettings
     /** What Shift+Tab does. */
     modeKey: Effect.Effect<void>
   }

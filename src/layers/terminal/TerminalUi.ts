@@ -1,13 +1,8 @@
 import { type Component, getCapabilities } from "@earendil-works/pi-tui"
 import { Clock, Deferred, Effect, Fiber, FiberSet, Semaphore } from "effect"
+import type { TerminalSettings } from "../../domain/settings/Settings.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
-import {
-  type Card,
-  ChatTerminal,
-  type Closed,
-  type Question,
-  type TerminalOptions
-} from "../../services/terminal/ChatTerminal.ts"
+import { type Card, ChatTerminal, type Closed, type Question } from "../../services/terminal/ChatTerminal.ts"
 import { ChatOutput, safeCard } from "./ChatOutput.ts"
 import { ChatScreen } from "./ChatScreen.ts"
 import * as Clipboard from "./Clipboard.ts"
@@ -75,7 +70,7 @@ const belowConversation = (parts: TerminalParts, theme: Theme.Theme): Component 
 /** Takes the colours of a theme, for what is drawn from now on. */
 const paintFor = Effect.fnUntraced(function* (
   { canColor, output, screen, state }: TerminalParts,
-  theme: TerminalOptions["theme"]
+  theme: TerminalSettings["theme"]
 ) {
   if (!canColor) return
   const isAsked = theme === "auto" || theme === "contrast"
@@ -102,7 +97,7 @@ const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question):
   yield* question.turns.withPermit(Effect.void)
   state.prompt = asked
   state.prefill = asked.prefill ?? state.prefill
-  if (queue.isEmpty && queue.isOpen) {
+  if (queue.messages.length === 0 && queue.isOpen) {
     editor.prompt = asked.prompt
     if (state.prefill !== "") {
       const typed = editor.wholeText()
@@ -111,7 +106,7 @@ const ask = Effect.fnUntraced(function* (parts: TerminalParts, asked: Question):
     }
     output.draw()
   }
-  const message = yield* queue.take()
+  const message = yield* queue.take
   output.endAnswer(false)
   output.transcript.message(SafeText.shown(message.text))
   output.draw()
@@ -172,7 +167,7 @@ const setStatus = ({ editor, output, state }: TerminalParts, line: (columns: num
   output.draw()
 }
 
-const configure = (parts: TerminalParts, options: TerminalOptions) => {
+const configure = (parts: TerminalParts, options: TerminalSettings) => {
   const { editor, state } = parts
   const isOtherTheme = options.theme !== state.options.theme
   state.options = options
@@ -197,6 +192,14 @@ const takeTyped = ({ output, queue }: TerminalParts) =>
 /** The service over the parts. */
 const service = (parts: TerminalParts): ChatTerminal["Service"] => {
   const { output, progress, question, queue, terminal } = parts
+  /** Shows something after the answer. */
+  const after = (change: () => void) =>
+    Effect.sync(() =>
+      output.show(() => {
+        output.endAnswer(false)
+        change()
+      })
+    )
   return {
     isTerminal: true,
     canColor: parts.canColor,
@@ -229,22 +232,8 @@ const service = (parts: TerminalParts): ChatTerminal["Service"] => {
     configure: (options) => Effect.sync(() => configure(parts, options)),
     title: (text) => Effect.sync(() => terminal.setTitle(printableLine(text))),
     copy: (text) => Clipboard.copy(text, terminal.write),
-    write: Effect.fn("ChatTerminal.write")((text) =>
-      Effect.sync(() =>
-        output.show(() => {
-          output.endAnswer(false)
-          output.transcript.text(SafeText.shown(text))
-        })
-      )
-    ),
-    note: Effect.fn("ChatTerminal.note")((line) =>
-      Effect.sync(() =>
-        output.show(() => {
-          output.endAnswer(false)
-          output.addNote(line)
-        })
-      )
-    )
+    write: Effect.fn("ChatTerminal.write")((text) => after(() => output.transcript.text(SafeText.shown(text)))),
+    note: Effect.fn("ChatTerminal.note")((line) => after(() => output.addNote(line)))
   }
 }
 

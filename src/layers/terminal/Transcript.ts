@@ -6,34 +6,25 @@ import { cardRows, fitted, keptDetailRows, messageRows, wrappedLines } from "./T
 
 type Kind = "answer" | "card" | "message" | "question" | "text"
 
-/** One item of the conversation. It remembers its rows for one width. */
-class Block {
-  readonly kind: Kind
-  /** Whether a blank row separates it from the block before. */
-  readonly isApart: boolean
-  private readonly draw: (width: number) => ReadonlyArray<string>
-  private width = 0
-  private drawn: ReadonlyArray<string> = []
-
-  constructor(kind: Kind, isApart: boolean, draw: (width: number) => ReadonlyArray<string>) {
-    this.kind = kind
-    this.isApart = isApart
-    this.draw = draw
-  }
-
-  rows(width: number): ReadonlyArray<string> {
-    if (width !== this.width) {
-      this.drawn = this.draw(width).map((row) => fitted(row, width))
-      this.width = width
+/** One item of the conversation. It remembers its rows for one width. `isApart`: whether a blank row separates it from the block before. */
+const blockOf = (kind: Kind, isApart: boolean, draw: (width: number) => ReadonlyArray<string>) => {
+  let drawnWidth = 0
+  let drawn: ReadonlyArray<string> = []
+  return {
+    kind,
+    isApart,
+    rows: (width: number): ReadonlyArray<string> => {
+      if (width !== drawnWidth) drawn = draw(width).map((row) => fitted(row, width))
+      drawnWidth = width
+      return drawn
+    },
+    /** Forgets the rows, because they differ from now on. */
+    change: (): void => {
+      drawnWidth = 0
     }
-    return this.drawn
-  }
-
-  /** Forgets the rows, because they differ from now on. */
-  change() {
-    this.width = 0
   }
 }
+type Block = ReturnType<typeof blockOf>
 
 /** A blank row separates a message and a question from what is before them, and an answer from what is around it unless that is its message. */
 const startsApart = (kind: Kind, last: Kind | undefined): boolean =>
@@ -235,7 +226,7 @@ export class Transcript implements Component {
   }
 
   private add(kind: Kind, draw: (width: number) => ReadonlyArray<string>, isApart?: boolean): Block {
-    const block = new Block(kind, isApart ?? startsApart(kind, this.blocks.at(-1)?.kind), draw)
+    const block = blockOf(kind, isApart ?? startsApart(kind, this.blocks.at(-1)?.kind), draw)
     this.blocks.push(block)
     return block
   }

@@ -146,61 +146,58 @@ const flush = Effect.fnUntraced(function* ({ options, tools }: FlushState, { emi
     session: yield* options.chat.session,
     settings: withoutThreshold(settings)
   })
-  const progress = new FlushProgress(options.memoryTool)
+  const progress = flushProgress(options.memoryTool)
   const text = request(yield* Clock.currentTimeMillis, options.memoryTool)
   yield* Agent.run({ name: options.name, chat: copy, tools, limits, hooks: options.hooks }, text, {
     author: "program",
     waiting
   }).pipe(Stream.runForEach((event) => Effect.sync(() => progress.push(event))))
-  yield* Effect.forEach(progress.notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
+  const { isFinished, notices } = progress.ended()
+  yield* Effect.forEach(notices, (message) => emit({ _tag: "Notice", source: "memory", message }), {
     discard: true
   })
-  return progress.isFinished
+  return isFinished
 }, Effect.scoped)
 
-/** What is reported to the user about a flush. Mutable. */
-class FlushProgress {
-  isFinished = false
-  private answer = ""
-  private saved = 0
-  private readonly memoryTool: string
-
-  constructor(memoryTool: string) {
-    this.memoryTool = memoryTool
-  }
-
-  push(event: ChatEvent): void {
+/** What is reported to the user about a flush. */
+const flushProgress = (memoryTool: string) => {
+  let isFinished = false
+  let answer = ""
+  let saved = 0
+  const push = (event: ChatEvent): void => {
     switch (event._tag) {
       case "ModelInfo":
       case "Retry":
-        this.answer = ""
+        answer = ""
         return
       case "Content":
-        this.answer += event.text
+        answer += event.text
         return
       case "ToolCallResponse":
-        if (event.name === this.memoryTool && event.status === "success") this.saved += 1
+        if (event.name === memoryTool && event.status === "success") saved += 1
         return
       case "Finished":
-        this.isFinished = true
+        isFinished = true
         return
       case "LimitReached":
       case "HookStopped":
       case "LoopDetected":
       case "Error":
       case "InvalidStream":
-        this.isFinished = false
+        isFinished = false
         return
       default:
         return
     }
   }
-
-  get notices(): ReadonlyArray<string> {
-    const facts = this.saved === 1 ? "1 fact was" : `${this.saved} facts were`
-    return [
-      ...(this.saved === 0 ? [] : [`${facts} saved before the conversation is compressed`]),
-      ...(isSilentAnswer(this.answer) ? [] : [shortLine(this.answer, maxNoticeChars)])
+  const ended = (): { readonly isFinished: boolean; readonly notices: ReadonlyArray<string> } => ({
+    isFinished,
+    notices: [
+      ...(saved === 0
+        ? []
+        : [`${saved === 1 ? "1 fact was" : `${saved} facts were`} saved before the conversation is compressed`]),
+      ...(isSilentAnswer(answer) ? [] : [shortLine(answer, maxNoticeChars)])
     ]
-  }
+  })
+  return { push, ended }
 }

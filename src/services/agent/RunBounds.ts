@@ -33,35 +33,27 @@ export const stopEvent = (stop: Stop): ChatEvent =>
     ? { _tag: "UserCancelled" }
     : { _tag: "LimitReached", limit: stop.limit, message: stop.message }
 
-/** A clock that pauses while the user is asked. Mutable. */
-class Stopwatch {
-  private waited = 0
-  private since = 0
-  private depth = 0
-
-  private readonly started: number
-
-  constructor(started: number) {
-    this.started = started
-  }
-
-  elapsed(now: number): number {
-    return now - this.started - this.waited - (this.depth === 0 ? 0 : now - this.since)
-  }
-
-  readonly waiting = <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
-    Effect.acquireUseRelease(
-      Effect.map(Clock.currentTimeMillis, (now) => {
-        if (this.depth === 0) this.since = now
-        this.depth += 1
-      }),
-      () => work,
-      () =>
+/** A clock that pauses while the user is asked. */
+const stopwatch = (started: number) => {
+  let waited = 0
+  let since = 0
+  let depth = 0
+  return {
+    elapsed: (now: number): number => now - started - waited - (depth === 0 ? 0 : now - since),
+    waiting: <A, E, R>(work: Effect.Effect<A, E, R>): Effect.Effect<A, E, R> =>
+      Effect.acquireUseRelease(
         Effect.map(Clock.currentTimeMillis, (now) => {
-          this.depth -= 1
-          if (this.depth === 0) this.waited += now - this.since
-        })
-    )
+          if (depth === 0) since = now
+          depth += 1
+        }),
+        () => work,
+        () =>
+          Effect.map(Clock.currentTimeMillis, (now) => {
+            depth -= 1
+            if (depth === 0) waited += now - since
+          })
+      )
+  }
 }
 
 const duration = (millis: number): string =>
@@ -116,7 +108,7 @@ export const watchBounds = Effect.fnUntraced(function* (
   cancel: Effect.Effect<unknown> | undefined,
   outer: RunBounds["waiting"]
 ): Effect.fn.Return<RunBounds> {
-  const watch = new Stopwatch(yield* Clock.currentTimeMillis)
+  const watch = stopwatch(yield* Clock.currentTimeMillis)
   const stopping = yield* Deferred.make<Stop>()
   const stopped = Deferred.await(stopping)
   const stop = (why: Stop) => Deferred.succeed(stopping, why)

@@ -6,7 +6,7 @@ import { append, type Conversation, entries, entryId, inserted, view } from "../
 import { type CompactionPoint, compactionPoints, shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import type { MeasuredPoint, MeasuredRow } from "../../domain/evaluation/EvaluationReport.ts"
 import type { Measure } from "../../domain/evaluation/Measure.ts"
-import { recaller } from "../../domain/evaluation/RecalledText.ts"
+import { recaller } from "../../domain/evaluation/OneRecall.ts"
 import { emptySession, type Session, type SessionEvent } from "../../domain/session/Session.ts"
 import { estimateText, TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { Compression } from "../compression/Compression.ts"

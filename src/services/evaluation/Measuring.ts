@@ -1,12 +1,6 @@
 import { Effect } from "effect"
-import { DroppedText } from "../../domain/evaluation/DroppedText.ts"
-import {
-  type Compaction,
-  type Figures,
-  type Measure,
-  type Replacement,
-  sumAnswers
-} from "../../domain/evaluation/Measure.ts"
+import { type Compaction, type Figures, type Measure, sumAnswers } from "../../domain/evaluation/Measure.ts"
+import { DroppedText, type Replacement } from "../../domain/evaluation/OneRecall.ts"
 import { entryText } from "../../domain/evaluation/RecordedNames.ts"
 import { relativeTo, SearchableText } from "../../domain/evaluation/WholeWords.ts"
 import { eachItem } from "./Steps.ts"

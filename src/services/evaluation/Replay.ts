@@ -1,21 +1,27 @@
-import { Clock, Effect, Layer, type Scope, Stream } from "effect"
+import { Clock, Effect, Layer, Schema, type Scope, Stream } from "effect"
 import type { ChatEvent } from "../../domain/chat/ChatEvent.ts"
 import type { Policy } from "../../domain/compression/strategies/Policy.ts"
-import { type Conversation, view } from "../../domain/conversation/Conversation.ts"
+import { type Conversation, entries, view } from "../../domain/conversation/Conversation.ts"
 import { shownText } from "../../domain/evaluation/CompactionPoints.ts"
 import { groundedActions } from "../../domain/evaluation/GroundedActions.ts"
-import type { Figures } from "../../domain/evaluation/Measure.ts"
-import { recaller } from "../../domain/evaluation/RecalledText.ts"
+import { Figures } from "../../domain/evaluation/Measure.ts"
+import { recaller } from "../../domain/evaluation/OneRecall.ts"
 import { type RecordedTurn, type RequestSize, tokensOf } from "../../domain/evaluation/Replay.ts"
 import { replayedCompactions, type ReplayMoment } from "../../domain/evaluation/ReplayFigures.ts"
-import type { NamesUsedAgain } from "../../domain/evaluation/Retention.ts"
 import {
+  anchorsIn,
+  type NamesUsedAgain,
+  placeOf,
+  reachableTexts,
+  reusedAnchors
+} from "../../domain/evaluation/Retention.ts"
+import {
+  applyEvent,
   emptySession,
   logVersion,
   type Session,
   type SessionEvent,
-  type Started,
-  applyEvent
+  type Started
 } from "../../domain/session/Session.ts"
 import * as Work from "../../domain/text/SlicedWork.ts"
 import { estimatorVersion, type Usage } from "../../domain/tokens/Tokens.ts"
@@ -32,8 +38,43 @@ import type { TempStore } from "../session/TempStore.ts"
 import { Calibrations } from "../tokens/Calibrations.ts"
 import { TokenCounter } from "../tokens/TokenCounter.ts"
 import { prepareMeasures } from "./Measuring.ts"
-import { namesUsedAgain } from "./NamesUsedAgain.ts"
 import { ReplayModel } from "./ReplayModel.ts"
+import { eachItem } from "./Steps.ts"
+
+/**
+ * Finds the names that the agent used again after each compression, before the next one and before another message showed
+ * them again, and reports where the compression had left them. `moments` are the session right after each compression, in
+ * order; `end` is the final conversation. A name is behind a handle when a handle in the context leads to it, possibly
+ * through other handles.
+ */
+export const namesUsedAgain = Effect.fnUntraced(function* (
+  moments: ReadonlyArray<Session>,
+  end: Conversation
+): Effect.fn.Return<NamesUsedAgain> {
+  const kept = { used: 0, inContext: 0, behindHandle: 0, lost: 0 }
+  const occurred = new Set<string>()
+  const lengths = [...moments.map(({ conversation }) => entries(conversation).length), undefined]
+  const log = entries(end)
+  // What follows one compression comes before the next.
+  let earlier = yield* eachItem(log.slice(0, lengths[0] ?? 0), anchorsIn)
+  for (const [index, session] of moments.entries()) {
+    for (const { anchor } of earlier.flat()) occurred.add(anchor)
+    const after = log.slice(lengths[index], lengths[index + 1])
+    earlier = yield* eachItem(after, anchorsIn)
+    // Summaries that a compression inserted show and use nothing.
+    const used = reusedAnchors(
+      occurred,
+      earlier.filter((_, at) => after[at]?.author !== "summary")
+    )
+    if (used.size === 0) continue
+    const context = shownText(view(session.conversation))
+    const reachable = yield* eachItem(reachableTexts(session, context), (text) => text)
+    const places = yield* eachItem(used, ([anchor, kind]) => placeOf(anchor, kind, { context, reachable }))
+    kept.used += used.size
+    for (const place of places) kept[place] += 1
+  }
+  return kept
+})
 
 /** Options of a replay. */
 export interface ReplayOptions {
@@ -50,21 +91,22 @@ export interface ReplayOptions {
 }
 
 /** One compression of a replay. Tokens are those of the request. */
-export interface ReplayedCompression {
+export const ReplayedCompression = Schema.Struct({
   /** The exchange before whose request it was done, counted from 1. */
-  readonly turn: number
-  readonly status: string
+  turn: Schema.Natural,
+  status: Schema.String,
   /** `threshold`: due by the threshold. `guard`: forced, because the request might not have fitted. */
-  readonly trigger: "threshold" | "guard"
+  trigger: Schema.Literals(["threshold", "guard"]),
   /** Why a stronger plan was needed, or what failed; null otherwise. */
-  readonly message: string | null
-  readonly before: number
-  readonly after: number
+  message: Schema.NullOr(Schema.String),
+  before: Schema.Natural,
+  after: Schema.Natural,
   /** Number of requests before it. */
-  readonly request: number
-  /** What it left to the agent, by the measures of `eval`. Null when it changed nothing. */
-  readonly figures: Figures | null
-}
+  request: Schema.Natural,
+  /** What it left the agent until the next one, by the measures of `eval`. Null: it changed nothing. */
+  figures: Schema.NullOr(Figures)
+})
+export type ReplayedCompression = typeof ReplayedCompression.Type
 
 /** The result of a replay. */
 export interface ReplayResult {

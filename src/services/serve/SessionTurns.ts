@@ -1,25 +1,88 @@
-import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, RcMap, Stream } from "effect"
+import { Cause, Deferred, Effect, Exit, FiberSet, Metric, Option, Path, RcMap, Stream } from "effect"
+import type { LocalAgent } from "../../domain/agent/AgentDefinition.ts"
 import type { Part } from "../../domain/content/Content.ts"
 import { filePart } from "../../domain/serve/MessageFiles.ts"
 import { ResumedAnswer, resumption } from "../../domain/serve/ResumedTurn.ts"
 import { endAfter, type ServedTurnEnd } from "../../domain/serve/ServedTurnEnd.ts"
 import { answerTo, hasWords } from "../../domain/serve/SessionLedger.ts"
+import type { TurnOptions } from "../../domain/serve/SessionRecord.ts"
 import { reconfigure } from "../chat/Chat.ts"
 import { CompressionSteps } from "../compression/summary/CompressionSteps.ts"
+import type { Generation } from "../model/Model.ts"
 import { newId } from "../platform/NewId.ts"
+import { RuntimePlatform } from "../runtime/RuntimePlatform.ts"
 import { noMessage, otherWords, storeError } from "./Failures.ts"
 import { type OpenedSession, recordedTurn, type ServedTurn } from "./OpenedSession.ts"
 import { accepting, keyOf, open, type OpenSessions, within } from "./OpenSessions.ts"
 import type { ServedSessions } from "./ServedSessions.ts"
-import { Conflict, Unavailable } from "./ServeErrors.ts"
+import { BadRequest, Conflict, type ServeError, Unavailable } from "./ServeErrors.ts"
 import { runningTurns, turnsEnded } from "./ServeMetrics.ts"
 import * as StoredSessions from "./StoredSessions.ts"
-import { type TurnSettings, turnSettings } from "./TurnSettings.ts"
 
 /**
  * The turns of open sessions. A message begins a turn, joins the running one, or continues one that another process
  * began.
  */
+
+/** How one turn is answered, from what its session and its message say. */
+interface TurnSettings {
+  readonly instruction: string | undefined
+  readonly model: string | undefined
+  /** The model of the session, which decides who writes its summaries, whatever model one message has. */
+  readonly chosen: string | undefined
+  readonly generation: Generation | undefined
+  /** Names and wildcards of the server's tools that it may use. Undefined: all. */
+  readonly selects: ReadonlyArray<string> | undefined
+}
+
+/** The agent with this name. Sessions without tools have loaded none. */
+const agentNamed = Effect.fnUntraced(function* (
+  stored: StoredSessions.StoredSessions,
+  tenant: string,
+  { agent }: OpenedSession,
+  name: string
+): Effect.fn.Return<LocalAgent, ServeError> {
+  const loaded = agent.host.definitions.agents
+  const { agents } =
+    loaded.length > 0
+      ? { agents: loaded }
+      : yield* StoredSessions.inTenant(
+          stored,
+          tenant,
+          Effect.gen(function* () {
+            const path = yield* Path.Path
+            return yield* (yield* (yield* RuntimePlatform).agents(path.resolve("."), false)).all
+          })
+        )
+  const definition = agents.find((one) => one.definition.name === name)?.definition
+  if (definition?.kind === "local") return definition
+  const names = agents.flatMap((one) => (one.definition.kind === "local" ? [one.definition.name] : []))
+  return yield* new BadRequest({ message: `there is no agent ${name}; the agents are: ${names.join(", ")}` })
+})
+
+/** Returns how a turn is answered. What a message sets replaces what its session does, and what is set beside an agent replaces what the agent says. */
+const turnSettings = Effect.fnUntraced(function* (
+  stored: StoredSessions.StoredSessions,
+  tenant: string,
+  session: OpenedSession,
+  record: TurnOptions,
+  own: TurnOptions = {}
+): Effect.fn.Return<TurnSettings, ServeError> {
+  const { agent: name, generation, instruction, model, responseSchema } = { ...record, ...own }
+  const agent = name === undefined ? undefined : yield* agentNamed(stored, tenant, session, name)
+  const parameters: Generation = {
+    ...(agent === undefined ? {} : { temperature: agent.temperature, topP: agent.topP }),
+    ...generation,
+    ...(responseSchema === undefined ? {} : { responseSchema })
+  }
+  return {
+    instruction: instruction ?? agent?.prompt,
+    model: model ?? (agent === undefined || agent.model === "inherit" ? undefined : agent.model),
+    chosen: record.model,
+    generation: Object.keys(parameters).length === 0 ? undefined : parameters,
+    selects: agent?.tools
+  }
+})
 
 type Served = ServedSessions["Service"]
 

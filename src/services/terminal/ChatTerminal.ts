@@ -1,4 +1,5 @@
 import { Context, type Effect, type Option, Schema } from "effect"
+import type { TerminalSettings } from "../../domain/settings/Settings.ts"
 
 /** The chat has no more input: the input ended, the user left, or the reader of the output is gone. */
 export class Closed extends Schema.TaggedError<Closed>()("Closed", {}) {
@@ -107,16 +108,6 @@ export interface Card {
   readonly language?: string | undefined
 }
 
-/** How the chat looks and behaves, from the settings. */
-export interface TerminalOptions {
-  /** The colours: `auto` follows the background of the terminal. */
-  readonly theme: "auto" | "dark" | "light" | "contrast"
-  /** The keys of the editor. */
-  readonly keys: "default" | "vim"
-  /** Seconds of work after which its end is announced; 0: never. */
-  readonly bellAfter: number
-}
-
 /**
  * The terminal of a chat: the only service that reads the user's input and shows output.
  *
@@ -177,7 +168,7 @@ export class ChatTerminal extends Context.Service<
     /** Sets the lines that stay above the status line, such as the steps of the work; none when empty. */
     readonly panel: (lines: ReadonlyArray<string>) => Effect.Effect<void>
     /** Changes how the chat looks and behaves. */
-    readonly configure: (options: TerminalOptions) => Effect.Effect<void>
+    readonly configure: (options: TerminalSettings) => Effect.Effect<void>
     /** Sets the title of the window. */
     readonly title: (text: string) => Effect.Effect<void>
     /** Copies a text to the user's clipboard. Returns false where that is not possible, or where the text is too long for it. */

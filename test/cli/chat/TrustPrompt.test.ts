@@ -1,5 +1,5 @@
 import { Effect, Layer, Path } from "effect"
-import { askOnce } from "../../../src/cli/chat/TrustPrompt.ts"
+import { askOnce } from "../../../src/cli/chat/ChatSessions.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
 import * as MemoryTrust from "../../../src/layers/testing/MemoryTrust.ts"
 import { Settings } from "../../../src/services/settings/Settings.ts"

@@ -1,7 +1,7 @@
 import { Deferred, Effect, Fiber, Sink, Stdio } from "effect"
 import { TestClock } from "effect/testing"
 import * as Output from "../../../src/cli/output/Output.ts"
-import { progressLine, type ProgressState } from "../../../src/cli/output/ProgressLine.ts"
+import { progressLine, type ProgressState } from "../../../src/cli/output/Output.ts"
 import { decode } from "../../../src/domain/text/Bytes.ts"
 import { ReportProgress } from "../../../src/services/platform/Progress.ts"
 import { assert, describe, it } from "../../support/vitest.ts"

@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Schema } from "effect"
 import { parseHTML } from "linkedom"
-import { markdown, preformattedDiff } from "../../../src/cli/page/RenderedText.ts"
+import { markdown, preformattedDiff } from "../../../src/cli/page/Parts.ts"
 import { hostile } from "./pages.ts"
 
 const tags = (html: string) => new Set([...html.matchAll(/<([a-z]+)/g)].map(([, tag]) => tag))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { estimate } from "../../../src/domain/evaluation/Interval.ts"
+import { estimate } from "../../../src/domain/evaluation/EvaluationReport.ts"
 import { seededRandom } from "../../../src/domain/evaluation/SeededRandom.ts"
 
 const sessions = [9, 8, 10, 6, 7, 10, 9, 3].map((part) => ({ part, whole: 10 }))

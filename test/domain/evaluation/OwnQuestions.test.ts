@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import { Result } from "effect"
 import { EntryId, entryId } from "../../../src/domain/conversation/Conversation.ts"
-import type { Replacement } from "../../../src/domain/evaluation/Measure.ts"
+import type { Replacement } from "../../../src/domain/evaluation/OneRecall.ts"
 import {
   answerOwn,
   type OwnQuestion,

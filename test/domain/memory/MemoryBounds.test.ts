@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/AgentDefaults.ts"
+import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/OpenClaw.ts"
 import { boundedMemory } from "../../../src/domain/memory/MemoryBounds.ts"
 import { memoryProblemText } from "../../../src/domain/memory/MemoryProblem.ts"
 import type { MemoryBlock } from "../../../src/domain/memory/MemoryText.ts"

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/AgentDefaults.ts"
+import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/OpenClaw.ts"
 import type { MemoryBlock } from "../../../src/domain/memory/MemoryText.ts"
 import { repeatedRules, sectionsUnder } from "../../../src/domain/memory/RepeatedRules.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"

@@ -1,7 +1,7 @@
 import * as NodeServices from "@effect/platform-node/NodeServices"
 import { Effect, FileSystem, Layer, Option, Path, Ref, Schema } from "effect"
 import { execFileSync } from "node:child_process"
-import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/AgentDefaults.ts"
+import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/Pi.ts"
 import { memoryProblemText } from "../../../src/domain/memory/MemoryProblem.ts"
 import { type LoadedMemory, memoryText } from "../../../src/domain/memory/MemoryText.ts"
 import * as FileMemory from "../../../src/layers/memory/FileMemory.ts"

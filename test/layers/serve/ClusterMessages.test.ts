@@ -13,7 +13,7 @@ import {
 } from "effect/cluster"
 import { Rpc } from "effect/rpc"
 import { TestClock } from "effect/testing"
-import { lasting } from "../../../src/layers/serve/ClusterMessages.ts"
+import { lasting } from "../../../src/layers/serve/ClusterEngine.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** The engine over a storage whose connections break. */

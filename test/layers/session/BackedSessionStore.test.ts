@@ -8,7 +8,6 @@ import * as SqliteClient from "../../../src/layers/platform/SqliteClient.ts"
 import * as BackedSessionStore from "../../../src/layers/session/BackedSessionStore.ts"
 import * as KeyValueSessionBacking from "../../../src/layers/session/KeyValueSessionBacking.ts"
 import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
-import * as MemorySessionBacking from "../../../src/layers/session/MemorySessionBacking.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
 import * as SqlSessionBacking from "../../../src/layers/session/SqlSessionBacking.ts"
 import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
@@ -21,24 +20,15 @@ import { runsOf } from "../../support/runs.ts"
 
 sessionBackingContract(
   { describe, it },
-  { name: "MemorySessionBacking", make: Effect.succeed(Layer.fresh(MemorySessionBacking.make)) }
-)
-
-sessionBackingContract(
-  { describe, it },
   {
     name: "SqlSessionBacking",
     make: Effect.succeed(Layer.fresh(SqlSessionBacking.make().pipe(Layer.provide(SqliteClient.layer(":memory:")))))
   }
 )
 
-sessionBackingContract(
-  { describe, it },
-  {
-    name: "KeyValueSessionBacking",
-    make: Effect.succeed(Layer.fresh(KeyValueSessionBacking.make().pipe(Layer.provide(KeyValueStore.layerMemory))))
-  }
-)
+const inMemory = Layer.fresh(Layer.provide(KeyValueSessionBacking.make(), KeyValueStore.layerMemory))
+
+sessionBackingContract({ describe, it }, { name: "KeyValueSessionBacking", make: Effect.succeed(inMemory) })
 
 sessionStoreContract(
   { describe, it },
@@ -69,18 +59,6 @@ sessionStoreContract(
 sessionStoreContract(
   { describe, it },
   {
-    name: "KeyValueSessionStore in memory",
-    make: Effect.map(Layer.build(KeyValueStore.layerMemory), (store) =>
-      KeyValueSessionStore.layer().pipe(Layer.provide(Layer.succeedContext(store)))
-    ),
-    takesOver: true,
-    runs: runsOf(100, 4)
-  }
-)
-
-sessionStoreContract(
-  { describe, it },
-  {
     name: "KeyValueSessionStore in a folder",
     make: Effect.map(freshFile, (folder) =>
       KeyValueSessionStore.layer().pipe(
@@ -104,7 +82,7 @@ describe("a session that is deleted while it is read", () => {
   ] as const) {
     it.effect.each([false, true])(`before ${what}, is the one that takes its place (%s), or is missing`, (isAnew) =>
       Effect.gen(function* () {
-        const context = yield* Layer.build(Layer.fresh(MemorySessionBacking.make))
+        const context = yield* Layer.build(inMemory)
         const backing = yield* Effect.provide(SessionBacking, context)
         const other = yield* storeOver(Layer.succeed(SessionBacking, backing))
         let isDeleted = false

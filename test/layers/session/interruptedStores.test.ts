@@ -8,7 +8,6 @@ import * as FileTempStore from "../../../src/layers/session/FileTempStore.ts"
 import * as KeyValueSessionStore from "../../../src/layers/session/KeyValueSessionStore.ts"
 import * as SqliteSessionStore from "../../../src/layers/session/SqliteSessionStore.ts"
 import * as MemoryFileSystem from "../../../src/layers/testing/MemoryFileSystem.ts"
-import * as MemorySessionStore from "../../../src/layers/testing/MemorySessionStore.ts"
 import { appended, started } from "../../../src/layers/testing/SessionHistories.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { interruptSweep } from "../../support/interruptSweep.ts"
@@ -24,7 +23,6 @@ const inMemory = (fs: Layer.Layer<FileSystem.FileSystem>) =>
   )
 
 const stores = {
-  memory: MemorySessionStore.layer,
   "a key-value store": KeyValueSessionStore.layer().pipe(Layer.provide(KeyValueStore.layerMemory)),
   SQLite: SqliteSessionStore.layer(":memory:")
 }

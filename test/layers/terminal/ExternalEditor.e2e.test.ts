@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { existsSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs"
 import { tmpdir } from "node:os"
 import path from "node:path"
-import { edited } from "../../../src/layers/terminal/ExternalEditor.ts"
+import { edited } from "../../../src/layers/terminal/TerminalKeys.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const folder = mkdtempSync(path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "editor-"))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type KeyAction, keyAction, type KeyState } from "../../../src/layers/terminal/KeyAction.ts"
+import { type KeyAction, keyAction, type KeyState } from "../../../src/layers/terminal/TerminalKeys.ts"
 
 const idle: KeyState = {
   isWorking: false,

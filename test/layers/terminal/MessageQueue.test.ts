@@ -10,13 +10,13 @@ const filled = Effect.fnUntraced(function* (...texts: ReadonlyArray<string>) {
   return queue
 })
 
-const takeText = (queue: MessageQueue.MessageQueue) => Effect.map(queue.take(), ({ text }) => text)
+const takeText = (queue: MessageQueue.MessageQueue) => Effect.map(queue.take, ({ text }) => text)
 
 describe("a queue of messages", () => {
   it.effect("gives the oldest first", function* () {
     const queue = yield* filled("one", "two")
     assert.deepStrictEqual([yield* takeText(queue), yield* takeText(queue)], ["one", "two"])
-    assert.isTrue(queue.isEmpty)
+    assert.isEmpty(queue.messages)
   })
 
   it.effect("does not give what was taken back", function* () {
@@ -43,7 +43,7 @@ describe("a queue of messages", () => {
       ["two", "three"]
     )
     assert.strictEqual(yield* takeText(queue), "later")
-    assert.isTrue(queue.isEmpty)
+    assert.isEmpty(queue.messages)
   })
 
   it.effect("tells equal messages apart", function* () {
@@ -51,7 +51,7 @@ describe("a queue of messages", () => {
     queue.takeBackAll()
     queue.add(message("same"))
     assert.strictEqual(yield* takeText(queue), "same")
-    assert.isTrue(queue.isEmpty)
+    assert.isEmpty(queue.messages)
   })
 
   it.effect("fails when it is closed", function* () {

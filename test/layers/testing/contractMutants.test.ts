@@ -1,6 +1,7 @@
 import { Effect, Layer, Scope } from "effect"
+import { KeyValueStore } from "effect/persistence"
 import { Handle, handleOf, Hash } from "../../../src/domain/content/Handle.ts"
-import * as MemorySessionBacking from "../../../src/layers/session/MemorySessionBacking.ts"
+import * as KeyValueSessionBacking from "../../../src/layers/session/KeyValueSessionBacking.ts"
 import { sessionBackingContract } from "../../../src/layers/testing/SessionBackingContract.ts"
 import { tempStoreContract } from "../../../src/layers/testing/TempStoreContract.ts"
 import { SessionBacking, type SessionOwner } from "../../../src/services/session/SessionBacking.ts"
@@ -201,7 +202,7 @@ const backingFailures = (mutate: (good: Backing) => Partial<Backing>) =>
         Layer.effect(
           SessionBacking,
           Effect.map(SessionBacking, (good) => ({ ...good, ...mutate(good) }))
-        ).pipe(Layer.provide(Layer.fresh(MemorySessionBacking.make)))
+        ).pipe(Layer.provide(KeyValueSessionBacking.make()), Layer.provide(Layer.fresh(KeyValueStore.layerMemory)))
       )
     })
   )

@@ -1,6 +1,6 @@
 import { Effect, Fiber, Stream } from "effect"
-import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/AgentDefaults.ts"
-import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/AgentDefaults.ts"
+import { openclawAgentDefaults } from "../../../src/domain/compression/strategies/openclaw/OpenClaw.ts"
+import { piAgentDefaults } from "../../../src/domain/compression/strategies/pi/Pi.ts"
 import { call } from "../../../src/domain/content/Content.ts"
 import { hang, Script } from "../../../src/layers/testing/ScriptedModel.ts"
 import * as Agent from "../../../src/services/agent/Agent.ts"

@@ -71,7 +71,6 @@ const work = (name: string): ReadonlyArray<Content> => [
 
 /** Collects the compactions it is given. */
 const collecting = (compactions: Array<Compaction>): Measure => ({
-  name: "collecting",
   figures: [],
   prepare(compaction) {
     compactions.push(compaction)

@@ -3,7 +3,7 @@ import { Handle } from "../../../src/domain/content/Handle.ts"
 import { append, compressed, empty, type Entry, entryId } from "../../../src/domain/conversation/Conversation.ts"
 import type { NamesUsedAgain } from "../../../src/domain/evaluation/Retention.ts"
 import { emptySession, type Session } from "../../../src/domain/session/Session.ts"
-import { namesUsedAgain } from "../../../src/services/evaluation/NamesUsedAgain.ts"
+import { namesUsedAgain } from "../../../src/services/evaluation/Replay.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 const entry = (sequence: number, content: Entry["content"], author?: Entry["author"]): Entry => ({

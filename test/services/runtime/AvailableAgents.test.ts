@@ -1,7 +1,7 @@
 import { assert, it } from "@effect/vitest"
 import { withDefaults } from "../../../src/domain/settings/Settings.ts"
 import { generalist } from "../../../src/services/agent/builtin/Generalist.ts"
-import { withRunner } from "../../../src/services/runtime/AvailableAgents.ts"
+import { withRunner } from "../../../src/services/runtime/AgentEquipment.ts"
 
 it("pi: agents run in processes of their own (Pi 0.73; ours: those of files; built-in ones run inside)", () => {
   const { runner } = withDefaults({ strategy: "pi" }).subagents

@@ -8,14 +8,14 @@ interface Named {
   /** The word after the slash. */
   readonly name: string
   readonly aliases?: ReadonlyArray<string> | undefined
-  /** The arguments as `/help` shows them; empty when there are none. */
-  readonly usage: string
+  /** The arguments as `/help` shows them; absent when there are none. */
+  readonly usage?: string | undefined
   /** One line for `/help`. */
   readonly help: string
 }
 
 /**
- * A command that the user types after a slash. Each has a file of its own; `SlashCommands.ts` lists them all. One with `run` stays
+ * A command that the user types after a slash. `SlashCommands.ts` lists them all. One with `run` stays
  * in the session; one with `leave` returns the next session, or undefined to stay.
  *
  * *Details*: any effect fits `Effect<void>`, and one of type void may hold a value, as `Ref.set` does. Hence `void | undefined`,

@@ -3,47 +3,38 @@ import { fuzzyRank } from "../../../domain/text/FuzzyMatch.ts"
 import { closestName } from "../../../domain/text/SpellingSuggestion.ts"
 import type { Completion } from "../../../services/terminal/ChatTerminal.ts"
 import { definitions } from "../../output/Columns.ts"
-import { agents } from "./agents.ts"
-import { approvals } from "./approvals.ts"
-import { approve } from "./approve.ts"
+import { approvals, approve } from "./approve.ts"
 import { bug } from "./bug.ts"
 import { tableColumns } from "./ChatSession.ts"
-import { clear } from "./clear.ts"
 import { compress } from "./compress.ts"
 import { context } from "./context.ts"
 import { copy } from "./copy.ts"
-import { cost } from "./cost.ts"
 import { exportCommand } from "./export.ts"
 import { init } from "./init.ts"
-import { label } from "./label.ts"
-import { mcp } from "./mcp.ts"
 import { memory } from "./memory.ts"
 import { model } from "./model.ts"
 import { pin } from "./pin.ts"
-import { quit } from "./quit.ts"
+import { clear, quit } from "./quit.ts"
 import { rate } from "./rate.ts"
 import { recall } from "./recall.ts"
-import { redo } from "./redo.ts"
-import { resume } from "./resume.ts"
+import { resume, sessions } from "./resume.ts"
 import { rewind } from "./rewind.ts"
-import { sessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
-import { stats } from "./stats.ts"
+import { cost, stats } from "./stats.ts"
 import { tasks } from "./tasks.ts"
 import { theme } from "./theme.ts"
-import { tools } from "./tools.ts"
-import { tree } from "./tree.ts"
-import { undo } from "./undo.ts"
+import { agents, mcp, tools } from "./tools.ts"
+import { label, tree } from "./tree.ts"
+import { redo, undo } from "./undo.ts"
 
 const help: SlashCommand = {
   name: "help",
   aliases: ["?"],
-  usage: "",
   help: "Show this help",
   run: (session) => Effect.flatMap(tableColumns(session), (columns) => session.terminal.write(`${helpText(columns)}\n`))
 }
 
-/** All slash commands, in the order of `/help`. To add one, write its file and name it here. */
+/** All slash commands, in the order of `/help`. To add one, write it and name it here. */
 export const slashCommands: ReadonlyArray<SlashCommand> = [
   compress,
   undo,
@@ -95,7 +86,9 @@ const keyHelp: ReadonlyArray<readonly [string, string]> = [
 export const helpText = (columns: number): string =>
   definitions(
     [
-      ...slashCommands.map(({ help, name, usage }) => [`/${name}${usage === "" ? "" : ` ${usage}`}`, help] as const),
+      ...slashCommands.map(
+        ({ help, name, usage }) => [`/${name}${usage === undefined ? "" : ` ${usage}`}`, help] as const
+      ),
       ...keyHelp
     ],
     columns
@@ -135,7 +128,7 @@ export const parseLine = (line: string): ParsedLine => {
 export const completeCommand = (word: string): Completion => {
   const typed = word.slice(1).toLowerCase()
   const all = slashCommands.map(({ aliases = [], help, name, usage }) => ({
-    candidate: `/${name}${usage.startsWith("<") ? " " : ""}`,
+    candidate: `/${name}${usage?.startsWith("<") === true ? " " : ""}`,
     help,
     // An alias matches only by its beginning.
     rank: fuzzyRank(typed, name) ?? (aliases.some((alias) => typed !== "" && alias.startsWith(typed)) ? 0 : undefined)

@@ -15,7 +15,6 @@ const terminalVariables = ["TERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "COLO
 /** `/bug`: writes a bug report into a file in the working folder. */
 export const bug: SlashCommand = {
   name: "bug",
-  usage: "",
   help: "Write a file for a bug report, without secrets and without the conversation's words",
   run: Effect.fnUntraced(function* (session) {
     const { agent, chat } = session

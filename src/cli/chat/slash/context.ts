@@ -1,13 +1,80 @@
 import { Effect } from "effect"
+import type { Inspection } from "../../../domain/evaluation/Inspection.ts"
 import { inspect } from "../../../services/evaluation/Inspect.ts"
+import { kindNames } from "../../output/InspectReport.ts"
+import * as Output from "../../output/Output.ts"
 import { tableColumns } from "./ChatSession.ts"
-import { contextTable } from "./ContextTable.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
+
+/** The values of the bar and the table, in tokens. */
+export interface ContextUse {
+  /** Tokens by part kind. */
+  readonly kinds: Inspection["kinds"]
+  /** The fixed part of every request: system instruction and tools. */
+  readonly overhead: number
+  /** The next request without its message. */
+  readonly tokens: number
+  /** The model's window. */
+  readonly limit: number
+  /** Share of the window that triggers a compression; 1 disables it. */
+  readonly threshold: number
+}
+
+/** A mark for each kind of part, and one for the instructions and tools. */
+const blocks = ["█", "▓", "▒", "░", "▞", "▄", "#", "=", "+", "o"]
+
+/** Draws the bar, in which each kind has its own mark. A kind with tokens has at least one column. */
+const barOf = (rows: ReadonlyArray<number>, { limit, threshold }: ContextUse, width: number): string => {
+  const cells: Array<string> = []
+  rows.forEach((tokens, at) => {
+    const columns = tokens === 0 ? 0 : Math.max(1, Math.round((tokens / Math.max(1, limit)) * width))
+    for (let column = 0; column < columns && cells.length < width; column += 1) {
+      cells.push(blocks[at] ?? "")
+    }
+  })
+  while (cells.length < width) cells.push("·")
+  const mark = Math.min(width - 1, Math.round(threshold * width))
+  if (threshold < 1 && cells[mark] === "·") cells[mark] = "|"
+  return `[${cells.join("")}]`
+}
+
+/** Returns the lines of `/context`, none wider than `columns` if that is 40 or more. */
+export const contextTable = (use: ContextUse, columns: number): string => {
+  const { kinds, limit, overhead, threshold, tokens } = use
+  const named: ReadonlyArray<readonly [string, number]> = [
+    ...(overhead === 0 ? [] : [["system and tools", overhead] as const]),
+    ...kinds
+      .filter(({ view }) => view > 0)
+      .map(({ kind, view }) => [kindNames[kind], view] as const)
+      .sort((one, other) => other[1] - one[1])
+  ]
+  const width = Math.max(10, Math.min(60, columns - 4))
+  const free = Math.max(0, limit - tokens)
+  const rows = named.map(([name, size], at) => [
+    "",
+    blocks[at] ?? "",
+    name,
+    Output.number(size),
+    Output.share(size, limit)
+  ])
+  const due = Math.max(0, Math.ceil(threshold * limit) - tokens)
+  return [
+    `  ${barOf(
+      named.map(([, size]) => size),
+      use,
+      width
+    )}`,
+    Output.table([...rows, ["", "·", "free", Output.number(free), Output.share(free, limit)]], "lllrr"),
+    `  ${Output.number(tokens)} of ${Output.number(limit)} tokens`,
+    threshold >= 1
+      ? "  compressed only when nothing else fits"
+      : `  | ${Output.share(threshold * limit, limit)}: ${due === 0 ? "compresses before the next message" : `compresses in ${Output.number(due)} tokens`}`
+  ].join("\n")
+}
 
 /** `/context`: shows the use of the window by kind. */
 export const context: SlashCommand = {
   name: "context",
-  usage: "",
   help: "Show what fills the context window",
   run: Effect.fnUntraced(function* (session) {
     const { chat, terminal } = session

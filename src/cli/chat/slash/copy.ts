@@ -7,7 +7,6 @@ import type { SlashCommand } from "./SlashCommand.ts"
 /** `/copy`: copies the last answer to the clipboard. */
 export const copy: SlashCommand = {
   name: "copy",
-  usage: "",
   help: "Copy the last answer to the clipboard",
   run: Effect.fnUntraced(function* (session) {
     const { chat, terminal } = session

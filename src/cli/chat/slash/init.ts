@@ -13,7 +13,6 @@ exact commands), where things are, and which rules of style and structure its co
 /** `/init`: prepares a request for a file that tells agents about the folder. */
 export const init: SlashCommand = {
   name: "init",
-  usage: "",
   help: `Ask for an ${fileName} that tells agents about this folder`,
   run: Effect.fnUntraced(function* (session) {
     const fs = yield* FileSystem.FileSystem

@@ -2,11 +2,18 @@ import { Effect, Ref } from "effect"
 import type { NextSession } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
+/** `/clear`: starts a new session. */
+export const clear: SlashCommand = {
+  name: "clear",
+  aliases: ["new"],
+  help: "Start a new session; this one is kept",
+  leave: () => Effect.succeed<NextSession>({ _tag: "Switch", resume: undefined })
+}
+
 /** `/quit`: leaves the chat. */
 export const quit: SlashCommand = {
   name: "quit",
   aliases: ["exit"],
-  usage: "",
   help: "Leave the chat",
   leave: ({ isUnanswered }) =>
     Effect.map(Ref.get(isUnanswered), (unanswered): NextSession => ({ _tag: "Leave", isUnanswered: unanswered }))

@@ -1,11 +1,31 @@
 import { Effect, Option, Ref } from "effect"
+import { userSessions } from "../../../domain/session/SessionName.ts"
 import { findSession } from "../../../services/runtime/SessionOpening.ts"
+import { SessionStore } from "../../../services/session/SessionStore.ts"
 import { resumableName } from "../../flags/ImportedSession.ts"
+import * as Output from "../../output/Output.ts"
 import { orExit } from "../../output/RuntimeText.ts"
-import { type NextSession, openHandlers, say } from "./ChatSession.ts"
+import { sessionTable } from "../../output/SessionTable.ts"
+import { type ChatSession, type NextSession, openHandlers, say, tableColumns } from "./ChatSession.ts"
 import { chooseSession } from "./SessionPicker.ts"
-import { listSessions } from "./sessions.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
+
+const maxListedSessions = 20
+
+/** Writes the newest sessions as a table. */
+const listSessions = Effect.fnUntraced(function* (session: ChatSession) {
+  const { id, style, terminal } = session
+  const store = yield* SessionStore
+  const all = userSessions(yield* store.summaries)
+  const shown = all.slice(0, maxListedSessions)
+  yield* terminal.write(`${yield* sessionTable(shown, yield* tableColumns(session), style, id)}\n`)
+  if (all.length > maxListedSessions) {
+    yield* say(session, `${Output.number(all.length - maxListedSessions)} more: palimpsest sessions list.`)
+  }
+})
+
+/** `/sessions`: lists the saved sessions. */
+export const sessions: SlashCommand = { name: "sessions", help: "List saved sessions", run: listSessions }
 
 /** `/resume [session]`: switches to another session if it can be opened; without an argument asks which. */
 export const resume: SlashCommand = {

@@ -1,11 +1,12 @@
-import { Effect } from "effect"
-import { pricesWith, tokensOfCost } from "../../../domain/tokens/Prices.ts"
+import { Effect, Ref } from "effect"
+import { dollars } from "../../../domain/text/NumberText.ts"
+import { priceOf, pricesWith, tokensOfCost } from "../../../domain/tokens/Prices.ts"
 import { inspect } from "../../../services/evaluation/Inspect.ts"
 import { SessionStore } from "../../../services/session/SessionStore.ts"
 import { definitions } from "../../output/Columns.ts"
 import { costText } from "../../output/OutcomeText.ts"
 import { number, plural, share } from "../../output/Output.ts"
-import { tableColumns } from "./ChatSession.ts"
+import { say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 type Row = readonly [label: string, value: string]
@@ -13,7 +14,6 @@ type Row = readonly [label: string, value: string]
 /** `/stats`: shows prompts, tokens, compressions and cost of the session. */
 export const stats: SlashCommand = {
   name: "stats",
-  usage: "",
   help: "Show prompts, tokens, compressions and cost",
   run: Effect.fnUntraced(function* (session) {
     const { chat, id, recording, terminal } = session
@@ -67,5 +67,23 @@ export const stats: SlashCommand = {
     ]
     const shown = rows.filter((row) => row !== undefined)
     yield* terminal.write(`${definitions(shown, yield* tableColumns(session))}\n`)
+  })
+}
+
+/** `/cost`: shows what the answers since the session was opened cost. `/stats` counts the whole session. */
+export const cost: SlashCommand = {
+  name: "cost",
+  help: "Show what this conversation cost since you opened it; /stats counts all of it",
+  run: Effect.fnUntraced(function* (session) {
+    if (session.recording !== undefined) return yield* say(session, "A recording answers: nothing was spent.")
+    const { model, models } = yield* session.chat.settings
+    const { source, table } = pricesWith(models)
+    const spent = yield* Ref.get(session.cost)
+    yield* say(
+      session,
+      priceOf(table, model) === undefined
+        ? `No price of ${model} is known.`
+        : `${dollars(spent)} since you opened this session, without summaries (/stats counts them). Prices: ${source}.`
+    )
   })
 }

@@ -2,7 +2,7 @@ import { Effect, Option } from "effect"
 import { type TerminalSettings, withDefaults } from "../../../domain/settings/Settings.ts"
 import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
 import { Settings } from "../../../services/settings/Settings.ts"
-import { type ChatSession, say } from "./ChatSession.ts"
+import { say } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
 type Theme = TerminalSettings["theme"]
@@ -17,14 +17,6 @@ const themes: Readonly<Record<Theme, string>> = {
 const isTheme = (name: string): name is Theme => Object.hasOwn(themes, name)
 const names = Object.keys(themes).filter(isTheme)
 
-const chooseTheme = ({ terminal }: ChatSession, current: Theme) =>
-  terminal
-    .choose(
-      "Theme",
-      names.map((value) => ({ value, label: value, about: themes[value], isCurrent: value === current }))
-    )
-    .pipe(Effect.option)
-
 /** `/theme [name]`: changes the colours of the chat, and saves the choice in the settings. */
 export const theme: SlashCommand = {
   name: "theme",
@@ -33,8 +25,16 @@ export const theme: SlashCommand = {
   run: Effect.fnUntraced(function* (session, argument) {
     const settings = yield* Settings
     const { terminal } = withDefaults((yield* settings.read).settings)
+    const choices = names.map((value) => ({
+      value,
+      label: value,
+      about: themes[value],
+      isCurrent: value === terminal.theme
+    }))
     const chosen =
-      argument === "" ? yield* chooseTheme(session, terminal.theme) : Option.some(Option.some(argument.toLowerCase()))
+      argument === ""
+        ? yield* Effect.option(session.terminal.choose("Theme", choices))
+        : Option.some(Option.some(argument.toLowerCase()))
     // The user left the list, or no list can be shown here.
     if (Option.isSome(chosen) && Option.isNone(chosen.value)) return
     const name = Option.isSome(chosen) ? Option.getOrElse(chosen.value, () => "") : ""

@@ -1,6 +1,9 @@
 import { Effect } from "effect"
+import { printableLine } from "../../../domain/text/InvisibleCharacters.ts"
+import { mcpSource } from "../../../domain/tools/McpServer.ts"
 import { definitions } from "../../output/Columns.ts"
-import { toolRows } from "../../output/ToolList.ts"
+import { plural } from "../../output/Output.ts"
+import { agentRows, toolRows } from "../../output/ToolList.ts"
 import { type ChatSession, say, tableColumns } from "./ChatSession.ts"
 import type { SlashCommand } from "./SlashCommand.ts"
 
@@ -17,8 +20,36 @@ export const writeRows = Effect.fnUntraced(function* (
 /** `/tools`: lists the tools of the model, and which of them ask first. */
 export const tools: SlashCommand = {
   name: "tools",
-  usage: "",
   help: "List the model's tools, and which of them ask first",
   run: (session) =>
     Effect.flatMap(toolRows(session.agent), (rows) => writeRows(session, rows, "No tools are available in this chat."))
+}
+
+/** `/agents`: lists the agents that the model can delegate to. */
+export const agents: SlashCommand = {
+  name: "agents",
+  help: "List the agents the model can delegate to",
+  run: (session) => writeRows(session, agentRows(session.agent), "No agents are available in this chat.")
+}
+
+/** `/mcp`: lists the MCP servers whose tools the model has. */
+export const mcp: SlashCommand = {
+  name: "mcp",
+  help: "List the MCP servers and their tools",
+  run: (session) => {
+    const servers = new Map<string, Array<string>>()
+    for (const { description } of session.agent.tools) {
+      const source = mcpSource(description)
+      if (source !== undefined) servers.set(source.server, [...(servers.get(source.server) ?? []), source.tool])
+    }
+    const rows = [...servers].map(
+      ([server, tools]) =>
+        [printableLine(server), `${plural(tools.length, "tool")}: ${tools.map(printableLine).join(", ")}`] as const
+    )
+    return writeRows(
+      session,
+      rows,
+      `No MCP server is connected. To add one, leave the chat and run: palimpsest config set mcpServers.NAME '{"command": "PROGRAM", "args": []}'`
+    )
+  }
 }

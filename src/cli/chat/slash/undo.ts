@@ -26,7 +26,13 @@ export const changeCompression = Effect.fnUntraced(function* (session: ChatSessi
 /** `/undo`: reverses the last compression. */
 export const undo: SlashCommand = {
   name: "undo",
-  usage: "",
   help: "Undo the last compression",
   run: (session) => changeCompression(session, "undo")
+}
+
+/** `/redo`: repeats the compression that `/undo` reversed. */
+export const redo: SlashCommand = {
+  name: "redo",
+  help: "Redo the compression that /undo reversed",
+  run: (session) => changeCompression(session, "redo")
 }

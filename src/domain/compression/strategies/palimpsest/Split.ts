@@ -1,6 +1,6 @@
 import type { IndexedView } from "../../../conversation/IndexedView.ts"
 import type { SlicedWork } from "../../../text/SlicedWork.ts"
-import { WorkEnd, WorkEnds } from "./WorkEnds.ts"
+import { WorkEnd, workEnds } from "./WorkEnds.ts"
 
 /** Finds the index that splits a conversation: messages before it are summarised, the others are kept. */
 
@@ -18,7 +18,7 @@ export function* splitIndex(
   pending: number,
   budget: number
 ): SlicedWork<number> {
-  const ends = new WorkEnds(view)
+  const endBefore = workEnds(view)
   let tail = 0
   let split = pending
   let strongest: WorkEnd = WorkEnd.none
@@ -27,7 +27,7 @@ export function* splitIndex(
     if (index >= pending) continue
     if (tail > budget) break
     yield
-    const end = ends.before(index)
+    const end = endBefore(index)
     if (!view.isClean(index)) continue
     const strength = tail < budget * minUsedBudget ? WorkEnd.none : end
     if (strength < strongest) continue

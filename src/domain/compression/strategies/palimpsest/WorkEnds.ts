@@ -45,35 +45,27 @@ const changedFiles = (actions: ReadonlyArray<Action>): ReadonlyArray<string> =>
     action._tag === "Edit" || action._tag === "Write" || action._tag === "Delete" ? [action.path] : []
   )
 
-/** Finds the ends of pieces of work from the end of a view to its beginning. Mutable. */
-export class WorkEnds {
-  private readonly view: IndexedView
+/** Returns a function that tells what ends before an index of a view. Indexes are asked for from the last one back. */
+export const workEnds = (view: IndexedView): ((index: number) => WorkEnd) => {
   /** The files of the change that comes next. */
-  private next: ReadonlyArray<string> = []
-
-  constructor(view: IndexedView) {
-    this.view = view
-  }
-
+  let next: ReadonlyArray<string> = []
   /** Whether the list of work that stands before this index closes an item that the list before it had not closed. */
-  private closesItem(index: number, actions: ReadonlyArray<Action>): boolean {
+  const closesItem = (index: number, actions: ReadonlyArray<Action>): boolean => {
     const closed = closedItems(actions) ?? []
     for (let at = index - 1; closed.length > 0 && at > 0; at -= 1) {
-      const before = closedItems(actionsBefore(this.view, at))
+      const before = closedItems(actionsBefore(view, at))
       if (before !== undefined) return closed.some((text) => !before.includes(text))
     }
     return closed.length > 0
   }
-
-  /** Returns what ends before this index. Indexes are asked for from the last one back. */
-  before(index: number): WorkEnd {
-    const actions = actionsBefore(this.view, index)
+  return (index) => {
+    const actions = actionsBefore(view, index)
     const files = changedFiles(actions)
-    const isOther = files.length > 0 && this.next.length > 0 && !files.some((file) => this.next.includes(file))
-    if (files.length > 0) this.next = files
-    const item = this.view.at(index)
+    const isOther = files.length > 0 && next.length > 0 && !files.some((file) => next.includes(file))
+    if (files.length > 0) next = files
+    const item = view.at(index)
     if (item !== undefined && beginsTurn(item.entry)) return WorkEnd.turn
-    if (actions.some(isCommit) || this.closesItem(index, actions)) return WorkEnd.step
+    if (actions.some(isCommit) || closesItem(index, actions)) return WorkEnd.step
     return isOther ? WorkEnd.file : WorkEnd.none
   }
 }

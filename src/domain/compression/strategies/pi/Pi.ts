@@ -1,6 +1,20 @@
+import type { AgentDefaults } from "../../AgentDefaults.ts"
 import type { Strategy } from "../../Strategy.ts"
 import type { SummaryStrategy } from "../../SummaryPlan.ts"
-import { piAgentDefaults } from "./AgentDefaults.ts"
+
+/** The agent's defaults under strategy `pi`, as in Pi 0.73. */
+export const piAgentDefaults = {
+  prompt: { size: "brief" },
+  subagents: { tasks: 8, parallel: 4, runner: "process" },
+  // Characters for its 50 KB.
+  toolOutput: { most: 51_200 },
+  memory: {
+    fileNames: ["AGENTS.md", "AGENTS.MD", "CLAUDE.md", "CLAUDE.MD"],
+    firstFound: true,
+    downward: false,
+    onTouch: false
+  }
+} as const satisfies AgentDefaults
 
 /** Tokens that stay free for the answer (Pi 0.73). Ours: at most a quarter of the window, so that small windows work. */
 const reserveTokens = 16_384

@@ -12,8 +12,9 @@ import {
   defaultPreserve,
   type GeminiDecision,
   type GeminiRequest,
-  type Summarize,
-  geminiThreshold
+  geminiThreshold,
+  splitting,
+  type Summarize
 } from "../../../../../src/domain/compression/strategies/gemini/Decision.ts"
 import { plan } from "../../../../../src/domain/compression/strategies/gemini/Plan.ts"
 import {
@@ -21,7 +22,6 @@ import {
   critiqueRequest,
   snapshotRequest
 } from "../../../../../src/domain/compression/strategies/gemini/Prompts.ts"
-import { splitting } from "../../../../../src/domain/compression/strategies/gemini/Split.ts"
 import { estimate } from "../../../../../src/domain/compression/strategies/gemini/TokenEstimate.ts"
 import {
   defaultToolBudget,

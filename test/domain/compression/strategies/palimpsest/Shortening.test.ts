@@ -1,6 +1,6 @@
 import { assert, it } from "@effect/vitest"
 import { outputsBeyond } from "../../../../../src/domain/compression/strategies/palimpsest/Shortening.ts"
-import { WorkEnd, WorkEnds } from "../../../../../src/domain/compression/strategies/palimpsest/WorkEnds.ts"
+import { WorkEnd, workEnds } from "../../../../../src/domain/compression/strategies/palimpsest/WorkEnds.ts"
 import { call, type Content, model, response, text, user } from "../../../../../src/domain/content/Content.ts"
 import { indexedView } from "../../../../../src/domain/conversation/IndexedView.ts"
 import { runSync } from "../../../../../src/domain/text/SlicedWork.ts"
@@ -39,7 +39,7 @@ it("of two calls of one tool, each did what its own result says", () => {
   const [listed, committed] = [call("Bash", { command: "ls" }, "1"), call("Bash", { command: "git commit -m x" }, "2")]
   const endAfter = (...results: ReadonlyArray<ReturnType<typeof response>>) => {
     const view = viewOf([user(text("go")), model(listed, committed), user(...results), model(text("So."))])
-    return new WorkEnds(view).before(3)
+    return workEnds(view)(3)
   }
   const ok = (id: string) => response("Bash", { output: "ok" }, id)
   const failed = (id: string) => response("Bash", { error: "Exit code 1\nno" }, id)

@@ -1,7 +1,6 @@
 import { assert, describe, it } from "@effect/vitest"
 import { fileLists, fileListText, withoutFileLists } from "../../../../../src/domain/compression/FileLists.ts"
 import type { PolicyOptions } from "../../../../../src/domain/compression/PolicyOptions.ts"
-import { cutOf } from "../../../../../src/domain/compression/RecentCut.ts"
 import { serialized } from "../../../../../src/domain/compression/SerializedConversation.ts"
 import {
   keepRecentIn,
@@ -18,7 +17,7 @@ import {
   withPrefix
 } from "../../../../../src/domain/compression/strategies/pi/Prompts.ts"
 import { defaultPolicy } from "../../../../../src/domain/compression/strategies/Policy.ts"
-import { summaryPlan } from "../../../../../src/domain/compression/SummaryPlan.ts"
+import { cutOf, summaryPlan } from "../../../../../src/domain/compression/SummaryPlan.ts"
 import { call, type Content, model, response, text, user } from "../../../../../src/domain/content/Content.ts"
 import { cleanCuts } from "../../../../../src/domain/conversation/CleanCuts.ts"
 import {

@@ -1,5 +1,5 @@
 import { Effect, FileSystem, Path, Schema } from "effect"
-import { Argument, Flag } from "effect/cli"
+import { Argument, Command, Flag } from "effect/cli"
 import { applyEvent, emptySession } from "../../domain/session/Session.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import type { WritableAgent } from "../../domain/transcripts/CarriedSession.ts"
@@ -10,19 +10,20 @@ import { secretsOf } from "../../services/transcripts/FindSecrets.ts"
 import { type FoundSession, listSessions } from "../../services/transcripts/FindSessions.ts"
 import type { Loaded } from "../../services/transcripts/LoadedTranscript.ts"
 import { inputName } from "../../services/transcripts/TranscriptError.ts"
+import * as ConversationInput from "../flags/ConversationInput.ts"
+import * as FileWindow from "../flags/FileWindow.ts"
+import * as SecretFlags from "../flags/SecretFlags.ts"
+import * as Input from "../flags/SharedFlags.ts"
 import { badInput, failed } from "../output/ExitError.ts"
+import { orNull } from "../output/JsonFields.ts"
 import * as Output from "../output/Output.ts"
 import { tellUnreadable } from "../output/RedactionNotices.ts"
 import { kindsText, redactedCopy } from "../output/WrittenExport.ts"
-import * as ConversationInput from "./ConversationInput.ts"
-import * as FileWindow from "./FileWindow.ts"
-import * as SecretFlags from "./SecretFlags.ts"
-import * as Input from "./SharedFlags.ts"
 
 /** Writes a session so that an agent can continue it: `rescue` for the same agent, `resume` for another one. */
 
 /** The agents for which a session can be written. */
-export const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi", "opencode"]
+const agents: ReadonlyArray<WritableAgent> = ["claude", "codex", "gemini", "pi", "opencode"]
 
 /** The share of the model's window that the messages may take. The rest is for the agent's instructions, tools and the work. */
 const defaultShare = 0.4
@@ -44,7 +45,7 @@ const folder = Input.optional(
 const redact = Input.flag("redact", "Replace secrets and personal data with placeholders")
 
 /** The arguments and flags of both. */
-export const flags = { session, below, folder, redact, json: Input.json }
+const flags = { session, below, folder, redact, json: Input.json }
 
 /** The output of `--json`. */
 const Report = Schema.Struct({
@@ -52,7 +53,7 @@ const Report = Schema.Struct({
   id: Schema.String,
   command: Schema.String,
   original: Schema.String,
-  status: Schema.NullOr(Schema.String),
+  status: orNull(Schema.String),
   tokens: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
   messages: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
   bytes: Schema.Struct({ before: Schema.Natural, after: Schema.Natural }),
@@ -116,7 +117,7 @@ const text = (carried: Carried, { skipped, torn }: Loaded, original: string): st
 }
 
 /** Writes the session for an agent, its own when absent, and prints what it did. `-` is standard input. */
-export const run = Effect.fnUntraced(function* (input: {
+const run = Effect.fnUntraced(function* (input: {
   readonly session: string
   readonly agent: WritableAgent | undefined
   readonly below: number | undefined
@@ -172,7 +173,28 @@ export const run = Effect.fnUntraced(function* (input: {
   yield* Output.json(Report, {
     ...carried,
     original,
-    status: carried.status ?? null,
     skipped: { ...loaded.skipped, ...(loaded.torn === undefined ? {} : { "incomplete last line": 1 }) }
   })
 }, Effect.scoped)
+
+/** The command `palimpsest rescue SESSION`. */
+export const rescue = Command.make(
+  "rescue",
+  flags,
+  Effect.fn("cli.rescue")((input) => run({ ...input, agent: undefined }))
+).pipe(
+  Input.withExamples({
+    "palimpsest rescue 1f0c2d1a": "Write a session that opens again, and print the command that opens it",
+    "palimpsest rescue session.jsonl --below 60k": "Limit its messages to 60,000 tokens"
+  })
+)
+
+/** The command `palimpsest resume SESSION --in AGENT`. */
+export const resume = Command.make(
+  "resume",
+  {
+    ...flags,
+    in: Flag.Literals("in", agents).pipe(Flag.withDescription("Agent to continue the session in"))
+  },
+  Effect.fn("cli.resume")(({ in: agent, ...input }) => run({ ...input, agent }))
+).pipe(Input.withExamples({ "palimpsest resume 1f0c2d1a --in codex": "Continue a session of any agent in Codex" }))

@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { contextTable, type ContextUse } from "../../../../src/cli/chat/slash/ContextTable.ts"
+import { contextTable, type ContextUse } from "../../../../src/cli/chat/slash/context.ts"
 import { columnsOf } from "../../../../src/cli/output/Output.ts"
 import type { Inspection } from "../../../../src/domain/evaluation/Inspection.ts"
 import { PartKind } from "../../../../src/domain/evaluation/PartKind.ts"
