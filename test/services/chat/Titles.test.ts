@@ -72,7 +72,7 @@ describe("the title of a session", () => {
     "is the first prompt after five seconds, with the request aborted",
     withModel(ScriptedModel.hang),
     function* () {
-      const fiber = yield* Effect.forkChild(Effect.flatMap(filled, (chat) => entitle("one", chat)))
+      const fiber = yield* Effect.forkChild(entitle("one", yield* filled), { startImmediately: true })
       yield* TestClock.adjust("5 seconds")
       yield* Fiber.join(fiber)
       assert.deepStrictEqual(yield* titles, ["(question 0)"])
