@@ -41,6 +41,8 @@ const environment = (cache: string): NodeJS.ProcessEnv => ({
     Object.entries(process.env).filter(([name]) => !/^npm_|^(GEMINI|GOOGLE)_|^PALIMPSEST_(?!TEST_)|^NODE_/i.test(name))
   ),
   PATH: [path.dirname(process.execPath), process.env["PATH"]].join(path.delimiter),
+  // Each of the processes loads effect.
+  NODE_COMPILE_CACHE: path.join(process.env["PALIMPSEST_TEST_FOLDER"] ?? tmpdir(), "compiled"),
   npm_config_cache: cache,
   npm_config_offline: "true",
   npm_config_audit: "false",
@@ -426,19 +428,19 @@ describe("a fresh project", () => {
       noUnusedLocals: true,
       verbatimModuleSyntax: true,
       erasableSyntaxOnly: true,
-      noEmit: true,
-      // Our declarations, and effect's, are checked too.
-      skipLibCheck: false
+      noEmit: true
     }
     const copied = globSync("*.ts", { cwd: lean })
     const others = copied.filter((name) => examples.includes(name) && needsPlatform(name))
     const platform = yield* machine
     for (const name of others) cpSync(path.join(lean, name), path.join(platform, name))
-    for (const [place, files] of [
-      [lean, copied.filter((name) => !others.includes(name))],
-      [platform, others]
+    // Our declarations, and effect's, are checked too: those of every entry, where the peers are not installed.
+    for (const [place, files, skipLibCheck] of [
+      [lean, copied.filter((name) => !others.includes(name)), false],
+      [platform, others, true]
     ] as const) {
-      writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions, files }))
+      const options = { ...compilerOptions, skipLibCheck }
+      writeFileSync(path.join(place, "tsconfig.json"), JSON.stringify({ compilerOptions: options, files }))
       succeeded(yield* node([installed("typescript", "bin", "tsc")], place), `tsc in ${place}`)
     }
   })

@@ -323,7 +323,7 @@ const wrong = Effect.fnUntraced(function* (
 const delays = { attempts: 1, initialDelayMillis: 1, maxDelayMillis: 1 }
 const once = { call: { ...delays, maxServerDelayMillis: 1 }, answer: delays }
 
-const thousand = { runs: runsOf(1_000, 60), seed: "agent, interleavings", size: 12, maxShrinks: 300 }
+const thousand = { runs: runsOf(1_000, 50), seed: "agent, interleavings", size: 12, maxShrinks: 300 }
 
 describe("any interleaving", () => {
   it.effect.prop(
@@ -501,7 +501,7 @@ describe("interrupted at every suspension point", () => {
             if (Exit.isSuccess(exit)) assert.strictEqual(contents.length, 6)
           }).pipe(Effect.provide(services), Effect.scoped)
         }),
-      strideOf(59, 31)
+      strideOf(59, 59)
     )
     assert.isAbove(points, 1_000)
     assert.strictEqual(open, 0)

@@ -190,7 +190,7 @@ const wrong = Effect.fnUntraced(function* (
 })
 
 const cases = Arbitrary.schema(Case)
-const runs = runsOf(400, 60)
+const runs = runsOf(400, 20)
 
 const holds =
   (replaced: Replaced, reached?: { finished: number }) =>

@@ -237,7 +237,7 @@ const turned = (turn: {
 }
 
 const cases = Arbitrary.schema(Case)
-const runs = runsOf(200, 50)
+const runs = runsOf(200, 40)
 
 describe("learned counts", () => {
   for (const strategy of ["palimpsest", "gemini"] as const) {

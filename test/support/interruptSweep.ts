@@ -34,10 +34,12 @@ export const interruptSweep = Effect.fnUntraced(function* <A, E, R, E2, R2>(
   program: (k: number) => Effect.Effect<A, E, R>,
   check: (exit: Exit.Exit<A, E>, k: number) => Effect.Effect<void, E2, R2>,
   /** Tries only every n-th point. All points are tried in the laws tier, unless a program starts processes. */
-  stride = strideOf(307, 7)
+  stride = strideOf(307, 29),
+  /** The first point that is tried. */
+  first = 1
 ): Effect.fn.Return<number, E2, R | R2> {
   const context = yield* Effect.context<R>()
-  for (let k = 1; ; k += stride) {
+  for (let k = first; ; k += stride) {
     const scheduler = new InterruptAt(k)
     const fiber = Effect.runForkWith(context)(Effect.provideService(program(k), Scheduler.Scheduler, scheduler))
     scheduler.root = fiber

@@ -4,11 +4,12 @@ const mode = process.env["MODE"]
 const unitRuns = 50
 
 /** The share of the runs of a property in `npm test` and `npm run test:e2e`. */
-const restShare = 1 / 8
+const restShare = 1 / 20
 
 /**
- * The number of runs of a property: `full` in `npm run test:laws`, at most `inUnit` in the unit tier, and the first eighth elsewhere,
- * but not fewer than in the unit tier. The cases of a tier are the same in every run.
+ * The number of runs of a property: `full` in `npm run test:laws`, at most `inUnit` in the unit tier, and the first twentieth elsewhere,
+ * but not fewer than in the unit tier. The cases of a tier are the same in every run. Also the size of an input, where a smaller one
+ * shows the same.
  */
 export const runsOf = (full: number, inUnit = unitRuns): number => {
   if (mode === "laws") return full

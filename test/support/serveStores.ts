@@ -92,3 +92,9 @@ export const overEachStore = (declare: (store: TestedStore) => void): void => {
   declare(sqlite)
   needs("PostgreSQL")("with PostgreSQL", () => declare(postgresStore()))
 }
+
+/** Declares tests for each way to run sessions: in the process that is asked, and in a cluster, over the database that needs no server. */
+export const overEachEngine = (declare: (store: TestedStore) => void): void => {
+  declare(files)
+  declare(sqlite)
+}

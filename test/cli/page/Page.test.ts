@@ -7,7 +7,7 @@ import { script, sheet } from "../../../src/cli/page/Sheet.ts"
 import { call, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import * as Conversation from "../../../src/domain/conversation/Conversation.ts"
 import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
-import { isUnitTier, sizeOf } from "../../support/runs.ts"
+import { isUnitTier, runsOf } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 import { conversationOf, entry, everything, hostile, pageOf } from "./pages.ts"
 
@@ -336,7 +336,7 @@ describe("omissions from a long conversation", () => {
   })
 
   it.effect("bound the page, and no link leads to an omitted message", function* () {
-    const messages = sizeOf(100_000, 6_000)
+    const messages = runsOf(100_000, 6_000)
     const long = conversationOf(
       Array.from({ length: messages }, (_, index) => {
         const said = text(`${index} ${"z".repeat(index % 500)}`)

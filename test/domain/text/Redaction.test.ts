@@ -1,7 +1,7 @@
 import { assert, describe, it } from "@effect/vitest"
 import type { Kind } from "../../../src/domain/text/Finding.ts"
 import { redact, redacted, redactSpan } from "../../../src/domain/text/Redaction.ts"
-import { sizeOf } from "../../support/runs.ts"
+import { runsOf, sizeOf } from "../../support/runs.ts"
 
 /** Shaped like secrets, and none: put together here so that no scanner finds one in this file. */
 const of = (...parts: ReadonlyArray<string>): string => parts.join("")
@@ -269,7 +269,7 @@ describe("redact", () => {
       `\n${" ".repeat(300)}${letters}`,
       "LS0tLS1CRUdJTiBQUklWQVRF\n"
     ]) {
-      const text = part.repeat(Math.ceil(sizeOf(100_000, 10_000) / part.length))
+      const text = part.repeat(Math.ceil(runsOf(100_000, 10_000) / part.length))
       assert.isAbove(redact(text).length, 0, part)
     }
   }, 20_000)

@@ -12,7 +12,7 @@ import type { Step, Transcript } from "../../../src/domain/transcripts/Transcrip
 import { corpus } from "../../support/corpus.ts"
 import { openingDrafts, swappedTalks, talks } from "../../support/generate.ts"
 import { root } from "../../support/paths.ts"
-import { isUnitTier, runsOf, sizeOf } from "../../support/runs.ts"
+import { isUnitTier, runsOf } from "../../support/runs.ts"
 import { sessionNames, sessionText } from "../../support/sessions.ts"
 import {
   counted,
@@ -251,7 +251,7 @@ describe.each(forms)("%s", (form) => {
     "the recorded session %s comes back, also through the other forms",
     (name) => {
       const whole = recordedSession(name)
-      const recorded = { ...whole, steps: whole.steps.slice(0, sizeOf(whole.steps.length, 150)) }
+      const recorded = { ...whole, steps: whole.steps.slice(0, runsOf(whole.steps.length, 150)) }
       const other = form === "pi" ? "claude" : "pi"
       // Through another form, too: what one writer adds, the next one must not take for the agent's.
       for (const original of isUnitTier ? [recorded] : [recorded, readText(writtenText(other, recorded).text)]) {

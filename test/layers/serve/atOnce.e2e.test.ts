@@ -28,34 +28,37 @@ overEachStore((store) => {
         remove: (id) => ask("DELETE", `/v1/sessions/${id}`)
       }
       const pairs = Object.keys(acts).flatMap((one) => Object.keys(acts).map((other) => [one, other] as const))
-      yield* Effect.promise(async () => {
-        for (const [index, [one, other]] of pairs.entries()) {
-          const id = `s${index}`
-          const what = `${one} and ${other}`
-          await ask("POST", "/v1/sessions", { body: { id } })
-          await (await send(id, "m1", "First")).text()
-          const first = acts[one]?.(id)
-          await wait(index % 4)
-          const second = acts[other]?.(id)
-          const answers = Promise.all(
-            [first, second].map(async (asked) => {
-              const { status = 0 } = (await asked) ?? {}
-              const said = (await (await asked)?.text()) ?? ""
-              // A message whose session is being deleted is refused with 503.
-              if (status !== 503) assert.isBelow(status, 500, `${what}: ${said}`)
-              assert.notInclude(said, "another process", what)
-            })
-          )
-          // Ends the turns that wait, one after the other.
-          const over = answers.then(() => true)
-          while (what.includes("wait") && !(await Promise.race([over, wait(20, false)]))) {
-            await ask("POST", `/v1/sessions/${id}/cancel`)
-          }
-          await over
-          const last = await send(id, "m9", "After")
-          const events = await last.text()
-          if (last.status !== 404) assert.include(events, `"status":"answered"`, what)
+      const play = async (one: string, other: string, index: number) => {
+        const id = `s${index}`
+        const what = `${one} and ${other}`
+        await ask("POST", "/v1/sessions", { body: { id } })
+        await (await send(id, "m1", "First")).text()
+        const first = acts[one]?.(id)
+        await wait(index % 4)
+        const second = acts[other]?.(id)
+        const answers = Promise.all(
+          [first, second].map(async (asked) => {
+            const { status = 0 } = (await asked) ?? {}
+            const said = (await (await asked)?.text()) ?? ""
+            // A message whose session is being deleted is refused with 503.
+            if (status !== 503) assert.isBelow(status, 500, `${what}: ${said}`)
+            assert.notInclude(said, "another process", what)
+          })
+        )
+        // Ends the turns that wait, one after the other.
+        const over = answers.then(() => true)
+        while (what.includes("wait") && !(await Promise.race([over, wait(20, false)]))) {
+          await ask("POST", `/v1/sessions/${id}/cancel`)
         }
+        await over
+        const last = await send(id, "m9", "After")
+        const events = await last.text()
+        if (last.status !== 404) assert.include(events, `"status":"answered"`, what)
+      }
+      // Each pair has a session of its own.
+      yield* Effect.forEach(pairs, ([one, other], index) => Effect.promise(() => play(one, other, index)), {
+        concurrency: 5,
+        discard: true
       })
     })
   })

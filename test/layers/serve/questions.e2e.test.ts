@@ -5,10 +5,13 @@ import type { ServeSettings } from "../../../src/domain/serve/ServeSettings.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { type eventsOf, newHome, reading, startServer } from "../../support/server.ts"
-import { overEachStore, type TestedStore } from "../../support/serveStores.ts"
+import { overEachEngine, overEachStore, type TestedStore } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-/** Questions of a turn that clients answer: calls of their own tools, and calls that need approval. The same over every store. */
+/**
+ * Questions of a turn that clients answer: calls of their own tools, and calls that need approval. The same over every store, which is tried with
+ * what a restart finds again.
+ */
 
 type Server = Effect.Success<ReturnType<typeof startServer>>
 
@@ -84,8 +87,16 @@ const send = async ({ ask }: Server, id = "m1", text = "Where is order 7?") =>
   reading(await ask("POST", `${one}/messages`, { body: { id, text } }))
 const answer = ({ ask }: Server, call: string, body: unknown) => status(ask("POST", `${one}/calls/${call}`, { body }))
 
+const write = (file: string, id: string) => ["write_file", { file_path: file, content: "hello" }, id] as const
+const deskSettings = { tools: true, drainSeconds: 0, tenants: {} }
+
+const desk = (home: string, deadline?: number) => ({
+  file: join(home, "tenants", "acme", "work", "note.txt"),
+  body: { approvals: deadline === undefined ? {} : { deadline } }
+})
+
 overEachStore((store) => {
-  describe.concurrent(`questions over ${store._tag}`, () => {
+  describe.concurrent(`questions and restarts over ${store._tag}`, () => {
     it.live("a call of the client's tool waits for the client, whose answer counts once", function* () {
       const shown: Array<ModelRequest["tools"]> = []
       const answers: ScriptedModel.Answers = (request, index) => {
@@ -126,6 +137,202 @@ overEachStore((store) => {
       })
     })
 
+    it.live("an open question is asked again after a restart, and an answered one is not", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
+      const settings = { drainSeconds: 0 }
+      const deadline = yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        const stream = await send(server)
+        const questions = await stream.until("Question", 2)
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        return questions.map(fieldsOf).find(({ call }) => call === "c2")?.["deadline"]
+      })
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        assert.strictEqual(await answer(server, "c1", { result: "lost" }), 409)
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c2"]
+        )
+        const stream = await send(server)
+        const questions = await stream.until("Question", store._tag === "Files" ? 1 : 2)
+        assert.deepInclude(fieldsOf(questions.at(-1)), { call: "c2" })
+        assert.strictEqual(fieldsOf(questions.at(-1))["deadline"], deadline)
+        assert.strictEqual(await answer(server, "c2", { result: "packed" }), 204)
+        await stream.until("TurnEnded")
+        const tags = stream.events().map(({ event }) => event._tag)
+        assert.strictEqual(tags.filter((tag) => tag === "TurnStarted").length, 1)
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" }, c2: { output: "packed" } }))
+      })
+    })
+
+    it.live("a stop does not wait for a turn that waits for its client", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      const began = yield* serving({ home, store, answers, settings: { drainSeconds: 60 } }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("Question")
+        return Date.now()
+      })
+      assert.isBelow(Date.now() - began, 10_000)
+      yield* serving({ home, store, answers, settings: { drainSeconds: 0 } }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
+      })
+    })
+
+    it.live("a stop does not wait longer once a turn asks its client", function* () {
+      const sleeping = calls(["run_shell_command", { command: "sleep 2" }, "c1"])
+      const asking = calls(["look_up_order", { order: "7" }, "c2"])
+      const answers: ScriptedModel.Answers = (request) =>
+        Object.keys(resultsIn(request)).length === 0 ? sleeping : asking
+      const settings = { tools: true, approve: "all", drainSeconds: 60 } as const
+      const began = yield* serving({ home: newHome(), store, answers, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("ToolCallStarted")
+        return Date.now()
+      })
+      assert.isBelow(Date.now() - began, 20_000)
+    })
+
+    it.live("an answer is taken while nobody works on the turn, also after its tool was removed", function* () {
+      const home = newHome()
+      const answers = calling(["look_up_order", { order: "7" }, "c1"])
+      const settings = { drainSeconds: 0 }
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await create(server, { tools: [lookUp] })
+        await (await send(server)).until("Question")
+      })
+      yield* serving({ home, store, answers, settings }, async (server) => {
+        await server.ask("PATCH", one, { body: { tools: null } })
+        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
+      })
+    })
+
+    if (store._tag === "Files")
+      it.live("a new message gives up the question of a turn that was stopped", function* () {
+        const home = newHome()
+        const script = calling(["look_up_order", { order: "7" }, "c1"])
+        const settings = { drainSeconds: 0 }
+        yield* serving({ home, store, answers: script, settings }, async (server) => {
+          await create(server, { tools: [lookUp] })
+          await (await send(server)).until("Question")
+        })
+        const answers: ScriptedModel.Answers = (request) => JSON.stringify(resultsIn(request))
+        yield* serving({ home, store, answers, settings }, async (server) => {
+          const stream = await send(server, "m2", "Never mind.")
+          await stream.until("TurnEnded")
+          assert.include(said(stream.events()), "Operation Cancelled")
+          assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
+        })
+      })
+  })
+
+  describe.concurrent(`approvals and restarts over ${store._tag}`, () => {
+    it.live(
+      "an approved call that was running is not carried out again, and the next one is still asked about",
+      function* () {
+        const home = newHome()
+        const { body, file } = desk(home)
+        const shell = ["run_shell_command", { command: `echo run >> ${file}; sleep 30` }, "c1"] as const
+        const answers = calling(shell, write(`${file}.other`, "c2"))
+        yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+          await create(server, body)
+          const stream = await send(server)
+          await stream.until("Question")
+          assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
+          await stream.until("ToolCallStarted")
+          while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20))
+        })
+        yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+          const stream = await send(server)
+          await stream.until("Question", store._tag === "Files" ? 1 : 2)
+          assert.deepStrictEqual(
+            (await open(server)).map(({ call }) => call),
+            ["c2"]
+          )
+          assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
+          await stream.until("TurnEnded")
+          assert.include(said(stream.events()), "the server stopped while this call may have been running")
+          assert.strictEqual(readFileSync(file, "utf8"), "run\n")
+          assert.isTrue(existsSync(`${file}.other`))
+        })
+      }
+    )
+
+    it.live("a call that ended before a restart keeps its result, and does not run again", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const shell = ["run_shell_command", { command: `echo run >> ${file}; echo done` }, "c1"] as const
+      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
+      const free = { ...deskSettings, approve: "all" as const }
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        await create(server, { ...body, tools: [lookUp] })
+        await (await send(server)).until("Question")
+      })
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        assert.strictEqual(await answer(server, "c2", { result: "sent" }), 204)
+        const stream = await send(server)
+        await stream.until("TurnEnded")
+        assert.include(said(stream.events()), "done")
+        assert.include(said(stream.events()), "sent")
+        assert.strictEqual(readFileSync(file, "utf8"), "run\n")
+      })
+    })
+
+    it.live("a stop waits for a call of the server that runs beside a question", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const shell = ["run_shell_command", { command: `sleep 1; echo run >> ${file}` }, "c1"] as const
+      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
+      const free = { ...deskSettings, approve: "all" as const, drainSeconds: 20 }
+      yield* serving({ home, store, answers, settings: free }, async (server) => {
+        await create(server, { ...body, tools: [lookUp] })
+        const stream = await send(server)
+        await stream.until("Question")
+        await stream.until("ToolCallStarted", 2)
+      })
+      assert.strictEqual(readFileSync(file, "utf8"), "run\n")
+    })
+
+    it.live("a question is open again after a restart, and its call runs once", function* () {
+      const home = newHome()
+      const { body, file } = desk(home)
+      const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
+      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+        await create(server, body)
+        await (await send(server)).until("Question")
+      })
+      assert.isFalse(existsSync(file))
+      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
+        assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
+        const stream = await send(server)
+        await stream.until("Question", store._tag === "Files" ? 1 : 2)
+        assert.deepStrictEqual(
+          (await open(server)).map(({ call }) => call),
+          ["c2"]
+        )
+        assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
+        await stream.until("TurnEnded")
+        assert.isTrue(existsSync(file) && existsSync(`${file}.other`))
+        const ends = stream.events().filter(({ event }) => event._tag === "ToolCallResponse")
+        assert.deepStrictEqual(
+          ends.map(({ event }) => JSON.stringify(event).match(/"status":"\w+"/)?.[0]),
+          [`"status":"success"`, `"status":"success"`]
+        )
+      })
+    })
+  })
+})
+
+overEachEngine((store) => {
+  describe.concurrent(`questions over ${store._tag}`, () => {
     it.live("what is nested too deep is refused as what it is", function* () {
       const answers = calling(["look_up_order", { order: "7" }, "c1"])
       yield* serving({ home: newHome(), store, answers }, async (server) => {
@@ -279,118 +486,14 @@ overEachStore((store) => {
           assert.strictEqual(await change({ tools }), 400)
       })
     })
-
-    it.live("an open question is asked again after a restart, and an answered one is not", function* () {
-      const home = newHome()
-      const answers = calling(["look_up_order", { order: "7" }, "c1"], ["look_up_order", { order: "8" }, "c2"])
-      const settings = { drainSeconds: 0 }
-      const deadline = yield* serving({ home, store, answers, settings }, async (server) => {
-        await create(server, { tools: [lookUp] })
-        const stream = await send(server)
-        const questions = await stream.until("Question", 2)
-        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
-        return questions.map(fieldsOf).find(({ call }) => call === "c2")?.["deadline"]
-      })
-      yield* serving({ home, store, answers, settings }, async (server) => {
-        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
-        assert.strictEqual(await answer(server, "c1", { result: "lost" }), 409)
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c2"]
-        )
-        const stream = await send(server)
-        const questions = await stream.until("Question", store._tag === "Files" ? 1 : 2)
-        assert.deepInclude(fieldsOf(questions.at(-1)), { call: "c2" })
-        assert.strictEqual(fieldsOf(questions.at(-1))["deadline"], deadline)
-        assert.strictEqual(await answer(server, "c2", { result: "packed" }), 204)
-        await stream.until("TurnEnded")
-        const tags = stream.events().map(({ event }) => event._tag)
-        assert.strictEqual(tags.filter((tag) => tag === "TurnStarted").length, 1)
-        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" }, c2: { output: "packed" } }))
-      })
-    })
-
-    it.live("a stop does not wait for a turn that waits for its client", function* () {
-      const home = newHome()
-      const answers = calling(["look_up_order", { order: "7" }, "c1"])
-      const began = yield* serving({ home, store, answers, settings: { drainSeconds: 60 } }, async (server) => {
-        await create(server, { tools: [lookUp] })
-        await (await send(server)).until("Question")
-        return Date.now()
-      })
-      assert.isBelow(Date.now() - began, 10_000)
-      yield* serving({ home, store, answers, settings: { drainSeconds: 0 } }, async (server) => {
-        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
-        const stream = await send(server)
-        await stream.until("TurnEnded")
-        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
-      })
-    })
-
-    it.live("a stop does not wait longer once a turn asks its client", function* () {
-      const sleeping = calls(["run_shell_command", { command: "sleep 2" }, "c1"])
-      const asking = calls(["look_up_order", { order: "7" }, "c2"])
-      const answers: ScriptedModel.Answers = (request) =>
-        Object.keys(resultsIn(request)).length === 0 ? sleeping : asking
-      const settings = { tools: true, approve: "all", drainSeconds: 60 } as const
-      const began = yield* serving({ home: newHome(), store, answers, settings }, async (server) => {
-        await create(server, { tools: [lookUp] })
-        await (await send(server)).until("ToolCallStarted")
-        return Date.now()
-      })
-      assert.isBelow(Date.now() - began, 20_000)
-    })
-
-    it.live("an answer is taken while nobody works on the turn, also after its tool was removed", function* () {
-      const home = newHome()
-      const answers = calling(["look_up_order", { order: "7" }, "c1"])
-      const settings = { drainSeconds: 0 }
-      yield* serving({ home, store, answers, settings }, async (server) => {
-        await create(server, { tools: [lookUp] })
-        await (await send(server)).until("Question")
-      })
-      yield* serving({ home, store, answers, settings }, async (server) => {
-        await server.ask("PATCH", one, { body: { tools: null } })
-        assert.strictEqual(await answer(server, "c1", { result: "sent" }), 204)
-        const stream = await send(server)
-        await stream.until("TurnEnded")
-        assert.strictEqual(said(stream.events()), JSON.stringify({ c1: { output: "sent" } }))
-      })
-    })
-
-    if (store._tag === "Files")
-      it.live("a new message gives up the question of a turn that was stopped", function* () {
-        const home = newHome()
-        const script = calling(["look_up_order", { order: "7" }, "c1"])
-        const settings = { drainSeconds: 0 }
-        yield* serving({ home, store, answers: script, settings }, async (server) => {
-          await create(server, { tools: [lookUp] })
-          await (await send(server)).until("Question")
-        })
-        const answers: ScriptedModel.Answers = (request) => JSON.stringify(resultsIn(request))
-        yield* serving({ home, store, answers, settings }, async (server) => {
-          const stream = await send(server, "m2", "Never mind.")
-          await stream.until("TurnEnded")
-          assert.include(said(stream.events()), "Operation Cancelled")
-          assert.strictEqual(await answer(server, "c1", { result: "late" }), 409)
-        })
-      })
   })
 
   describe.concurrent(`approvals over ${store._tag}`, () => {
-    const write = (file: string, id: string) => ["write_file", { file_path: file, content: "hello" }, id] as const
-    const settings = { tools: true, drainSeconds: 0, tenants: {} }
-
-    const desk = (home: string, deadline?: number) => ({
-      file: join(home, "tenants", "acme", "work", "note.txt"),
-      body: { approvals: deadline === undefined ? {} : { deadline } }
-    })
-
     it.live("an allowed call runs, a denied one does not, and the reason goes to the model", function* () {
       const home = newHome()
       const { body, file } = desk(home)
       const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
-      yield* serving({ home, store, answers, settings }, async (server) => {
+      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
         await create(server, body)
         const stream = await send(server)
         const [question] = await stream.until("Question")
@@ -424,7 +527,7 @@ overEachStore((store) => {
         const task = JSON.stringify(request.contents).includes("second") ? "second" : "first"
         return calls(write(`${file}.${task}`, "w1"))
       }
-      yield* serving({ home, store, answers, settings }, async (server) => {
+      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
         await create(server, body)
         const stream = await send(server)
         const first = (await stream.until("Question")).map(fieldsOf).at(-1)
@@ -459,7 +562,7 @@ overEachStore((store) => {
             ? "done"
             : calls(["list_directory", { dir_path: "." }, "c1"], ["generalist", { request: "write" }, "c2"])
         }
-        yield* serving({ home, store, answers, settings }, async (server) => {
+        yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
           await create(server, body)
           const asked: Array<unknown> = []
           for (const message of ["m1", "m2"]) {
@@ -480,7 +583,7 @@ overEachStore((store) => {
       const home = newHome()
       const { body, file } = desk(home, 200)
       const answers = calling(write(file, "c1"))
-      yield* serving({ home, store, answers, settings }, async (server) => {
+      yield* serving({ home, store, answers, settings: deskSettings }, async (server) => {
         await create(server, {})
         const first = await send(server)
         await first.until("TurnEnded")
@@ -494,100 +597,6 @@ overEachStore((store) => {
         await second.until("TurnEnded")
         assert.include(said(second.events()), "nobody answered")
         assert.isFalse(existsSync(file))
-      })
-    })
-
-    it.live(
-      "an approved call that was running is not carried out again, and the next one is still asked about",
-      function* () {
-        const home = newHome()
-        const { body, file } = desk(home)
-        const shell = ["run_shell_command", { command: `echo run >> ${file}; sleep 30` }, "c1"] as const
-        const answers = calling(shell, write(`${file}.other`, "c2"))
-        yield* serving({ home, store, answers, settings }, async (server) => {
-          await create(server, body)
-          const stream = await send(server)
-          await stream.until("Question")
-          assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
-          await stream.until("ToolCallStarted")
-          while (!existsSync(file)) await new Promise((resolve) => setTimeout(resolve, 20))
-        })
-        yield* serving({ home, store, answers, settings }, async (server) => {
-          const stream = await send(server)
-          await stream.until("Question", store._tag === "Files" ? 1 : 2)
-          assert.deepStrictEqual(
-            (await open(server)).map(({ call }) => call),
-            ["c2"]
-          )
-          assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
-          await stream.until("TurnEnded")
-          assert.include(said(stream.events()), "the server stopped while this call may have been running")
-          assert.strictEqual(readFileSync(file, "utf8"), "run\n")
-          assert.isTrue(existsSync(`${file}.other`))
-        })
-      }
-    )
-
-    it.live("a call that ended before a restart keeps its result, and does not run again", function* () {
-      const home = newHome()
-      const { body, file } = desk(home)
-      const shell = ["run_shell_command", { command: `echo run >> ${file}; echo done` }, "c1"] as const
-      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
-      const free = { ...settings, approve: "all" as const }
-      yield* serving({ home, store, answers, settings: free }, async (server) => {
-        await create(server, { ...body, tools: [lookUp] })
-        await (await send(server)).until("Question")
-      })
-      yield* serving({ home, store, answers, settings: free }, async (server) => {
-        assert.strictEqual(await answer(server, "c2", { result: "sent" }), 204)
-        const stream = await send(server)
-        await stream.until("TurnEnded")
-        assert.include(said(stream.events()), "done")
-        assert.include(said(stream.events()), "sent")
-        assert.strictEqual(readFileSync(file, "utf8"), "run\n")
-      })
-    })
-
-    it.live("a stop waits for a call of the server that runs beside a question", function* () {
-      const home = newHome()
-      const { body, file } = desk(home)
-      const shell = ["run_shell_command", { command: `sleep 1; echo run >> ${file}` }, "c1"] as const
-      const answers = calling(shell, ["look_up_order", { order: "7" }, "c2"])
-      const free = { ...settings, approve: "all" as const, drainSeconds: 20 }
-      yield* serving({ home, store, answers, settings: free }, async (server) => {
-        await create(server, { ...body, tools: [lookUp] })
-        const stream = await send(server)
-        await stream.until("Question")
-        await stream.until("ToolCallStarted", 2)
-      })
-      assert.strictEqual(readFileSync(file, "utf8"), "run\n")
-    })
-
-    it.live("a question is open again after a restart, and its call runs once", function* () {
-      const home = newHome()
-      const { body, file } = desk(home)
-      const answers = calling(write(file, "c1"), write(`${file}.other`, "c2"))
-      yield* serving({ home, store, answers, settings }, async (server) => {
-        await create(server, body)
-        await (await send(server)).until("Question")
-      })
-      assert.isFalse(existsSync(file))
-      yield* serving({ home, store, answers, settings }, async (server) => {
-        assert.strictEqual(await answer(server, "c1", { decision: "allow" }), 204)
-        const stream = await send(server)
-        await stream.until("Question", store._tag === "Files" ? 1 : 2)
-        assert.deepStrictEqual(
-          (await open(server)).map(({ call }) => call),
-          ["c2"]
-        )
-        assert.strictEqual(await answer(server, "c2", { decision: "allow" }), 204)
-        await stream.until("TurnEnded")
-        assert.isTrue(existsSync(file) && existsSync(`${file}.other`))
-        const ends = stream.events().filter(({ event }) => event._tag === "ToolCallResponse")
-        assert.deepStrictEqual(
-          ends.map(({ event }) => JSON.stringify(event).match(/"status":"\w+"/)?.[0]),
-          [`"status":"success"`, `"status":"success"`]
-        )
       })
     })
   })

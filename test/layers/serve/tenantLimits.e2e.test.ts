@@ -32,18 +32,13 @@ const database = databases()
 
 const stores: Readonly<Record<string, Start>> = { files: over({ _tag: "Files" }), sqlite: over({ _tag: "Sqlite" }) }
 
-const shared: Readonly<Record<string, Start>> = {
-  "postgres, all in one process": (settings, answers) =>
-    Effect.gen(function* () {
-      return yield* over(postgresAt(yield* database, yield* freePort))(settings, answers)
-    }),
-  "postgres, with a runner of its own": (settings, answers) =>
-    Effect.gen(function* () {
-      const url = yield* database
-      yield* over(postgresAt(url, yield* freePort))(settings, answers)
-      return yield* over(postgresAt(url, undefined))(settings, answers)
-    })
-}
+/** A front and a runner. What two servers share that do both is tried by itself. */
+const apart: Start = (settings, answers) =>
+  Effect.gen(function* () {
+    const url = yield* database
+    yield* over(postgresAt(url, yield* freePort))(settings, answers)
+    return yield* over(postgresAt(url, undefined))(settings, answers)
+  })
 
 const create = (ask: Ask, id: string) => Effect.promise(() => ask("POST", "/v1/sessions", { body: { id } }))
 
@@ -182,7 +177,7 @@ describe.concurrent("the limits of a tenant", () => {
   for (const [name, start] of Object.entries(stores)) describe(`over ${name}`, () => cases(start))
 
   needs("PostgreSQL")("on a database server", () => {
-    for (const [name, start] of Object.entries(shared)) describe(`over ${name}`, () => cases(start))
+    describe("over postgres, with a runner of its own", () => cases(apart))
 
     describe("over two servers", () => {
       /** Two servers that serve and run sessions. */

@@ -4,10 +4,10 @@ import path from "node:path"
 import type { Answers } from "../../../src/layers/testing/ScriptedModel.ts"
 import type { ModelRequest } from "../../../src/services/model/Model.ts"
 import { eventsOf, newHome, startServer } from "../../support/server.ts"
-import { overEachStore } from "../../support/serveStores.ts"
+import { overEachEngine } from "../../support/serveStores.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
-/** How turns are answered: instruction, agent, model, parameters, schema and files. The same over every store. */
+/** How turns are answered: instruction, agent, model, parameters, schema and files. The same in one process and in a cluster. */
 
 const one = "/v1/sessions/one"
 const schema = {
@@ -18,7 +18,7 @@ const schema = {
 }
 const base64 = (text: string) => Buffer.from(text).toString("base64")
 
-overEachStore((store) => {
+overEachEngine((store) => {
   describe.concurrent(`the options of a turn over ${store._tag}`, () => {
     /** Runs requests against a server, and returns what its model was asked. */
     const serving = (

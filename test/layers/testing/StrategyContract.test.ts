@@ -16,7 +16,7 @@ import { isUnitTier } from "../../support/runs.ts"
 
 /** The names of the suite's tests that this runner fails. */
 const failuresOf = (runner: StrategyRunner): Promise<ReadonlyArray<string>> =>
-  failedBy((functions) => strategyContract(functions, { runner, tempStore: MemoryTempStore.layer, runs: 40 }))
+  failedBy((functions) => strategyContract(functions, { runner, tempStore: MemoryTempStore.layer, runs: 12 }))
 
 const base = runners.pi
 

@@ -21,11 +21,11 @@ import { brief, contentsOf, endingOf, held, said, taken, textOf } from "../../su
 
 /**
  * Many conversations at once, each in its own file, all with one server: none hears another, and when all are given up nothing is
- * left behind. Fifty, or a thousand where `npm run test:load` asks for them.
+ * left behind. Six, or a thousand where `npm run test:load` asks for them.
  */
 
 const turns = 20
-const many = process.env["MODE"] === "load" ? 1_000 : 20
+const many = process.env["MODE"] === "load" ? 1_000 : 6
 
 /** Bytes of all that is still reachable. What V8 has not collected yet says nothing of us. */
 const live = Effect.sync(() => {

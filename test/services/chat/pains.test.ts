@@ -6,7 +6,7 @@ import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as Scripted from "../../../src/layers/testing/ScriptedModel.ts"
 import { ModelError, QuotaExhaustedError } from "../../../src/services/model/Model.ts"
 import { estimateContents } from "../../../src/services/tokens/Calibrations.ts"
-import { sizeOf } from "../../support/runs.ts"
+import { runsOf } from "../../support/runs.ts"
 import { begin, brief, bytes, endingOf, taken } from "../../support/sending.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
@@ -87,7 +87,7 @@ describe("solved complaints about coding agents", () => {
     const { chat, events } = yield* begin({ window: 8_000 })
     let said = 0
     let told = 0
-    for (let turn = 0; turn < sizeOf(150, 50); turn += 1) {
+    for (let turn = 0; turn < runsOf(150, 50); turn += 1) {
       const words = `Turn ${turn}. ${`Look at part ${turn} of it with care. `.repeat(40)}`
       said += words.length
       events.length = 0

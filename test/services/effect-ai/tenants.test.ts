@@ -12,7 +12,7 @@ import { Recall } from "../../../src/services/effect-ai/RecallTool.ts"
 import { SessionStore } from "../../../src/services/session/SessionStore.ts"
 import { thousand } from "../../support/generate.ts"
 import { answers, says } from "../../support/prompts.ts"
-import { sizeOf } from "../../support/runs.ts"
+import { runsOf } from "../../support/runs.ts"
 import { assert, describe, it } from "../../support/vitest.ts"
 
 /** Conversations with a key: stored, scoped, and the same after a restart. */
@@ -119,7 +119,7 @@ describe("conversations with a key", () => {
     function* () {
       const { problems, shown, started } = yield* world()
       const first = yield* started
-      const tenants = Array.from({ length: sizeOf(30, 3) }, (_, n) => `tenant/${n}`)
+      const tenants = Array.from({ length: runsOf(30, 3) }, (_, n) => `tenant/${n}`)
       const histories = new Map<string, Messages>()
       for (let turn = 0; turn < 10; turn += 1) {
         for (const tenant of tenants) {
@@ -143,7 +143,7 @@ describe("conversations with a key", () => {
     const { problems, started } = yield* world({ window: 1_200 })
     const { ask } = yield* started
     const histories = new Map<string, Messages>()
-    const tenants = Array.from({ length: sizeOf(60, 10) }, (_, n) => `tenant/${n}.`)
+    const tenants = Array.from({ length: runsOf(60, 10) }, (_, n) => `tenant/${n}.`)
     let compressed = 0
     for (let turn = 0; turn < 6; turn += 1) {
       for (const [n, tenant] of tenants.entries()) {

@@ -266,7 +266,7 @@ const restless = (length: number): string => {
 describe("the time of a pattern", () => {
   it.each(hostile)("grows with the text, in short slices: %s", async (pattern) => {
     const compiled = await compile(pattern)
-    const length = sizeOf(99_000, 6_000)
+    const length = runsOf(99_000, 6_000)
     // No more than one move for each character, which looks at each instruction once at most.
     for (const line of [`${"a".repeat(length)}!`, `${restless(length)}=`]) {
       assert.isAtMost([...new PatternMatcher(compiled).line(line)].length, line.length / 32)

@@ -24,7 +24,7 @@ import { ContextLengthError, Model, ModelError, type ModelRequest } from "../../
 import * as ModelWindows from "../../../../src/services/model/ModelWindows.ts"
 import { estimateContents } from "../../../../src/services/tokens/Calibrations.ts"
 import { TokenCounter } from "../../../../src/services/tokens/TokenCounter.ts"
-import { isUnitTier, sizeOf } from "../../../support/runs.ts"
+import { isUnitTier, runsOf } from "../../../support/runs.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
 /** Ranges that exceed the summarizing model's own window. */
@@ -100,13 +100,13 @@ const turn = (n: number, output: string): ReadonlyArray<Content> => [
   user(response("read_file", { output }, `c${n}`)),
   model(text(`answer ${n}: see src/file${n}.ts`))
 ]
-/** 7 MB in turns; less in the unit tier. */
-const long = Array.from({ length: sizeOf(700, 40) }, (_, n) =>
+/** 7 MB in turns in the laws tier. */
+const long = Array.from({ length: runsOf(700, isUnitTier ? 40 : 150) }, (_, n) =>
   turn(n, `const value${n} = compute(${n}) // of file ${n}\n`.repeat(250))
 ).flat()
 
 /** Most of it in one message, in the arguments of one call and in its result. */
-const size = sizeOf(1_500_000, 120_000)
+const size = runsOf(1_500_000, isUnitTier ? 120_000 : 300_000)
 const giants: ReadonlyArray<Content> = [
   user(text(`Read this: ${"some words of a pasted log\n".repeat(size / 27)}`)),
   model(call("write_file", { path: "a.ts", content: `const a = "é\\n"\n`.repeat(size / 16) }, "w")),
@@ -164,7 +164,7 @@ describe("a range beyond the summarizing model's window", () => {
     () =>
       Effect.gen(function* () {
         for (const contents of [long, giants]) {
-          for (const window of contents === long ? [sizeOf(100_000, 30_000)] : [4_000, sizeOf(40_000, 20_000)]) {
+          for (const window of contents === long ? [runsOf(100_000, 30_000)] : [4_000, runsOf(40_000, 20_000)]) {
             const { asked, outcome } = yield* compressing("gemini", contents, window)
             assert.strictEqual(statusOf(outcome), "COMPRESSED", JSON.stringify(outcome).slice(0, 400))
             const said = questions(asked)
@@ -176,7 +176,7 @@ describe("a range beyond the summarizing model's window", () => {
             for (const { contents: sent } of asked) assert.isFalse(sent[0]?.parts.some(isResponse))
           }
         }
-        const { asked } = yield* compressing("gemini", long, sizeOf(200_000, 40_000))
+        const { asked } = yield* compressing("gemini", long, runsOf(200_000, 40_000))
         const parts = asked.slice(0, -2).flatMap((request) => request.contents.slice(0, -1))
         assert.strictEqual(parts.filter(({ role }) => role === "user").length, parts.length / 2)
         const all = JSON.stringify(parts)
@@ -185,7 +185,7 @@ describe("a range beyond the summarizing model's window", () => {
   )
 
   it.effect("gemini: an empty summary of one part is an empty summary (ours)", function* () {
-    const { asked, outcome } = yield* compressing("gemini", long, sizeOf(200_000, 40_000), {
+    const { asked, outcome } = yield* compressing("gemini", long, runsOf(200_000, 40_000), {
       answer: (index) => (index === 1 ? " " : snapshot)
     })
     assert.strictEqual(statusOf(outcome), "COMPRESSION_FAILED_EMPTY_SUMMARY")

@@ -10,7 +10,7 @@ import { TokenCount } from "../../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../../src/layers/testing/ScriptedModel.ts"
 import type { ChatSettings } from "../../../../src/services/chat/ChatSettings.ts"
-import { runsOf, sizeOf } from "../../../support/runs.ts"
+import { runsOf } from "../../../support/runs.ts"
 import { begin } from "../../../support/sending.ts"
 import { assert, describe, it } from "../../../support/vitest.ts"
 
@@ -62,7 +62,7 @@ describe("the form of outputs beyond the budget", () => {
       `${strategy}: shortened outputs have the form of toolOutput.form, by default last-lines (seed)`,
       function* () {
         const policy = policyOf(strategy)
-        const outputs = Array.from({ length: sizeOf(8, 2) }, () => long)
+        const outputs = Array.from({ length: runsOf(8, 2) }, () => long)
         const first = (settings: Partial<ChatSettings>) =>
           Effect.map(compressed(outputs, settings), ({ shown }) => shown[0]?.now)
         const most = long.length
