@@ -10,7 +10,7 @@ import { type Body, bodyOf, environment, place, type Place, textsOf, turnsOf } f
 import * as Tmux from "./tmux.ts"
 
 /**
- * What people stumbled over who tried the chat, in a shell on terminals of two sizes. Screens that are meant to look different
+ * What people stumbled over who tried the chat, in a shell on terminals of three sizes. Screens that are meant to look different
  * now are taken again with `vitest run test/cli/cases.e2e.test.ts -u`, and looked at.
  */
 
@@ -126,6 +126,7 @@ const settled = (screen: string) =>
 needs("tmux")("the chat, as a newcomer meets it", () => {
   it.live.each([
     [80, 24],
+    [120, 40],
     [40, 20]
   ] as const)("asks, steers, interrupts and resumes on %s by %s", function* ([width, height]) {
     const { agents, gate, server, together } = yield* serve()
@@ -273,6 +274,7 @@ const unbroken = (screen: string) => screen.replace(/\s+/g, "")
 needs("tmux")("a shell with the program", () => {
   it.live.each([
     [80, 24],
+    [120, 40],
     [40, 20]
   ] as const)("finds keys, refuses, counts, connects and survives a kill on %s by %s", function* ([width, height]) {
     const { server } = yield* serve()
