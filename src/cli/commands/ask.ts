@@ -7,7 +7,7 @@ import { decode, joinBytes } from "../../domain/text/Bytes.ts"
 import { printableLine } from "../../domain/text/InvisibleCharacters.ts"
 import { fromJson } from "../../domain/text/JsonText.ts"
 import { escapeUnprintable } from "../../domain/text/WorkspacePath.ts"
-import { TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
+import { addUsage, TokenCount, Usage } from "../../domain/tokens/Tokens.ts"
 import type { TurnRetries } from "../../services/chat/ChatSettings.ts"
 import * as Runtime from "../../services/runtime/Runtime.ts"
 import * as AgentFlags from "../flags/AgentFlags.ts"
@@ -159,19 +159,6 @@ const emptyReport = (session: string | undefined): Report => ({
   error: null
 })
 
-const sum = (one: Usage | null, other: Usage | null): Usage | null =>
-  one === null || other === null
-    ? (one ?? other)
-    : {
-        prompt: one.prompt + other.prompt,
-        answer: one.answer + other.answer,
-        thoughts: one.thoughts + other.thoughts,
-        cached: one.cached + other.cached,
-        ...(one.cacheWrite === undefined && other.cacheWrite === undefined
-          ? {}
-          : { cacheWrite: (one.cacheWrite ?? 0) + (other.cacheWrite ?? 0) })
-      }
-
 /** Returns the report after one more event. */
 const after = (before: Report, event: ChatEvent, title: string): Report => {
   const report = { ...before, events: { ...before.events, [event._tag]: (before.events[event._tag] ?? 0) + 1 } }
@@ -199,7 +186,10 @@ const after = (before: Report, event: ChatEvent, title: string): Report => {
       return {
         ...report,
         finishReason: event.reason,
-        usage: sum(report.usage, event.usage),
+        usage:
+          event.usage === null || report.usage === null
+            ? (report.usage ?? event.usage)
+            : addUsage(report.usage, event.usage),
         tokens: event.tokens,
         limit: event.limit
       }

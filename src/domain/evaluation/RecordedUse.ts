@@ -2,8 +2,8 @@ import { Schema } from "effect"
 import { isThought } from "../content/Content.ts"
 import { type Entry, EntryId, sum } from "../conversation/Conversation.ts"
 import type { SessionEvent } from "../session/Session.ts"
-import { builtInPrices, type Cost, costOf, type Prices, type PricedRequest, addClamped } from "../tokens/Prices.ts"
-import { Usage } from "../tokens/Tokens.ts"
+import { builtInPrices, type Cost, costOf, type Prices, type PricedRequest } from "../tokens/Prices.ts"
+import { addUsage, Usage } from "../tokens/Tokens.ts"
 import { countedTokens } from "./Compactions.ts"
 
 /** Compares the providers' token counts with ours, and computes the cost. */
@@ -103,18 +103,7 @@ export const usageOf = (answers: Iterable<RecordedAnswer>): RecordedUsage | null
   for (const { entry, usage, viewTokens } of answers) {
     if (usage === undefined) continue
     count += 1
-    const written = usage.cacheWrite ?? recorded.cacheWrite
-    const forAnHour = usage.cacheWriteHour ?? recorded.cacheWriteHour
-    recorded = {
-      prompt: addClamped(recorded.prompt, usage.prompt),
-      answer: addClamped(recorded.answer, usage.answer),
-      thoughts: addClamped(recorded.thoughts, usage.thoughts),
-      cached: addClamped(recorded.cached, usage.cached),
-      ...(written === undefined ? {} : { cacheWrite: addClamped(recorded.cacheWrite ?? 0, usage.cacheWrite ?? 0) }),
-      ...(forAnHour === undefined
-        ? {}
-        : { cacheWriteHour: addClamped(recorded.cacheWriteHour ?? 0, usage.cacheWriteHour ?? 0) })
-    }
+    recorded = addUsage(recorded, usage)
     if (usage.prompt > 0) points.push({ entry, recorded: usage.prompt, ours: viewTokens })
   }
   return count === 0 ? null : { answers: count, recorded, points, ...fitted(points) }

@@ -1,7 +1,7 @@
 import { Result, Schema, SchemaIssue } from "effect"
 import { bareName } from "../model/ModelLimits.ts"
 import { parseJson } from "../text/JsonText.ts"
-import type { Usage } from "./Tokens.ts"
+import { addClamped, type Usage } from "./Tokens.ts"
 
 /** Prices of models, and the cost of a conversation. */
 
@@ -298,9 +298,6 @@ export const requestCost = (price: ModelPrice, usage: Usage): number => {
     (usage.answer + usage.thoughts) * rate.output
   )
 }
-
-/** Adds two counts. Sums stay whole numbers that JSON can hold, whatever a file contains. */
-export const addClamped = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b)
 
 /** The tokens of all requests of a cost: sent, answered (thoughts included), and the number of requests. */
 export const tokensOfCost = ({ models }: Cost) =>

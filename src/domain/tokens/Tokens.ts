@@ -30,6 +30,21 @@ export const Usage = Schema.Struct({
 })
 export type Usage = typeof Usage.Type
 
+/** Adds two counts. Sums stay whole numbers that JSON can hold, whatever a file contains. */
+export const addClamped = (a: number, b: number): number => Math.min(Number.MAX_SAFE_INTEGER, a + b)
+
+/** Adds the tokens of two calls. A count that neither states is in the sum neither. */
+export const addUsage = (one: Usage, other: Usage): Usage => {
+  const stated = (["cacheWrite", "cacheWriteHour"] as const).filter((key) => (one[key] ?? other[key]) !== undefined)
+  return {
+    prompt: addClamped(one.prompt, other.prompt),
+    answer: addClamped(one.answer, other.answer),
+    thoughts: addClamped(one.thoughts, other.thoughts),
+    cached: addClamped(one.cached, other.cached),
+    ...Object.fromEntries(stated.map((key) => [key, addClamped(one[key] ?? 0, other[key] ?? 0)]))
+  }
+}
+
 /** The version of the estimator. It is written into every log, so that counts of different estimators can be distinguished. */
 export const estimatorVersion = "classes-3"
 

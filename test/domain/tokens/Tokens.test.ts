@@ -7,6 +7,7 @@ import path from "node:path"
 import { call, outputText, type Part, response } from "../../../src/domain/content/Content.ts"
 import * as Work from "../../../src/domain/text/SlicedWork.ts"
 import {
+  addUsage,
   beginning,
   estimateText,
   estimatorVersion,
@@ -32,6 +33,17 @@ const assertWithin = (sample: string, share: number, what: string) => {
 
 const ofPart = (part: Part): number => Work.runSync(partTokens(part))
 const ofText = (value: string): number => Work.runSync(textTokens(value))
+
+it("counts of two calls are added key by key, and only those that one of them states", () => {
+  const counts = { prompt: 1, answer: 2, thoughts: 3, cached: 4 }
+  const doubled = { prompt: 2, answer: 4, thoughts: 6, cached: 8 }
+  assert.deepStrictEqual(addUsage(counts, counts), doubled)
+  const written = { ...counts, cacheWrite: 5, cacheWriteHour: 6 }
+  assert.deepStrictEqual(addUsage(counts, written), { ...doubled, cacheWrite: 5, cacheWriteHour: 6 })
+  assert.deepStrictEqual(addUsage(written, written), { ...doubled, cacheWrite: 10, cacheWriteHour: 12 })
+  const huge = { ...counts, prompt: Number.MAX_SAFE_INTEGER }
+  assert.strictEqual(addUsage(huge, counts).prompt, Number.MAX_SAFE_INTEGER)
+})
 
 const folder = path.join(import.meta.dirname, "..", "..", "fixtures", "texts")
 const fixtures = readdirSync(folder).filter((name) => name.endsWith(".txt"))

@@ -15,7 +15,7 @@ import { isJson, type Json } from "../../text/JsonObject.ts"
 import { sliceAt, spelledSurrogate } from "../../text/JsonSource.ts"
 import { wellFormedJson } from "../../text/JsonText.ts"
 import type { SlicedWork } from "../../text/SlicedWork.ts"
-import { partTokens, type Usage } from "../../tokens/Tokens.ts"
+import { addUsage, partTokens, type Usage } from "../../tokens/Tokens.ts"
 import { withAuthorNote } from "../AuthorNote.ts"
 import { isOpenAnswer, namedPieces, nowhere, type Piece, piecesOf, samePieces } from "../ExactParts.ts"
 import { textAt } from "../JsonRecord.ts"
@@ -308,13 +308,6 @@ const countsOf = (usage: Usage) => ({
   total_tokens: usage.prompt + usage.answer + usage.thoughts
 })
 
-const sumOf = (left: Usage, right: Usage): Usage => ({
-  prompt: left.prompt + right.prompt,
-  answer: left.answer + right.answer,
-  thoughts: left.thoughts + right.thoughts,
-  cached: left.cached + right.cached
-})
-
 /** Returns what a reader makes of an item. The item is spelled as it would be written, so exact texts need no search. */
 const readBack = (item: Json, summary?: string | undefined): ItemMessage | undefined => {
   const message = readItem(item, nowhere, new Skipped(), { summary })
@@ -411,7 +404,7 @@ class Rollout {
 
   private count(usage: Usage): void {
     if (usage.prompt + usage.answer + usage.thoughts === 0) return
-    this.total = sumOf(this.total, usage)
+    this.total = addUsage(this.total, usage)
     this.tokenCount(countsOf(usage))
     // A reader begins the next message here.
     this.open = undefined
