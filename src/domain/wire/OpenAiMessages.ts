@@ -34,13 +34,14 @@ export const openAiUsage =
       numberAt(counts, details, "cached_tokens") || Math.max(...cachedKeys.map((key) => numberAt(counts, key)))
     const cacheWrite =
       numberAt(counts, details, "cache_write_tokens") || numberAt(counts, "cache_creation_input_tokens")
-    // Some servers count what a cache had beside the prompt.
+    // Some servers count what a cache had, or takes, beside the prompt.
     const beside = numberAt(counts, "total_tokens") - prompt - answer
-    const isApart = cached > 0 && (cached > prompt || cached === beside)
+    const stored = [cached, cached + cacheWrite].find((tokens) => tokens > 0 && tokens === beside)
+    const apart = stored ?? (cached > prompt ? cached : 0)
     // xAI counts its thoughts beside the answer, and Gemini's server names them in the total alone.
-    const isThoughtApart = !isApart && beside > 0 && (thoughts === 0 || thoughts === beside)
+    const isThoughtApart = apart === 0 && beside > 0 && prompt > 0 && (thoughts === 0 || thoughts === beside)
     return {
-      prompt: prompt + (isApart ? cached : 0),
+      prompt: prompt + apart,
       answer: isThoughtApart ? answer : Math.max(0, answer - thoughts),
       thoughts: isThoughtApart ? beside : thoughts,
       cached,

@@ -1,4 +1,4 @@
-import { Predicate, Result, Schema } from "effect"
+import { Equal, Predicate, Result, Schema } from "effect"
 import { isJson, type Json, jsonAt, jsonsAt } from "../text/JsonObject.ts"
 
 /** Reads tool declarations in the wire shape of the Gemini API, and names tools as the other dialects allow. */
@@ -57,8 +57,16 @@ const plainSchema = (
     first === undefined ? [] : requiredOf(first).filter((key) => others.every((form) => requiredOf(form).includes(key)))
   )
   const required = [...new Set([rest, ...all].flatMap(requiredOf).concat(common))]
-  const properties = Object.assign({}, ...forms.map((form) => jsonAt(form, "properties")), jsonAt(rest, "properties"))
-  return { ...rest, properties, ...(required.length === 0 ? {} : { required }) }
+  const properties: Record<string, unknown> = {}
+  for (const [key, schema] of forms.flatMap((form) => Object.entries(jsonAt(form, "properties")))) {
+    const known = properties[key]
+    properties[key] = known === undefined || Equal.equals(known, schema) ? schema : { anyOf: [known, schema] }
+  }
+  return {
+    ...rest,
+    properties: { ...properties, ...jsonAt(rest, "properties") },
+    ...(required.length === 0 ? {} : { required })
+  }
 }
 
 /** The declared functions. Fails for any other tool, such as the Gemini API's own search. */

@@ -39,14 +39,15 @@ const stream = (server: Server, request: ModelRequest) =>
       const answer = events(server, "responses", responsesBody(request, tools))
       return chunks(server, answer, () => responsesAnswerReader(reading))
     }
+    const { needReasoning } = server
+    let hasReasoning = false
     const asked = Stream.suspend(() => {
-      const body = chatBody(request, tools, server.isOpenAi, server.needReasoning.has(request.model))
+      hasReasoning = needReasoning.has(request.model)
+      const body = chatBody(request, tools, server.isOpenAi, hasReasoning)
       return chunks(server, events(server, "chat/completions", body), () => chatAnswerReader(reading))
     })
     return Stream.catch(asked, (error) => {
-      const { needReasoning } = server
-      const isNew = !needReasoning.has(request.model)
-      if (error.reason._tag !== "InvalidRequestError" || !isNew || !wantsReasoning(error.message))
+      if (error.reason._tag !== "InvalidRequestError" || hasReasoning || !wantsReasoning(error.message))
         return Stream.fail(error)
       needReasoning.add(request.model)
       return asked

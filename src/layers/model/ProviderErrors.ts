@@ -20,12 +20,16 @@ import { clip } from "./ModelFailures.ts"
 
 /** How servers say that an account is empty, or at a limit of hours and more: z.ai, MiniMax, xAI, OpenRouter, Ollama, Codex, Gemini. */
 const emptyAccount =
-  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly).{0,16}(?:limit|cap\b)|credits are depleted|available credits/i
+  /insufficient balance|余额不足|key limit exceeded|usage.limit.(?:has been )?(?:reached|exceeded)|(?:hourly|daily|weekly|monthly) (?:\w+ ){0,2}(?:limit|cap\b)|credits are depleted|available credits/i
 
 /** Whether a quota is used up that does not refill within minutes. The Gemini API says the same of a rate, in details. */
-const isQuota = ({ exhaustedQuota, kind, message }: ProviderFault): boolean =>
+const isQuota = (status: number, { exhaustedQuota, kind, message }: ProviderFault): boolean =>
   exhaustedQuota !== undefined ||
-  emptyAccount.test(`${kind} ${message}`) ||
+  // What is wrong with a request is said in its own words.
+  (status !== 400 &&
+    status !== 422 &&
+    !/per minute|\brpm\b/i.test(message) &&
+    emptyAccount.test(`${kind} ${message}`)) ||
   (!/RESOURCE_EXHAUSTED/.test(kind) &&
     /insufficient_quota|billing|credit balance|exceeded your current quota/i.test(`${kind} ${message}`))
 
@@ -34,8 +38,12 @@ const isPolicyKind = /content_policy|content_filter|moderation|invalid_prompt|da
 const policyWords = /usage guidelines|input was flagged|inappropriate content|敏感内容/i
 
 /** Why a request was refused for what it is about, in the provider's word. */
-const policyOf = ({ kind, message }: ProviderFault): string | undefined =>
-  isPolicyKind.test(kind) ? kind : policyWords.test(message) ? message : undefined
+const policyOf = (status: number, { kind, message }: ProviderFault): string | undefined => {
+  if (isPolicyKind.test(kind)) return kind
+  // An overloaded server may name its guidelines, too, and vLLM quotes the request.
+  const isOfRequest = ![408, 409, 429, 502, 503, 529].includes(status) && !message.includes("'input':")
+  return isOfRequest && policyWords.test(message) ? message : undefined
+}
 
 /** How servers that read calls themselves say that the model wrote none they can read: Groq. Another answer may have one. */
 const isUnreadable = /tool_use_failed|output_parse_failed/
@@ -95,16 +103,17 @@ export const reasonOfStatus = (
   if (status < 500 && (isPage || ([404, 405].includes(status) && isNowhere.test(message.trim())))) {
     const answered = `HTTP ${status}${isPage ? " and a page" : ""}`
     return new InvalidRequestError({
-      detail: `this address does not serve the ${names.api} API (${answered}); check ${names.baseUrl}`
+      detail: `this address does not serve the ${names.api} API (${answered}); check ${names.baseUrl}, and the name of the model`
     })
   }
   if (status === 401 || fault.isKeyRefused === true) return keyError("InvalidKey", names)
-  const policy = policyOf(fault)
+  const policy = policyOf(status, fault)
   if (policy !== undefined) return new ContentPolicyError({ finishReason: clip(policy) })
   if (isUnreadable.test(kind)) return new InvalidResponseError({ detail })
   const refused = refusedIn(status, fault)
   if (refused !== undefined) return new InvalidRequestError({ detail, refused })
-  if (status === 402 || isQuota(fault)) return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
+  if (status === 402 || isQuota(status, fault))
+    return new QuotaExhaustedError({ detail: clip(fault.exhaustedQuota ?? detail) })
   if (status === 403) return keyError("InsufficientPermissions", names)
   if (status === 429) return new RateLimitError(waiting)
   if (status === 408 || status === 409 || status >= 500) return new InternalProviderError({ status, ...waiting })

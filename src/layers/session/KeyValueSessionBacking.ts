@@ -361,7 +361,9 @@ const makeBacking = Effect.fnUntraced(function* ({ prefix = "palimpsest/" }: Key
     remove: (id) => withStoreErrors("remove")(alone(state, id)(remove(state, id))),
     // A store in memory keeps what it is given.
     putBlob: (id, hash, bytes) => withStoreErrors("append")(store.set(`${id}/blob/${hash}`, bytes.slice())),
-    getBlob: (id, hash) => withStoreErrors("read")(store.getUint8Array(`${id}/blob/${hash}`)),
+    // A copy: callers may change theirs, and a store in memory returns its own.
+    getBlob: (id, hash) =>
+      withStoreErrors("read")(Effect.map(store.getUint8Array(`${id}/blob/${hash}`), (bytes) => bytes?.slice())),
     findBlobs: (id, prefix) => withStoreErrors("read")(findBlobs(state, id, prefix))
   })
 })

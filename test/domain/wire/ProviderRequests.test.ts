@@ -673,6 +673,15 @@ describe("tools", () => {
     assert.deepStrictEqual(tool?.parameters, { type: "object", properties, ...expected })
   })
 
+  it("a property that alternatives declare differently takes what each declares", () => {
+    const kinds = ["file", "url"].map((kind) => ({ const: kind }))
+    const oneOf = kinds.map((kind) => ({ type: "object", properties: { kind, a: properties.a }, required: ["kind"] }))
+    const [tool] = Result.getOrThrow(
+      toolDeclarations([{ functionDeclarations: [{ name: "a", parametersJsonSchema: { type: "object", oneOf } }] }])
+    )
+    assert.deepStrictEqual(tool?.parameters["properties"], { kind: { anyOf: kinds }, a: properties.a })
+  })
+
   it("a schema of alternatives by reference has the properties of all", () => {
     const $defs = {
       One: { type: "object", properties: { a: properties.a }, required: ["a"] },

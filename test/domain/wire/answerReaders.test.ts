@@ -418,6 +418,21 @@ describe("what servers send that keep to a dialect loosely", () => {
       [look]
     ],
     [
+      "the arguments of an item in pieces alone, and no item at the end",
+      responses,
+      [
+        { type: "response.output_item.added", output_index: 0, item: { ...item, arguments: "" } },
+        ...[args.slice(0, 5), args.slice(5)].map((delta) => ({
+          type: "response.function_call_arguments.delta",
+          output_index: 0,
+          item_id: "f1",
+          delta
+        })),
+        completed([])
+      ],
+      [look]
+    ],
+    [
       "the arguments of an item in an event of their own, and an item without them",
       responses,
       [
@@ -533,6 +548,12 @@ describe("what servers send that keep to a dialect loosely", () => {
       { prompt_tokens: 20, completion_tokens: 6, total_tokens: 1_026, prompt_tokens_details: { cached_tokens: 1_000 } },
       { prompt: 1_020, answer: 6, thoughts: 0, cached: 1_000 }
     ],
+    [
+      "a relay that counts what it writes to a cache beside the prompt",
+      { prompt_tokens: 10, completion_tokens: 5, total_tokens: 5_015, cache_creation_input_tokens: 5_000 },
+      { prompt: 5_010, answer: 5, thoughts: 0, cached: 0, cacheWrite: 5_000 }
+    ],
+    ["a server that has a total alone", { total_tokens: 700 }, undefined],
     [
       "OpenRouter, what was written to a cache",
       {

@@ -99,7 +99,8 @@ describe("an answer with the status of an error", () => {
       { isPage: true },
       {
         _tag: "InvalidRequestError",
-        detail: "this address does not serve the Test API (HTTP 404 and a page); check BASE_URL"
+        detail:
+          "this address does not serve the Test API (HTTP 404 and a page); check BASE_URL, and the name of the model"
       }
     ],
     ...[
@@ -114,7 +115,7 @@ describe("an answer with the status of an error", () => {
           { message: String(message) },
           {
             _tag: "InvalidRequestError",
-            detail: `this address does not serve the Test API (HTTP ${status}); check BASE_URL`
+            detail: `this address does not serve the Test API (HTTP ${status}); check BASE_URL, and the name of the model`
           }
         ] as const
     ),
@@ -145,6 +146,16 @@ describe("an answer with the status of an error", () => {
       { kind: "RESOURCE_EXHAUSTED", message: "Your prepayment credits are depleted." },
       { _tag: "QuotaExhaustedError" }
     ],
+    [
+      429,
+      { message: "Limit per minute reached. Your daily limit is 1000 and 3 are used." },
+      { _tag: "RateLimitError" }
+    ],
+    [429, { message: "Too many requests. See usage guidelines at https://a.test" }, { _tag: "RateLimitError" }],
+    [503, { message: "Overloaded; see our usage guidelines." }, { _tag: "InternalProviderError", status: 503 }],
+    ...["tools[0].description: 'Sets the monthly spending limit'", "'input': 'inappropriate content'"].map(
+      (quoted) => [400, { message: `Invalid value for ${quoted}` }, { _tag: "InvalidRequestError" }] as const
+    ),
     [403, { message: "Key limit exceeded (total limit)." }, { _tag: "QuotaExhaustedError" }],
     [429, { exhaustedQuota: "PerDay" }, { _tag: "QuotaExhaustedError", detail: "PerDay" }],
     [500, {}, { _tag: "InternalProviderError", status: 500 }],

@@ -177,9 +177,13 @@ export const recordTouch = (history: FileHistory, done: Touch): void => {
   if (done.action._tag === "Write" || done.action._tag === "Edit") {
     for (const [before, text] of replacementsIn(done.call.functionCall?.args)) {
       // What an earlier edit wrote stands as this one leaves it.
-      history.edits = history.edits.map((edit) =>
-        edit.path === path && before !== "" ? { ...edit, text: edit.text.replace(before, () => text) } : edit
-      )
+      history.edits = history.edits
+        .slice(-maxEdits)
+        .map((edit) =>
+          edit.path === path && before !== ""
+            ? { ...edit, text: edit.text.replace(before, () => text).slice(0, maxEditChars) }
+            : edit
+        )
       if (text.trim() !== "") history.edits.push({ path, entry: done.entry, text: text.slice(0, maxEditChars) })
     }
     history.edits.splice(0, history.edits.length - maxEdits)

@@ -55,9 +55,9 @@ const taskWords = (words: ReadonlyArray<string>): ReadonlyArray<string> => {
   return at < 0 ? [] : words.slice(at)
 }
 
-/** Commands of Windows that read, or only choose or print lines. */
+/** Commands of Windows that read, or only choose or print lines. Scripts of projects have lower-case names (`test-all`). */
 const windowsReaders =
-  /^(?:(?:get|select|test|measure|compare|format|sort|where|group|resolve|find)-\w+|(?:write|out)-(?:host|output|string|null)|dir|findstr|tasklist)$/i
+  /^(?:(?:Get|Select|Sort|Where|Group|Compare|Resolve|Find)-[A-Z]\w+|Measure-Object|Test-(?:Path|Connection|NetConnection|Json)|Format-(?:Table|List|Wide|Hex|Custom)|(?:Write|Out)-(?:Host|Output|String|Null)|dir|findstr|tasklist)$/
 
 const reads = ({ program, words }: RunProgram): boolean => {
   if (program === "" || readers.has(program) || /^\w+=|^[-)}#]/.test(program)) return true

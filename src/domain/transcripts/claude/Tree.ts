@@ -26,8 +26,8 @@ export class Tree {
   private placed(line: Line): Line {
     for (const { boundary } of this.keeping) {
       const { anchor, uuids = [] } = boundary?.kept ?? {}
-      const before = line.parent === anchor ? uuids[uuids.indexOf(line.uuid) - 1] : undefined
-      if (before !== undefined) return { ...line, parent: before }
+      const before = line.parent === anchor ? this.lines.get(uuids[uuids.indexOf(line.uuid) - 1] ?? "") : undefined
+      if (before !== undefined && before.parent !== anchor) return { ...line, parent: before.uuid }
     }
     return line
   }

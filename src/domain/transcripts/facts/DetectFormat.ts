@@ -39,11 +39,15 @@ const isClaudeKind = (record: Json): boolean => {
   return ignoredKinds.has(recordKind) || (_tag !== "Other" && _tag !== "Broken")
 }
 
+/** Records of other programs have kinds like `tag` and `progress`, too. */
+const isOwnRecord = ({ message, type, uuid }: Json): boolean =>
+  isJson(message) || uuid !== undefined || /-|^mode$/.test(String(type))
+
 const isClaude = (record: Json): boolean =>
   typeof record.type === "string" &&
   !isQwen(record) &&
   (claudeKeys.some((key) => key in record) ||
-    ("sessionId" in record && isClaudeKind(record)) ||
+    ("sessionId" in record && isOwnRecord(record) && isClaudeKind(record)) ||
     (record.type === "file-history-snapshot" && "snapshot" in record))
 
 const isPi = (record: Json): boolean => {

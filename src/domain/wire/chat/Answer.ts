@@ -103,7 +103,14 @@ export const withFields = (before: Json, { role: _role, tool_calls: _calls, ...p
 })
 
 /** What a server added to a message: reasoning, and whatever it wants back. */
-const addedTo = ({ content: _content, refusal: _refusal, role: _role, tool_calls: _calls, ...added }: Json): Json =>
+const addedTo = ({
+  content: _content,
+  images: _images,
+  refusal: _refusal,
+  role: _role,
+  tool_calls: _calls,
+  ...added
+}: Json): Json =>
   Object.fromEntries(Object.entries(added).filter(([, value]) => value !== null && String(value) !== ""))
 
 /** Whether an event without choices tells of an error, as vLLM, FastAPI, z.ai and MiniMax write it. */

@@ -40,7 +40,7 @@ class ResponsesAnswer implements GrowingAnswer {
   /** The items that are complete, by their ids and places: Copilot's servers give an item another id at the end. */
   private readonly done = new Set<string>()
   /** The arguments of calls, by the ids of their items. */
-  private readonly args = new Map<string, unknown>()
+  private readonly args = new Map<string, string>()
   private usage: unknown
 
   readonly push = (event: Json): Growth | undefined => {
@@ -60,10 +60,14 @@ class ResponsesAnswer implements GrowingAnswer {
       case "response.reasoning_summary_text.delta":
       case "response.reasoning_text.delta":
         return { pieces, shown: delta === "" ? [] : [{ text: delta, thought: true }] }
-      case "response.function_call_arguments.done": {
-        this.args.set(textOrEmpty(event, "item_id"), event["arguments"])
+      case "response.function_call_arguments.delta": {
+        const id = textOrEmpty(event, "item_id")
+        this.args.set(id, `${this.args.get(id) ?? ""}${delta}`)
         return { pieces }
       }
+      case "response.function_call_arguments.done":
+        this.args.set(textOrEmpty(event, "item_id"), textOrEmpty(event, "arguments"))
+        return { pieces }
       case "response.output_item.done":
         return { pieces, ...this.completed(begun === undefined ? [] : [[at, this.items.get(at) ?? begun]], false) }
       case "error":

@@ -37,6 +37,9 @@ describe("commands that only read", () => {
     "git status && npm run build",
     "docker run a",
     "Get-Content .\\a.txt | Set-Content .\\b.txt",
+    "./scripts/test-all",
+    "bin/format-code --fast",
+    "Measure-Command { npm test }",
     "./deploy.sh"
   ])("but not %s", (command) => assert.isFalse(isLook(command)))
 })
