@@ -263,6 +263,15 @@ const restless = (length: number): string => {
   return Array.from({ length }, () => (random() < 0.5 ? "a" : "b")).join("")
 }
 
+/** A clock at each look of which a slice is over, however fast the machine is. */
+const tickingClock = async (): Promise<Clock.Clock> => {
+  let now = 0
+  return {
+    ...(await Effect.runPromise(Clock.Clock)),
+    currentTimeMillisUnsafe: () => (now += Work.sliceMillis)
+  }
+}
+
 describe("the time of a pattern", () => {
   it.each(hostile)("grows with the text, in short slices: %s", async (pattern) => {
     const compiled = await compile(pattern)
@@ -305,7 +314,9 @@ describe("the time of a pattern", () => {
       for (let after = 0; after < 20; after += 1) yield* Effect.yieldNow
       return { before, turns }
     })
-    const { before, turns } = await Effect.runPromise(turnsWhile)
+    const { before, turns } = await Effect.runPromise(
+      Effect.provideService(turnsWhile, Clock.Clock, await tickingClock())
+    )
     assert.strictEqual(slices, before)
     assert.isAbove(before, 0)
     assert.isAtMost(before, turns * 20)
@@ -333,19 +344,19 @@ describe("the time of a pattern", () => {
       return Patterns.run(work())
     }
     const counting = Effect.runFork(count)
-    await Promise.all(Array.from({ length: 6 }, (_, number) => Effect.runPromise(search(number))))
+    const clock = await tickingClock()
+    await Promise.all(
+      Array.from({ length: 6 }, (_, number) =>
+        Effect.runPromise(Effect.provideService(search(number), Clock.Clock, clock))
+      )
+    )
     await Effect.runPromise(Fiber.interrupt(counting))
     assert.isAbove(turns.size, 20)
     assert.isAtMost(Math.max(...[...turns.values()].map(({ size }) => size)), 1)
   })
 
   it("is bounded for a whole search", async () => {
-    // Each look at the clock finds that a slice is over.
-    let now = 0
-    const clock: Clock.Clock = {
-      ...(await Effect.runPromise(Clock.Clock)),
-      currentTimeMillisUnsafe: () => (now += Work.sliceMillis)
-    }
+    const clock = await tickingClock()
     const endless = function* (): Work.SlicedWork<never> {
       for (;;) yield
     }
