@@ -29,7 +29,7 @@ export const countingBy = (scale: number, answer: (request: ModelRequest) => Scr
           const usage = { prompt: Math.ceil(estimateOf(request) * scale), answer: 1, thoughts: 0, cached: 0 }
           return { content: model(text(step)), finishReason: "STOP", usage }
         },
-        (request) => Math.ceil(estimateOf(request) * scale)
+        ({ contents, model: name }) => Math.ceil(estimateOf({ contents, model: name }) * scale)
       )
     )
   )

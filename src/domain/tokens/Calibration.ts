@@ -43,7 +43,7 @@ export const Calibration = Schema.Struct({
   gram: Schema.Array(Schema.Finite).check(ofLength(dimension * dimension)),
   moment: Schema.Array(Schema.Finite).check(ofLength(dimension)),
   square: Schema.Finite,
-  /** The last count above the bound, as a share of its estimate. It decays. */
+  /** How far the last count above the bound was above it, as a share of its estimate and `tellingRequest`. It decays. */
   surprise: Schema.Finite,
   /** The last count, and what the server seems to keep of a prompt (`CutPrompts`). */
   history: Schema.optionalKey(
@@ -73,6 +73,16 @@ const expectedNoise = { size: 0.05, worth: 6 }
 const minNoise = 0.005
 /** Random deviations matter more in a small request, however well a model is calibrated: at this size as much as `expectedNoise`. */
 const smallRequest = 128
+/**
+ * Up to this size of a request, what a server adds by itself (a template of roles, a preamble of tools: some 32 tokens) may weigh
+ * more than the expected noise. A count of such a request says little about larger ones.
+ */
+const tellingRequest = 32 / expectedNoise.size
+/**
+ * More tokens for an estimated one than any tokenizer needs. A count that implies more is that of a server that added a prompt of its own; a refusal,
+ * that the model's window is smaller than stated.
+ */
+export const maxPlausibleRatio = 5
 /** The factor by which a surprise decays per observation. */
 const surpriseDecay = 0.7
 
@@ -126,7 +136,7 @@ const rowsOf = ({ gram }: Calibration): ReadonlyArray<Vector> =>
  * Before any count, every factor is one. Tokenizers differ in two ways: some count more of everything, and each has classes that it splits more
  * finely. So a factor may deviate by a shared part and by its own part (standard deviations), and a count of prose says much about code, too.
  */
-const prior = { shared: 5, own: 0.25 }
+const prior = { shared: 1, own: 0.25 }
 
 /** The inverse of the prior's covariance, by Sherman and Morrison. */
 const priorPrecision: ReadonlyArray<Vector> = textClasses.map((_, i) =>
@@ -214,16 +224,22 @@ export const expected = (calibration: Calibration, features: Features): number |
     ? undefined
     : Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
 
-/** The model's tokens for one estimated token, on average over all requests that were counted; one before any. */
+/** The weight of the prior: as much as it has beside an observation of the expected noise. */
+const priorWeight = expectedNoise.size ** 2
+
+/** The model's tokens for one estimated token, on average over all requests that were counted; near one before any that tells much. */
 export const usualFactor = ({ moment, weight }: Calibration): number =>
-  weight === 0 ? 1 : moment.reduce((total, value) => total + value, 0) / weight
+  moment.reduce((total, value) => total + value, priorWeight) / (weight + priorWeight)
+
+/** The tokens of which a surprise is a share. */
+const surprising = (total: number): number => (total > 0 ? total + tellingRequest : 0)
 
 /**
  * An upper bound of the model's count, in whole tokens. After a few dozen observations it is at most 1 % below the true count, for text of the
  * observed classes. Before any count it is the estimate, `uncalibratedMargin` and 15 %.
  */
 export const upperBound = (calibration: Calibration, features: Features): number =>
-  Math.ceil(boundBy(fit(calibration), features) + calibration.surprise * totalTokens(features))
+  Math.ceil(boundBy(fit(calibration), features) + calibration.surprise * surprising(totalTokens(features)))
 
 /** A count, as far as it can be trusted. `isLonger`: the request is the last one and some more text. */
 export const isCutCount = (
@@ -247,26 +263,26 @@ export const doubted = (calibration: Calibration, features: Features, actual: nu
 export interface Trust {
   /** The share of their weight that earlier counts keep with each new one: what is called by the name of a model may change. Default: all of it. */
   readonly kept?: number
-  /** The most tokens that a count tells of for one estimated token. Default: no limit. */
+  /** The most tokens that a count tells of for one estimated token. Default: what is plausible. */
   readonly most?: number
 }
 
 /**
- * The calibration after the API counted `actual` tokens for a text with these features. Large requests weigh a little more than
- * small ones, whose counts include more than text. An empty text, a count of zero and an implausible count change nothing.
+ * The calibration after the API counted `actual` tokens for a text with these features. Small requests weigh little: their counts
+ * include more than text. An empty text, a count of zero and an implausible count change nothing.
  */
 export const observe = (
   calibration: Calibration,
   features: Features,
   actual: number,
-  { kept = 1, most = Infinity }: Trust = {}
+  { kept = 1, most = maxPlausibleRatio }: Trust = {}
 ): Calibration => {
   const total = totalTokens(features)
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
   const shares = amountsOf(features).map((amount) => amount / total)
   const ratio = Math.min(most, actual / total)
   if (!isPlausibleCount(actual, total)) return calibration
-  const weight = total / (total + smallRequest)
+  const weight = 1 / (1 + (tellingRequest / total) ** 2)
   const next: Calibration = {
     observations: calibration.observations + 1,
     weight: kept * calibration.weight + weight,
@@ -278,6 +294,7 @@ export const observe = (
     surprise: 0,
     history: withCount(calibration.history ?? {}, total, actual, false)
   }
-  const over = (actual - boundBy(fit(next), features)) / total
+  const isPlausible = actual <= total * maxPlausibleRatio
+  const over = isPlausible ? (actual - boundBy(fit(next), features)) / surprising(total) : 0
   return { ...next, surprise: Math.max(0, over, calibration.surprise * surpriseDecay) }
 }

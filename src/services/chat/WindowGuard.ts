@@ -2,6 +2,7 @@ import { Effect, Schema } from "effect"
 import { type Outcome, patchOf } from "../../domain/compression/Compression.ts"
 import { defaultPolicy, type Policy } from "../../domain/compression/strategies/Policy.ts"
 import type { Part } from "../../domain/content/Content.ts"
+import { maxPlausibleRatio } from "../../domain/tokens/Calibration.ts"
 import { type CutPrompt, isPlausibleCount } from "../../domain/tokens/CutPrompts.ts"
 import { TokenCount } from "../../domain/tokens/Tokens.ts"
 import type { TooManyTokens } from "../../domain/wire/ProviderFault.ts"
@@ -81,11 +82,6 @@ export interface GuardOptions {
 const uncalibratedRatio = 3
 /** The factor by which the next request may cost more than any request so far. */
 const growthFactor = 1.5
-/**
- * The largest plausible multiple of the estimate. A refusal that implies more means that the model's window is
- * smaller than stated.
- */
-const maxPlausibleRatio = 5
 /** Maximum number of compressions for one request. What is left after these cannot be made smaller. */
 const maxRounds = 4
 
@@ -124,8 +120,8 @@ export class WindowGuard {
   private revision = 0
   /** The multiple of the estimate that a refused request proved to be too large. */
   private refusedRatio = 0
-  /** The model's tokens per estimated token, in requests like the last one. Undefined: not known. */
-  private scale: number | undefined
+  /** The last request whose count is known or expected. `rate`: the tokens of an estimated one that is added to it. Undefined: none. */
+  private last: { readonly estimated: number; readonly counted: number; readonly rate: number } | undefined
   /** Whether the model was asked for a count and gave none. */
   private isCountUnavailable = false
 
@@ -154,6 +150,14 @@ export class WindowGuard {
     }
   }
 
+  /** The model's tokens per estimated token, in a request like the last one and of this many estimated tokens. Undefined: not known. */
+  private scaleAt(tokens: number): number | undefined {
+    if (this.last === undefined) return undefined
+    const { counted, estimated, rate } = this.last
+    // What a server adds to each request weighs less in a longer one.
+    return tokens <= estimated ? counted / estimated : (counted + (tokens - estimated) * rate) / tokens
+  }
+
   /**
    * Whether a request of this many estimated tokens may be sent without an exact measurement: it is small, or only
    * slightly larger than a measured one.
@@ -161,9 +165,10 @@ export class WindowGuard {
   isSmall(tokens: number, measured: MeasuredRequest | undefined): boolean {
     const isComparable = measured !== undefined && measured.revision === this.revision && tokens >= measured.tokens
     const added = tokens - (measured?.tokens ?? 0)
+    const scale = this.scaleAt(tokens)
     const isBelowTrigger =
-      tokens * (this.scale ?? uncalibratedRatio) < this.trigger ||
-      (this.scale === undefined && isComparable && measured.expectedTokens + added * uncalibratedRatio < this.trigger)
+      tokens * (scale ?? uncalibratedRatio) < this.trigger ||
+      (scale === undefined && isComparable && measured.expectedTokens + added * uncalibratedRatio < this.trigger)
     return (
       isBelowTrigger &&
       (tokens * this.maxRatio <= this.maxRequestTokens ||
@@ -210,7 +215,7 @@ export class WindowGuard {
           continue
         }
         request = yield* subject.request
-        this.scale = undefined
+        this.last = undefined
         cost = yield* this.costOf(request)
       }
       if (cost.maxTokens > this.maxRequestTokens) return yield* this.overflow(cost, request, request, why)
@@ -225,12 +230,16 @@ export class WindowGuard {
       const bound = yield* this.calibrations.upperBound(this.model, all)
       const cut = yield* this.calibrations.observe(this.model, all, actual)
       if (cut !== undefined) {
-        this.scale = undefined
+        this.last = undefined
         return cut
       }
-      if (tokens > 0) this.maxRatio = Math.max(this.maxRatio, (actual / tokens) * growthFactor)
+      if (tokens > 0)
+        this.maxRatio = Math.max(this.maxRatio, Math.min(maxPlausibleRatio, actual / tokens) * growthFactor)
       if (actual > bound) this.revision += 1
-      if (isPlausibleCount(actual, tokens)) this.scale = actual / tokens
+      if (isPlausibleCount(actual, tokens)) {
+        yield* this.lookUpScale({ parts, tokens })
+        this.last = { estimated: tokens, counted: actual, rate: this.last?.rate ?? 1 }
+      }
       return undefined
     })
   }
@@ -264,14 +273,16 @@ export class WindowGuard {
    */
   scaleOf(request: SizedRequest, isNew: boolean, ask: boolean, reported?: number): Effect.Effect<number | undefined> {
     return Effect.gen({ self: this }, function* () {
-      if (isNew && reported !== undefined) this.scale = reported
-      else if (isNew || this.scale === undefined) yield* this.lookUpScale(request)
+      const { tokens } = request
+      if (isNew && reported !== undefined) this.last = { estimated: tokens, counted: reported * tokens, rate: reported }
+      else if (isNew || this.last === undefined) yield* this.lookUpScale(request)
       const { recount } = this.options
-      if (this.scale !== undefined || !ask || this.isCountUnavailable || recount === undefined) return this.scale
-      yield* recount(request.parts())
-      yield* this.lookUpScale(request)
-      this.isCountUnavailable = this.scale === undefined
-      return this.scale
+      if (this.last === undefined && ask && !this.isCountUnavailable && recount !== undefined) {
+        yield* recount(request.parts())
+        yield* this.lookUpScale(request)
+        this.isCountUnavailable = this.last === undefined
+      }
+      return this.scaleAt(tokens)
     })
   }
 
@@ -279,8 +290,11 @@ export class WindowGuard {
   private lookUpScale(request: SizedRequest): Effect.Effect<number> {
     return Effect.gen({ self: this }, function* () {
       const expected = request.tokens > 0 ? yield* this.calibrations.expected(this.model, request.parts) : undefined
-      this.scale = expected === undefined ? undefined : expected / request.tokens
-      return this.scale ?? 1
+      this.last =
+        expected === undefined
+          ? undefined
+          : { estimated: request.tokens, counted: expected, rate: expected / request.tokens }
+      return this.scaleAt(request.tokens) ?? 1
     })
   }
 
@@ -295,16 +309,16 @@ export class WindowGuard {
       const parts = request.parts()
       const refused = tokens * this.refusedRatio
       const bound = Math.max(refused, yield* this.calibrations.upperBound(this.model, parts))
-      const expected = tokens * (this.scale ?? (yield* this.lookUpScale(request)))
+      const expected = tokens * (this.scaleAt(tokens) ?? (yield* this.lookUpScale(request)))
       const isOver = bound + free > this.maxRequestTokens
       const isUnsure =
-        this.scale === undefined
+        this.last === undefined
           ? isOver || (bound >= this.trigger && !this.isCountUnavailable)
           : isOver && expected * 2 - bound + free <= this.maxRequestTokens
       if (!isUnsure || recount === undefined) return { expectedTokens: expected + free, maxTokens: bound + free }
       const counted = yield* recount(parts)
       const scale = yield* this.lookUpScale(request)
-      this.isCountUnavailable = this.scale === undefined
+      this.isCountUnavailable = this.last === undefined
       return { expectedTokens: tokens * scale + free, maxTokens: Math.max(refused, counted) + free }
     })
   }

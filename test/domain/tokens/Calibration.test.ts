@@ -280,6 +280,20 @@ describe("learning", () => {
     assert.isAtLeast(Calibration.upperBound(calibration, features), actual)
   })
 
+  it.each([30, 300, 12_000])(
+    "says little about long requests where a server adds %i tokens to a short one",
+    (added) => {
+      const [short, long] = [featuresOf("hi"), featuresOf("The long road to the north is open. ".repeat(1_000))]
+      let calibration = Calibration.uncalibrated
+      for (let i = 0; i < 3; i += 1)
+        calibration = Calibration.observe(calibration, short, TextFeatures.totalTokens(short) + added)
+      const tokens = TextFeatures.totalTokens(long)
+      assert.closeTo(Calibration.expected(calibration, long) ?? 0, tokens, tokens * 0.02)
+      assert.isAtMost(Calibration.upperBound(calibration, long), tokens * 1.45)
+      assert.closeTo(Calibration.usualFactor(calibration), 1, 0.02)
+    }
+  )
+
   it("ignores an empty text and an invalid count", () => {
     const features = featuresOf("some words")
     for (const actual of [0, -1, Number.NaN, Number.POSITIVE_INFINITY]) {

@@ -15,8 +15,10 @@ import { begin, taken } from "../../support/sending.ts"
 
 const words = (tokens: number): string => "the builder keeps the old road open ".repeat(Math.ceil(tokens / 7))
 
-/** A conversation whose model reported its counts twice. */
+/** A conversation whose model reported its counts twice, after those of long messages of another. */
 const learned = Effect.fnUntraced(function* (settings: Partial<ChatSettings>) {
+  const { chat: other } = yield* begin()
+  for (let n = 0; n < 3; n += 1) yield* taken(other.send(words(4_000)))
   const { chat, events } = yield* begin(settings)
   for (let n = 0; n < 2; n += 1) yield* taken(chat.send(`${n} ${words(200)}`))
   return { chat, events }
@@ -215,7 +217,7 @@ const scenes: Readonly<Record<string, Scene>> = {
       })
   },
   "a compression that cannot reach the limit": {
-    limits: (scale) => ({ window: 3_000 * scale, systemInstruction: words(2_600) }),
+    limits: (scale) => ({ window: 3_000 * scale, systemInstruction: words(2_900) }),
     run: (chat) =>
       Effect.gen(function* () {
         yield* chat.append(talk(6, 400))

@@ -247,6 +247,25 @@ describe("learned counts", () => {
   )
 })
 
+describe("a server that adds tokens to each request", () => {
+  it.effect.each([30, 300, 12_000])("(%i) is no reason to refuse a long message after a short one", (added) =>
+    Effect.gen(function* () {
+      const { chat, events } = yield* begin({ window: 128_000 })
+      yield* taken(chat.send("hi"))
+      assert.closeTo((yield* chat.usage).tokens, added, 5)
+      const long = words(12_000)
+      const { events: shown } = yield* taken(chat.send(long))
+      assert.strictEqual(endingOf(shown)?._tag, "Finished")
+      assert.deepStrictEqual(
+        events.map(({ _tag }) => _tag),
+        ["Answered", "Answered"]
+      )
+      const expected = estimated([text(long)]) + added
+      assert.closeTo((yield* chat.usage).tokens, expected, expected * 0.01)
+    }).pipe(Effect.provide(served({ prompt: (request) => estimateOf(request) + added })))
+  )
+})
+
 describe("a refusal", () => {
   it.effect("names the tool results, where these do not fit", served({ prompt: estimateOf }), function* () {
     const calls = Array.from({ length: 3 }, (_, at) => call("read_file", { path: `src/${at}.ts` }, `c${at}`))
