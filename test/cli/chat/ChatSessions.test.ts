@@ -48,6 +48,8 @@ const answers: ScriptedModel.Answers = ({ contents, model: asked, systemInstruct
   if (systemInstruction?.includes("titles") === true) return `Title_${/"text":"(\w+)/.exec(said)?.[1]}`
   if (said.includes("fail")) return new ModelError({ reason: new InvalidRequestError({ detail: "no_1" }) })
   if (said.includes("wait")) return ScriptedModel.hang
+  if (contents.some(({ parts }) => parts.some((part) => part.text === "turn in circles")))
+    return { content: model(call("list_directory", { path: "." })), finishReason: "STOP", usage: null }
   const usage = { prompt: 8_000 + JSON.stringify(contents).length, answer: 100_000, thoughts: 0, cached: 0 }
   if (said.includes("list"))
     return {
@@ -161,12 +163,15 @@ describe("a chat", () => {
       yield* play(here, "hi; !no command; fail", { session: "piped" }, [], false),
       yield* play(here, "hi; fail; hi", { resume: "piped" }, [], false),
       yield* play(here, "hi; stop", { resume: "piped" }, [], false),
+      yield* play(here, "turn in circles", { session: "circles" }, [], false),
       yield* play(here, "", { resume: "nothing_1" }),
       yield* play(here, "=; =; =; x; /clear; =", { model: `replay:${folder}/first_1.jsonl` }),
       yield* play(here, "", { model: "replay:none" }),
       yield* play(here, "", {}, [], true, {}),
       yield* play(here, "", { model: "ollama/x" }, [], true, {})
     ]
+    writeFileSync(path.join(folder, "home", "settings.json"), '{"model":"claude-sonnet-4-5"}')
+    shown.push(yield* play(here, "", {}, [], true, {}))
     yield* Effect.promise(() => expect(shown.join("\n")).toMatchFileSnapshot("../../golden/chat.txt"))
   })
 })

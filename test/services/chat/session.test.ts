@@ -48,7 +48,7 @@ const answers: ScriptedModel.Answers = (request, index) => {
   if (last.includes("overflow")) return new ModelError({ reason: new ContextLengthError({}) })
   if (last.includes("wait")) return ScriptedModel.hang
   const parts = last.includes("think")
-    ? [{ text: "**Plan** I look.", thought: true }, text("Thought.")]
+    ? [{ text: "**Plan** I look.", thought: true }, text(""), text("Thought.")]
     : last.includes("look")
       ? [text("I look."), call("read", { path: "a" }, `c${index}`), call("list", {}, `d${index}`)]
       : [text(`Answer ${index}. ${words("It is so", 20)}`)]
@@ -167,6 +167,7 @@ const played = Effect.fnUntraced(function* (strategy: "palimpsest" | "gemini") {
     veto = "PreCompress"
     yield* step("a compression that a hook vetoes", chat.compress())
     for (const at of [7, 8]) yield* step(`growth ${at}, against a hook`, send(words(`topic ${at}`, 250)))
+    yield* step("a request that is too long, against a hook", send("overflow"))
     veto = "BeforeModel"
     yield* step("a request that a hook refuses", send("hello"))
     says = { decision: "block", reason: " ", hookSpecificOutput: { llm_response: { text: "instead" } } }

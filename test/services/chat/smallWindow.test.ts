@@ -6,7 +6,8 @@ import { TokenCount } from "../../../src/domain/tokens/Tokens.ts"
 import * as Offline from "../../../src/layers/assembly/Offline.ts"
 import * as ScriptedModel from "../../../src/layers/testing/ScriptedModel.ts"
 import { ContextOverflow } from "../../../src/services/chat/FitRequest.ts"
-import { begin } from "../../support/sending.ts"
+import { countingBy } from "../../support/scales.ts"
+import { begin, taken } from "../../support/sending.ts"
 
 describe("a window that is smaller than the system prompt", () => {
   it("is one that it fills, too", () => {
@@ -32,5 +33,18 @@ describe("a window that is smaller than the system prompt", () => {
       }
       assert.deepStrictEqual([entries(yield* chat.conversation).length, events.length], [0, 0])
     }).pipe(Effect.provide(Offline.layerWithModel(ScriptedModel.layer([]))))
+  )
+
+  it.effect("is answered where it leaves room for a text, though none for calls", () =>
+    Effect.gen(function* () {
+      const systemInstruction = "Do as you are told. ".repeat(400)
+      const { chat: other } = yield* begin()
+      for (let n = 0; n < 3; n += 1) yield* taken(other.send(systemInstruction))
+      const { chat } = yield* begin({ window: 4_000, reserve: 1_000, systemInstruction })
+      const { tokens } = yield* chat.usage
+      assert.isAbove(tokens, 0.75 * 3_000)
+      const { events } = yield* taken(chat.send("hi"))
+      assert.strictEqual(events.at(-1)?._tag, "Finished")
+    }).pipe(Effect.provide(countingBy(1)))
   )
 })

@@ -17,7 +17,7 @@ export const init: SlashCommand = {
   run: Effect.fnUntraced(function* (session) {
     const fs = yield* FileSystem.FileSystem
     const path = yield* Path.Path
-    const exists = yield* Effect.orElseSucceed(fs.exists(path.resolve(fileName)), () => false)
+    const exists = yield* fs.exists(path.resolve(fileName))
     yield* Ref.set(session.prefill, request(fileName, exists))
     yield* say(session, `Press Enter to ask for ${fileName}, or change the request first.`)
   })

@@ -5,6 +5,7 @@ import { type ChatSession, make, type NextSession } from "../../../../src/cli/ch
 import { fileNameOf } from "../../../../src/cli/chat/slash/export.ts"
 import { slashCommands } from "../../../../src/cli/chat/slash/SlashCommands.ts"
 import { call, model, response, text, user } from "../../../../src/domain/content/Content.ts"
+import type { SessionEvent } from "../../../../src/domain/session/Session.ts"
 import { mcpDescription } from "../../../../src/domain/tools/McpServer.ts"
 import * as MemoryFileSystem from "../../../../src/layers/testing/MemoryFileSystem.ts"
 import * as MemoryTempStore from "../../../../src/layers/testing/MemoryTempStore.ts"
@@ -160,13 +161,21 @@ const messages = [
   { content: user(response("f", { output: "" }, "c2"), text("Third_3.")), at: 8 }
 ]
 
+/** A snapshot that a model wrote, of which only the log knows. */
+const prepared: SessionEvent = {
+  _tag: "Prepared",
+  at: 3,
+  strategy: "palimpsest",
+  calls: [{ model: "gemini-2.5-pro", usage: { prompt: 70_000, answer: 501, thoughts: 0, cached: 0 } }]
+}
+
 /** Lines of the user, each with what is chosen in the lists that it shows: the first in an empty session. */
 const beginning = "help; undo; redo; rewind back; copy; pin; tree; rate good; rewind; compress; context"
 const lines = `
 sessions; resume; resume > none; resume > 0; resume title_2; resume session_1; resume nothing_1
 export; export a.md; export b.jsonl; export c.html; export d.md nothing_1; export e.json gemini; export -; bug; init
 copy; context; tree; tree all; tree nothing; tree E4; tree e6; tree e6; tree e5 --summary; tree e6
-label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress ?; compress ? 2; undo; compress; rate; rate bad it lost the port; tree; compress; compress word_1
+label; label e4 a_1 b_1; label E4; pin; pin tabs_1; pin First_1; compress ?; compress ? 2; undo; compress; rate; rate bad it lost the port; tree; compress; compress word_1; model gemini-2.5-flash
 recall; recall moved; recall h_aaaaaaaaaa; undo; undo; redo; redo; cost; stats; tools; approvals > closed
 approvals 9; approvals 2; approvals shell:/w $ make_1; approvals > none; approvals > 0; tools; approvals ALL; approvals; tools; approve nothing
 approve EDITS; tools; approve plan; tools; approve all; tools; mcp; agents; init; clear; sessions
@@ -195,7 +204,8 @@ describe("the commands of a chat", () => {
       }
     })
     const store = yield* SessionStore
-    const add = (id: string) => store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok"))])
+    const add = (id: string) =>
+      store.add([started(id), appended(1, text(`Words_of ${id}`)), appended(2, text("ok")), prepared])
     yield* play("resume; stats")
     yield* add("session_0")
     yield* play("resume > 0")
