@@ -1,5 +1,5 @@
 import { Schema } from "effect"
-import { type CountHistory, isCut, isPlausibleCount, withCount } from "./CutPrompts.ts"
+import { type CountHistory, isCut, isPlausibleCount, isSameOfLonger, withCount } from "./CutPrompts.ts"
 import { type Features, textClasses, totalTokens } from "./TextFeatures.ts"
 
 /**
@@ -28,7 +28,9 @@ export const uncalibratedMargin: Features = {
   frame: 1
 }
 
-const dimension = textClasses.length
+const classes = textClasses.length
+/** The classes, and what a server adds to each request by itself. */
+const dimension = classes + 1
 
 const ofLength = (length: number) =>
   Schema.makeFilter((values: ReadonlyArray<number>) => values.length === length || `expected ${length} numbers`)
@@ -36,12 +38,16 @@ const ofLength = (length: number) =>
 /**
  * What was learned of one model. It holds sums over all observations, so that its size does not grow with them. Stored as JSON. `gram` holds the
  * products of the classes' shares, row by row, `moment` those of the shares and the ratio of actual to estimated tokens, `square` the squared ratios.
+ * `request` has the same of one token in each request, whose share is that of what a server adds by itself; what was stored before has none.
  */
 export const Calibration = Schema.Struct({
   observations: Schema.Natural,
   weight: Schema.Finite,
-  gram: Schema.Array(Schema.Finite).check(ofLength(dimension * dimension)),
-  moment: Schema.Array(Schema.Finite).check(ofLength(dimension)),
+  gram: Schema.Array(Schema.Finite).check(ofLength(classes * classes)),
+  moment: Schema.Array(Schema.Finite).check(ofLength(classes)),
+  request: Schema.optionalKey(
+    Schema.Struct({ gram: Schema.Array(Schema.Finite).check(ofLength(dimension)), moment: Schema.Finite })
+  ),
   square: Schema.Finite,
   /** How far the last count above the bound was above it, as a share of its estimate and `tellingRequest`. It decays. */
   surprise: Schema.Finite,
@@ -59,8 +65,8 @@ export type Calibration = typeof Calibration.Type
 export const uncalibrated: Calibration = {
   observations: 0,
   weight: 0,
-  gram: Array.from({ length: dimension * dimension }, () => 0),
-  moment: Array.from({ length: dimension }, () => 0),
+  gram: Array.from({ length: classes * classes }, () => 0),
+  moment: Array.from({ length: classes }, () => 0),
   square: 0,
   surprise: 0
 }
@@ -73,11 +79,10 @@ const expectedNoise = { size: 0.05, worth: 6 }
 const minNoise = 0.005
 /** Random deviations matter more in a small request, however well a model is calibrated: at this size as much as `expectedNoise`. */
 const smallRequest = 128
-/**
- * Up to this size of a request, what a server adds by itself (a template of roles, a preamble of tools: some 32 tokens) may weigh
- * more than the expected noise. A count of such a request says little about larger ones.
- */
-const tellingRequest = 32 / expectedNoise.size
+/** The tokens that a server usually adds to a request by itself, for a template of roles and a preamble of tools (a standard deviation). */
+const usuallyAdded = 32
+/** The size of a request below which those may weigh more than the expected noise. */
+const tellingRequest = usuallyAdded / expectedNoise.size
 /**
  * More tokens for an estimated one than any tokenizer needs. A count that implies more is that of a server that added a prompt of its own; a refusal,
  * that the model's window is smaller than stated.
@@ -129,39 +134,49 @@ interface Fit {
   readonly noise: number
 }
 
-const rowsOf = ({ gram }: Calibration): ReadonlyArray<Vector> =>
-  textClasses.map((_, i) => gram.slice(i * dimension, (i + 1) * dimension))
+const nothingAdded = { gram: Array.from({ length: dimension }, () => 0), moment: 0 }
+
+const rowsOf = ({ gram, request = nothingAdded }: Calibration): ReadonlyArray<Vector> => [
+  ...textClasses.map((_, i) => [...gram.slice(i * classes, (i + 1) * classes), request.gram[i] ?? 0]),
+  request.gram
+]
+
+const momentOf = ({ moment, request = nothingAdded }: Calibration): Vector => [...moment, request.moment]
 
 /**
  * Before any count, every factor is one. Tokenizers differ in two ways: some count more of everything, and each has classes that it splits more
  * finely. So a factor may deviate by a shared part and by its own part (standard deviations), and a count of prose says much about code, too.
+ * Before any count, a server adds nothing.
  */
 const prior = { shared: 1, own: 0.25 }
 
 /** The inverse of the prior's covariance, by Sherman and Morrison. */
-const priorPrecision: ReadonlyArray<Vector> = textClasses.map((_, i) =>
-  textClasses.map((__, j) => {
+const priorPrecision: ReadonlyArray<Vector> = Array.from({ length: dimension }, (_, i) =>
+  Array.from({ length: dimension }, (__, j) => {
+    if (i === classes || j === classes) return i === j ? 1 / usuallyAdded ** 2 : 0
     const own = prior.own ** 2
-    const shared = prior.shared ** 2 / (own + dimension * prior.shared ** 2)
+    const shared = prior.shared ** 2 / (own + classes * prior.shared ** 2)
     return ((i === j ? 1 : 0) - shared) / own
   })
 )
-/** The prior's precision times its mean of ones. */
-const priorTarget: Vector = priorPrecision.map((row) => row.reduce((total, value) => total + value, 0))
+/** The prior's precision times its mean: ones for the classes. */
+const priorTarget: Vector = priorPrecision.map((row, i) =>
+  i === classes ? 0 : row.reduce((total, value) => total + value, 0)
+)
 
 const solve = (calibration: Calibration, gram: ReadonlyArray<Vector>, noise: number): Fit => {
   const evidence = 1 / noise ** 2
   const covariance = inverse(
     gram.map((row, i) => row.map((value, j) => value * evidence + (priorPrecision[i]?.[j] ?? 0)))
   )
-  const target = calibration.moment.map((value, i) => value * evidence + (priorTarget[i] ?? 0))
+  const target = momentOf(calibration).map((value, i) => value * evidence + (priorTarget[i] ?? 0))
   return { factors: covariance.map((row) => dot(row, target)), covariance, gram, noise }
 }
 
 /** The remaining noise: the expected noise with its weight, and what the factors do not explain. */
 const noiseOf = (calibration: Calibration, { covariance, factors, gram, noise }: Fit): number => {
   const explained = gram.reduce((total, row, i) => total + (factors[i] ?? 0) * dot(row, factors), 0)
-  const left = Math.max(0, calibration.square - 2 * dot(calibration.moment, factors) + explained)
+  const left = Math.max(0, calibration.square - 2 * dot(momentOf(calibration), factors) + explained)
   const used = gram.reduce((total, row, i) => total + dot(row, covariance[i] ?? []), 0) / noise ** 2
   const degrees = expectedNoise.worth + Math.max(0, calibration.weight - used)
   return Math.max(minNoise, Math.sqrt((expectedNoise.worth * expectedNoise.size ** 2 + left) / degrees))
@@ -188,9 +203,17 @@ const fit = (calibration: Calibration): Fit => {
 /** A class counts as observed once its squared shares add up to this: a seventh of one request. */
 const minObservedWeight = 0.02
 
+/** Nor does it count while its factor is as uncertain: what a server adds may explain all counts of short requests. */
+const maxObservedDeviation = 0.4
+
+const isObserved = ({ covariance, gram }: Fit, i: number): boolean =>
+  (gram[i]?.[i] ?? 0) >= minObservedWeight && (covariance[i]?.[i] ?? 0) <= maxObservedDeviation ** 2
+
 /** How far uncertain factors may move the count: by their variance for observed classes, by the margin for others. */
-const uncertainty = ({ covariance, gram }: Fit, amounts: Vector): number => {
-  const observed = amounts.map((amount, i) => ((gram[i]?.[i] ?? 0) < minObservedWeight ? 0 : amount))
+const uncertainty = (learned: Fit, amounts: Vector): number => {
+  const { covariance } = learned
+  const isAnyObserved = textClasses.some((_, i) => isObserved(learned, i))
+  const observed = amounts.map((amount, i) => ((i === classes ? isAnyObserved : isObserved(learned, i)) ? amount : 0))
   const unobserved = amounts.map((amount, i) => amount - (observed[i] ?? 0))
   const variance = dot(
     observed,
@@ -201,19 +224,23 @@ const uncertainty = ({ covariance, gram }: Fit, amounts: Vector): number => {
   )
 }
 
-const margins = textClasses.map((name) => uncalibratedMargin[name])
+const margins = [...textClasses.map((name) => uncalibratedMargin[name]), 0]
 /** The factor of an observed class is not assumed to be worse than this. */
-const observedMargins = margins.map((margin) => Math.max(margin, 1))
+const observedMargins = margins.map((margin, i) => (i === classes ? deviations * usuallyAdded : Math.max(margin, 1)))
 
-const amountsOf = (features: Features): Vector => textClasses.map((name) => features[name])
+/** The estimated tokens of each class, and the one request that they are. */
+const amountsOf = (features: Features): Vector => [
+  ...textClasses.map((name) => features[name]),
+  totalTokens(features) > 0 ? 1 : 0
+]
 
 const boundBy = (learned: Fit, features: Features): number => {
   const amounts = amountsOf(features)
   const total = totalTokens(features)
   const noise = deviations * Math.hypot(learned.noise * total, expectedNoise.size * Math.sqrt(total * smallRequest))
-  // Other classes may raise the factor of a class that was never observed, never lower it.
+  // Other classes may raise the factor of a class that was never observed, never lower it. No server takes tokens away.
   const factors = learned.factors.map((factor, i) =>
-    (learned.gram[i]?.[i] ?? 0) < minObservedWeight ? Math.max(1, factor) : factor
+    i === classes ? Math.max(0, factor) : isObserved(learned, i) ? factor : Math.max(1, factor)
   )
   return Math.max(0, dot(factors, amounts)) + uncertainty(learned, amounts) + noise
 }
@@ -224,12 +251,15 @@ export const expected = (calibration: Calibration, features: Features): number |
     ? undefined
     : Math.round(Math.max(0, dot(fit(calibration).factors, amountsOf(features))))
 
-/** The weight of the prior: as much as it has beside an observation of the expected noise. */
-const priorWeight = expectedNoise.size ** 2
+/** The tokens that the server probably adds to each request by itself; 0 before any count. */
+export const addedTokens = (calibration: Calibration): number => Math.max(0, fit(calibration).factors[classes] ?? 0)
 
-/** The model's tokens for one estimated token, on average over all requests that were counted; near one before any that tells much. */
-export const usualFactor = ({ moment, weight }: Calibration): number =>
-  moment.reduce((total, value) => total + value, priorWeight) / (weight + priorWeight)
+/** The model's tokens for one estimated token, on average over all requests that were counted and without what the server adds; one before any. */
+export const usualFactor = (calibration: Calibration): number => {
+  const { factors, gram } = fit(calibration)
+  const amounts = gram.slice(0, classes).map((row) => row.slice(0, classes).reduce((total, value) => total + value, 0))
+  return calibration.weight === 0 ? 1 : dot(amounts, factors) / calibration.weight
+}
 
 /** The tokens of which a surprise is a share. */
 const surprising = (total: number): number => (total > 0 ? total + tellingRequest : 0)
@@ -268,8 +298,8 @@ export interface Trust {
 }
 
 /**
- * The calibration after the API counted `actual` tokens for a text with these features. Small requests weigh little: their counts
- * include more than text. An empty text, a count of zero and an implausible count change nothing.
+ * The calibration after the API counted `actual` tokens for a text with these features. Large requests weigh a little more than
+ * small ones. An empty text, a count of zero, an implausible count and one that does not grow with the request change nothing.
  */
 export const observe = (
   calibration: Calibration,
@@ -281,15 +311,21 @@ export const observe = (
   if (total <= 0 || !Number.isFinite(actual) || actual <= 0) return calibration
   const shares = amountsOf(features).map((amount) => amount / total)
   const ratio = Math.min(most, actual / total)
-  if (!isPlausibleCount(actual, total)) return calibration
-  const weight = 1 / (1 + (tellingRequest / total) ** 2)
+  if (!isPlausibleCount(actual, total) || isSameOfLonger(calibration.history ?? {}, total, actual)) return calibration
+  const weight = total / (total + smallRequest)
+  const { request = nothingAdded } = calibration
+  const added = 1 / total
   const next: Calibration = {
     observations: calibration.observations + 1,
     weight: kept * calibration.weight + weight,
     gram: calibration.gram.map(
-      (value, at) => kept * value + weight * (shares[Math.floor(at / dimension)] ?? 0) * (shares[at % dimension] ?? 0)
+      (value, at) => kept * value + weight * (shares[Math.floor(at / classes)] ?? 0) * (shares[at % classes] ?? 0)
     ),
     moment: calibration.moment.map((value, i) => kept * value + weight * (shares[i] ?? 0) * ratio),
+    request: {
+      gram: request.gram.map((value, i) => kept * value + weight * added * (shares[i] ?? 0)),
+      moment: kept * request.moment + weight * added * ratio
+    },
     square: kept * calibration.square + weight * ratio ** 2,
     surprise: 0,
     history: withCount(calibration.history ?? {}, total, actual, false)

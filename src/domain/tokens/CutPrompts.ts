@@ -26,6 +26,10 @@ const nearKept = { apart: 0.1, above: 1.1 }
 export const isPlausibleCount = (counted: number, estimated: number): boolean =>
   estimated > 0 && counted > 0 && counted >= estimated * minPlausibleShare
 
+/** Whether a server counts a longer request as it counted the last one: it says the same of all. */
+export const isSameOfLonger = ({ last }: CountHistory, estimated: number, counted: number): boolean =>
+  last !== undefined && counted === last.counted && estimated - last.estimated >= growth.toSameCount
+
 /**
  * Whether a count is that of a prompt which the server cut: it lies far below the estimate, or stays the same while the request grows. `isLonger`: the
  * request is the last one and some more text.
@@ -37,8 +41,10 @@ export const isCut = ({ kept, last }: CountHistory, estimated: number, counted: 
     kept !== undefined && Math.abs(counted - kept) <= kept * nearKept.apart && estimated > counted * nearKept.above
   if (last === undefined || isNearKept) return isNearKept
   const added = estimated - last.estimated
-  if (counted === last.counted) return added >= growth.toSameCount
-  return isLonger && added >= growth.toSomeCount && counted - last.counted < added * minGrowthShare
+  return (
+    isSameOfLonger({ last }, estimated, counted) ||
+    (isLonger && added >= growth.toSomeCount && counted - last.counted < added * minGrowthShare)
+  )
 }
 
 /** The history after a count. */

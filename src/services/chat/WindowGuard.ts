@@ -290,10 +290,11 @@ export class WindowGuard {
   private lookUpScale(request: SizedRequest): Effect.Effect<number> {
     return Effect.gen({ self: this }, function* () {
       const expected = request.tokens > 0 ? yield* this.calibrations.expected(this.model, request.parts) : undefined
+      const added = yield* this.calibrations.added(this.model)
       this.last =
         expected === undefined
           ? undefined
-          : { estimated: request.tokens, counted: expected, rate: expected / request.tokens }
+          : { estimated: request.tokens, counted: expected, rate: Math.max(0, expected - added) / request.tokens }
       return this.scaleAt(request.tokens) ?? 1
     })
   }

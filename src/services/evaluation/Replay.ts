@@ -133,6 +133,7 @@ const runtime = Compression.layer.pipe(
 
 /** The recorded model counts as the estimator does (`ReplayModel`), so there is nothing to learn and no margin. */
 const calibrations = Layer.succeed(Calibrations, {
+  added: () => Effect.succeed(0),
   upperBound: (_, parts) => Work.run(tokensOf(parts)),
   expected: (_, parts) => Work.run(tokensOf(parts())),
   observe: () => Effect.undefined

@@ -26,6 +26,8 @@ export class Calibrations extends Context.Service<
      * count of this model is known; the parts are then not asked for. Never fails.
      */
     readonly expected: (model: string, parts: () => ReadonlyArray<Part>) => Effect.Effect<number | undefined>
+    /** The tokens that the model's server probably adds to each request by itself: a part of `expected`. 0 while no count is known. */
+    readonly added: (model: string) => Effect.Effect<number>
     /**
      * Learns from a count that the API reported for exactly these parts: every part of the request, including the system instruction and tool
      * declarations if the count includes them (see `partsOf`). If the observation cannot be stored, it is used until the program ends, with one
@@ -160,6 +162,7 @@ export const make = (
         if (learned.observations === 0) return undefined
         return Calibration.expected(learned, yield* Work.run(sums.of(parts())))
       }),
+      added: (model) => Effect.sync(() => Calibration.addedTokens(of(model))),
       observe: Effect.fn("Calibrations.observe")(function* (model, parts, actual) {
         const features = yield* Work.run(sums.of(parts))
         return yield* Effect.suspend(() => learn(model, parts, features, actual)).pipe(

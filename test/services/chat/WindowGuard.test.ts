@@ -29,6 +29,7 @@ const guarded = ({ counted, expected, learned, most }: Ratios, options: Partial<
     ratio === undefined ? undefined : ratio * sizeOf(parts)
   const calibrations = {
     upperBound: (_: string, parts: ReadonlyArray<Part>) => Effect.succeed(most * sizeOf(parts)),
+    added: () => Effect.succeed(0),
     expected: (_: string, parts: () => ReadonlyArray<Part>) => Effect.succeed(observed(known, parts())),
     observe: (_: string, parts: ReadonlyArray<Part>, actual: number) =>
       Effect.sync(() => void told.push(`observed ${sizeOf(parts)} as ${actual}`))

@@ -147,7 +147,8 @@ describe("counting a request", () => {
       const counted = yield* countRequest(request)
       assert.deepInclude(counted, { by: "model", countError: null })
       assert.isAbove(counted.tokens, 700)
-      assert.isBelow(counted.tokens, 760)
+      // The bound has what a server may add by itself.
+      assert.isBelow(counted.tokens, 840)
       const bare = yield* countRequest({ model, contents: request.contents })
       assert.strictEqual(bare.tokens, 700)
     }

@@ -406,6 +406,7 @@ describe("the summarizer's own request", () => {
     const learned = yield* Ref.make<ReadonlyArray<number>>([])
     const calibrations = (bound: number) =>
       Layer.succeed(Calibrations, {
+        added: () => Effect.succeed(0),
         upperBound: () => Effect.succeed(bound),
         expected: () => Effect.succeed<number | undefined>(undefined),
         observe: (_model, _parts, actual) =>
