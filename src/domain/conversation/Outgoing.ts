@@ -50,10 +50,10 @@ export class Outgoing {
   /** Whether the last content accepts further parts. */
   private isOpen = false
   /** Messages that a program wrote, and messages that program text may be appended to. */
-  private programs = new Set<EntryId>()
-  private openings = new Set<EntryId>()
+  private readonly programs = new Set<EntryId>()
+  private readonly openings = new Set<EntryId>()
   /** Messages of other providers' models. */
-  private foreign = new Set<EntryId>()
+  private readonly foreign = new Set<EntryId>()
   private parts: Array<Part> = []
   private tokens = 0
   private environment = 0
@@ -133,9 +133,6 @@ export class Outgoing {
       this.processed = 0
       this.contents = []
       this.isOpen = false
-      this.programs = new Set()
-      this.openings = new Set()
-      this.foreign = new Set()
       this.parts = []
       this.tokens = 0
       this.environment = 0

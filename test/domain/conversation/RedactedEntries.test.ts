@@ -1,5 +1,5 @@
 import { assert, describe, it } from "@effect/vitest"
-import { type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
+import { call, type Content, model, response, text, user } from "../../../src/domain/content/Content.ts"
 import { redactedEntries } from "../../../src/domain/conversation/RedactedEntries.ts"
 import { runSync } from "../../../src/domain/text/SlicedWork.ts"
 import { entryOf } from "../../support/entries.ts"
@@ -38,4 +38,32 @@ it("a redacted entry does not keep the text that it was read from, and any other
   assert.notInclude(JSON.stringify(entries), "Xk9vQ2mL7pR4")
   assert.strictEqual(entries[1], plain)
   assert.lengthOf(secrets, 1)
+})
+
+it("secrets go from where they are in the values of a call and its result, which keep their shape", () => {
+  const secret = "password: Xk9vQ2mL7pR4"
+  const args = { lines: ["one", secret, 3, null, ["two", { deep: [secret, true] }]], count: 0 }
+  const [called = "", answered = ""] = redacted(
+    model(text("I look."), call("write", args, "c1")),
+    user(response("write", { output: "done", notes: [secret] }, "c1"))
+  )
+  const { functionCall } = JSON.parse(called).parts[1]
+  const [one, gone, three, none, [two, deeper]] = functionCall.args.lines
+  assert.deepStrictEqual(
+    [one, three, none, two, deeper.deep[1], functionCall.args.count],
+    ["one", 3, null, "two", true, 0]
+  )
+  assert.strictEqual(deeper.deep[0], gone)
+  for (const part of [called, answered]) assert.notInclude(part, "Xk9vQ2mL7pR4")
+  assert.isTrue(Array.isArray(JSON.parse(answered).parts[0].functionResponse.response.notes))
+})
+
+it("a value that another message shows to be a secret goes from each part of a message that holds it", () => {
+  const value = "Xk9vQ2mL7pR4"
+  const [, other = ""] = redacted(
+    user(response("read", { output: `password = "${value}"` })),
+    model(text("Before."), text(`I use ${value}.`), call("use", { with: value }))
+  )
+  assert.notInclude(other, value)
+  assert.deepStrictEqual(JSON.parse(other).parts[0], { text: "Before." })
 })

@@ -6,6 +6,7 @@ import {
   OutputForm,
   type OutputSize,
   defaultSize,
+  mask,
   shorten
 } from "../../../src/domain/conversation/ToolOutputShortening.ts"
 import { runtimeMark } from "../../../src/domain/text/RuntimeMark.ts"
@@ -153,5 +154,28 @@ describe("the shown text", () => {
         assert.isTrue(shortened.isWellFormed())
       }
     }
+  })
+})
+
+describe("an old output of a command that is masked", () => {
+  it("shows ten lines of each end, and 500 characters of both ends of those where they are wide", () => {
+    const narrow = mask(numbered(40), handle, true).split("\n")
+    assert.deepStrictEqual(narrow.slice(1, 11), numbered(10).split("\n"))
+    assert.strictEqual(narrow[11], "... [20 lines] ...")
+    assert.deepStrictEqual(narrow.slice(12), numbered(40).split("\n").slice(30))
+    const wide = Array.from({ length: 40 }, (_, at) => `${at} `.padEnd(200, "abcd")).join("\n")
+    const [head = "", tail = ""] = mask(wide, handle, true).split("\n... [20 lines] ...\n")
+    assert.isTrue(head.includes(wide.slice(0, 500)) && tail.endsWith(wide.slice(-500)))
+    assert.isBelow(tail.length, 1_100)
+    assert.isAbove(tail.length, 1_000)
+  })
+
+  it("shows 250 characters of each end where it is no command's or has few lines", () => {
+    const text = "x".repeat(300) + "y".repeat(300)
+    for (const isCommand of [true, false]) {
+      const masked = mask(text, handle, isCommand).split("\n")
+      assert.deepStrictEqual(masked.slice(1), ["x".repeat(250), "... [100 characters] ...", "y".repeat(250)])
+    }
+    assert.strictEqual(mask("x".repeat(500), handle, false), "x".repeat(500))
   })
 })
