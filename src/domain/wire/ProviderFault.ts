@@ -216,7 +216,10 @@ const refusals: ReadonlyArray<readonly [RefusedContent, RegExp]> = [
   ["signature", /encrypted[_ ]content|thinking` blocks .{0,40}cannot be modified/],
   // Reasoning that OpenAI stored, or not; and servers that refuse the fields which they sent: Groq, Cerebras, Mistral.
   ["signature", /item with id 'rs_\w+' not found|'reasoning' was provided without|without its required 'reasoning'/],
-  ["signature", /\breasoning(?:_content|_details)?['"`].{0,40}(?:unsupported|not supported|not permitted)/],
+  [
+    "signature",
+    /(?:\breasoning_(?:content|details)|messages.{0,80}\breasoning)['"`].{0,40}(?:unsupported|not supported|not permitted)/
+  ],
   // Anthropic, OpenAI, Gemini; then servers whose model has no vision: OpenRouter, vLLM, DeepSeek, Groq, Ollama, llama.cpp.
   [
     "image",

@@ -2,6 +2,7 @@ import type { GenerateContentParameters, Models } from "@google/genai/web"
 import { type Config, type Duration, Effect, type Layer, Schema, Stream } from "effect"
 import { model } from "../../domain/content/Content.ts"
 import { keyVariables } from "../../domain/model/ModelRoute.ts"
+import { naturalAt } from "../../domain/wire/AnswerUsage.ts"
 import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.ts"
 import { geminiContent, takesSchema } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
@@ -60,10 +61,6 @@ export interface Options extends Omit<ProviderOptions, "timeouts"> {
 
 const names: ProviderNames = { keys: keyVariables.google, baseUrl: "GOOGLE_GEMINI_BASE_URL", api: "Gemini" }
 const defaultBaseUrl = "https://generativelanguage.googleapis.com"
-
-const CountResponse = Schema.Struct({ totalTokens: Schema.Natural })
-/** Decodes the answer of `countTokens`. */
-const readCountResponse = Schema.decodeUnknownEffect(CountResponse)
 
 const ModelResponse = Schema.Struct({
   inputTokenLimit: Schema.optionalKey(Schema.Natural),
@@ -145,10 +142,7 @@ const countTokens = Effect.fnUntraced(
         config: { abortSignal, httpOptions: { extraBody: { contents: own } } }
       })
     )
-    const { totalTokens } = yield* readCountResponse(response).pipe(
-      Effect.mapError((error) => unusable(hideKey(client)(error.message)))
-    )
-    return totalTokens
+    return naturalAt(response, "totalTokens") ?? (yield* unusable("it contains no token count"))
   },
   (count, { timeouts }) => failAfter(timeouts.countTokens)(count)
 )

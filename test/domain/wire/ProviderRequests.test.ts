@@ -633,6 +633,29 @@ describe("requests", () => {
     assert.strictEqual(idTo("mine.openai.azure.com"), "call_1")
   })
 
+  it.each([
+    ["openrouter.ai", "anthropic/claude-opus-4.5", "call_1"],
+    ["api.githubcopilot.com", "gpt-5-mini", "functions.look:0"],
+    ["openrouter.ai", "moonshotai/kimi-k2", "functions.look:0"],
+    ["bedrock.local", "us.anthropic.claude-sonnet-4-5-v1:0", "call_1"],
+    ["vllm.local", "openai/gpt-oss-120b", "functions.look:0"]
+  ])("an id that another model made is what the model behind a relay takes: %s, %s", (host, model, expected) => {
+    const id = "functions.look:0"
+    const contents = [
+      user(text("q")),
+      { role: "model" as const, parts: [call("look", {}, id)] },
+      user(response("look", { output: "r" }, id))
+    ]
+    const { messages } = chatBody({ model, server: host, contents, tools: [] }, names, false)
+    assert.strictEqual(Items(messages)[2]?.["tool_call_id"], expected)
+  })
+
+  it.each([["seen"], [["seen"]], [null]])("a response is an object for the Gemini API: %j", (given) => {
+    const target = { dialect: "gemini", server, model: "gemini-3-pro" } as const
+    const [part] = geminiContent(user(response("look", given, "c")), target).parts
+    assert.deepStrictEqual(part?.functionResponse, { id: "c", name: "look", response: { output: given ?? "" } })
+  })
+
   it("media within a result follows it where a result is a text", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const contents = [

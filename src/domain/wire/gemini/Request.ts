@@ -16,6 +16,15 @@ const withObject = (part: Part): Part =>
     ? { ...part, functionCall: { ...part.functionCall, args: objectArguments(part.functionCall.args) } }
     : part
 
+/** A response with an object, as the API requires. */
+const withOutputObject = (part: Part): Part =>
+  isResponse(part) && !isJson(part.functionResponse.response)
+    ? {
+        ...part,
+        functionResponse: { ...part.functionResponse, response: { output: part.functionResponse.response ?? "" } }
+      }
+    : part
+
 /** A part with the signature of this model, or without any. Signatures that are not carried are from before models were noted, and are kept. */
 const ownPart = (part: Part, target: Target): Part => {
   const { thoughtSignature = "", ...rest } = part
@@ -31,7 +40,9 @@ const isForeignResponse = (part: Part): boolean =>
   splitMedia(part.functionResponse.response).media.length > 0
 
 /** A content with such media beside their responses, as Gemini CLI sends them. */
-const withMediaBeside = (content: Content): Content => {
+const withMediaBeside = (given: Content): Content => {
+  const own = given.parts.map(withOutputObject)
+  const content = own.every((part, at) => part === given.parts[at]) ? given : { ...given, parts: own }
   if (!content.parts.some(isForeignResponse)) return content
   const contents = content.parts.map((part) => (isForeignResponse(part) ? responseContent(part) : undefined))
   const parts = content.parts.map((part, at) => {
