@@ -11,7 +11,7 @@ const nothing = sumFeatures([])
 const counts = () => new MessageCounts((text) => text)
 /** A request whose classes are known. */
 const requestOf = (features: Features) =>
-  new RequestTokens([{ count: { tokens: totalTokens(features), features }, frame: 0, parts: () => [] }])
+  new RequestTokens([{ count: { tokens: totalTokens(features), parts: [], features }, frame: 0, parts: () => [] }])
 
 const instructions: Readonly<Record<Dialect, object>> = {
   anthropic: { role: "system", content: words },
