@@ -9,6 +9,7 @@ import { dialogueOf } from "../../../src/domain/wire/Dialogue.ts"
 import { geminiContent } from "../../../src/domain/wire/gemini/Request.ts"
 import { takesSchema } from "../../../src/domain/wire/gemini/Request.ts"
 import { carriedState, isCarried, nativeContent } from "../../../src/domain/wire/ModelState.ts"
+import { learnedFrom, nothingLearned, withLearned } from "../../../src/domain/wire/OpenAiRequest.ts"
 import { responsesBody } from "../../../src/domain/wire/responses/Request.ts"
 import { toolDeclarations, toolNames } from "../../../src/domain/wire/ToolDeclarations.ts"
 import { codecs, type DialectCodec, signatureOf as signed } from "../../support/GatewayDialects.ts"
@@ -654,6 +655,38 @@ describe("requests", () => {
     const target = { dialect: "gemini", server, model: "gemini-3-pro" } as const
     const [part] = geminiContent(user(response("look", given, "c")), target).parts
     assert.deepStrictEqual(part?.functionResponse, { id: "c", name: "look", response: { output: given ?? "" } })
+  })
+
+  it.each([
+    ["Unrecognized request argument supplied: stream_options", { stream_options: undefined }],
+    ["`max_tokens` must be less than or equal to `8192`", { max_tokens: undefined }],
+    ["Use 'max_completion_tokens', as max_tokens is not supported", { max_tokens: "max_completion_tokens" }],
+    [
+      `[{"type":"extra_forbidden","loc":["body","temperature"],"msg":"Extra inputs are not permitted"}]`,
+      { temperature: undefined }
+    ],
+    ["tool_choice 'required' is incompatible with thinking enabled", { tool_choice: undefined }],
+    ["The temperature of the room is unknown", undefined],
+    ["top_k is not supported", undefined],
+    ["no such model", undefined]
+  ])("what a refusal tells of parameters: %s", (detail, parameters) => {
+    const body = { stream_options: {}, max_tokens: 9, temperature: 0, tool_choice: "required" }
+    const learned = learnedFrom(nothingLearned, detail, body)
+    assert.deepStrictEqual(learned && Object.fromEntries(learned.parameters), parameters)
+    if (learned !== undefined) assert.isUndefined(learnedFrom(learned, detail, withLearned({}, learned)))
+  })
+
+  it("a failure with an image is no failure for Anthropic, which takes nothing but texts in one", () => {
+    const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
+    const failed = { id: "c", name: "shot", response: { error: "no" } }
+    const blockOf = (parts: ReadonlyArray<Part>) =>
+      Messages(
+        anthropic([user(text("q")), model(call("shot", {}, "c")), user({ functionResponse: { ...failed, parts } })])[
+          "messages"
+        ]
+      ).at(-1)?.content[0]
+    assert.notProperty(blockOf([image]), "is_error")
+    assert.deepInclude(blockOf([]), { is_error: true })
   })
 
   it("media within a result follows it where a result is a text", () => {

@@ -173,7 +173,14 @@ it("an answer of the Responses API that failed is a fault, whichever event ends 
 
 it("what a client of the Responses API answers is a call, and nothing else", () => {
   const callOf = (type: string) => answerForm.callOf({ type, call_id: "c" })?.id
-  const client = ["function_call", "custom_tool_call", "local_shell_call", "computer_call", "shell_call"]
+  const client = [
+    "function_call",
+    "custom_tool_call",
+    "local_shell_call",
+    "computer_call",
+    "shell_call",
+    "apply_patch_call"
+  ]
   assert.deepStrictEqual([...client, "web_search_call", "message"].map(callOf), [
     ...client.map(() => "c"),
     undefined,

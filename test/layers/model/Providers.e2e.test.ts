@@ -436,6 +436,34 @@ it.live(
   }
 )
 
+it.live("a parameter that a server refuses is left out, or has the name that it wants, from then on", function* () {
+  const refused: Readonly<Record<string, string>> = {
+    top_p: "Unrecognized request argument supplied: top_p",
+    max_tokens:
+      "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+    temperature: "Unsupported value: 'temperature' does not support 0 with this model."
+  }
+  const { model, server } = yield* against(chat, ({ body }) => {
+    const [message] = Object.keys(body ?? {}).flatMap((key) => refused[key] ?? [])
+    return message === undefined
+      ? chat.answer([{ text: "done" }])
+      : Server.json(chat.error("invalid_request_error", message), 400)
+  })
+  const request = { ...question(chat), generation: { temperature: 0, topP: 0.5, maxOutputTokens: 99 } }
+  yield* model.generate(request)
+  assert.strictEqual(server.requests.length, 4)
+  yield* model.generate(request)
+  const { body } = server.requests[4] ?? assert.fail()
+  assert.deepInclude(body, { max_completion_tokens: 99 })
+  for (const name of Object.keys(refused)) assert.notProperty(body, name)
+  // Where the other name is refused, too, the server is not asked for ever.
+  const stubborn = yield* against(chat, () =>
+    Server.json(chat.error("invalid_request_error", "max_tokens and max_completion_tokens are not supported"), 400)
+  )
+  assert.strictEqual((yield* Effect.flip(stubborn.model.generate(request))).reason._tag, "InvalidRequestError")
+  assert.strictEqual(stubborn.server.requests.length, 3)
+})
+
 it.live("an HttpClient that the program provides sends every request, and its spans show no key", function* () {
   const { spans, tracer } = recordedSpans()
   for (const dialect of allDialects) {

@@ -36,7 +36,8 @@ const resultBlock = ({ id, isError, media, text }: ToolResult): Block => ({
   tool_use_id: id,
   content:
     media.length === 0 ? text : [...(text.trim() === "" ? [] : [{ type: "text", text }]), ...media.map(userBlock)],
-  ...(isError ? { is_error: true } : {})
+  // A failure may have nothing but texts.
+  ...(isError && media.length === 0 ? { is_error: true } : {})
 })
 
 const modelBlock =
