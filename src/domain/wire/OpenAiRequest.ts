@@ -1,4 +1,5 @@
 import type { Part } from "../content/Content.ts"
+import { mediaType } from "../content/MediaBlocks.ts"
 import type { Json } from "../text/JsonObject.ts"
 import { wellFormedJson } from "../text/JsonText.ts"
 import type { ValueAt } from "./Dialect.ts"
@@ -81,11 +82,9 @@ export const systemOf = ({ systemInstruction = "" }: DialogueRequest): string | 
   systemInstruction.trim() === "" ? undefined : systemInstruction
 
 /** The address of an image or a PDF file that can be sent. Undefined for other media. */
-export const sendable = ({
-  fileData,
-  inlineData
-}: Part): { readonly isImage: boolean; readonly url: string } | undefined => {
-  const mimeType = (inlineData?.mimeType ?? fileData?.mimeType ?? "").toLowerCase()
+export const sendable = (part: Part): { readonly isImage: boolean; readonly url: string } | undefined => {
+  const { fileData, inlineData } = part
+  const mimeType = mediaType(part)
   const isImage = mimeType.startsWith("image/")
   if (!isImage && mimeType !== "application/pdf") return undefined
   const { data = "" } = inlineData ?? {}

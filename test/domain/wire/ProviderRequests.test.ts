@@ -676,6 +676,26 @@ describe("requests", () => {
     if (learned !== undefined) assert.isUndefined(learnedFrom(learned, detail, withLearned({}, learned)))
   })
 
+  it.each([
+    ["iVBORw0KGgoAAAA=", "image/jpeg", "image/png"],
+    ["/9j/4AAQ", "image/png", "image/jpeg"],
+    ["R0lGODdh", "image/*", "image/gif"],
+    ["UklGRiQA", "image/png", "image/webp"],
+    ["aGVsbG8=", "image/jpg", "image/jpeg"],
+    ["aGVsbG8=", "image/PNG", "image/png"],
+    ["UklGRiQA", "audio/wav", "audio/wav"]
+  ])("an image has the type that its bytes say: %s as %s", (data, mimeType, type) => {
+    const contents = [user({ inlineData: { mimeType, data } })]
+    const sent = [
+      anthropic(contents),
+      chat(contents),
+      responses(contents),
+      geminiContent(contents[0] ?? user(), { dialect: "gemini", server, model: "gemini-3-pro" })
+    ].map((body) => JSON.stringify(body))
+    for (const body of sent) assert.include(body, type)
+    if (type !== mimeType) for (const body of sent) assert.notInclude(body, `"${mimeType}`)
+  })
+
   it("a failure with an image is no failure for Anthropic, which takes nothing but texts in one", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const failed = { id: "c", name: "shot", response: { error: "no" } }

@@ -1,5 +1,5 @@
 import { type Content, isCall, isResponse, type Part, withOutput, withSignature } from "../../content/Content.ts"
-import { responseContent, splitMedia } from "../../content/MediaBlocks.ts"
+import { mediaType, responseContent, splitMedia } from "../../content/MediaBlocks.ts"
 import { wireContent } from "../../content/WireContent.ts"
 import { isJson } from "../../text/JsonObject.ts"
 import { objectArguments } from "../AnswerForm.ts"
@@ -39,9 +39,15 @@ const isForeignResponse = (part: Part): boolean =>
   part.functionResponse.parts === undefined &&
   splitMedia(part.functionResponse.response).media.length > 0
 
+/** An image with the type that its bytes say. */
+const withOwnType = (part: Part): Part => {
+  const type = part.inlineData === undefined ? undefined : mediaType(part)
+  return type === part.inlineData?.mimeType ? part : { ...part, inlineData: { ...part.inlineData, mimeType: type } }
+}
+
 /** A content with such media beside their responses, as Gemini CLI sends them. */
 const withMediaBeside = (given: Content): Content => {
-  const own = given.parts.map(withOutputObject)
+  const own = given.parts.map((part) => withOwnType(withOutputObject(part)))
   const content = own.every((part, at) => part === given.parts[at]) ? given : { ...given, parts: own }
   if (!content.parts.some(isForeignResponse)) return content
   const contents = content.parts.map((part) => (isForeignResponse(part) ? responseContent(part) : undefined))
@@ -49,7 +55,7 @@ const withMediaBeside = (given: Content): Content => {
     const read = contents[at]
     return read === undefined ? part : withOutput(part, read.text)
   })
-  return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? [])] }
+  return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? []).map(withOwnType)] }
 }
 
 /** Whether a model takes a schema for its answer. Those before Gemini 3 refuse one beside tools. */
