@@ -1,6 +1,7 @@
 import { Effect, Result, Stream } from "effect"
 import type { Part } from "../../domain/content/Content.ts"
 import type { AnswerProblem, AnswerReader, ReadEvent } from "../../domain/wire/AnswerReader.ts"
+import { endMark } from "../../domain/wire/SseEvents.ts"
 import {
   AnswerTooLargeError,
   ContentPolicyError,
@@ -59,10 +60,11 @@ export const chunks = (
 ): Stream.Stream<ModelChunk, ModelError> =>
   Stream.suspend(() => {
     const reader = makeReader()
-    let isFinished = false
+    let [isFinished, isMarked] = [false, false]
     return answer.pipe(
+      Stream.filter((event) => !(isMarked ||= event === endMark)),
       Stream.mapEffect((event) => chunkOf(provider, reader.read(event))),
-      Stream.concat(Stream.suspend(() => Stream.succeed(withoutKey(provider, reader.end())))),
+      Stream.concat(Stream.suspend(() => Stream.succeed(withoutKey(provider, reader.end(isMarked))))),
       Stream.filter((chunk) => chunk !== undefined),
       Stream.tap(({ finishReason }) => Effect.sync(() => (isFinished ||= finishReason !== undefined))),
       Stream.concat(Stream.suspend(() => (isFinished ? Stream.empty : Stream.fail(unusable(unfinished)))))

@@ -654,6 +654,21 @@ describe("what servers send that keep to a dialect loosely", () => {
     }
   })
 
+  it.each<readonly [events: ReadonlyArray<object>, isMarked: boolean, reason: string | undefined]>([
+    [[delta({ content: "It is so." })], true, "STOP"],
+    [[delta({ content: "It is so." })], false, undefined],
+    [[delta({ content: "It is" }, "length")], true, "MAX_TOKENS"],
+    [[called({ index: 0, id: "c1", function: { name: "look", arguments: args } })], true, "STOP"],
+    [[called({ index: 0, id: "c1", function: { name: "look", arguments: `{"p` } })], true, "MALFORMED_FUNCTION_CALL"],
+    [[], true, undefined],
+    [[{ choices: [] }], true, undefined],
+    [[{ choices: [{ message: { content: "It is so." } }] }], false, "STOP"]
+  ])("an answer without a reason ends where its server says so: %j, %s", (events, isMarked, reason) => {
+    const reader = chat()
+    for (const event of events) Result.getOrThrow(reader.read(event))
+    assert.strictEqual(reader.end(isMarked)?.finishReason, reason)
+  })
+
   it("counts at the end that are zero leave those of the beginning", () => {
     const { usage } = read(anthropic(), [
       { type: "message_start", message: { usage: { input_tokens: 10, output_tokens: 1 } } },

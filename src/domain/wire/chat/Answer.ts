@@ -166,14 +166,14 @@ class ChatAnswer implements GrowingAnswer {
     }
     if (choices === undefined || choices === null ? saysMore(event) : !Array.isArray(choices)) return undefined
     // Some servers send a whole answer as a stream of one event, and MiniMax's repeats it at the end.
-    const isBegun = Object.keys(this.fields).length + this.begun.length > 0
-    const delta = jsonAt(choice, "delta" in choice || isBegun ? "delta" : "message")
+    const isWhole = !("delta" in choice || this.isBegun)
+    const delta = jsonAt(choice, isWhole ? "message" : "delta")
     this.fields = withFields(this.fields, delta)
     const pieces = callsIn(delta).map((call) => ({ at: this.addCall(call), begun: call }))
     // Moonshot's stand in the choice, and some of Groq's in a field of its own.
     const counts = [event["usage"], choice["usage"], jsonAt(event, "x_groq")["usage"]].find(isJson)
     this.usage = counts ?? this.usage
-    this.reason = reason || this.reason
+    this.reason = reason || (isWhole && "message" in choice ? "stop" : this.reason)
     return {
       border,
       pieces,
@@ -184,11 +184,18 @@ class ChatAnswer implements GrowingAnswer {
   }
 
   /** The calls are complete only at the end of the answer. What the server added stands before them. */
-  readonly end = (): Growth => {
+  readonly end = (isMarked: boolean): Growth => {
     const shown = this.inline.end()
-    if (this.reason === undefined) return { shown }
+    // Some servers give no reason: NVIDIA's, Ollama, and relays before Gemini.
+    const end = this.reason ?? (isMarked && this.isBegun ? "stop" : undefined)
+    if (end === undefined) return { shown }
     const { calls } = this
-    return { shown, blocks: calls.length === 0 ? [] : [addedTo(this.fields), ...calls], end: this.reason }
+    return { shown, blocks: calls.length === 0 ? [] : [addedTo(this.fields), ...calls], end }
+  }
+
+  /** Whether anything of the answer has come. */
+  private get isBegun(): boolean {
+    return Object.keys(this.fields).length + this.begun.length > 0
   }
 
   private addCall({ index, ...piece }: Json): number {
