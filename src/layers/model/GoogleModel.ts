@@ -7,6 +7,7 @@ import { geminiAnswerReader, readGemini } from "../../domain/wire/gemini/Reader.
 import { geminiContent, takesSchema } from "../../domain/wire/gemini/Request.ts"
 import type { Target } from "../../domain/wire/ModelState.ts"
 import { instructionWith } from "../../domain/wire/ResponseSchema.ts"
+import { unfinished } from "../../services/model/CollectedAnswer.ts"
 import {
   InvalidRequestError,
   type Model,
@@ -17,7 +18,7 @@ import {
   type ModelRequest
 } from "../../services/model/Model.ts"
 import { countSpan, streamSpan } from "../../services/model/ModelSpans.ts"
-import { chunkOf, chunks, modelOf, unfinished } from "./AnswerChunks.ts"
+import { chunkOf, chunks, modelOf } from "./AnswerChunks.ts"
 import type { Send } from "./HttpSend.ts"
 import { failed, hideKey, unusable } from "./ModelFailures.ts"
 import {
@@ -126,7 +127,7 @@ const generate = (client: Client, request: ModelRequest): Effect.Effect<ModelAns
     const response = yield* run((models, signal) => models.generateContent(parameters(request, target, signal)))
     const chunk = yield* chunkOf(client, readGemini(response, target))
     const { finishReason, grounding, parts = [], usage = null } = chunk ?? {}
-    if (finishReason === undefined) return yield* unusable(parts.length === 0 ? "it has no candidates" : unfinished)
+    if (finishReason === undefined) return yield* parts.length === 0 ? unusable("it has no candidates") : unfinished
     return { content: model(...parts), finishReason, usage, ...(grounding === undefined ? {} : { grounding }) }
   }).pipe(failAfter(client.timeouts.generate))
 

@@ -7,9 +7,6 @@ import type { Part } from "../../content/Content.ts"
 
 const [opening, closing] = ["<think>", "</think>"]
 
-/** Whether a text may be the beginning of the other one, after white space. */
-const mayBegin = (text: string, mark: string): boolean => mark.startsWith(text.trimStart().slice(0, mark.length))
-
 /** The length of the longest end of a text with which the closing mark may begin. */
 const openEnd = (text: string): number => {
   let length = Math.min(text.length, closing.length - 1)
@@ -17,64 +14,45 @@ const openEnd = (text: string): number => {
   return length
 }
 
-const thoughtPart = (text: string): ReadonlyArray<Part> => (text === "" ? [] : [{ text, thought: true }])
+const partsOf = (text: string, thought: boolean): ReadonlyArray<Part> =>
+  text === "" ? [] : [thought ? { text, thought } : { text }]
 
 /** Reads a text that arrives in pieces. Mutable. */
 export class InlineThought {
-  private state: "beginning" | "thought" | "behind" | "text" = "beginning"
-  /** What is read when more has arrived: it may belong to a mark. */
+  private place: "beginning" | "thought" | "behind" | "text" = "beginning"
+  /** What may belong to a mark: it is read when more has arrived. */
   private held = ""
 
   /** Adds a piece. Returns the parts that it completes. */
   push(piece: string): ReadonlyArray<Part> {
-    if (this.state === "text" || piece === "") return piece === "" ? [] : [{ text: piece }]
     const text = this.held + piece
     this.held = ""
-    switch (this.state) {
+    const words = text.trimStart()
+    switch (this.place) {
       case "beginning":
-        return this.begun(text)
-      case "thought":
-        return this.thought(text)
+        if (opening.startsWith(words)) this.held = text
+        else this.place = words.startsWith(opening) ? "thought" : "text"
+        if (this.place === "beginning") return []
+        return this.push(this.place === "thought" ? words.slice(opening.length) : text)
+      case "thought": {
+        const end = text.indexOf(closing)
+        const known = end < 0 ? text.length - openEnd(text) : end
+        if (end < 0) this.held = text.slice(known)
+        else this.place = "behind"
+        return [...partsOf(text.slice(0, known), true), ...(end < 0 ? [] : this.push(text.slice(end + closing.length)))]
+      }
       case "behind":
-        return this.behind(text)
+        // The blank lines behind a thought belong to it.
+        if (words !== "") this.place = "text"
+        return partsOf(words, false)
+      case "text":
+        return partsOf(text, false)
     }
   }
 
   /** Returns the rest: a mark that never came is text. */
   end(): ReadonlyArray<Part> {
-    const { held, state } = this
-    this.held = ""
-    return state === "thought" ? thoughtPart(held) : held === "" || state === "behind" ? [] : [{ text: held }]
-  }
-
-  private begun(text: string): ReadonlyArray<Part> {
-    const words = text.trimStart()
-    if (words.startsWith(opening)) {
-      this.state = "thought"
-      return this.thought(words.slice(opening.length))
-    }
-    if (mayBegin(text, opening)) this.held = text
-    else this.state = "text"
-    return this.held === "" ? [{ text }] : []
-  }
-
-  private thought(text: string): ReadonlyArray<Part> {
-    const end = text.indexOf(closing)
-    if (end < 0) {
-      const known = text.length - openEnd(text)
-      this.held = text.slice(known)
-      return thoughtPart(text.slice(0, known))
-    }
-    this.state = "behind"
-    return [...thoughtPart(text.slice(0, end)), ...this.behind(text.slice(end + closing.length))]
-  }
-
-  /** The blank lines behind a thought belong to it. */
-  private behind(text: string): ReadonlyArray<Part> {
-    const words = text.trimStart()
-    if (words === "") return []
-    this.state = "text"
-    return [{ text: words }]
+    return partsOf(this.held, this.place === "thought")
   }
 }
 

@@ -41,8 +41,11 @@ const isForeignResponse = (part: Part): boolean =>
 
 /** An image with the type that its bytes say. */
 const withOwnType = (part: Part): Part => {
-  const type = part.inlineData === undefined ? undefined : mediaType(part)
-  return type === part.inlineData?.mimeType ? part : { ...part, inlineData: { ...part.inlineData, mimeType: type } }
+  const { inlineData } = part
+  const mimeType = mediaType(part)
+  return inlineData === undefined || mimeType === (inlineData.mimeType ?? "")
+    ? part
+    : { ...part, inlineData: { ...inlineData, mimeType } }
 }
 
 /** A content with such media beside their responses, as Gemini CLI sends them. */
