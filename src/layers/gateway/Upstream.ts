@@ -163,6 +163,23 @@ const send = (
     { interruptible: true }
   )
 
+/** The longest time in which the first bytes of an answer are waited for, where they may be an error. */
+const beginningMillis = 1_000
+
+/** Returns the first bytes of an answer, which stay in it; nothing where none come soon. */
+export const beginningOf = ({ body }: UpstreamAnswer): Effect.Effect<string, UpstreamFailed> =>
+  Effect.callback<string, UpstreamFailed>((resume) => {
+    const fail = (error: Error) => resume(Effect.fail(failedAt("the provider", error)))
+    const look = () => {
+      const piece: Buffer | null = body.read()
+      if (piece !== null) body.unshift(piece)
+      body.off("error", fail)
+      resume(Effect.succeed(piece?.toString("latin1") ?? ""))
+    }
+    body.once("readable", look).once("error", fail)
+    return Effect.sync(() => void body.off("readable", look).off("error", fail))
+  }).pipe(Effect.timeoutOrElse({ duration: beginningMillis, orElse: () => Effect.succeed("") }))
+
 /** Reads the rest of an answer as one buffer, which `holder` counts. Fails above `maxAnswerBytes`. */
 export const readAll = ({ body }: UpstreamAnswer, holder: Holder): Effect.Effect<Buffer, UpstreamFailed> =>
   Effect.callback((resume) => {

@@ -219,7 +219,11 @@ describe("a request that a provider refuses as too long", () => {
     ...dialects.map((dialect) => [dialect, 400, window] as const),
     ["chat", 413, minute] as const,
     ["chat", 429, minute] as const,
-    ["chat", 500, window] as const
+    ["chat", 500, window] as const,
+    // With the status of success, as an event in place of those of an answer, and as a body.
+    ["chat", 200, `event: error\ndata: ${window}\n\n`] as const,
+    ["chat", 200, `data: ${window}\n\ndata: [DONE]\n\n`] as const,
+    ["anthropic", 200, window] as const
   ])("is compressed and sent again (%s, %s)", function* ([dialect, status, body]) {
     const provider = yield* makeProvider(({ text }) =>
       text.length > 9_000 ? { status, body } : [{ kind: "text", text: "Noted." }]
