@@ -169,16 +169,24 @@ const beginningMillis = 1_000
 /** Returns the first bytes of an answer, which stay in it; nothing where none come soon. */
 export const beginningOf = ({ body }: UpstreamAnswer): Effect.Effect<string, UpstreamFailed> =>
   Effect.callback<string, UpstreamFailed>((resume) => {
-    const fail = (error: Error) => resume(Effect.fail(failedAt("the provider", error)))
+    const stop = () => {
+      clearTimeout(timer)
+      body.off("readable", look).off("error", fail)
+    }
+    const end = (result: Effect.Effect<string, UpstreamFailed>) => {
+      stop()
+      resume(result)
+    }
+    const fail = (error: Error) => end(Effect.fail(failedAt("the provider", error)))
     const look = () => {
       const piece: Buffer | null = body.read()
       if (piece !== null) body.unshift(piece)
-      body.off("error", fail)
-      resume(Effect.succeed(piece?.toString("latin1") ?? ""))
+      end(Effect.succeed(piece?.toString("latin1") ?? ""))
     }
+    const timer = setTimeout(() => end(Effect.succeed("")), beginningMillis)
     body.once("readable", look).once("error", fail)
-    return Effect.sync(() => void body.off("readable", look).off("error", fail))
-  }).pipe(Effect.timeoutOrElse({ duration: beginningMillis, orElse: () => Effect.succeed("") }))
+    return Effect.sync(stop)
+  })
 
 /** Reads the rest of an answer as one buffer, which `holder` counts. Fails above `maxAnswerBytes`. */
 export const readAll = ({ body }: UpstreamAnswer, holder: Holder): Effect.Effect<Buffer, UpstreamFailed> =>
