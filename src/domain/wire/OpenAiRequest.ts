@@ -45,11 +45,13 @@ const limits = ["max_tokens", "max_completion_tokens", "max_output_tokens"]
 
 const needsReasoning = /reasoning_content.{0,60}(?:missing|must be passed back)|missing.{0,12}reasoning_content/i
 const refusesParameter =
-  /unsupported|unrecognized|unknown|unexpected|incompatible|extra_forbidden|not (?:supported|permitted|support)|too large|less than or equal/i
+  /unsupported|unrecognized|unknown|unexpected|incompatible|extra_forbidden|not (?:supported|permitted|support)|too large|less than or equal|only .{0,12} is allowed/i
 
 /** Whether a text names a parameter. Some are words, too. */
 const isNamed = (name: string, text: string): boolean =>
-  new RegExp(name.includes("_") ? `\\b${name}\\b` : `['"\`]${name}\\b|(?:supplied|parameter): ${name}\\b`).test(text)
+  name.includes("_")
+    ? new RegExp(`\\b${name}\\b`).test(text)
+    : new RegExp(`['"\`]${name}\\b|(?:supplied:|parameter:|invalid) ${name}\\b`).test(text)
 
 /** What a refusal tells of its server; undefined if it tells nothing new. `detail` is the server's text, `body` the request. */
 export const learnedFrom = (known: LearnedForm, detail: string, body: Json): LearnedForm | undefined => {

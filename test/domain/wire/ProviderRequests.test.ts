@@ -666,6 +666,7 @@ describe("requests", () => {
       { temperature: undefined }
     ],
     ["tool_choice 'required' is incompatible with thinking enabled", { tool_choice: undefined }],
+    ["invalid temperature: only 1 is allowed for this model", { temperature: undefined }],
     ["The temperature of the room is unknown", undefined],
     ["top_k is not supported", undefined],
     ["no such model", undefined]
