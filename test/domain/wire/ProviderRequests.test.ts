@@ -697,6 +697,15 @@ describe("requests", () => {
     if (type !== mimeType) for (const body of sent) assert.notInclude(body, `"${mimeType}`)
   })
 
+  it.each([{ output: "a\nb" }, { content: "a\nb" }, { result: "a\nb" }, { response: "a\nb" }, "a\nb"])(
+    "a response of one text is that text, however it is wrapped: %j",
+    (given) => {
+      const contents = [user(text("q")), model(call("look", {}, "c")), user(response("look", given, "c"))]
+      assert.deepInclude(Messages(anthropic(contents)["messages"]).at(-1)?.content[0], { content: "a\nb" })
+      assert.deepInclude(Items(chat(contents)["messages"]).at(-1), { content: "a\nb" })
+    }
+  )
+
   it("a failure with an image is no failure for Anthropic, which takes nothing but texts in one", () => {
     const image: Part = { inlineData: { mimeType: "image/png", data: "aGk=" } }
     const failed = { id: "c", name: "shot", response: { error: "no" } }
