@@ -459,4 +459,24 @@ describe("an answer of Chat Completions", () => {
     assert.deepStrictEqual(plain(read?.sent ?? []), [{ role: "assistant", content: "I look.", tool_calls: [call] }])
     assert.deepStrictEqual(read?.visible, [{ kind: "text", text: content }])
   })
+
+  it.each([
+    [
+      "a call in the first form",
+      [{ function_call: { name: "look", arguments: "" } }, { function_call: { arguments: "{}" } }]
+    ],
+    ["a thought in its text", [{ content: "<think>a</th" }, { content: "ink>b" }]]
+  ])("with %s reaches the client as it came", (_, deltas) => {
+    const events = [...deltas, {}].map((delta, at) => {
+      const finish_reason = at === deltas.length ? "stop" : null
+      return sseText({ name: "" }, { id: "x", choices: [{ index: 0, delta, finish_reason }] })
+    })
+    const stream = relay.stream(tool)
+    const splitter = new SseSplitter()
+    const passed = [...events, "data: [DONE]\n\n"]
+      .flatMap((text) => splitter.push(text))
+      .map(stream.push)
+      .join("")
+    assert.strictEqual(passed + stream.finish("as sent"), `${events.join("")}data: [DONE]\n\n`)
+  })
 })

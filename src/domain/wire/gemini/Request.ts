@@ -16,15 +16,6 @@ const withObject = (part: Part): Part =>
     ? { ...part, functionCall: { ...part.functionCall, args: objectArguments(part.functionCall.args) } }
     : part
 
-/** A response with an object, as the API requires. */
-const withOutputObject = (part: Part): Part =>
-  isResponse(part) && !isJson(part.functionResponse.response)
-    ? {
-        ...part,
-        functionResponse: { ...part.functionResponse, response: { output: part.functionResponse.response ?? "" } }
-      }
-    : part
-
 /** A part with the signature of this model, or without any. Signatures that are not carried are from before models were noted, and are kept. */
 const ownPart = (part: Part, target: Target): Part => {
   const { thoughtSignature = "", ...rest } = part
@@ -39,9 +30,11 @@ const isForeignResponse = (part: Part): boolean =>
   part.functionResponse.parts === undefined &&
   splitMedia(part.functionResponse.response).media.length > 0
 
-/** An image with the type that its bytes say. */
-const withOwnType = (part: Part): Part => {
-  const { inlineData } = part
+/** A part of a user's message as the API takes it: a response that is an object, and an image with the type that its bytes say. */
+const userPart = (part: Part): Part => {
+  const { functionResponse, inlineData } = part
+  if (functionResponse !== undefined && !isJson(functionResponse.response))
+    return { ...part, functionResponse: { ...functionResponse, response: { output: functionResponse.response ?? "" } } }
   const mimeType = mediaType(part)
   return inlineData === undefined || mimeType === (inlineData.mimeType ?? "")
     ? part
@@ -50,7 +43,7 @@ const withOwnType = (part: Part): Part => {
 
 /** A content with such media beside their responses, as Gemini CLI sends them. */
 const withMediaBeside = (given: Content): Content => {
-  const own = given.parts.map((part) => withOwnType(withOutputObject(part)))
+  const own = given.parts.map(userPart)
   const content = own.every((part, at) => part === given.parts[at]) ? given : { ...given, parts: own }
   if (!content.parts.some(isForeignResponse)) return content
   const contents = content.parts.map((part) => (isForeignResponse(part) ? responseContent(part) : undefined))
@@ -58,7 +51,7 @@ const withMediaBeside = (given: Content): Content => {
     const read = contents[at]
     return read === undefined ? part : withOutput(part, read.text)
   })
-  return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? []).map(withOwnType)] }
+  return { ...content, parts: [...parts, ...contents.flatMap((read) => read?.media ?? []).map(userPart)] }
 }
 
 /** Whether a model takes a schema for its answer. Those before Gemini 3 refuse one beside tools. */
